@@ -75,6 +75,8 @@ const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
   'a kid that is no text': () => idp.forge({}, { kid: { toString: 1 } as never }),
   'a jku pointing elsewhere': () =>
     idp.forge({}, { kid: foreign.kid, jku: `${decoyUrl()}/jwks` }, foreign.privateKey),
+  'an x5u pointing elsewhere': () =>
+    idp.forge({}, { kid: foreign.kid, x5u: `${decoyUrl()}/x` }, foreign.privateKey),
   'an issuer elsewhere': () => idp.forge({ iss: decoyUrl() }, { kid: foreign.kid }, foreign.privateKey),
   'a subject that no text can hold': () => idp.forge({ sub: 'a\0b' }),
   'a subject longer than an identifier': () => idp.forge({ sub: '😀'.repeat(128) }),
