@@ -44,7 +44,7 @@ const rsa = rsaKey('rsa')
 const elliptic = ellipticKey('elliptic')
 const foreign = rsaKey('foreign')
 
-t.test('every known attack on a signature is a 401', async (t) => {
+t.test('every known attack on a signature gets a 401', async (t) => {
   const statusOf = await appTrusting(t, [jwkOf(rsa), jwkOf(elliptic)])
   t.equal(await statusOf(signedBy(rsa, claims)), 200)
   t.equal(await statusOf(signedBy(elliptic, claims)), 200)
@@ -53,7 +53,7 @@ t.test('every known attack on a signature is a 401', async (t) => {
   for (const [what, token] of all) t.equal(await statusOf(token), 401, what)
 })
 
-/** The key, and what is other in how it is published. */
+/** A signing key, and how its published form differs from a usable one. */
 const UNFIT: Record<string, () => [Key, object?]> = {
   'a key for encryption': () => [rsa, { use: 'enc' }],
   'a key whose use is unknown': () => [rsa, { use: 'x' }],
@@ -76,7 +76,7 @@ const UNFIT: Record<string, () => [Key, object?]> = {
   'a key without its kind': () => [rsa, { kty: undefined }],
 }
 for (const [what, make] of Object.entries(UNFIT)) {
-  t.test(`${what} verifies no token, and spoils no other key`, async (t) => {
+  t.test(`${what} verifies no token, and other keys still do`, async (t) => {
     const [key, changes] = make()
     const statusOf = await appTrusting(t, [jwkOf(key, changes), jwkOf(foreign)])
     t.equal(await statusOf(signedBy(key, claims)), 401)
@@ -89,7 +89,7 @@ t.test('an RSA key with an even exponent is not used', async (t) => {
   t.equal(signingKeyOf(jwkOf(rsa, { e: 'AQAC' })), null)
 })
 
-t.test('an RSA key with exponent 1, or a small one, verifies no token', async (t) => {
+t.test('an RSA key with exponent 1, or with few bits, verifies no token', async (t) => {
   // With exponent 1 the padded hash is its own signature: anyone can make it.
   for (const e of ['AQ', 'AQAA', 'Ag', 'AA']) {
     const statusOf = await appTrusting(t, [jwkOf(rsa, { e })])

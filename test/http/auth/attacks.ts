@@ -5,7 +5,7 @@ export interface Target {
   readonly claims: object
   readonly rsa: Key
   readonly elliptic: Key
-  /** Published by nobody. */
+  /** Not in any published key set. */
   readonly foreign: Key
 }
 
@@ -17,7 +17,7 @@ export interface Key {
 
 export const segment = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token that must be accepted; so its spoilt siblings are refused for what was spoilt, and for nothing else. */
+/** A token that must be accepted. The attacks each change one thing in it, so a refusal is due to that change alone. */
 export function signedBy({ kid, privateKey }: Key, claims: object, header: object = {}): string {
   const isElliptic = privateKey.asymmetricKeyType === 'ec'
   const input = `${segment({ alg: isElliptic ? 'ES256' : 'RS256', kid, ...header })}.${segment(claims)}`
@@ -26,8 +26,8 @@ export function signedBy({ kid, privateKey }: Key, claims: object, header: objec
 }
 
 /**
- * Tokens that must be refused: those that RFC 8725 names, and the classes of json_web_signature_test.json of Project Wycheproof
- * (https://github.com/C2SP/wycheproof), made again over good claims, but for those of the cryptography below.
+* Tokens that must be refused: those named in RFC 8725, and the classes of json_web_signature_test.json of Project Wycheproof
+ * (https://github.com/C2SP/wycheproof) with valid claims, except classes that test the cryptographic library itself.
  */
 export function attacks(target: Target): Map<string, string> {
   return new Map([
@@ -40,7 +40,7 @@ export function attacks(target: Target): Map<string, string> {
 
 type Attacks = [string, string][]
 
-/** A good token with parts missing, doubled, changed or written otherwise. */
+/** A valid token with parts missing, repeated, changed or encoded differently. */
 function spoilt(kind: string, key: Key, { claims }: Target): Attacks {
   const [head = '', payload = '', signature = ''] = signedBy(key, claims).split('.')
   const bytes = Buffer.from(signature, 'base64url')
@@ -78,7 +78,7 @@ function spoilt(kind: string, key: Key, { claims }: Target): Attacks {
   return Object.entries(all).map(([what, token]) => [`${kind}: ${what}`, token])
 }
 
-/** Another algorithm than the key's. */
+/** Tokens with an algorithm that is not the key's. */
 function confusions({ claims, rsa, elliptic, foreign }: Target): Attacks {
   const made: Attacks = []
   for (const { kid, publicKey } of [rsa, elliptic]) {
@@ -115,7 +115,7 @@ function confusions({ claims, rsa, elliptic, foreign }: Target): Attacks {
   ]
 }
 
-/** Headers that name another key, or ask for what we do not do. */
+/** Headers that name another key, or request unsupported features. */
 function headers({ claims, rsa, foreign }: Target): Attacks {
   const jwk = { ...foreign.publicKey.export({ format: 'jwk' }), kid: rsa.kid }
   const url = 'http://127.0.0.1:9/keys'

@@ -3,12 +3,12 @@ import { AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.t
 import { documentedApp } from '../documented.ts'
 import { dependencies, tokensOf } from '../fixture.ts'
 
-/** The claims that make a right, as the documentation of each provider shows them. */
+/** Claims from which rights follow, as in each provider's documentation. */
 interface Provider {
   readonly adminClaim: string
   readonly adminScope: string
   readonly partyClaim: string
-  /** By what a token allows. */
+  /** By the rights that a token gives. */
   readonly tokens: Readonly<Record<'administrator' | 'member' | 'nobody', readonly object[]>>
 }
 
@@ -154,7 +154,7 @@ const idp = await startIdentityProvider({
 })
 t.teardown(() => idp.stop())
 
-/** The rights of a token: to read the log, only the preferences of its party, or nothing. */
+/** The rights of a token: to read the log, to read only the preferences of its own party, or none. */
 async function rightsOf({ tokens: _, ...right }: Partial<Provider>, token: string): Promise<string> {
   const app = documentedApp(dependencies({ tokens: { ...tokensOf(idp), ...right } }).all)
   const statusOf = async (url: string) =>
@@ -167,7 +167,7 @@ async function rightsOf({ tokens: _, ...right }: Partial<Provider>, token: strin
 }
 
 for (const [name, provider] of Object.entries(PROVIDERS)) {
-  t.test(`${name}: the claim ${provider.adminClaim} makes administrators`, async (t) => {
+  t.test(`${name}: the claim ${provider.adminClaim} gives the rights of an administrator`, async (t) => {
     for (const [right, tokens] of Object.entries(provider.tokens)) {
       for (const claims of tokens) {
         const token = await idp.forge({ scope: undefined, ...claims, aud: AUDIENCE } as never)
@@ -177,7 +177,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
   })
 }
 
-t.test('a token that an OpenID provider issued is read by claim, too', async (t) => {
+t.test('a token issued by oidc-provider is read by the configured claim', async (t) => {
   const token = await idp.token()
   const right = { adminScope: 'notifications-admin', partyClaim: 'party' }
   t.equal(await rightsOf({ ...right, adminClaim: '/realm_access/roles' }, token), 'administrator')
@@ -185,7 +185,7 @@ t.test('a token that an OpenID provider issued is read by claim, too', async (t)
   t.equal(await rightsOf({ ...right, adminClaim: 'scope', partyClaim: 'sub' }, token), 'nobody')
 })
 
-t.test('a refusal asks for a scope only where one can be requested', async (t) => {
+t.test('a refusal names a scope only if clients can request it', async (t) => {
   for (const [adminClaim, scope] of [
     ['scp', ', scope="admin"'],
     ['roles', ''],

@@ -8,7 +8,7 @@ import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
 import { anyTokensOf, dependencies } from '../fixture.ts'
 
-/** A key set over a provider of its own, with a clock that stands still unless told otherwise. */
+/** A key set with its own provider and a clock that only the test moves. */
 async function world(t: Test) {
   const idp = await startIdentityProvider()
   const logged: string[] = []
@@ -43,7 +43,7 @@ t.test('finds a key by id and algorithm', async (t) => {
   t.equal(await keySet.keyOf({ kid: '\ud800', alg: 'RS256' }), null)
 })
 
-t.test('a key without an id or an algorithm is found by a token of the same kind', async (t) => {
+t.test('a key without an id or an algorithm is found for a token of its type', async (t) => {
   const { idp, keySet } = await world(t)
   const { kty, n, e } = idp.key().privateJwk
   idp.be(answer(200, JSON.stringify({ keys: [{ kty, n, e, alg: null }] })))
@@ -52,7 +52,7 @@ t.test('a key without an id or an algorithm is found by a token of the same kind
   t.equal(await keySet.keyOf({ kid: 'a', alg: 'RS256' }), null)
 })
 
-t.test('asks once for all who wait', async (t) => {
+t.test('sends one request for all waiting tokens', async (t) => {
   const { idp, known } = await world(t)
   await Promise.all(Array.from({ length: 100 }, known))
   t.equal(idp.keySetRequestCount(), 1)
@@ -70,7 +70,7 @@ t.test('1,000 unknown ids within 10 s cause at most 2 requests', async (t) => {
   t.ok(idp.keySetRequestCount() > before, 'but they are asked for')
 })
 
-t.test('a flood of unknown ids does not keep a new key out', async (t) => {
+t.test('a new key is found despite a flood of unknown ids', async (t) => {
   const { idp, clock, known, unknown } = await world(t)
   await known()
   await idp.rotate()
@@ -81,7 +81,7 @@ t.test('a flood of unknown ids does not keep a new key out', async (t) => {
   t.not(await known(), null, 'it came with the answer to one of them')
 })
 
-t.test('a withdrawn key is refused within 5 minutes, though nobody asks for another one', async (t) => {
+t.test('a withdrawn key is refused within 5 minutes, even if no other key is requested', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   const { idp, keySet, clock } = await world(t)
@@ -97,7 +97,7 @@ t.test('a withdrawn key is refused within 5 minutes, though nobody asks for anot
   t.equal(idp.keySetRequestCount(), 2)
 })
 
-t.test('a withdrawn key is refused after 5 minutes even where no timer ran', async (t) => {
+t.test('a withdrawn key is refused after 5 minutes even if no timer fired', async (t) => {
   const { idp, keySet, clock } = await world(t)
   const { kid } = idp.key()
   t.not(await keySet.keyOf({ kid, alg: 'RS256' }), null)
@@ -108,7 +108,7 @@ t.test('a withdrawn key is refused after 5 minutes even where no timer ran', asy
   t.equal(await keySet.keyOf({ kid, alg: 'RS256' }), null)
 })
 
-t.test('a set without a fit key withdraws the only key within 5 minutes, and says so', async (t) => {
+t.test('a key set without a usable key withdraws the only key within 5 minutes, and is logged', async (t) => {
   for (const changes of [[], [{ use: 'enc' }], [{ key_ops: ['encrypt', 'wrapKey'] }], [{ n: undefined }]]) {
     const { idp, clock, logged, known } = await world(t)
     t.not(await known(), null)
@@ -124,7 +124,7 @@ t.test('a set without a fit key withdraws the only key within 5 minutes, and say
   }
 })
 
-t.test('what is no key set withdraws nothing, for 24 hours', async (t) => {
+t.test('an answer that is not a key set withdraws no key for 24 hours', async (t) => {
   const { idp, clock, known } = await world(t)
   t.not(await known(), null)
   for (const listener of Object.values(BAD_SETS)) {
@@ -141,7 +141,7 @@ t.test('what is no key set withdraws nothing, for 24 hours', async (t) => {
   t.not(await known(), null)
 })
 
-t.test('a known key waits for nobody, however many unknown ones do', async (t) => {
+t.test('a known key is found at once while unknown ones are looked up', async (t) => {
   const { idp, clock, known, unknown } = await world(t)
   await known()
   idp.be('hanging')
@@ -150,7 +150,7 @@ t.test('a known key waits for nobody, however many unknown ones do', async (t) =
   t.not(await Promise.race([...flood, known()]), null)
 })
 
-t.test('known keys go on while the provider is down, and it is asked no more often', async (t) => {
+t.test('known keys stay valid during an outage of the provider, without more requests', async (t) => {
   const { idp, clock, logged, known, unknown } = await world(t)
   await known()
   idp.be('broken')
@@ -162,7 +162,7 @@ t.test('known keys go on while the provider is down, and it is asked no more oft
   t.match(logged.at(-1), /status 500.*the known keys stay valid/)
 })
 
-t.test('without any keys it says so, asks again after a pause, and recovers', async (t) => {
+t.test('without any keys it logs so, tries again after a pause, and recovers', async (t) => {
   const { idp, clock, logged, known } = await world(t)
   idp.be('broken')
   await t.rejects(known(), NoKeysError)
@@ -174,7 +174,7 @@ t.test('without any keys it says so, asks again after a pause, and recovers', as
   t.not(await known(), null)
 })
 
-t.test('a provider that hangs or dribbles is given up after a while', async (t) => {
+t.test('a provider that hangs or answers too slowly is given up', async (t) => {
   const dribbling =
     (status: number): RequestListener =>
     (_, response) => {
@@ -192,7 +192,7 @@ t.test('a provider that hangs or dribbles is given up after a while', async (t) 
   )
 })
 
-t.test('what is no key set gives no keys', async (t) => {
+t.test('an answer that is not a key set contains no keys', async (t) => {
   for (const [what, listener] of Object.entries(BAD_SETS)) {
     const { idp, known } = await world(t)
     idp.be(listener)
@@ -220,7 +220,7 @@ t.test('a redirect is not followed', async (t) => {
   t.equal(other.keySetRequestCount(), 0)
 })
 
-t.test('a broken key does not spoil the others', async (t) => {
+t.test('an invalid key does not affect the others', async (t) => {
   const { idp, known } = await world(t)
   const { d: _, p, q, dp, dq, qi, ...jwk } = idp.key().privateJwk
   const broken = [null, { kty: 'RSA', kid: 1 }, { kty: 'XYZ' }, { ...jwk, kid: '\ud800' }]
@@ -228,14 +228,14 @@ t.test('a broken key does not spoil the others', async (t) => {
   t.not(await known(), null)
 })
 
-t.test('the keys are asked for at start, so that the first request need not wait', async (t) => {
+t.test('keys are loaded at the start, so that the first request does not wait', async (t) => {
   const { idp, keySet, logged } = await world(t)
   keySet.start()
   await until(() => logged.some((line) => line.includes('the key set is loaded')), { what: 'the keys' })
   t.equal(idp.keySetRequestCount(), 1)
 })
 
-t.test('requests are answered 503, and open routes as ever, while no key could be loaded', async (t) => {
+t.test('while no key can be loaded, requests get a 503 and open routes still work', async (t) => {
   const { idp } = await world(t)
   idp.be('broken')
   const { all, logged } = dependencies({ tokens: anyTokensOf(idp) })

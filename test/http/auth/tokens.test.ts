@@ -43,7 +43,7 @@ t.test('a token from the identity provider is accepted', async (t) => {
   t.equal((await get(`Bearer ${good}`)).statusCode, 200)
 })
 
-t.test('good tokens of other shapes are accepted', async (t) => {
+t.test('valid tokens of other shapes are accepted', async (t) => {
   const shapes: Record<string, string> = {
     'a lower-case scheme': `bearer ${good}`,
     'two spaces': `Bearer  ${good}`,
@@ -86,7 +86,7 @@ const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
   '15 kB of nothing': () => 'A'.repeat(15 * 1024),
 }
 for (const [what, make] of Object.entries(BAD_TOKENS)) {
-  t.test(`a token with ${what} is a 401 that repeats nothing of it`, async (t) => {
+  t.test(`a token with ${what} gets a 401 that contains no part of it`, async (t) => {
     const token = await make()
     const response = await get(`Bearer ${token}`)
     t.equal(response.statusCode, 401)
@@ -105,7 +105,7 @@ for (const [what, make] of Object.entries(BAD_TOKENS)) {
   })
 }
 
-/** The line that a refusal leaves. */
+/** The log line of a refusal. */
 const REASONS: readonly (readonly [Record<string, unknown>, string | RegExp])[] = [
   [{ exp: seconds() - 60 }, 'Authorization token expired'],
   [{ nbf: seconds() + 60 }, /^The token will be active at /],
@@ -116,7 +116,7 @@ const REASONS: readonly (readonly [Record<string, unknown>, string | RegExp])[] 
 ]
 
 t.test(
-  'each refusal leaves one line with its reason, without anything of a token that is not valid',
+  'each refusal logs one line with its reason and no part of an invalid token',
   async (t) => {
     const { app, get, logged } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
     const { kid, privateKey, publicKey } = idp.key()
@@ -161,7 +161,7 @@ t.test(
   },
 )
 
-t.test('nobody but IDP_JWKS_URI was asked for keys', async (t) => {
+t.test('keys are only ever requested from IDP_JWKS_URI', async (t) => {
   t.equal(decoyCount, 0)
 })
 
@@ -176,7 +176,7 @@ const NO_TOKENS: readonly (readonly [string, string | undefined, string | undefi
   ['two tokens with a comma', `Bearer ${good},${good}`, 'invalid_request'],
   ['quotes', `Bearer "${good}"`, 'invalid_request'],
 ]
-t.test('without a token in its header, a request is asked for one', async (t) => {
+t.test('a request without a token in its header gets a 401 that requests one', async (t) => {
   for (const [what, authorization, error] of NO_TOKENS) {
     const response = await get(authorization)
     t.equal(response.statusCode, 401, what)
@@ -186,7 +186,7 @@ t.test('without a token in its header, a request is asked for one', async (t) =>
   }
 })
 
-t.test('a token anywhere else than in the header is none', async (t) => {
+t.test('a token outside the header is ignored', async (t) => {
   for (const request of [
     { url: `/log/list?access_token=${good}` },
     { url: `/log/list?token=${good}` },
@@ -197,7 +197,7 @@ t.test('a token anywhere else than in the header is none', async (t) => {
   }
 })
 
-t.test('an administrative view asks for its scope, as a whole word', async (t) => {
+t.test('an administrative view requires its scope as a whole word', async (t) => {
   for (const scope of [undefined, '', `${ADMIN_SCOPE}2`, ADMIN_SCOPE.toUpperCase(), { [ADMIN_SCOPE]: 1 }]) {
     const response = await get(`Bearer ${await idp.forge({ scope })}`)
     t.equal(response.statusCode, 403, String(scope))
@@ -209,14 +209,14 @@ t.test('an administrative view asks for its scope, as a whole word', async (t) =
   }
 })
 
-t.test('a token without scope will do where none is configured', async (t) => {
+t.test('a token without a scope is sufficient if none is configured', async (t) => {
   const { get } = appWith(anyTokensOf(idp))
   t.equal((await get(`Bearer ${await idp.token()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await idp.forge({ iss: 'x', aud: 'y' })}`)).statusCode, 200)
   t.equal((await get()).statusCode, 401)
 })
 
-t.test("a token reads and writes the preferences of its claim's party, and of no other", async (t) => {
+t.test('a token reads and writes the preferences of the party in its claim, and of no other', async (t) => {
   const { app } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
   const statusOf = async (claims: object, party: string, method: 'GET' | 'PUT' | 'HEAD' = 'PUT') => {
     const authorization = `Bearer ${await idp.forge({ scope: 'openid', ...claims })}`
@@ -243,7 +243,7 @@ t.test("a token reads and writes the preferences of its claim's party, and of no
   t.match(refused.headers['www-authenticate'], /error="insufficient_scope", scope="notifications:admin"$/)
 })
 
-t.test('a change by the party itself is told from one by an administrator', async (t) => {
+t.test('a change by the party is recorded apart from one by an administrator', async (t) => {
   const made: unknown[] = []
   const { all } = dependencies({ tokens: { ...tokensOf(idp), partyClaim: 'party' } })
   const put: typeof all.preferences.put = async (party, preferences, ...by) => {
@@ -265,7 +265,7 @@ t.test('a change by the party itself is told from one by an administrator', asyn
   ])
 })
 
-t.test('open routes ignore tokens, and unknown paths and methods are told without one', async (t) => {
+t.test('open routes ignore tokens; unknown paths and methods need none', async (t) => {
   const cases = [
     ['GET', '/healthz', 200],
     ['GET', '/readyz', 200],
@@ -284,7 +284,7 @@ t.test('open routes ignore tokens, and unknown paths and methods are told withou
   }
 })
 
-t.test('over the wire, two headers are refused and 100 kB are a 401 or ignored', async (t) => {
+t.test('on a real connection, two headers are refused, and one of 100 kB gets a 401 or is ignored', async (t) => {
   const { port } = await served(t, dependencies({ tokens: tokensOf(idp) }).all)
   const statusOf = async (path: string, ...lines: string[]) => {
     const socket = connect(port, '127.0.0.1')
@@ -306,7 +306,7 @@ t.test('tokens are never logged', async (t) => {
   t.notMatch(all, signature)
 })
 
-t.test('a new key is taken without a restart, and the old one is refused', async (t) => {
+t.test('a new key is used without a restart, and the old one is refused', async (t) => {
   const own = await startIdentityProvider()
   t.teardown(() => own.stop())
   const before = await own.token(ADMIN_SCOPE)

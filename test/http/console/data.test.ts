@@ -29,7 +29,7 @@ const DATA = [
 ]
 
 for (const path of DATA) {
-  t.test(`${path} asks for a token with the administrative scope, as the public listener does`, async (t) => {
+  t.test(`${path} requires a token with the administrative scope, as on the public listener`, async (t) => {
     const none = await get(path, undefined, closed)
     t.equal(none.statusCode, 401)
     t.match(none.headers['www-authenticate'], /^Bearer realm=/)
@@ -45,7 +45,7 @@ for (const path of DATA) {
   })
 }
 
-t.test('these are all of its data, and nothing that it takes is kept', async (t) => {
+t.test('these routes are all data of the console, and none stores a request', async (t) => {
   const { app } = aManagement()
   t.teardown(() => app.close())
   const routes: string[] = []
@@ -73,12 +73,12 @@ t.test('pages, their files, metrics and the API document need no token', async (
   t.equal((await get('/console/data/nothing', undefined, closed)).statusCode, 404)
 })
 
-/** Nothing inline, nothing from elsewhere: a token cannot be sent to another host. */
+/** No inline code and no other origin: a token cannot be sent to another host. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-t.test('the page runs nothing that is not its own, and is kept until it changes', async (t) => {
+t.test('the page runs only its own code, and is cached until it changes', async (t) => {
   const secure = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
   const { headers } = await get('/console')
   t.equal(headers['content-security-policy'], POLICY)
@@ -100,7 +100,7 @@ t.test('entries are as on the public listener, with their filters and pages', as
   t.equal((await get(`/console/data/log/${locator(9)}`)).statusCode, 404)
 })
 
-t.test('what does not work is told, blocked partitions with the remedy', async (t) => {
+t.test('problems are listed, blocked partitions with their remedy', async (t) => {
   const place = { topic: 'claims', partition: 3, offset: '41', since: '2026-01-31T12:00:00.000Z' }
   t.strictSame((await get('/console/data/status')).json(), {
     consuming: null,
@@ -110,7 +110,7 @@ t.test('what does not work is told, blocked partitions with the remedy', async (
   })
 })
 
-t.test('counts are of a window that is known', async (t) => {
+t.test('counts state their window', async (t) => {
   t.match((await get('/console/data/counts?window=1h')).json(), { toS: 3_600, stepS: 60, complete: true })
   t.match((await get('/console/data/counts')).json(), { toS: 86_400 })
   for (const query of ['window=2h', 'window=', 'windows=1h', 'window=1h&window=1h']) {
@@ -118,7 +118,7 @@ t.test('counts are of a window that is known', async (t) => {
   }
 })
 
-t.test('the rules are shown in their order', async (t) => {
+t.test('rules are shown in their order', async (t) => {
   t.match((await get('/console/data/rules')).json(), {
     revision: 'b'.repeat(64),
     activation: { activatedAt: TIME, gitCommit: null },
@@ -134,7 +134,7 @@ t.test('the rules are shown in their order', async (t) => {
   })
 })
 
-t.test('preferences come with their history, and a party without any is an answer', async (t) => {
+t.test('preferences come with their history; a party without any is no error', async (t) => {
   t.same((await get('/console/data/preferences/PTY-1')).json(), {
     preferences: PREFERENCES,
     unknownEventTypes: [],
@@ -150,7 +150,7 @@ t.test('preferences come with their history, and a party without any is an answe
   t.equal((await get('/console/data/preferences/%00')).statusCode, 400)
 })
 
-t.test('of a long history the newest 100 changes are shown', async (t) => {
+t.test('a long history shows its newest 100 changes', async (t) => {
   const change = { changedAt: TIME, changedBy: null, before: PREFERENCES, after: PREFERENCES }
   const changes = async (_: string, countMax: number) => Array.from({ length: countMax }, () => change)
   const { app } = aManagement({
@@ -164,7 +164,7 @@ t.test('of a long history the newest 100 changes are shown', async (t) => {
   t.equal(history.isMore, true)
 })
 
-t.test('rejected messages come in pages, with offsets that no JSON number can hold', async (t) => {
+t.test('rejected messages come in pages, with offsets beyond the numbers of JSON', async (t) => {
   const { items, nextCursor } = (
     await get('/console/data/rejected?topic=claims&code=not-json&open=true')
   ).json()
@@ -175,7 +175,7 @@ t.test('rejected messages come in pages, with offsets that no JSON number can ho
   }
 })
 
-t.test('reads of data of members are in the log with their subject, counts are not', async (t) => {
+t.test("reads of members' data are logged with their subject, counts are not", async (t) => {
   for (const path of DATA) await get(path, ADMIN)
   const reads = closed.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
   t.match(reads[0], { tokenSubject: 'console', rowCount: 1 })
@@ -187,7 +187,7 @@ t.test('reads of data of members are in the log with their subject, counts are n
   ])
 })
 
-/** A console that counts its counts, and rejects while it is down. */
+/** A console that counts its database queries, and rejects them during its outage. */
 function aCounter(t: Test) {
   const state = { isDown: false, counts: 0 }
   const { countEntries } = aConsole()
@@ -204,7 +204,7 @@ function aCounter(t: Test) {
   return { state, count: (window: string) => app.inject(`/console/data/counts?window=${window}`) }
 }
 
-t.test('an outage of the database is a 503, and asked for again at once', async (t) => {
+t.test('an outage of the database is a 503 that is not cached', async (t) => {
   const { state, count } = aCounter(t)
   state.isDown = true
   t.equal((await count('1h')).statusCode, 503)
@@ -212,7 +212,7 @@ t.test('an outage of the database is a 503, and asked for again at once', async 
   t.equal((await count('1h')).statusCode, 200)
 })
 
-t.test('however many look at the same time, it is counted once', async (t) => {
+t.test('simultaneous requests for counts are answered by one query', async (t) => {
   const { state, count } = aCounter(t)
   await Promise.all(Array.from({ length: 20 }, () => count('1h')))
   t.equal(state.counts, 1)

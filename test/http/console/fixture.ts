@@ -60,7 +60,7 @@ export function aWorkbench(
   }
 }
 
-/** A console with one of everything. */
+/** A console with one example of everything that it shows. */
 export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
   return {
     logEntries: dependencies().all.logEntries,
@@ -113,7 +113,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
   }
 }
 
-/** The management listener, and what it has logged. */
+/** The management listener and its log. */
 export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
   const logged: string[] = []
   const all: ManagementDependencies = {

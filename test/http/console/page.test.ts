@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { readConsolePage } from '../../../src/http/console/page.ts'
 
-t.test('the page and what it loads are read into memory, each with its type', async (t) => {
+t.test('the page and its files are read into memory, each with its content type', async (t) => {
   const folder = t.testdir({
     'index.html': '<!doctype html>',
     'a-1.js': '0',
@@ -22,7 +22,7 @@ t.test('the page and what it loads are read into memory, each with its type', as
   t.equal(assets.get('a-1.js')?.content.toString(), '0')
 })
 
-t.test('where it was not built, the remedy is named', async (t) => {
+t.test('the error of a console that was not built names the remedy', async (t) => {
   const folder = pathToFileURL(`${t.testdir({})}/`)
   t.throws(() => readConsolePage(folder), {
     message: 'the console is missing or not readable: run `make build`',

@@ -23,7 +23,7 @@ function anApp(t: Test, overrides: Partial<Workbench> = {}, more: Parameters<typ
   return { ...management, post }
 }
 
-t.test('each of its routes needs the administrative scope, as all data of the console', async (t) => {
+t.test('each route requires the administrative scope, like all data of the console', async (t) => {
   const idp = await startIdentityProvider()
   t.teardown(() => idp.stop())
   const { app, post, logged } = anApp(t, {}, { tokens: tokensOf(idp) })
@@ -42,13 +42,13 @@ t.test('each of its routes needs the administrative scope, as all data of the co
   )
 })
 
-t.test('it starts with the files in force', async (t) => {
+t.test('it begins with the files in force', async (t) => {
   const start = { ...(await aWorkbench().start()), repositoryUrl: 'https://github.com/a/b' }
   const { app } = anApp(t, { start: async () => start })
   t.same((await app.inject(DATA)).json(), start)
 })
 
-t.test('a body of up to 256 kB is taken, a larger or another one is refused', async (t) => {
+t.test('a body of up to 256 kB is accepted; a larger or malformed one is refused', async (t) => {
   const { post, app } = anApp(t)
   const large = (bytes: number) => ({ ...JOB, table: 'x'.repeat(bytes) })
   t.equal((await post(large(250 * 1024))).statusCode, 200)
@@ -68,7 +68,7 @@ t.test('a body of up to 256 kB is taken, a larger or another one is refused', as
   t.equal(sent.statusCode, 400, "a stranger's page can send no JSON without being asked for leave")
 })
 
-t.test('a back-test comes line by line', async (t) => {
+t.test('a back-test is streamed line by line', async (t) => {
   const { post } = anApp(t)
   const { headers, body } = await post(JOB)
   t.equal(headers['content-type'], 'application/x-ndjson')
@@ -84,7 +84,7 @@ t.test('a back-test comes line by line', async (t) => {
   )
 })
 
-t.test('why there is no back-test is told by the status, and later by the last line', async (t) => {
+t.test('a back-test that cannot start has an error status; one that fails later ends with an error line', async (t) => {
   const one = (message: BacktestMessage): Partial<Workbench> => ({
     backtest: async function* () {
       yield message
@@ -108,7 +108,7 @@ t.test('why there is no back-test is told by the status, and later by the last l
   t.notMatch(body, /secret/)
 })
 
-t.test('a back-test that ends before its stream begins is let go of', async (t) => {
+t.test('a back-test that ends before its stream begins is released', async (t) => {
   let isLeft = false
   const { post } = anApp(t, {
     backtest: async function* () {
@@ -124,7 +124,7 @@ t.test('a back-test that ends before its stream begins is let go of', async (t) 
   await until(() => isLeft, { what: 'the back-test to be left' })
 })
 
-t.test('a back-test that says nothing at first keeps its connection', async (t) => {
+t.test('a back-test without lines yet keeps its connection open', async (t) => {
   const sockets: Socket[] = []
   let silenceMsMax: number | undefined
   const { app } = anApp(t, {
@@ -141,7 +141,7 @@ t.test('a back-test that says nothing at first keeps its connection', async (t) 
   t.equal(silenceMsMax, 180_000)
 })
 
-t.test('a back-test ends when its client goes away', async (t) => {
+t.test('a back-test ends when its client disconnects', async (t) => {
   let seen: AbortSignal | undefined
   let isLeft = false
   const { app } = anApp(t, {
