@@ -11,7 +11,6 @@ import {
 } from '@opentelemetry/resources'
 import {
   BatchSpanProcessor,
-  ParentBasedSampler,
   type Sampler,
   type SpanExporter,
   TraceIdRatioBasedSampler,
@@ -227,10 +226,10 @@ function urlOf(endpoint: string): string {
   return base.endsWith(PATH) ? base : base + PATH
 }
 
+/** All spans of a batch have its trace id: it makes no difference whether a parent decides. */
 function samplerOf({ sampler, samplerRatio }: TracingOptions): Sampler {
   const ratio = sampler.endsWith('always_on') ? 1 : sampler.endsWith('always_off') ? 0 : samplerRatio
-  const root = new TraceIdRatioBasedSampler(ratio)
-  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+  return new TraceIdRatioBasedSampler(ratio)
 }
 
 /** Logs once when traces cannot be sent, and once when they can again: the library reports neither. */
