@@ -24,12 +24,13 @@ export type Redriver = Awaited<ReturnType<typeof createRedriver>>
 export async function createRedriver(config: Config, pool: DatabasePool, log: Logger) {
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
-  await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
   const attempts = attemptNeeds(config, log, ruleFiles, pool)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {
+    /** Must be called before the first `redrive`: each decision names the revisions that made it. */
+    archive: () => archiveRuleFiles(pool, ruleFiles),
     /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
     redrive: (rejected: Rejected, by: string) => redrive(needs, rejected, by),
     /** A dry run: makes the same look-ups and decisions, and writes nothing. */

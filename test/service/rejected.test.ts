@@ -14,7 +14,8 @@ const counts = async () =>
     await rowsOf(`SELECT
       (SELECT count(*)::int FROM notifications.notification_log) AS rows,
       (SELECT count(*)::int FROM notifications.decision) AS decisions,
-      (SELECT count(*)::int FROM notifications.redrive) AS redrives`)
+      (SELECT count(*)::int FROM notifications.redrive) AS redrives,
+      (SELECT count(*)::int FROM notifications.ruleset) AS rule_tables`)
   )[0]
 const linesOf = (text: string) => text.trimEnd().split('\n')
 
@@ -69,7 +70,7 @@ t.test('redrive does nothing before it is told what, and that it may', async (t)
     `${broken}  still rejected: the value is not valid JSON`,
     `${binary}  still rejected: the value is not valid UTF-8`,
   ])
-  t.same(await counts(), { rows: 0, decisions: 0, redrives: 0 })
+  t.same(await counts(), { rows: 0, decisions: 0, redrives: 0, rule_tables: 0 })
 })
 
 t.test('what is fixed is logged through the same pipeline, and all is recorded', async (t) => {
@@ -100,7 +101,7 @@ t.test('what is fixed is logged through the same pipeline, and all is recorded',
 t.test('redriven twice, or logged meanwhile, an event gets no second row and no second send', async (t) => {
   const again = await rejected('redrive', fixed, '--yes', '--json')
   t.match(JSON.parse(again.stdout), { id: fixed, result: 'duplicate' })
-  t.same(await counts(), { rows: 1, decisions: 1, redrives: 4 })
+  t.same(await counts(), { rows: 1, decisions: 1, redrives: 4, rule_tables: 1 })
   const open = await rejected('redrive', '--topic', 'claims', '--yes')
   t.equal(open.stdout, '', 'a filter leaves out what is settled')
   t.match((await rejected('list', '--topic', 'claims', '--all')).stdout, /redriven .*: duplicate/)
