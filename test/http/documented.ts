@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import { type AppDependencies, buildApp } from '../../src/http/public.ts'
 import type { HttpApp } from '../../src/http/server/base.ts'
 
-/** What came back for one request. */
+/** An answer to one request. */
 export interface Answer {
   readonly status: number
   readonly contentType: string | undefined
@@ -11,15 +11,15 @@ export interface Answer {
   readonly body: string
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, read as it comes
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document has no static type
 export type ApiDocument = any
 
-/** Beside the document: what there is no path for, no method for, or no reading of. */
+/** Answers outside the document: unknown paths, unknown methods, unreadable requests. */
 const UNDOCUMENTED_STATUSES = { path: [400, 404, 405, 431], method: [400, 405, 431] }
 const PROBLEM = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
 /**
- * A check of answers against an OpenAPI document. It says what is not as documented, null where all is. `path` is as in
+ * Checks answers against an OpenAPI document: returns the first deviation, or null. `path` is a path of
  * the document, or any other.
  */
 export function createDocumentCheck(document: ApiDocument) {
@@ -51,7 +51,7 @@ export function createDocumentCheck(document: ApiDocument) {
   }
 }
 
-/** Undefined, which no schema allows, for what is no JSON. */
+/** Undefined, which no schema allows, if the text is not JSON. */
 function parsed(body: string): unknown {
   try {
     return JSON.parse(body)
@@ -60,7 +60,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** An app like `buildApp`'s whose every answer is checked against its document; what is not as documented is a 500. */
+/** An app like that of `buildApp` that checks each answer against its document and replaces undocumented ones by a 500. */
 export function documentedApp(dependencies: AppDependencies): HttpApp {
   const app = buildApp(dependencies)
   let check: ReturnType<typeof createDocumentCheck> | null = null

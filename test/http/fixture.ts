@@ -10,7 +10,7 @@ import { type Http, serve } from '../../src/http/server/server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider } from '../stack/identity-provider.ts'
 
-/** A locator with a number in its last digits. */
+/** A log locator that ends in this number. */
 export function locator(number: number): string {
   return `NTF-01900000-0000-7000-8000-${String(number).padStart(12, '0')}`
 }
@@ -44,10 +44,10 @@ export const ENTRY: ExplainedLogEntry = {
   })),
 }
 
-/** The place of `ENTRY` in the order of the log. */
+/** The position of `ENTRY` in the log. */
 export const PLACE: LogPosition = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
 
-/** Checks the tokens of this provider: all that can be asked of one, but for the party. */
+/** Options that check every claim of this provider's tokens except the party. */
 export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUrl' | 'issuer'>): Tokens {
   return {
     keySetUrl,
@@ -59,15 +59,15 @@ export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUr
   }
 }
 
-/** Asks for nothing but a good signature and a time. */
+/** Options that check only signature and times. */
 export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>): Tokens {
   return { keySetUrl, issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
 }
 
-/** The outage that `isUnavailable` of `dependencies` knows. */
+/** The error that `isUnavailable` of `dependencies` recognises as an outage. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
 
-/** What an app needs, with one entry in its log and no preferences; records how it was asked and what it logged. */
+/** Dependencies of an app with one log entry and no preferences, which record their calls and log lines. */
 export function dependencies(overrides: Partial<AppDependencies> = {}) {
   const asked: { filter: LogFilter<Since>; page: LogPageRequest }[] = []
   const askedFor: string[] = []

@@ -14,7 +14,7 @@ async function documentOf(tokens: typeof TOKENS | null) {
   const app = buildApp(dependencies({ tokens }).all)
   t.teardown(() => app.close())
   await app.ready()
-  // biome-ignore lint/suspicious/noExplicitAny: it is what clients see, read as they would
+  // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document has no static type
   return app.swagger() as any
 }
 
@@ -33,7 +33,7 @@ t.test('the document is served as OpenAPI 3.1', async (t) => {
   t.strictSame(document, JSON.parse(JSON.stringify(open)))
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: an operation, read as it comes
+// biome-ignore lint/suspicious/noExplicitAny: an operation has no static type
 function operationsOf(document: any): [string, string, any][] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods as object).map(([method, operation]): [string, string, unknown] => [
@@ -78,7 +78,7 @@ t.test('its schemas have names, for generated clients', async (t) => {
   ])
 })
 
-t.test('every schema in it is valid JSON Schema 2020-12, and every reference leads somewhere', async (t) => {
+t.test('every schema in it is valid JSON Schema 2020-12, and every reference resolves', async (t) => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false })
   addFormats.default(ajv)
   ajv.addVocabulary(['components', 'paths', 'openapi', 'info', 'servers', 'tags'])
@@ -99,7 +99,7 @@ t.test('every schema in it is valid JSON Schema 2020-12, and every reference lea
 })
 
 t.test(
-  'every operation has an id, a tag, a summary and examples; parameters say what they are',
+  'every operation has an id, a tag, a summary and examples; every parameter has a description',
   async (t) => {
     const known = open.tags.map(({ name }: { name: string }) => name)
     const ids = new Set()
@@ -119,7 +119,7 @@ t.test(
   },
 )
 
-t.test('every example is as its own schema says', async (t) => {
+t.test('every example conforms to its schema', async (t) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   let exampleCount = 0
@@ -128,7 +128,7 @@ t.test('every example is as its own schema says', async (t) => {
     const validate = ajv.compile({ ...schema, components: open.components })
     t.ok(validate(example), `${at}: ${ajv.errorsText(validate.errors)}`)
   }
-  // biome-ignore lint/suspicious/noExplicitAny: a document, read as it comes
+  // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document has no static type
   const visit = (value: any, at: string): void => {
     if (typeof value !== 'object' || value === null) return
     if (value.schema !== undefined && 'example' in value) check(value.schema, value.example, at)
@@ -154,7 +154,7 @@ t.test('defaults are documented', async (t) => {
   })
 })
 
-t.test('errors are documented as problems, and tokens where they are asked for', async (t) => {
+t.test('errors are documented as problems, and tokens on the routes that require them', async (t) => {
   const { get } = closed.paths['/log/list']
   t.same(get.security, [{ token: [] }])
   for (const status of ['400', '401', '403', '503']) {
@@ -170,13 +170,13 @@ t.test('errors are documented as problems, and tokens where they are asked for',
   t.notHas(open.paths['/log/list'].get.responses, '401')
 })
 
-t.test('/metrics is what the service exposes, as the type that it says', async (t) => {
+t.test('/metrics returns the metrics with their content type', async (t) => {
   const response = await fetch(`${url}/metrics`)
   t.equal(response.headers.get('content-type'), 'text/x')
   t.equal(await response.text(), 'up 1\n')
 })
 
-t.test('a host name that is not its own is refused, whatever is asked for', async (t) => {
+t.test('a request for a foreign host name is refused on every route', async (t) => {
   const named = serve(aManagement({ hosts: ['ops.internal', 'Ops-2'] }).app, LOCAL)
   t.teardown(() => named.close())
   const { port } = new URL(await named.listen())
@@ -198,7 +198,7 @@ t.test('a host name that is not its own is refused, whatever is asked for', asyn
   t.equal(response.status, 200, 'which is asked for by its address')
 })
 
-t.test('it has the same manners as the public listener', async (t) => {
+t.test('it answers errors like the public listener', async (t) => {
   const response = await fetch(`${url}/nowhere`)
   t.equal(response.status, 404)
   t.equal(response.headers.get('content-type'), 'application/problem+json')

@@ -33,9 +33,9 @@ const CASES: readonly (readonly [request: string, problem: ProblemCode, allow?: 
   [`PATCH /log/${ENTRY.locator}`, 'method-not-allowed', READ],
 ]
 for (const [request, problem, allow] of CASES) {
-  t.test(`${request.slice(0, 60)} answers the problem ${problem}`, async (t) => {
+  t.test(`${request.slice(0, 60)} gets the problem ${problem}`, async (t) => {
     const [method, url] = request.split(' ')
-    // A malformed type comes second to a wrong path or method.
+    // A wrong path or method is reported before a malformed content type.
     const headers = ['POST', 'PUT'].includes(String(method)) ? { 'content-type': ';;' } : {}
     const response = await app.inject({ method: method as 'GET', url: String(url), headers })
     const { status, title } = PROBLEMS[problem]
@@ -66,13 +66,13 @@ t.test('a route that does not declare its access is refused', async (t) => {
   )
 })
 
-t.test('/healthz says ok, also while the service is not ready', async (t) => {
+t.test('/healthz answers ok even while the service is not ready', async (t) => {
   const { all } = dependencies({ readiness: async () => 'the database is down' })
   for (const each of [app, documentedApp(all)])
     t.match(await each.inject('/healthz'), { statusCode: 200, body: '{"status":"ok"}' })
 })
 
-t.test('/readyz follows the readiness', async (t) => {
+t.test('/readyz reports the readiness of the service', async (t) => {
   t.equal((await app.inject('/readyz')).statusCode, 200)
 
   const { all, logged } = dependencies({ readiness: async () => 'run `migrate`' })
@@ -87,7 +87,7 @@ t.test('/readyz follows the readiness', async (t) => {
   )
 })
 
-t.test('an outage is a 503 that may be tried again', async (t) => {
+t.test('an outage is a 503 that invites another try', async (t) => {
   const reject = () => Promise.reject(OUTAGE)
   const { all, logged } = dependencies({
     logEntries: { list: reject, get: reject },
@@ -111,7 +111,7 @@ t.test('an outage is a 503 that may be tried again', async (t) => {
   t.notMatch(logged.join(''), 'hunter2')
 })
 
-t.test('a fault of ours is a 500 that tells the log and not the client', async (t) => {
+t.test('an unexpected error is a 500 whose cause is logged and not sent to the client', async (t) => {
   const bug = () => Promise.reject(Object.assign(new TypeError('hunter3'), { statusCode: 404 }))
   const { all, logged } = dependencies({ logEntries: { list: bug, get: bug } })
   const response = await documentedApp(all).inject('/log/list?partyLocator=PTY-secret')
@@ -125,7 +125,7 @@ t.test('a fault of ours is a 500 that tells the log and not the client', async (
   t.notMatch(logged.join(''), 'PTY-secret')
 })
 
-t.test('a row that is not what the API promises is a 500, not a lie', async (t) => {
+t.test('a row that does not conform to the API document is a 500', async (t) => {
   const broken = { ...ENTRY, status: 'LOST' } as never
   const { all } = dependencies({ logEntries: { ...dependencies().all.logEntries, get: async () => broken } })
   const response = await documentedApp(all).inject(`/log/${ENTRY.locator}`)
@@ -133,23 +133,20 @@ t.test('a row that is not what the API promises is a 500, not a lie', async (t) 
   t.notMatch(response.body, 'LOST')
 })
 
-t.test(
-  'requests are logged by route, without locators and query values but in the line of a read',
-  async (t) => {
-    const { all, logged } = dependencies()
-    const app = documentedApp(all)
-    await app.inject('/log/list?partyLocator=PTY-secret')
-    await app.inject(`/log/${ENTRY.locator}`)
-    const lines = logged.map((line) => JSON.parse(line))
-    t.match(lines, [
-      { level: 'info', msg: 'read', route: '/log/list' },
-      { level: 'debug', method: 'GET', route: '/log/list', status: 200, elapsedMs: Number },
-      { level: 'info', msg: 'read', route: '/log/:locator' },
-      { level: 'debug', method: 'GET', route: '/log/:locator', status: 200 },
-    ])
-    t.equal(lines.length, 4)
-    const others = logged.filter((line) => !line.includes('"msg":"read"')).join('')
-    t.notMatch(others, 'PTY-secret')
-    t.notMatch(others, ENTRY.locator)
-  },
-)
+t.test('requests are logged by route; only lines of reads contain locators and query values', async (t) => {
+  const { all, logged } = dependencies()
+  const app = documentedApp(all)
+  await app.inject('/log/list?partyLocator=PTY-secret')
+  await app.inject(`/log/${ENTRY.locator}`)
+  const lines = logged.map((line) => JSON.parse(line))
+  t.match(lines, [
+    { level: 'info', msg: 'read', route: '/log/list' },
+    { level: 'debug', method: 'GET', route: '/log/list', status: 200, elapsedMs: Number },
+    { level: 'info', msg: 'read', route: '/log/:locator' },
+    { level: 'debug', method: 'GET', route: '/log/:locator', status: 200 },
+  ])
+  t.equal(lines.length, 4)
+  const others = logged.filter((line) => !line.includes('"msg":"read"')).join('')
+  t.notMatch(others, 'PTY-secret')
+  t.notMatch(others, ENTRY.locator)
+})

@@ -26,7 +26,7 @@ export function signedBy({ kid, privateKey }: Key, claims: object, header: objec
 }
 
 /**
-* Tokens that must be refused: those named in RFC 8725, and the classes of json_web_signature_test.json of Project Wycheproof
+ * Tokens that must be refused: those named in RFC 8725, and the classes of json_web_signature_test.json of Project Wycheproof
  * (https://github.com/C2SP/wycheproof) with valid claims, except classes that test the cryptographic library itself.
  */
 export function attacks(target: Target): Map<string, string> {

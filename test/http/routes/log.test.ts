@@ -12,7 +12,7 @@ t.beforeEach(() => {
 const { decisions: _, story: __, reference: ___, ...SHOWN } = ENTRY
 
 for (const path of ['/log', '/notifications']) {
-  t.test(`${path}/list shows entries and leads to the next page`, async (t) => {
+  t.test(`${path}/list shows entries and the cursor of the next page`, async (t) => {
     const first = await app.inject(`${path}/list`)
     t.equal(first.statusCode, 200)
     t.same(first.json().items, [SHOWN])
@@ -31,7 +31,7 @@ for (const path of ['/log', '/notifications']) {
   })
 }
 
-t.test('fields that the API does not promise are not shown', async (t) => {
+t.test('fields outside the API document are not shown', async (t) => {
   const { all } = dependencies()
   const app = documentedApp({
     ...all,
@@ -40,7 +40,7 @@ t.test('fields that the API does not promise are not shown', async (t) => {
   t.notHas((await app.inject(`/log/${ENTRY.locator}`)).json(), { lastAttemptAt: 'x' })
 })
 
-t.test('a decision from before a fact existed is shown without it', async (t) => {
+t.test('a decision older than a fact is shown without it', async (t) => {
   const { all } = dependencies()
   const facts = { eventType: 'a', party: 'found', preferredChannel: 'EMAIL', optedOut: false } as const
   const decisions = ENTRY.decisions.map((decision) => ({ ...decision, facts: { ...facts, gone: 1 } }))
@@ -53,7 +53,7 @@ t.test('a decision from before a fact existed is shown without it', async (t) =>
   t.strictSame(response.json().decisions[0].facts, facts)
 })
 
-t.test('a text that can be no locator is not looked up', async (t) => {
+t.test('a text that is not a locator is not looked up', async (t) => {
   const { all, askedFor } = dependencies()
   const app = documentedApp(all)
   for (const text of [
@@ -68,7 +68,7 @@ t.test('a text that can be no locator is not looked up', async (t) => {
   t.same(askedFor, [])
 })
 
-t.test('filters are passed on as they were meant', async (t) => {
+t.test('filters reach the query unchanged', async (t) => {
   const partyLocator = 'PTY/ä 100% & more'
   const filter = {
     ...{ partyLocator, eventType: 'claim.paid', status: 'FAILED', channel: 'IN_APP', eventId: '%' },
@@ -79,7 +79,7 @@ t.test('filters are passed on as they were meant', async (t) => {
   t.same(asked, [{ filter, page: { limit: 200, after: null } }])
 })
 
-t.test('a time is taken with its offset and its decimals', async (t) => {
+t.test('a time keeps its offset and its decimals', async (t) => {
   for (const [given, meant] of [
     ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000000Z'],
     ['2026-01-31T23:30:00.123456-01:30', '2026-02-01T01:00:00.123456Z'],
@@ -92,7 +92,7 @@ t.test('a time is taken with its offset and its decimals', async (t) => {
   }
 })
 
-t.test('a date means its start, and a duration so long ago, as on the command line', async (t) => {
+t.test('a date means its start and a duration the time before now, as on the command line', async (t) => {
   t.equal((await app.inject('/log/list?from=7d&to=2026-01-31')).statusCode, 200)
   t.same(asked[0]?.filter, { from: 7 * 86_400_000, to: '2026-01-31T00:00:00.000000Z' })
 })
@@ -153,7 +153,7 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ['limit=0&status=x&nope=1', ['status', 'limit', 'nope']],
   ...FOREIGN_CURSORS.map((cursor) => [`cursor=${cursor}`, ['cursor']] as const),
 ]
-t.test('a query with faults is refused, and names each parameter', async (t) => {
+t.test('an invalid query is refused with each wrong parameter named', async (t) => {
   for (const [query, parameters] of REFUSED) {
     const response = await app.inject(`/log/list?${query}`)
     t.equal(response.statusCode, 400, query)
@@ -165,7 +165,7 @@ t.test('a query with faults is refused, and names each parameter', async (t) => 
   }
 })
 
-t.test('a flood of unknown parameters is answered by a bounded list', async (t) => {
+t.test('many unknown parameters get an answer of bounded size', async (t) => {
   const query = Array.from({ length: 2_000 }, (_, index) => `x${index}=1`).join('&')
   const response = await app.inject(`/log/list?${query}`)
   t.equal(response.statusCode, 400)

@@ -24,7 +24,7 @@ t.test('a party without preferences is not found', async (t) => {
   t.equal(response.json().detail, 'This party has no preferences.')
 })
 
-t.test('what was put is answered, stored, shown and listed', async (t) => {
+t.test('preferences that were put are returned, stored, shown and listed', async (t) => {
   const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
   t.equal(put.statusCode, 200)
   t.same(put.json(), FULL)
@@ -36,7 +36,7 @@ t.test('what was put is answered, stored, shown and listed', async (t) => {
   })
 })
 
-t.test('what is left out is replaced by its default', async (t) => {
+t.test('a missing field is replaced by its default', async (t) => {
   await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
   const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: {} })
   t.same(put.json(), DEFAULTS)
@@ -49,7 +49,7 @@ const LONGEST = {
   preferredChannel: 'SMS',
   optedOutEvents: ['😀'.repeat(127), ...Array.from({ length: 199 }, (_, i) => `${i}${'😀'.repeat(20)}`)],
 }
-t.test('what is just within the bounds is stored', async (t) => {
+t.test('values at the limits are stored', async (t) => {
   const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: LONGEST })
   t.equal(put.statusCode, 200)
   t.same(put.json(), LONGEST)
@@ -98,7 +98,7 @@ const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
     ['#/preferredChannel', ...Array.from({ length: 200 }, (_, i) => `#/optedOutEvents/${i}`)],
   ],
 ]
-t.test('preferences with faults are refused, and each place is named', async (t) => {
+t.test('invalid preferences are refused with each wrong field named', async (t) => {
   for (const [body, pointers] of REFUSED) {
     const response = await app.inject({
       method: 'PUT',
@@ -116,7 +116,7 @@ t.test('preferences with faults are refused, and each place is named', async (t)
   }
 })
 
-t.test('__proto__ is an unknown field like any other', async (t) => {
+t.test('__proto__ is refused like any unknown field', async (t) => {
   const response = await app.inject({
     method: 'PUT',
     url: urlOf('PTY-1'),
@@ -128,7 +128,7 @@ t.test('__proto__ is an unknown field like any other', async (t) => {
 })
 
 const JSON_TYPE = 'application/json'
-t.test('a body that is no JSON, or is not said to be JSON, is refused', async (t) => {
+t.test('a body that is not JSON, or not declared as JSON, is refused', async (t) => {
   for (const [what, type, payload, status] of [
     ['no body', undefined, undefined, 400],
     ['an empty body', JSON_TYPE, '', 400],
@@ -173,7 +173,7 @@ const PARTIES = [
   '😀'.repeat(127),
   'x'.repeat(255),
 ]
-t.test('a party of any name is stored and shown by that name', async (t) => {
+t.test('a party locator with any characters is stored and shown unchanged', async (t) => {
   const name = fc
     .string({ unit: 'binary', minLength: 1, maxLength: 60 })
     .filter((text) => isPartyLocator(text) && text !== 'list')
@@ -189,7 +189,7 @@ t.test('a party of any name is stored and shown by that name', async (t) => {
   )
 })
 
-t.test('a party without a name, with NUL, or with a long name is refused', async (t) => {
+t.test('a party locator that is empty, contains NUL or is too long is refused', async (t) => {
   for (const url of ['/preferences/', '/preferences/a%00', `/preferences/${'x'.repeat(256)}`]) {
     for (const method of ['GET', 'PUT'] as const) {
       const response = await app.inject({ method, url, ...(method === 'PUT' ? { payload: {} } : {}) })
@@ -205,7 +205,7 @@ t.test('a party without a name, with NUL, or with a long name is refused', async
 })
 
 for (const url of ['/preferences/list', '/preferences/%6Cist', '/preferences/%6c%69%73%74']) {
-  t.test(`${url} is the list and no party, which PUT says by 405`, async (t) => {
+  t.test(`${url} is the list and not a party: PUT gets a 405`, async (t) => {
     t.match((await app.inject(url)).json(), { items: [], nextCursor: null })
     const put = await app.inject({ method: 'PUT', url, payload: {} })
     t.equal(put.statusCode, 405)
@@ -214,7 +214,7 @@ for (const url of ['/preferences/list', '/preferences/%6Cist', '/preferences/%6c
   })
 }
 
-t.test('the list leads from page to page', async (t) => {
+t.test('the list has a cursor from each page to the next', async (t) => {
   const parties = ['ä😀', 'a/b', '\u0001', 'PTY-1', '😀'.repeat(127)]
   for (const party of parties) await app.inject({ method: 'PUT', url: urlOf(party), payload: {} })
   const seen: string[] = []
@@ -228,7 +228,7 @@ t.test('the list leads from page to page', async (t) => {
   t.same(seen, parties.toSorted())
 })
 
-t.test('a query of the list with faults is refused, and names each parameter', async (t) => {
+t.test('an invalid query of the list is refused with each wrong parameter named', async (t) => {
   const cursorOf = (words: string) => `cursor=${Buffer.from(words).toString('base64url')}`
   for (const [query, parameters] of [
     ['limit=0', ['limit']],

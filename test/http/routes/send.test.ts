@@ -35,7 +35,7 @@ const BODIES: readonly (readonly [string, string])[] = [
 ]
 
 for (const [what, rest] of BODIES) {
-  t.test(`${what} is accepted, and the connection goes on`, async (t) => {
+  t.test(`${what} is accepted, and the connection stays usable`, async (t) => {
     const socket = open()
     socket.write(`${HEAD}${rest}`)
     let answers = ''
@@ -53,14 +53,14 @@ for (const [what, rest] of BODIES) {
   })
 }
 
-t.test('a client that goes away in the middle harms nobody', async (t) => {
+t.test('a client that disconnects in the middle affects no other', async (t) => {
   const socket = open()
   socket.write(`${HEAD}Content-Length: 1000\r\n\r\nabc`, () => socket.resetAndDestroy())
   await once(socket, 'close')
   t.equal((await fetch(`${url}/send`, { method: 'POST' })).status, 202)
 })
 
-t.test('a body that breaks its framing after the answer gets no second one', async (t) => {
+t.test('a body with invalid framing after the answer gets no second answer', async (t) => {
   const socket = open()
   let answers = ''
   socket.setEncoding('latin1').on('data', (data: string) => {
@@ -73,7 +73,7 @@ t.test('a body that breaks its framing after the answer gets no second one', asy
   t.equal(answers.match(/HTTP\/1\.1/g)?.length, 1)
 })
 
-t.test('a body that never ends is cut off', async (t) => {
+t.test('the connection of an endless body is closed', async (t) => {
   const socket = open()
   socket.on('error', () => {})
   socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
@@ -81,6 +81,6 @@ t.test('a body that never ends is cut off', async (t) => {
   t.teardown(() => clearInterval(writing))
   const [answer] = await once(socket, 'data')
   t.match(String(answer), /^HTTP\/1\.1 202 /)
-  // A write that meets the end is answered by a reset, which `once` would throw.
+  // A write to the closed connection causes a reset, which `once` would throw.
   await new Promise((resolve) => socket.once('close', resolve))
 })

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { until } from '../../stack/until.ts'
 import { dependencies, served } from '../fixture.ts'
 
-/** A server for two requests at a time, whose lists wait until they are let go. */
+/** A server for two requests at a time, whose lists wait until they are released. */
 async function started(t: Test) {
   const under = { way: 0, gone: 0 }
   const go = Promise.withResolvers<void>()
@@ -25,7 +25,7 @@ async function started(t: Test) {
   return { url, port, under, go: go.resolve }
 }
 
-t.test('a list too many is refused at once; probes and opt-outs never are', async (t) => {
+t.test('a list beyond the limit is refused at once; probes and opt-outs never are', async (t) => {
   const { url, under, go } = await started(t)
   const lists = [fetch(`${url}/log/list`), fetch(`${url}/log/list`)]
   await until(() => under.way === 2, { what: 'two lists to be under way' })
@@ -45,7 +45,7 @@ t.test('a list too many is refused at once; probes and opt-outs never are', asyn
   t.equal((await fetch(`${url}/log/list`)).status, 200, 'those before it are done')
 })
 
-t.test('a list ends with its client, and makes room', async (t) => {
+t.test('a list ends when its client disconnects, and frees its place', async (t) => {
   const { url, port, under, go } = await started(t)
   const clients = [1, 2].map(() => {
     const socket = connect(port, '127.0.0.1')
@@ -62,8 +62,8 @@ t.test('a list ends with its client, and makes room', async (t) => {
   t.equal((await fetch(`${url}/log/list`)).status, 200)
 })
 
-// Answers leave a connection in the order of its requests: those behind one that waits, or that the client does not read, wait too.
-t.test('answers that cannot leave yet take no place from other parties', async (t) => {
+// A connection sends answers in the order of its requests: a waiting or unread answer delays those behind it.
+t.test('answers that cannot be sent yet take no place from other parties', async (t) => {
   const ready = Promise.withResolvers<null>()
   const { all, stored } = dependencies({ requestCountMax: 2, readiness: () => ready.promise })
   const { url, port } = await served(t, all)

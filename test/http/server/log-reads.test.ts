@@ -44,11 +44,11 @@ t.test('a read is logged with token subject, route, whose data and row count', a
   for (const value of [ENTRY.subject, ENTRY.body]) t.notMatch(JSON.stringify(reads), value)
 })
 
-t.test('without tokens it is logged, too, with no subject', async (t) => {
+t.test('without tokens a read is logged with no subject', async (t) => {
   t.match(await readsAfter(['/log/list'], { tokens: null }), [{ tokenSubject: null, rowCount: 1 }])
 })
 
-t.test('what reads nothing is not logged', async (t) => {
+t.test('a request that reads no data is not logged as a read', async (t) => {
   t.same(await readsAfter(['/healthz', '/readyz', '/nowhere', '/log/list?limit=0', '/send']), [])
   const list = () => Promise.reject(OUTAGE)
   const { logEntries } = dependencies().all

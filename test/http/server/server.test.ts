@@ -8,14 +8,14 @@ import { dependencies, ENTRY, served } from '../fixture.ts'
 
 const onAddress = (host: string, port = 0) => serve(buildApp(dependencies().all), { host, port })
 
-/** Sends bytes and returns all that comes back until the server closes. */
+/** Sends bytes and returns everything received until the server closes the connection. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(bytes)
   return text(socket)
 }
 
-t.test('listens on a free port and says where', async (t) => {
+t.test('listens on a free port and returns its address', async (t) => {
   const { http, url } = await served(t)
   t.equal((await fetch(`${url}/healthz`)).status, 200)
   await http.close()
@@ -26,7 +26,7 @@ for (const [host, expected] of [
   ['0.0.0.0', /^http:\/\/127\.0\.0\.1:\d+$/],
   ['localhost', /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+$/],
 ] as const) {
-  t.test(`on ${host} it names an address that can be opened`, async (t) => {
+  t.test(`on ${host} it returns an address that clients can open`, async (t) => {
     const http = onAddress(host)
     t.teardown(() => http.close())
     const url = await http.listen()
@@ -47,7 +47,7 @@ t.test('a port in use is an error that names it and the remedy', async (t) => {
   await http.close()
 })
 
-t.test('an address of another machine is an error that names the remedy', async (t) => {
+t.test('a foreign address is an error that names the remedy', async (t) => {
   const http = onAddress('192.0.2.1')
   await t.rejects(
     http.listen(),
@@ -56,7 +56,7 @@ t.test('an address of another machine is an error that names the remedy', async 
   await http.close()
 })
 
-t.test('closing lets a request under way finish and closes idle connections at once', async (t) => {
+t.test('closing lets a running request finish and closes idle connections at once', async (t) => {
   const underWay = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
   const { all } = dependencies()
@@ -76,7 +76,7 @@ t.test('closing lets a request under way finish and closes idle connections at o
   await once(idle, 'data')
   const unused = connect(port, '127.0.0.1')
   await once(unused, 'connect')
-  // A round trip later the server has seen that connection, too.
+  // After a round trip the server has accepted that connection as well.
   await fetch(`${url}/healthz`)
 
   const answer = fetch(`${url}/log/${ENTRY.locator}`)
@@ -89,7 +89,7 @@ t.test('closing lets a request under way finish and closes idle connections at o
   await closed
 })
 
-t.test('closing cuts off what does not finish in time', async (t) => {
+t.test('closing ends requests that do not finish in time', async (t) => {
   const underWay = Promise.withResolvers<void>()
   const { all } = dependencies()
   const { http, url } = await served(t, {
@@ -126,7 +126,7 @@ const MALFORMED: readonly (readonly [string, string, number])[] = [
   ['a URL of 20 kB', `GET /log/list?partyLocator=${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
 ]
 for (const [what, bytes, status] of MALFORMED) {
-  t.test(`${what} is answered by a problem, and the connection is closed`, async (t) => {
+  t.test(`${what} gets a problem, and the connection is closed`, async (t) => {
     const { port } = await served(t)
     const [head, body] = (await exchange(port, bytes)).split('\r\n\r\n')
     t.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))

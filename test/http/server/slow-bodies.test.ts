@@ -6,7 +6,7 @@ import { startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { dependencies, served, tokensOf } from '../fixture.ts'
 
-/** As in src/http/server/limit-requests.ts. */
+/** The limits of src/http/server/limit-requests.ts. */
 const BODY_COUNT_MAX = 256
 const BODY = '{"optedOutEvents":["claim.paid"]}'
 
@@ -14,7 +14,7 @@ const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
 const token = await idp.token()
 
-/** A server that works on two requests of parties at a time. */
+/** A server that processes two requests of parties at a time. */
 async function started(t: Test, overrides: Partial<AppDependencies> = {}) {
   const { all, stored } = dependencies({ requestCountMax: 2, tokens: tokensOf(idp), ...overrides })
   const { url, port } = await served(t, all)
@@ -29,11 +29,11 @@ async function started(t: Test, overrides: Partial<AppDependencies> = {}) {
 
 interface SlowClient {
   readonly socket: Socket
-  /** All that it was sent so far. */
+  /** Everything received so far. */
   answer: string
 }
 
-/** A client that has sent the first letter of its body; resolves once the server waits for the rest. */
+/** A client that has sent the first byte of its body; resolves once the server waits for the rest. */
 async function slowClient(port: number, party: string, credentials = token): Promise<SlowClient> {
   const socket = connect(port, '127.0.0.1')
   const client: SlowClient = { socket, answer: '' }
@@ -58,7 +58,7 @@ async function slowClients(t: Test, port: number, count: number, credentials = t
 
 const isCutOff = ({ answer }: SlowClient) => answer.includes('HTTP/1.1 408 ')
 
-t.test('80 bodies that arrive slowly take no place from those that are there', async (t) => {
+t.test('80 slow bodies take no place from complete ones', async (t) => {
   const { port, put, stored } = await started(t)
   const clients = await slowClients(t, port, 80)
   for (let i = 0; i < 30; i++) t.equal(await put(`party-${i}`), 200)
@@ -68,7 +68,7 @@ t.test('80 bodies that arrive slowly take no place from those that are there', a
   await until(() => stored.has('slow-0'), { what: 'a slow body to be taken once it is there' })
 })
 
-t.test('of too many bodies that arrive, those that take longest are cut off', async (t) => {
+t.test('of too many incomplete bodies, the oldest are cut off', async (t) => {
   const { port, put, stored } = await started(t)
   const clients = await slowClients(t, port, BODY_COUNT_MAX + 10)
   await until(() => clients.filter(isCutOff).length === 10, { what: '10 clients to be cut off' })
@@ -80,7 +80,7 @@ t.test('of too many bodies that arrive, those that take longest are cut off', as
   t.equal(await put('party-1'), 200)
 })
 
-t.test('a flood of bodies by one member does not cut off the body of another', async (t) => {
+t.test("many bodies of one member do not cut off another's", async (t) => {
   const { port, stored } = await started(t)
   const patient = await slowClient(port, 'patient')
   const flooding = await idp.forge({ sub: 'flooding' })
@@ -91,7 +91,7 @@ t.test('a flood of bodies by one member does not cut off the body of another', a
   await until(() => clients.filter(isCutOff).length === 11, { what: 'the flood to be cut off' })
 })
 
-t.test('a slow client that leaves makes room for others', async (t) => {
+t.test('a slow client that disconnects frees its place', async (t) => {
   const { port, stored } = await started(t)
   const patient = await slowClient(port, 'patient')
   const gone = await slowClients(t, port, BODY_COUNT_MAX - 1)
@@ -102,7 +102,7 @@ t.test('a slow client that leaves makes room for others', async (t) => {
   await until(() => stored.has('patient'), { what: 'the first body to be taken' })
 })
 
-t.test('a request whose body has come is not cut off, however long it takes', async (t) => {
+t.test('a request with a complete body is never cut off, however long it takes', async (t) => {
   const { preferences } = dependencies().all
   const isPut = Promise.withResolvers<void>()
   const go = Promise.withResolvers<void>()
@@ -124,13 +124,13 @@ t.test('a request whose body has come is not cut off, however long it takes', as
   await until(() => client.answer.includes('HTTP/1.1 200 '), { what: 'the answer' })
 })
 
-t.test('a token is judged before the body is there', async (t) => {
+t.test('a token is checked before the body is complete', async (t) => {
   const { port } = await started(t)
   const client = await slowClient(port, 'party-1', 'nonsense')
   await until(() => client.answer.includes('HTTP/1.1 401 '), { what: 'the refusal' })
 })
 
-t.test('a client that leaves while its token is checked leaves no place taken', async (t) => {
+t.test('a client that disconnects while its token is checked frees its place', async (t) => {
   const app = buildApp(dependencies({ requestCountMax: 1 }).all)
   const checked = Promise.withResolvers<void>()
   const seen = { waiting: 0, closed: 0 }
