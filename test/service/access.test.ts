@@ -14,7 +14,7 @@ const env = {
   IDP_ADMIN_SCOPE: ADMIN_SCOPE,
   MANAGEMENT_PORT: '0',
 }
-const service = await world.serve(env)
+const service = await world.spawn(env)
 await world.publish([anEvent({ eventId: 'access-1' })])
 await world.caughtUp()
 const [row] = await world.sql('SELECT locator FROM notifications.notification_log')
@@ -101,7 +101,7 @@ const CONSOLE_DATA = [
 ]
 
 t.test('with the database down, only what needs it is 503', async (t) => {
-  const down = await world.serve({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' })
+  const down = await world.spawn({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' })
   for (const [operation, [good]] of Object.entries(TABLE)) {
     if (good === undefined) continue
     const { status } = await send(t, down.url, operation, good, ADMIN)
@@ -118,7 +118,7 @@ t.test('with the database down, only what needs it is 503', async (t) => {
 })
 
 t.test('without a key set all is open, and the log says so', async (t) => {
-  const open = await world.serve()
+  const open = await world.spawn()
   await open.logged(/^all routes are open: set IDP_JWKS_URI to require tokens$/)
   const get = (path: string) => exchange(open.url, { method: 'GET', path })
   await until(async () => (await get('/readyz')).status === 200, { what: 'the service to be ready' })

@@ -7,7 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { UsageError } from '../../src/commands/terminal/options.ts'
 import { SINCE_WORDS } from '../../src/core/time/duration.ts'
 import { MAIN } from '../stack/executable.ts'
-import { command } from './command.ts'
+import { spawned as command } from './command.ts'
 
 /** Print nothing but their log, which is JSON. */
 const WITHOUT_DATA = ['serve', 'migrate', 'openapi', 'export']

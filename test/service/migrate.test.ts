@@ -6,7 +6,7 @@ import { ADVISORY_LOCK_WAITS, createDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
-import { command } from './command.ts'
+import { spawned as command } from './command.ts'
 
 /** Of src/postgres/schema/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
 const MIGRATION_LOCK = 4_006_001

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { startKafka } from '../stack/kafka.ts'
 import { startPostgres } from '../stack/postgres.ts'
-import type { Service } from '../stack/service.ts'
+import type { ServiceProcess as Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 import { eachOnce, manyEvents, type Published, rowCount, watchCheckpoints } from './exactly-once.ts'
@@ -50,7 +50,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
 
     await t.test('a service that starts before it works once it comes', async (t) => {
       await server.stop()
-      service = await world.serve({ BATCH_MAX: '50' })
+      service = await world.spawn({ BATCH_MAX: '50' })
       t.match(await service.logged(new RegExp(`^waiting for the ${name}$`)), { level: 'warn' })
       t.ok(await isLive())
       await readinessIs(readinessWithout)

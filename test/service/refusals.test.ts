@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { command } from './command.ts'
+import { spawned as command } from './command.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Nobody is asked before the rule table and the envelope map are found to be good. */

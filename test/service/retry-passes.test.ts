@@ -32,7 +32,7 @@ t.test(
     for (const party of ['party-late', 'party-broken']) world.policyAdministration.set(party, 'error')
     // With an interval of an hour no pass but the first would come.
     const env = { ...SHORT_MINUTE, RETRY_INTERVAL: '1h' }
-    const services = await Promise.all([world.serve(env), world.serve(env)])
+    const services = await Promise.all([world.spawn(env), world.spawn(env)])
     for (const service of services)
       t.equal((await service.logged(/RETRY_INTERVAL has no effect/)).level, 'warn')
     const late = eventsOf('late', 50, () => 'party-late')
@@ -73,7 +73,7 @@ t.test(
   async (t) => {
     const world = await aWorld(t)
     world.policyAdministration.mode('down')
-    const service = await world.serve(SHORT_MINUTE)
+    const service = await world.spawn(SHORT_MINUTE)
     await world.publish(eventsOf('early', 60, (i) => `party-${i}`))
     await world.caughtUp()
     await service.logged(/policy administration is down/)

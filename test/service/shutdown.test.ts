@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
-import type { Service } from '../stack/service.ts'
+import type { ServiceProcess as Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { consistent, rowCount } from './exactly-once.ts'
@@ -73,7 +73,7 @@ t.test('a process that waits for what it needs ends promptly with 0', { buffered
     [{ DATABASE_URL: noSchema.url }, /waiting for the schema/],
   ]
   const ends = waiting.map(async ([env, lastWord], index) => {
-    const service = await world.serve({ SHUTDOWN_GRACE, ...env })
+    const service = await world.spawn({ SHUTDOWN_GRACE, ...env })
     await service.logged(lastWord)
     await endsBy(t, service, index % 2 === 0 ? 'SIGTERM' : 'SIGINT', 0)
   })
@@ -85,7 +85,7 @@ t.test(
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
     const env = { MQ_GROUP_ID: `${world.groupId}-sleepy`, MQ_SESSION_TIMEOUT: '30s' }
-    const [sleeper, member] = await Promise.all([world.serve(env), world.serve(env)])
+    const [sleeper, member] = await Promise.all([world.spawn(env), world.spawn(env)])
     await until(
       () =>
         [sleeper, member].every((service) =>
@@ -97,7 +97,7 @@ t.test(
     const rejoinCount = () =>
       member.lines.filter(({ msg }) => /The group is rebalancing, re-joining/.test(msg)).length
     const rejoinsBefore = rejoinCount()
-    const newcomer = await world.serve(env)
+    const newcomer = await world.spawn(env)
     await newcomer.logged(/Consumer: Starting/)
     await until(() => rejoinCount() > rejoinsBefore, { what: 'the member to wait for the one that sleeps' })
     await Promise.all([endsBy(t, newcomer, 'SIGTERM', 0), endsBy(t, member, 'SIGTERM', 0)])
@@ -111,7 +111,7 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
   /** In a group of its own, so that it need not wait for the last one's session to end. */
   const hanging = async (grace: string) => {
     const requestCount = requests.count
-    const service = await world.serve({
+    const service = await world.spawn({
       POLICY_ADMIN_DEADLINE: '60s',
       MQ_GROUP_ID: `${world.groupId}-${grace}`,
       SHUTDOWN_GRACE: grace,
@@ -136,7 +136,7 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
     t.equal(await rowCount(world), 0)
     await consistent(t, world)
     world.policyAdministration.set('hanging-1', { email: 'a@example.com', phone: null })
-    await world.serve()
+    await world.spawn()
     await world.caughtUp()
     t.equal(await rowCount(world), 1)
     await consistent(t, world)
@@ -157,7 +157,7 @@ t.test(
     }
     const events = Array.from({ length: 3_000 }, () => anEvent({ partyLocator: 'party-late' }))
     world.policyAdministration.set('party-late', 'error')
-    const first = await world.serve()
+    const first = await world.spawn()
     await world.publish(events)
     await world.caughtUp()
     t.equal(await first.stop(), 0)
@@ -165,7 +165,7 @@ t.test(
     // Slow, so that the pass takes a while.
     world.policyAdministration.set('party-late', 'slow')
 
-    const service = await world.serve()
+    const service = await world.spawn()
     await until(async () => (await rowCountOf('SENT')) > 0, {
       what: 'the pass to be under way',
       intervalMs: 10,
@@ -175,7 +175,7 @@ t.test(
     t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
     await consistent(t, world)
 
-    await world.serve()
+    await world.spawn()
     await until(async () => (await rowCountOf('SENT')) === events.length, {
       what: 'the rest to be sent',
     })

@@ -4,7 +4,7 @@ import type { Service } from '../stack/service.ts'
 import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { spawned as command } from './command.ts'
 import { eachOnce, rowCount } from './exactly-once.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'

@@ -26,7 +26,7 @@ const findings: Record<string, boolean> = {}
 await allowLargeBatches(world)
 /** On the topic that is attacked. */
 let published = 0
-const service = await world.serve({ LOG_LEVEL: 'info' })
+const service = await world.spawn({ LOG_LEVEL: 'info' })
 const watch = watchOthers(service.url)
 try {
   // Compiled, so that what is measured is the messages.

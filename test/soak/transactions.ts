@@ -20,7 +20,7 @@ const topic = world.topics.claims
 const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
 const findings: Record<string, boolean> = {}
 try {
-  await world.serve({ LOG_LEVEL: 'info' })
+  await world.spawn({ LOG_LEVEL: 'info' })
   let from: Offsets = {}
   for (let seed = 1; seed <= seedCount; seed++) {
     const producers = Array.from({ length: PRODUCER_COUNT }, (_, i) =>
