@@ -90,8 +90,7 @@ async function load(name: string): Promise<Command> {
   return program
 }
 
-/** A command and all below it. */
-export function allOf(command: Command): Command[] {
+function allOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allOf)]
 }
 

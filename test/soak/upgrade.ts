@@ -10,10 +10,11 @@ import pg from 'pg'
 import { fillLog } from '../postgres/fill-log.ts'
 import { spawned } from '../service/command.ts'
 import { manyEvents, rowCount } from '../service/exactly-once.ts'
+import { numberFrom } from '../stack/environment.ts'
 import { type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { createWorld } from '../stack/world.ts'
-import { numberFrom, result, say } from './report.ts'
+import { result, say } from './report.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PARTITION_COUNT = 3
