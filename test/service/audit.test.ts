@@ -161,16 +161,6 @@ t.test('a message whose event id has the row of another event disagrees with it'
   ])
 })
 
-t.test('the party is compared as the envelope map of its time found it', { skip }, async (t) => {
-  const source = JSON.stringify({ partyLocator: '/payload/locator', locator: '/eventId', reason: '/reason' })
-  const { code } = await auditAfter([
-    `INSERT INTO notifications.envelope_map (revision, source) VALUES ('then', '${source}') ON CONFLICT DO NOTHING`,
-    `UPDATE ${LOG} SET party_locator = 'CLM-1' WHERE event_id = '${third.eventId}'`,
-    `UPDATE notifications.decision SET envelope_map_revision = 'then' WHERE event_id = '${third.eventId}'`,
-  ])
-  t.equal(code, 0)
-})
-
 t.test('rows that were pruned or skipped are counted as such, and no others', { skip }, async (t) => {
   const remove = (topic: string, partition: number, offset: number) =>
     `DELETE FROM ${LOG} WHERE event_id IN (

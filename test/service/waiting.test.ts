@@ -4,7 +4,7 @@ import type { Service } from '../stack/service.ts'
 import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { spawned as command } from './command.ts'
+import { spawned } from './command.ts'
 import { eachOnce, rowCount } from './exactly-once.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
@@ -34,7 +34,7 @@ t.test(
     t.match(await get(service, '/healthz'), { status: 200 })
     t.match(await get(service, '/readyz'), { status: 503, body: { detail: /run the command `migrate`/ } })
 
-    t.match(await command(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
+    t.match(await spawned(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
     // The database is asked once a second.
     await until(async () => (await get(service, '/readyz')).status === 200, { what: 'it to be ready' })
     const { eventId, value } = anEvent()

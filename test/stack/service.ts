@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { until } from './until.ts'
@@ -38,9 +39,18 @@ export async function serveHere(env: Record<string, string>) {
     /** Resolves as the stop of a process does. */
     stop: async (): Promise<number | null> => {
       await app.stop()
+      releaseSockets(config.broker.connection.brokers)
       return 0
     },
   }
+}
+
+/** kafkajs may leave a connection open, which must not keep this process alive: a service ends by `process.exit`. */
+function releaseSockets(brokers: readonly string[]): void {
+  const ports = brokers.map((broker) => Number(broker.split(':').at(-1)))
+  const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles: () => unknown[] }
+  for (const handle of handles())
+    if (handle instanceof Socket && ports.includes(handle.remotePort ?? 0)) handle.unref()
 }
 
 /** What a service has logged so far, the last 10,000 lines. */
