@@ -26,7 +26,7 @@ t.test(
     const world = await aWorld(t)
     const database = await createDatabase()
     t.teardown(() => database.drop())
-    const service = await world.serve({ DATABASE_URL: database.url })
+    const service = await world.spawn({ DATABASE_URL: database.url })
     t.match(await service.logged(/^waiting for the schema$/), {
       level: 'warn',
       reason: /run the command `migrate`/,
@@ -52,7 +52,7 @@ t.test(
   async (t) => {
     const world = await aWorld(t)
     const late = `late-${world.groupId}`
-    const service = await world.serve({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
+    const service = await world.spawn({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
     t.match(
       await service.logged(/waiting for topics that do not exist yet, or .* not see; consuming the others/),
       {
@@ -87,7 +87,7 @@ t.test(
   async (t) => {
     const world = await aWorld(t)
     const { billing } = world.topics
-    const service = await world.serve()
+    const service = await world.spawn()
     await world.publish(Array.from({ length: 3 }, () => ({ ...anEvent(), topic: 'billing', partition: 0 })))
     await world.caughtUp()
     await withAdmin(world.brokers, (admin) => admin.deleteTopics({ topics: [billing] }))
