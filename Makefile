@@ -59,8 +59,8 @@ test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test o
 
 check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
-	$(BIN)/tsc
-	$(BIN)/tsc --project src/console
+	$(BIN)/tsc --incremental --tsBuildInfoFile .cache/types.tsbuildinfo
+	$(BIN)/tsc --project src/console --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql

@@ -136,7 +136,7 @@ const PAGE_COUNT_MAX = 500
 const LAST_LOCATOR = 'NTF-~'
 
 /** Entries by their distinct locators, newest first. Throws UsageError if one does not exist. */
-export async function named(
+async function named(
   pool: DatabasePool,
   limits: Config['retry'],
   locators: readonly string[],

@@ -4,7 +4,6 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { namesParties } from './environment.ts'
 import { contactOf } from './parties.ts'
 
 export type Contacts = Awaited<ReturnType<typeof startContacts>>
@@ -28,7 +27,8 @@ export async function startContacts() {
 
 const END_OF_HEAD = '\r\n\r\n'
 const REQUEST = /^GET \/internal\/parties\/(\S+) /
-const NAMES_PARTIES = namesParties()
+/** Whether contacts name their party; NAMED=0: they do not. */
+const NAMES_PARTIES = process.env.NAMED !== '0'
 let requestCount = 0
 
 /** Hands on whom each request is about: one without a body, of one connection that is kept. */
@@ -47,15 +47,12 @@ export function serveParties(socket: Socket, onRequest: (partyLocator: string) =
 
 function answerTo(partyLocator: string): string {
   const contact = contactOf(partyLocator)
-  const named = NAMES_PARTIES ? { partyLocator, ...contact } : contact
-  const body =
-    contact === null
-      ? JSON.stringify({ ...(NAMES_PARTIES && { partyLocator }), error: 'not found' })
-      : JSON.stringify(named)
-  return (
-    `HTTP/1.1 ${contact === null ? '404 Not Found' : '200 OK'}\r\ncontent-type: application/json\r\n` +
-    `content-length: ${body.length}\r\n\r\n${body}`
-  )
+  const status = contact === null ? '404 Not Found' : '200 OK'
+  const body = JSON.stringify({
+    ...(NAMES_PARTIES && { partyLocator }),
+    ...(contact ?? { error: 'not found' }),
+  })
+  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
 if (import.meta.main) {

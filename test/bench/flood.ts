@@ -1,12 +1,7 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
+import { numberFrom } from '../stack/environment.ts'
 import { startService } from '../stack/service.ts'
-import type { Contacts } from './contacts.ts'
-import { numberFrom } from './environment.ts'
+import { type Contacts, startContacts } from './contacts.ts'
 import { cellOf, format, rateOfEach, ratioOf, tableOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
 import type { Side } from './sides.ts'
@@ -26,8 +21,7 @@ export async function measureFlood(contacts: Contacts, brokers: string) {
   const roundCount = numberFrom('FLOOD_ROUNDS', 5)
   const eventCount = numberFrom('FLOOD_EVENTS', 100_000)
   const rate = numberFrom('RATE', 2_000)
-  const bare = fork(fileURLToPath(import.meta.url))
-  const [bareUrl] = (await once(bare, 'message')) as [string]
+  const bare = await startContacts()
   const faults: string[] = []
   const answers = { ok: 0, refused: 0 }
 
@@ -37,7 +31,7 @@ export async function measureFlood(contacts: Contacts, brokers: string) {
     start: async (env) => {
       const service = await startService({ ...env, LOG_LEVEL: 'info' })
       const flood = autocannon({
-        url: `${name === 'flooded' ? service.url : bareUrl}/log/list`,
+        url: `${name === 'flooded' ? service.url : bare.url}/log/list`,
         connections: CONNECTION_COUNT,
         overallRate: rate,
         duration: FLOOD_S,
@@ -79,7 +73,7 @@ export async function measureFlood(contacts: Contacts, brokers: string) {
       }
     }
   } finally {
-    bare.kill()
+    bare.stop()
   }
 
   const ratio = ratioOf(rateOfEach(results.flooded), rateOfEach(results.beside))
@@ -103,15 +97,4 @@ export async function measureFlood(contacts: Contacts, brokers: string) {
       `flooded : beside = ${format(ratio, 2)}; pages answered: ${answers.ok}, refused: ${answers.refused}`,
     ],
   }
-}
-
-/** The bare server: answers every request with an empty list, and tells its parent where it listens. */
-if (import.meta.main) {
-  const server = createServer((_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[],"nextCursor":null}')
-  })
-  server.listen(0, '127.0.0.1', () => {
-    process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  })
-  process.on('disconnect', () => process.exit())
 }

@@ -7,12 +7,12 @@
 // an outcome is wrong.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
 import { produce, type TestMessage } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { type Arena, inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
 import { peakMemoryMbOf } from './cpu.ts'
-import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { generateEvents } from './events.ts'
 import { measureFlood } from './flood.ts'
 import { cellOf, format, ratioOf, tableOf } from './report.ts'

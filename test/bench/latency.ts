@@ -2,10 +2,11 @@
 // How long it takes from the moment at which an event should be published until its commit is seen, at parts of the
 // service's own capacity, for the service and for the floor in turn. EVENTS (to measure the capacity), SECONDS (of each
 // run) and ROUNDS set the sizes.
+
+import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
 import { inArena } from './arena.ts'
 import { watchCommits } from './commits.ts'
 import { startContacts } from './contacts.ts'
-import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { generateEvents } from './events.ts'
 import { createPublisher } from './open-loop.ts'
 import { cellOf, tableOf } from './report.ts'

@@ -2,8 +2,8 @@
 // Compares the service with the floor under it: the same events through a real broker into a real database, round by
 // round in turn. EVENTS (a round) and ROUNDS set the sizes. Exits 1 where an outcome is wrong.
 import { parseArgs } from 'node:util'
+import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
 import { startContacts } from './contacts.ts'
-import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { describe, type Report, rateOfEach, ratioOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
 import { floor, ours, type Side } from './sides.ts'

@@ -3,9 +3,9 @@
 // dispatches as many events, in turn. ROWS and ROUNDS set the sizes. Exits 1 where an outcome is
 // wrong.
 import type pg from 'pg'
+import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
 import { inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
-import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
 import { cellOf, format, rateOfEach, ratioOf, tableOf } from './report.ts'
 import { type Measured, measure, runRound } from './round.ts'

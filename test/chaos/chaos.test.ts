@@ -3,8 +3,8 @@ import { type Checked, check, type InvariantName } from './check.ts'
 import { runChaos } from './run.ts'
 import type { Snapshot } from './snapshot.ts'
 
-// By this seed processes are stopped, killed and put to sleep before COMMIT, connections freeze and are terminated, the
-// database crashes, transactions abort, a batch is damaged and a bomb is skipped. `make chaos` does more.
+// By this seed a process is killed, another sleeps before COMMIT, connections are cut, the database crashes, transactions abort
+// and a bomb is skipped. `make chaos` does more.
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker cannot be started again'
 
 const withSnapshot = (change: (snapshot: Snapshot) => Partial<Snapshot>) => (world: Checked) => ({
@@ -88,10 +88,10 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
   },
 }
 
-t.test('three cycles of faults lose nothing, and double nothing', { skip: SKIP_MOCK }, async (t) => {
+t.test('two cycles of faults lose nothing, and double nothing', { skip: SKIP_MOCK }, async (t) => {
   const report = await runChaos({
-    seed: 134923,
-    cycleCount: 3,
+    seed: 255621,
+    cycleCount: 2,
     poolMode: null,
     replicaCount: 2,
     logDir: t.testdir(),

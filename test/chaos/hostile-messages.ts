@@ -1,12 +1,13 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs, { type Producer } from 'kafkajs'
+import type { Producer } from 'kafkajs'
 import { createRandom } from '../bench/random.ts'
 import { writeBatch } from '../kafka/records/write-batch.ts'
 import { writeBomb } from '../kafka/records/write-bomb.ts'
 import { command } from '../service/command.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
+import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent } from '../stack/world.ts'
 import { type Bomb, blockedFor, placeBy } from './places.ts'
@@ -68,7 +69,7 @@ export async function damagedBatch(stack: Stack, dice: number, durationMs: numbe
   const place = placeBy(dice, topics)
   const eventId = `damaged-${dice}`
   const sinceMs = Date.now()
-  return withProducers(kafka.brokers, 1, eventId, async ([producer]) => {
+  return withTransactions(kafka.brokers, [eventId], async ([producer]) => {
     const transaction = await (producer as Producer).transaction()
     await transaction.send({
       topic: place.topic,
@@ -115,7 +116,8 @@ export async function abortedTransactions(stack: Stack, dice: number, durationMs
     // Such as the key of the marker by which the broker ends a transaction.
     return transaction.send({ topic, messages: [{ partition, key: Buffer.alloc(4), value }] })
   }
-  await withProducers(kafka.brokers, PRODUCER_COUNT, `transactions-${dice}`, async (producers) => {
+  const ids = Array.from({ length: PRODUCER_COUNT }, (_, i) => `transactions-${dice}-${i}`)
+  await withTransactions(kafka.brokers, ids, async (producers) => {
     while (abortedCount === 0 || performance.now() < untilMs) {
       const open = await Promise.all(producers.map((producer) => producer.transaction()))
       for (let count = 1 + below(EVENT_COUNT_MAX); count > 0; count--) {
@@ -146,7 +148,7 @@ export async function transactionsIntoBacklog(
   const { topic, partition } = placeBy(dice, stack.topics)
   const over = AbortSignal.timeout(durationMs)
   const locking = lockInPulses(stack, over)
-  await withProducers(stack.kafka.brokers, 1, `backlog-${dice}`, async ([producer]) => {
+  await withTransactions(stack.kafka.brokers, [`backlog-${dice}`], async ([producer]) => {
     for (let number = 0; number < BACKLOG_TRANSACTION_COUNT_MAX && !over.aborted; number++) {
       const transaction = await (producer as Producer).transaction()
       const messages = Array.from({ length: BACKLOG_EVENT_COUNT }, (_, i) => {
@@ -177,24 +179,6 @@ async function lockInPulses({ withDatabase }: Stack, over: AbortSignal): Promise
     await pause(UNLOCKED_MS)
   }
   return hasLocked
-}
-
-async function withProducers<T>(
-  brokers: string,
-  count: number,
-  name: string,
-  use: (producers: readonly Producer[]) => Promise<T>,
-): Promise<T> {
-  const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const producers = Array.from({ length: count }, (_, i) =>
-    kafka.producer({ transactionalId: `${name}-${i}`, maxInFlightRequests: 1, idempotent: true }),
-  )
-  await Promise.all(producers.map((producer) => producer.connect()))
-  try {
-    return await use(producers)
-  } finally {
-    await Promise.all(producers.map((producer) => producer.disconnect()))
-  }
 }
 
 /** An event about a party that is always found. */

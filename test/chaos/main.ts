@@ -3,21 +3,16 @@
 // service wrote anything else, and says how to see it again.
 
 import { randomInt } from 'node:crypto'
-import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { endWithSignals, numberFrom } from '../stack/environment.ts'
 import { type ChaosReport, runChaos } from './run.ts'
 import type { PoolMode } from './stack.ts'
 
 const VIOLATION_COUNT_SHOWN = 20
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // What was started ends with this process, by its exit handlers.
-  process.once(signal, () => process.exit(128 + constants.signals[signal]))
-}
-// kafkajs computes a time-out of "now" as a negative number, which Node would report in the middle of ours.
-process.removeAllListeners('warning')
+endWithSignals()
 
-const seed = numberFrom('SEED', randomInt(1_000_000))
+const seed = numberFrom('SEED', randomInt(1_000_000), 0)
 const cycleCount = numberFrom('CYCLES', 10)
 const replicaCount = numberFrom('REPLICAS', 2)
 const poolMode = poolModeFrom(process.env.POOLER)
@@ -61,14 +56,4 @@ function poolModeFrom(value = ''): PoolMode | null {
   if (value === '' || value === 'session' || value === 'transaction') return value || null
   console.error(`POOLER=${value} is not a pool mode of PgBouncer: session or transaction`)
   process.exit(2)
-}
-
-/** A whole number from 1, or 0 as a seed. */
-function numberFrom(name: string, fallback: number): number {
-  const value = process.env[name] || String(fallback)
-  if (!/^\d{1,9}$/.test(value) || (name !== 'SEED' && value === '0')) {
-    console.error(`${name}=${value} is not a whole number of at least 1`)
-    process.exit(2)
-  }
-  return Number(value)
 }

@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:fs'
 import { type DatabaseProxy, startDatabaseProxy } from '../stack/database-proxy.ts'
-import { type LogLine, type Service, startService } from '../stack/service.ts'
+import { type LogLine, type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 
 /** Above the grace period, SHUTDOWN_GRACE: the process is to end by itself. */
@@ -14,7 +14,7 @@ export class Replica {
   readonly #name: string
   readonly #env: Record<string, string>
   readonly #onLine: (line: LogLine) => void
-  #service: Service | null = null
+  #service: ServiceProcess | null = null
   #expectsEnd = false
 
   private constructor(

@@ -67,7 +67,7 @@ const SETTINGS = {
 /** Between the replicas and policy administration; it closes each connection after a few requests. */
 const ROTATING = nginx(50)
 
-const RECORD_RECIPIENTS = `--import=${new URL('./record-recipients.ts', import.meta.url).href}`
+const RECORD_RECIPIENTS = `--import=${new URL('../stack/record-recipients.ts', import.meta.url).href}`
 
 export async function startStack({ replicaCount, poolMode, logDir, log }: StackOptions): Promise<Stack> {
   const closers: (() => Promise<unknown>)[] = []

@@ -1,8 +1,8 @@
 // EVENTS (1,800) committed events in each of PASSES (1); `make soak-transactions` runs 10 passes of 15,000.
 import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs from 'kafkajs'
 import pg from 'pg'
 import t from 'tap'
+import { withTransactions } from '../stack/topics.ts'
 import { anEvent, createWorld, type World } from '../stack/world.ts'
 
 const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no transactions'
@@ -30,29 +30,20 @@ async function lockInPulses({ databaseUrl }: World, signal: AbortSignal): Promis
 }
 
 /** Commits and aborts in turn. Returns the committed event ids. */
-async function publishInTurn({ brokers, topics }: World, pass: number): Promise<string[]> {
-  const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const producer = kafka.producer({
-    transactionalId: `${topics.claims}-${pass}`,
-    maxInFlightRequests: 1,
-    idempotent: true,
-  })
-  await producer.connect()
-  const committed: string[] = []
-  for (let number = 0; committed.length < eventCount; number++) {
-    const events = Array.from({ length: TRANSACTION_EVENT_COUNT }, (_, i) =>
-      anEvent({ eventId: `${pass}-${number}-${i}`, filling: FILLING }),
-    )
-    const transaction = await producer.transaction()
-    await transaction.send({ topic: topics.claims, messages: events.map(({ value }) => ({ value })) })
-    if (number % 2 === 0) await transaction.abort()
-    else {
-      await transaction.commit()
-      committed.push(...events.map(({ eventId }) => eventId))
+function publishInTurn({ brokers, topics }: World, pass: number): Promise<string[]> {
+  return withTransactions(brokers, [`${topics.claims}-${pass}`], async ([producer]) => {
+    const committed: string[] = []
+    for (let number = 0; committed.length < eventCount; number++) {
+      const events = Array.from({ length: TRANSACTION_EVENT_COUNT }, (_, i) =>
+        anEvent({ eventId: `${pass}-${number}-${i}`, filling: FILLING }),
+      )
+      const transaction = await producer?.transaction()
+      await transaction?.send({ topic: topics.claims, messages: events.map(({ value }) => ({ value })) })
+      await (number % 2 === 0 ? transaction?.abort() : transaction?.commit())
+      if (number % 2 === 1) committed.push(...events.map(({ eventId }) => eventId))
     }
-  }
-  await producer.disconnect()
-  return committed
+    return committed
+  })
 }
 
 // After a pause the consumer fetched one batch again and cut it off. Where that was the marker of an aborted

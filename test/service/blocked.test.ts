@@ -11,7 +11,7 @@ import { rowsOf } from './rows.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
 const service = await world.serve({ MANAGEMENT_PORT: '0' })
-const { url: managementUrl } = await service.logged(/^the management listener is up$/)
+const managementUrl = await service.managementUrl()
 const { claims } = world.topics
 
 async function isHeld(reason: string): Promise<boolean> {

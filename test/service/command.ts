@@ -1,6 +1,11 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { Command, CommanderError } from 'commander'
+import { UsageError } from '../../src/commands/terminal/options.ts'
+import { CorrectableError } from '../../src/core/text/faults.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 
 const TIME_MAX_MS = 60_000
@@ -11,8 +16,86 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs the command line to its end, in an environment that holds nothing else. `main` is another copy of it. */
-export async function command(args: string[], env: Record<string, string>, main = MAIN): Promise<Ended> {
+/** The environment, output and exit code of each command that runs in this process. */
+const runs = new AsyncLocalStorage<Partial<typeof process>>()
+const ownProcess = process
+Object.defineProperty(globalThis, 'process', {
+  value: new Proxy(ownProcess, {
+    get: (own, name) => Reflect.get(nameIn(runs.getStore(), name) ?? own, name),
+    set: (own, name, value) => Reflect.set(nameIn(runs.getStore(), name) ?? own, name, value),
+  }),
+})
+const nameIn = (run: object | undefined, name: string | symbol) => (run && name in run ? run : undefined)
+
+/**
+ * Runs a command of the command line to its end, in this process, since starting another takes longer than most commands.
+ * It sees this environment alone. For `serve` and `migrate`, which write to file descriptors, see `spawned`.
+ */
+export function command(args: string[], env: Record<string, string>): Promise<Ended> {
+  let [stdout, stderr] = ['', '']
+  const { promise: exited, resolve: exit } = Promise.withResolvers<number>()
+  const run = {
+    env: { HOST: '127.0.0.1', PORT: '0', ...env },
+    stdout: outputTo((written) => {
+      stdout += written
+    }),
+    stderr: outputTo((written) => {
+      stderr += written
+    }),
+    stdin: { isTTY: false },
+    exitCode: 0,
+    exit,
+  }
+  return runs.run(run as never, async () => {
+    const parsed = parse(args).then(
+      // A command that exits does so once its last line is written.
+      () => new Promise<number>((resolve) => setImmediate(() => resolve(run.exitCode))),
+      (error) => {
+        if (error instanceof CommanderError)
+          return error.exitCode === 0 || error.code === 'commander.error' ? error.exitCode : 2
+        stderr += `${error instanceof CorrectableError ? error.message : error.stack}\n`
+        return error instanceof UsageError ? 2 : 1
+      },
+    )
+    return { code: await Promise.race([parsed, exited]), stdout, stderr }
+  })
+}
+
+function outputTo(add: (written: string) => void): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk, _, done) => {
+      add(String(chunk))
+      done()
+    },
+  })
+}
+
+const programs = new Map<string, Promise<Command>>()
+
+/** As `main.ts` does, with the modules of this command alone. */
+async function parse([name = '', ...rest]: string[]): Promise<void> {
+  const program = programs.get(name) ?? load(name)
+  programs.set(name, program)
+  await (await program).parseAsync([name, ...rest], { from: 'user' })
+}
+
+async function load(name: string): Promise<Command> {
+  const exported = await import(new URL(`../../src/commands/${name}.ts`, import.meta.url).href)
+  const program = new Command('notifications-service')
+  for (const found of Object.values(exported)) if (found instanceof Command) program.addCommand(found)
+  const writeOut = (written: string) => void process.stdout.write(written)
+  const writeErr = (written: string) => void process.stderr.write(written)
+  for (const each of allOf(program)) each.exitOverride().configureOutput({ writeOut, writeErr })
+  return program
+}
+
+function allOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allOf)]
+}
+
+/** Runs the command line as a process of its own. `main` is another copy of it. */
+export async function spawned(args: string[], env: Record<string, string>, main = MAIN): Promise<Ended> {
   const child = spawn(process.execPath, [main, ...args], {
     env: { ...EXECUTABLE_ENV, HOST: '127.0.0.1', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

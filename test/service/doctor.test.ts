@@ -23,16 +23,11 @@ async function doctor(env: Record<string, string>) {
   return { code, ok, statuses, find, stdout, stderr }
 }
 
+/** The statuses of these checks. */
+const are = (status: string, ...names: string[]) => Object.fromEntries(names.map((name) => [name, status]))
+const OF_DATABASE = ['database', 'schema', 'partitions', 'log']
 const ALL_WELL = {
-  configuration: 'ok',
-  broker: 'ok',
-  topics: 'ok',
-  'envelope map': 'ok',
-  database: 'ok',
-  schema: 'ok',
-  partitions: 'ok',
-  log: 'ok',
-  'policy administration': 'ok',
+  ...are('ok', 'configuration', 'broker', 'topics', 'envelope map', ...OF_DATABASE, 'policy administration'),
   'identity provider': 'skipped',
 }
 
@@ -105,23 +100,18 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       },
       {
         configuration: 'warning',
-        topics: 'skipped',
-        'envelope map': 'skipped',
-        'consumer group': 'skipped',
-        schema: 'skipped',
-        partitions: 'skipped',
-        log: 'skipped',
+        ...are('skipped', 'topics', 'envelope map', 'consumer group', ...OF_DATABASE.slice(1)),
       },
     ],
     [
       { MQ_TOPICS: 'no-such-topic', DATABASE_URL: empty.url },
       { topics: [/no-such-topic/, /create them/], schema: [/lacks 0001/, /`migrate`/] },
-      { 'envelope map': 'skipped', partitions: 'skipped', log: 'skipped' },
+      are('skipped', 'envelope map', 'partitions', 'log'),
     ],
     [
       { MQ_TOPICS: `${world.topics.claims}s` },
       { topics: [/did you mean "claims/, /correct MQ_TOPICS/] },
-      { 'envelope map': 'skipped' },
+      are('skipped', 'envelope map'),
     ],
   ]
   const all = cases.map(async ([env, told, others]) => {
@@ -139,14 +129,7 @@ t.test('a variable at fault skips what goes by it, and nothing else', async (t) 
   const found = await doctor({ DATABASE_URL: 'mysql://u:pa55word@db/x', PORT: 'x' })
   t.match(found, {
     code: 1,
-    statuses: {
-      ...ALL_WELL,
-      configuration: 'failed',
-      database: 'skipped',
-      schema: 'skipped',
-      partitions: 'skipped',
-      log: 'skipped',
-    },
+    statuses: { ...ALL_WELL, configuration: 'failed', ...are('skipped', ...OF_DATABASE) },
   })
   t.match(found.find('configuration')?.detail, /DATABASE_URL must be[\s\S]*PORT must be/)
   t.notMatch(found.stdout, 'pa55word')
@@ -159,15 +142,8 @@ t.test('what does not answer is given up', async (t) => {
   t.teardown(() => silent.close())
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
   const found = await doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url })
-  t.match(found, {
-    code: 1,
-    statuses: {
-      ...ALL_WELL,
-      configuration: 'warning',
-      'policy administration': 'failed',
-      'identity provider': 'failed',
-    },
-  })
+  const failed = are('failed', 'policy administration', 'identity provider')
+  t.match(found, { code: 1, statuses: { ...ALL_WELL, configuration: 'warning', ...failed } })
 })
 
 t.test('topics whose newest messages name no party, or are no events, are a warning', async (t) => {

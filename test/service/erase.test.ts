@@ -2,27 +2,13 @@ import t from 'tap'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
+import { everything } from './rows.ts'
 
 const world = await aWorld(t)
 const erase = (...args: string[]) => command(['erase', ...args], { DATABASE_URL: world.databaseUrl })
 const CONTACT = { email: 'member@example.com', phone: '+44 20 7946 0000' }
 
-/** All of the schema as text, to look for what must be nowhere. */
-async function everything(): Promise<string> {
-  const tables = await world.sql(
-    `SELECT table_name FROM information_schema.tables
-     WHERE table_schema = 'notifications' AND table_name NOT IN ('ruleset', 'template_revision')`,
-  )
-  const texts = await Promise.all(
-    tables.map(({ table_name }) =>
-      world.sql(`SELECT row::text AS text FROM notifications.${table_name} AS row`),
-    ),
-  )
-  const bytes = await world.sql(
-    `SELECT encode(value, 'escape') AS text FROM notifications.rejected_message WHERE value IS NOT NULL`,
-  )
-  return [...texts.flat(), ...bytes].map(({ text }) => text).join('\n')
-}
+const allTables = () => everything(world.sql)
 
 t.test('nothing that was said to a person, or about one, is left, and nothing is sent again', async (t) => {
   const service = await world.serve({ MANAGEMENT_PORT: '0' })
@@ -70,7 +56,7 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
   t.notMatch(exported.stdout, /CLM-OTHER/)
 
   const args = ['--party', 'party-7']
-  const before = await everything()
+  const before = await allTables()
   t.match(before, /THE-SECRET/)
   t.match(await erase(...args, '--dry-run'), {
     code: 0,
@@ -78,14 +64,14 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
       /^Dry run: would erase 1 log entry .*1 set of preferences and 1 preference change, 2 rejected messages of party-7\n1 rejected message without/,
   })
   t.match(await erase(...args), { code: 2, stdout: '', stderr: /use --yes$/m })
-  t.equal(await everything(), before, 'before it is told that it may, it changes nothing')
+  t.equal(await allTables(), before, 'before it is told that it may, it changes nothing')
 
   t.match(await erase(...args, '--yes', '--by', 'dpo', '--json'), { code: 0, stderr: '' })
   t.match(await erase('--party', 'error-7', '--yes'), {
     code: 0,
     stdout: /1 of them failed and will not be retried/,
   })
-  const after = await everything()
+  const after = await allTables()
   t.notMatch(after, /THE-SECRET|CLM-SECRET|member@example\.com|7946 0000/)
   t.match(after, /CLM-OTHER/)
   t.match(after, /of another/)
@@ -135,7 +121,7 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
     [{ failure_reason: 'event type opted out' }],
     'the opt-out stays in force',
   )
-  t.notMatch(await everything(), /THE-SECRET|CLM-SECRET/, 'published again, nothing is kept again')
+  t.notMatch(await allTables(), /THE-SECRET|CLM-SECRET/, 'published again, nothing is kept again')
   await world.sql(
     `UPDATE notifications.notification_log SET last_attempt_at = last_attempt_at + interval '2 min'`,
   )

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { WITNESS_SQL } from '../chaos/snapshot.ts'
 import { committedOffsets, endOffsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, type TopicName, type World } from '../stack/world.ts'
@@ -23,18 +24,7 @@ export function manyEvents(count: number, partitionCount: number, partyCount = 2
 
 /** From now on the database itself records every checkpoint that moves back, for `eachOnce` to find none. */
 export async function watchCheckpoints(world: World): Promise<void> {
-  await world.sql(
-    'CREATE TABLE public.moved_back (topic text, partition_id integer, was bigint, became bigint)',
-  )
-  await world.sql(`
-    CREATE FUNCTION public.note_move_back() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      INSERT INTO public.moved_back VALUES (OLD.topic, OLD.partition_id, OLD."offset", NEW."offset");
-      RETURN NULL;
-    END $$`)
-  await world.sql(`
-    CREATE TRIGGER note_move_back AFTER UPDATE ON notifications.projection_checkpoints
-    FOR EACH ROW WHEN (NEW."offset" < OLD."offset") EXECUTE FUNCTION public.note_move_back()`)
+  await world.sql(WITNESS_SQL)
 }
 
 /** Nothing is half done: rows and decisions belong together, one receipt for each row sent, none beyond a checkpoint. */
@@ -82,9 +72,10 @@ export async function eachOnce(t: Test, world: World, events: readonly { eventId
   )
   t.same(counts, { rows: ids.length, known: ids.length, decisions: ids.length, rejected: 0 })
   await offsetsAtEnd(t, world)
-  const [watched] = await world.sql(`SELECT to_regclass('public.moved_back') IS NOT NULL AS watched`)
-  if (watched?.watched)
-    t.same(await world.sql('SELECT * FROM public.moved_back'), [], 'no checkpoint moves back')
+  const [witness] = await world.sql(`SELECT to_regclass('chaos.set_back') IS NOT NULL AS watches`)
+  if (!witness?.watches) return
+  t.same(await world.sql('SELECT * FROM chaos.set_back'), [], 'no checkpoint moves back')
+  t.same(await world.sql('SELECT * FROM chaos.beyond'), [], 'no decision is beyond its checkpoint')
 }
 
 async function offsetsAtEnd(t: Test, world: World): Promise<void> {

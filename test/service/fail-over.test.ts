@@ -20,7 +20,7 @@ t.test('of two hosts the service moves to the one that is promoted, and logs eve
   const both = new URL(world.databaseUrl)
   both.searchParams.set('target_session_attrs', 'read-write')
   const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`
-  const service = await world.serve({ DATABASE_URL: both.href.replace(both.host, hosts) })
+  const service = await world.spawn({ DATABASE_URL: both.href.replace(both.host, hosts) })
   const isReady = async () => (await fetch(`${service.url}/readyz`)).ok
   const events = manyEvents(900, 2)
   await world.publish(events.slice(0, 300))

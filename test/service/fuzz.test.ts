@@ -15,35 +15,39 @@ await world.publish(
 )
 await world.caughtUp()
 const rows = await world.sql('SELECT locator, event_id FROM notifications.notification_log')
-const management = String((await service.logged(/^the management listener is up$/)).url)
+const management = await service.managementUrl()
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, read as it comes
 const document: any = await (await fetch(`${management}/openapi.json`)).json()
 const check = createDocumentCheck(document)
 
+function weighted<T>(...all: [weight: number, arbitrary: fc.Arbitrary<T>][]): fc.Arbitrary<T> {
+  return fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+}
+
 /** Texts that are likely to go wrong somewhere, and texts that lead somewhere. */
-const text = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.constantFrom(
+const text = weighted(
+  [
+    5,
+    fc.constantFrom(
       ...rows.flatMap(({ locator, event_id }) => [String(locator), String(event_id)]),
       ...['party-1', 'ä/1 %', 'claim.rejected', 'SENT', 'EMAIL', '2026-01-31T12:00:00Z', '1'],
     ),
-  },
-  { weight: 2, arbitrary: fc.constantFrom('\0', 'a\0b', '\ud800', '\uffff', '\u0001', '\u2028') },
-  {
-    weight: 2,
-    arbitrary: fc.constantFrom(
+  ],
+  [2, fc.constantFrom('\0', 'a\0b', '\ud800', '\uffff', '\u0001', '\u2028')],
+  [
+    2,
+    fc.constantFrom(
       ...['..', '.', '/', '%', '%00', "'", '"', '\\', '{}', '__proto__', '-1', '1e9', '0x1', 'NaN', 'null'],
       ...['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59-23:59', '0000-01-01T00:00:00Z'],
     ),
-  },
-  { weight: 2, arbitrary: fc.string({ unit: 'grapheme' }) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
-  { weight: 1, arbitrary: fc.string({ minLength: 250, maxLength: 3_000 }) },
+  ],
+  [2, fc.string({ unit: 'grapheme' })],
+  [1, fc.string({ unit: 'binary' })],
+  [1, fc.string({ minLength: 250, maxLength: 3_000 })],
 )
-const encoded = fc.oneof(
-  { weight: 9, arbitrary: text.map((found) => encodeURIComponent(found.toWellFormed())) },
-  { weight: 1, arbitrary: fc.constantFrom('%zz', '%', '%ff', '%c0%af', '%00', '%2e%2e', '..;', '%ed%a0%80') },
+const encoded = weighted(
+  [9, text.map((found) => encodeURIComponent(found.toWellFormed()))],
+  [1, fc.constantFrom('%zz', '%', '%ff', '%c0%af', '%00', '%2e%2e', '..;', '%ed%a0%80')],
 )
 const json = fc.oneof(
   fc.json(),
@@ -101,12 +105,12 @@ function typedAs(type: string, items: Schema, properties: Schema['properties'] =
 }
 
 function mostlyTyped(schema: Schema) {
-  return fc.oneof({ weight: 15, arbitrary: typed(schema) }, { weight: 1, arbitrary: fc.jsonValue() })
+  return weighted([15, typed(schema)], [1, fc.jsonValue()])
 }
 
 function encodedValueOf({ schema }: Operation['parameters'][number]) {
   const value = typed(schema).map((found) => encodeURIComponent(String(found).toWellFormed()))
-  return fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: encoded })
+  return weighted([4, value], [1, encoded])
 }
 
 /** Some of the parameters that there are, in any order and number, and now and then one that there is not. */
@@ -115,10 +119,7 @@ function queryOf({ parameters }: Operation): fc.Arbitrary<string> {
     .filter((parameter) => parameter.in === 'query')
     .map((parameter) => encodedValueOf(parameter).map((value) => `${parameter.name}=${value}`))
   const unknown = fc.tuple(encoded, encoded).map(([name, value]) => `${name}=${value}`)
-  const pair = fc.oneof(...known.map((arbitrary) => ({ weight: 5, arbitrary })), {
-    weight: 1,
-    arbitrary: unknown,
-  })
+  const pair = weighted(...known.map((one): [number, typeof one] => [5, one]), [1, unknown])
   const pairs = fc.oneof(fc.array(pair, { maxLength: 1 }), fc.array(pair, { maxLength: 4 }))
   return pairs.map((given) => (given.length === 0 ? '' : `?${given.join('&')}`))
 }
@@ -129,19 +130,11 @@ function bodyOf({ body: schema }: Operation): fc.Arbitrary<Pick<Request, 'header
     { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json; charset=x', ';;', 'a/b', '') },
   )
   const shaped = typed(schema ?? {}).map((value) => JSON.stringify(value))
-  const body = fc.oneof(
-    { weight: 4, arbitrary: shaped },
-    { weight: 2, arbitrary: json },
-    { weight: 1, arbitrary: text },
-  )
-  const sent = fc
-    .tuple(type, body)
-    .map(([found, value]) => ({ headers: { 'content-type': found }, body: value }))
+  const body = weighted([4, shaped], [2, json], [1, text])
+  const sent = fc.record({ headers: fc.record({ 'content-type': type }), body })
   // A body where none is expected is possible, too.
-  return fc.oneof(
-    { weight: schema === null ? 1 : 9, arbitrary: sent },
-    { weight: schema === null ? 9 : 1, arbitrary: fc.constant({}) },
-  )
+  const [some, none] = schema === null ? [1, 9] : [9, 1]
+  return weighted<Pick<Request, 'headers' | 'body'>>([some, sent], [none, fc.constant({})])
 }
 
 /** All that a header of an answer can say: nothing that came with the request. */
@@ -162,10 +155,8 @@ type Fuzzed = Request & { readonly template: string }
 const request: fc.Arbitrary<Fuzzed> = fc.constantFrom(...operations).chain((operation) => {
   const { template, parameters } = operation
   const inPath = parameters.filter((parameter) => parameter.in === 'path')
-  const method = fc.oneof(
-    { weight: 12, arbitrary: fc.constant(operation.method) },
-    { weight: 1, arbitrary: fc.constantFrom('HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE') },
-  )
+  const others = fc.constantFrom('HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE')
+  const method = weighted([12, fc.constant(operation.method)], [1, others])
   return fc
     .tuple(method, queryOf(operation), bodyOf(operation), fc.tuple(...inPath.map(encodedValueOf)))
     .map(([method, query, sent, values]) => {

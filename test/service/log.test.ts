@@ -1,91 +1,108 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { openPool } from '../../src/postgres/connection/pool.ts'
+import { openDatabase } from '../postgres/fixtures.ts'
 import { record, UNRESOLVED } from '../postgres/record.ts'
-import { aDatabase } from '../stack/databases.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { command } from './command.ts'
 
-const database = await aDatabase(t)
-const notTold = (args: string[], env = {}) =>
-  command(['log', '--not-told', ...args], { DATABASE_URL: database.url, ...env })
+const { url, pool, client } = await openDatabase(t)
+const run = (args: string[], env = {}) => command(args, { DATABASE_URL: url, ...env })
+const notTold = (args: string[], env = {}) => run(['log', '--not-told', ...args], env)
+const linesOf = (stdout: string) =>
+  stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
 
 t.before(async () => {
-  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
   await record(pool, [
     { eventId: 'failed', contact: UNRESOLVED },
     { eventId: '=SUM(A1)', partyLocator: '@party, "1"', contact: { state: 'not found' } },
   ])
-  await pool.end()
 })
 
 t.test('log --not-told says who was not told, and why', async (t) => {
-  const { code, stdout, stderr } = await notTold([])
-  t.equal(code, 0)
-  t.match(stdout, /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1"\n$/)
-  t.match(stderr, /^1 entry since \S+Z\n$/)
+  t.match(await notTold([]), {
+    code: 0,
+    stdout: /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1"\n$/,
+    stderr: /^1 entry since \S+Z\n$/,
+  })
 })
 
 t.test('what is given up is as the environment says', async (t) => {
-  const { stdout } = await notTold(['--json'], { RETRY_MAX_ATTEMPTS: '0' })
-  const lines = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+  const none = { RETRY_MAX_ATTEMPTS: '0' }
+  const lines = linesOf((await notTold(['--json'], none)).stdout)
   t.same(lines.map(({ eventId }) => eventId).sort(), ['=SUM(A1)', 'failed'])
   t.match(
     lines.find(({ eventId }) => eventId === 'failed'),
-    {
-      status: 'FAILED',
-      givenUp: true,
-      failureReason: /HTTP 500/,
-    },
+    { status: 'FAILED', givenUp: true, failureReason: /HTTP 500/ },
   )
-
-  const asText = await notTold([], { RETRY_MAX_ATTEMPTS: '0' })
-  t.match(asText.stdout, /FAILED, given up without a retry \(.*HTTP 500\): /)
+  t.match((await notTold([], none)).stdout, /FAILED, given up without a retry \(.*HTTP 500\): /)
 })
 
 t.test('as CSV it is whole, and harmless in a spreadsheet', async (t) => {
   const { code, stdout, stderr } = await notTold(['--csv', '--since', '2020-01-01'])
   t.same({ code, stderr }, { code: 0, stderr: '' })
-  t.match(parse(stdout, { columns: true }), [
-    {
-      eventId: "'=SUM(A1)",
-      partyLocator: `'@party, "1"`,
-      status: 'SKIPPED',
-      failureReason: 'party not found',
-      givenUp: 'false',
-    },
-  ])
+  const skipped = { status: 'SKIPPED', failureReason: 'party not found', givenUp: 'false' }
+  const guarded = { eventId: "'=SUM(A1)", partyLocator: `'@party, "1"` }
+  t.match(parse(stdout, { columns: true }), [{ ...guarded, ...skipped }])
 })
 
-t.test(
-  'a rule that never was is refused, naming the nearest; of an unknown event type there is a note',
-  async (t) => {
-    t.match(await notTold(['--rule', 'party-not-fuond']), {
-      code: 2,
-      stdout: '',
-      stderr: 'no rule table has ever had a rule "party-not-fuond"; did you mean "party-not-found"?\n',
-    })
-    t.match(await notTold(['--rule', 'party-not-found']), { code: 0, stderr: /^1 entry/ })
-    t.match(await notTold(['--reason', 'party not found']), { code: 0, stderr: /^1 entry/ })
-    t.match(await notTold(['--reason', 'party']), { code: 0, stderr: /^0 entries/ })
-    t.match(await notTold(['--event-type', 'claim.payed']), {
-      code: 0,
-      stderr: /^there is no template for "claim.payed"; did you mean "claim.paid"\?\n0 entries/,
-    })
-  },
-)
+t.test('an unknown rule is refused with the nearest; of an unknown event type there is a note', async (t) => {
+  t.match(await notTold(['--rule', 'party-not-fuond']), {
+    code: 2,
+    stdout: '',
+    stderr: 'no rule table has ever had a rule "party-not-fuond"; did you mean "party-not-found"?\n',
+  })
+  const filters = [
+    ['--rule', 'party-not-found', /^1 entry/],
+    ['--reason', 'party not found', /^1 entry/],
+    ['--reason', 'party', /^0 entries/],
+    [
+      '--event-type',
+      'claim.payed',
+      /^there is no template for "claim.payed"; did you mean "claim.paid"\?\n0 entries/,
+    ],
+  ] as const
+  for (const [name, value, stderr] of filters)
+    t.match(await notTold([name, value]), { code: 0, stderr }, value)
+})
 
 t.test('without --not-told every entry is listed, and filters can be combined', async (t) => {
-  const all = async (...args: string[]) => {
-    const { stdout } = await command(['log', '--json', ...args], { DATABASE_URL: database.url })
-    return stdout
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line).eventId)
-  }
+  const all = async (...args: string[]) =>
+    linesOf((await run(['log', '--json', ...args])).stdout).map(({ eventId }) => eventId)
   t.same((await all()).sort(), ['=SUM(A1)', 'failed'])
   t.same(await all('--status', 'FAILED'), ['failed'])
   t.same(await all('--party', '@party, "1"', '--until', '1h'), [])
+})
+
+t.test('replay names what differs with exit code 1, and puts it back on demand', async (t) => {
+  const [locator] = await record(pool, [{ eventId: 'a' }])
+  await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'a'`)
+  t.same(await run(['replay', '--verify', '--json']), {
+    code: 1,
+    stdout:
+      `{"kind":"missing","locator":"${locator}","eventId":"a"}\n` +
+      '{"kind":"summary","entries":3,"erased":0,"differences":1,"restored":0,"left":1}\n',
+    stderr: '',
+  })
+  t.match(await run(['replay', '--rebuild']), {
+    code: 0,
+    stdout: /: 1 difference, 1 row restored, 0 left\n$/,
+  })
+  const sound = { code: 0, stdout: '3 entries compared: no difference\n', stderr: '' }
+  t.same(await run(['replay', '--verify']), sound)
+})
+
+t.test('a reader that stops reading ends a command quietly', async (t) => {
+  const child = spawn(process.execPath, [MAIN, 'replay', '--verify'], {
+    env: { ...EXECUTABLE_ENV, DATABASE_URL: url },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  const [[code], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)])
+  t.same({ code, stderr }, { code: 1, stderr: '' })
 })

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t from 'tap'
-import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { type Exposition, readExposition } from '../telemetry/exposition.ts'
@@ -9,11 +8,7 @@ import { type Exposition, readExposition } from '../telemetry/exposition.ts'
 const PARTITION_COUNT = 2
 const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
 const service = await world.serve({ MANAGEMENT_PORT: '0' })
-const managementUrl = await urlOf(service)
-
-async function urlOf(started: Service): Promise<string> {
-  return String((await started.logged(/^the management listener is up$/)).url)
-}
+const managementUrl = await service.managementUrl()
 
 async function scrape(url = managementUrl): Promise<Exposition> {
   const response = await fetch(`${url}/metrics`)
@@ -126,7 +121,7 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
 
 t.test('each replica tells of the partitions that it owns, and no two of the same', async () => {
   const second = await world.serve({ MANAGEMENT_PORT: '0' })
-  const urls = [managementUrl, await urlOf(second)]
+  const urls = [managementUrl, await second.managementUrl()]
   const all = Object.values(world.topics).flatMap((topic) =>
     Array.from({ length: PARTITION_COUNT }, (_, partition) => `${topic}/${partition}`),
   )

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { ADVISORY_LOCK_WAITS, createDatabase } from '../stack/databases.ts'
-import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
-import { command } from './command.ts'
+import { spawned } from './command.ts'
 
 /** Of src/postgres/schema/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
 const MIGRATION_LOCK = 4_006_001
@@ -29,7 +26,7 @@ const APPLIED = 'SELECT name FROM notifications.migration ORDER BY id'
 const TRIED = `
   SELECT FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'notifications-migrate' AND query = 'ROLLBACK'`
-const migrate = (url: string) => command(['migrate'], { DATABASE_URL: url })
+const migrate = (url: string) => spawned(['migrate'], { DATABASE_URL: url })
 
 t.test('migrate makes the schema, and the second time changes nothing', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
@@ -86,34 +83,6 @@ t.test('migrate on a database that cannot be reached says so in a sentence, with
   t.equal(code, 1)
   t.match(stderr, /^[^\n]*ECONNREFUSED[^\n]*\n$/, 'one line, and no stack')
   t.notMatch(stdout + stderr, /pa55word/)
-})
-
-t.test('migrate that is ended in the middle leaves nothing behind, and can be made again', async (t) => {
-  const { url, rows } = await anEmptyDatabase(t)
-  // Not committed: whoever makes the schema too waits for what becomes of it.
-  await rows('BEGIN')
-  await rows('CREATE SCHEMA notifications')
-  const migrating = spawn(process.execPath, [MAIN, 'migrate'], {
-    env: { ...EXECUTABLE_ENV, DATABASE_URL: url },
-    stdio: 'ignore',
-  })
-  const ended = once(migrating, 'exit')
-  await until(
-    async () =>
-      (await rows(`SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`)).length > 0,
-    { what: 'it to be in the middle' },
-  )
-  migrating.kill('SIGTERM')
-  t.same(await ended, [null, 'SIGTERM'])
-  await rows('ROLLBACK')
-  await until(
-    async () =>
-      (await rows(`SELECT FROM pg_stat_activity WHERE application_name = 'notifications-migrate'`)).length ===
-      0,
-    { what: 'its connection to be gone' },
-  )
-  t.same(await rows(TABLES), [])
-  t.match(await migrate(url), { code: 0, stdout: /the schema was migrated/ })
 })
 
 t.test('migrate through a pooler leaves no lock behind', { skip: NO_PGBOUNCER }, async (t) => {

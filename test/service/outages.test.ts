@@ -1,13 +1,15 @@
 import t, { type Test } from 'tap'
+import { startDatabaseProxy } from '../stack/database-proxy.ts'
 import { startKafka } from '../stack/kafka.ts'
 import { startPostgres } from '../stack/postgres.ts'
-import type { Service } from '../stack/service.ts'
+import type { ServiceProcess } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { aWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { eachOnce, manyEvents, type Published, rowCount, watchCheckpoints } from './exactly-once.ts'
 
 const PARTITION_COUNT = 2
 const BACKLOG_COUNT = 3_000
+const TOLD_WITHIN_MS = 15_000
 
 // Of this file alone: they are stopped and started again.
 const [kafka, postgres] = await Promise.all([startKafka({ log: () => {} }), startPostgres()])
@@ -29,7 +31,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
     const world = await aWorld(t, { partitionCount: PARTITION_COUNT, ...where })
     await watchCheckpoints(world)
     const published: Published[] = []
-    let service: Service
+    let service: ServiceProcess
 
     async function publish(count: number): Promise<void> {
       const events = manyEvents(count, PARTITION_COUNT)
@@ -50,7 +52,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
 
     await t.test('a service that starts before it works once it comes', async (t) => {
       await server.stop()
-      service = await world.serve({ BATCH_MAX: '50' })
+      service = await world.spawn({ BATCH_MAX: '50', MANAGEMENT_PORT: '0' })
       t.match(await service.logged(new RegExp(`^waiting for the ${name}$`)), { level: 'warn' })
       t.ok(await isLive())
       await readinessIs(readinessWithout)
@@ -72,13 +74,51 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await server.kill()
       await readinessIs(readinessWithout)
       t.ok(await isLive())
+      if (server === kafka) await consumingIs(/^the broker refuses or does not respond/, TOLD_WITHIN_MS)
       await server.start()
       await readinessIs(200)
       await goesOn(t)
     })
 
+    await t.test(`a ${name} that does not respond is told within 15 s`, async () => {
+      if (server !== kafka) return
+      await consumingIs(/^yes$/)
+      process.kill(Number(kafka.pid()), 'SIGSTOP')
+      try {
+        await consumingIs(/^the broker does not respond$/, TOLD_WITHIN_MS)
+      } finally {
+        process.kill(Number(kafka.pid()), 'SIGCONT')
+      }
+      await consumingIs(/^yes$/)
+    })
+
     await t.test('it has outlived all this', async (t) => {
       t.equal(await service.stop(), 0)
     })
+
+    /** As the console shows it; `yes` while nothing is wrong. */
+    async function consumingIs(pattern: RegExp, timeoutMs?: number): Promise<void> {
+      const url = await service.managementUrl()
+      const isSo = async () => {
+        const status = await (await fetch(`${url}/console/data/status`)).json()
+        return pattern.test((status as { consuming: string | null }).consuming ?? 'yes')
+      }
+      await until(isSo, { what: `consuming to be ${pattern}`, ...(timeoutMs && { timeoutMs }) })
+    }
   })
 }
+
+t.test('connections to the database that go dead without a word are given up', async (t) => {
+  const world = await aWorld(t, { partitionCount: 1 })
+  const path = await startDatabaseProxy(world.databaseUrl)
+  t.teardown(() => path.close())
+  const service = await world.serve({ DATABASE_URL: path.url })
+  await world.publish([anEvent()])
+  await world.caughtUp()
+  path.goDead()
+  await world.publish([anEvent()])
+  await world.caughtUp()
+  const attempts = service.lines.filter(({ msg }) => msg.startsWith('a partition is blocked'))
+  t.ok(attempts.length <= 1, `${attempts.length} attempts failed: those that were idle meanwhile were closed`)
+  await service.stop()
+})

@@ -1,59 +1,69 @@
 import type { QueryResultRow } from 'pg'
 import t from 'tap'
+import type { LogLine, Service } from '../stack/service.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type World } from '../stack/world.ts'
 
+const LOG = 'notifications.notification_log'
 const REACHABLE = { email: 'a@example.com', phone: '+44 20 7946 0000' }
-
-/** A world with one failed row for each name; the party of `name` is `error-name`. */
-async function withFailedRows(world: World, names: readonly string[]): Promise<void> {
-  const service = await world.serve()
-  await world.publish(
-    names.map((name) =>
-      anEvent({ eventId: name, partyLocator: `error-${name}`, payload: { locator: `CLM-${name}` } }),
-    ),
-  )
-  await world.caughtUp()
-  t.equal(await service.stop(), 0)
-  const rows = await world.sql(`
-    SELECT event_id FROM notifications.notification_log WHERE status = 'FAILED' AND attempt_count = 0`)
-  t.equal(rows.length, names.length, 'each row has failed, with no attempt')
-}
-
-const change = (world: World, assignments: string, ...eventIds: string[]) =>
-  world.sql(
-    `UPDATE notifications.notification_log SET ${assignments}
-     WHERE event_id = ANY($1) OR cardinality($1::text[]) = 0`,
-    [eventIds],
-  )
+/** Sleeps of a minute take 3 s. */
+const SHORT_MINUTE = { NODE_OPTIONS: `--import=${new URL('./short-minute.ts', import.meta.url).href}` }
 /** As if the last attempt were long ago: the row is due in the next pass. */
 const LONG_AGO = `last_attempt_at = now() - interval '2 min'`
 
 async function byEventId(world: World, query: string): Promise<Record<string, QueryResultRow>> {
   return Object.fromEntries((await world.sql(query)).map((row) => [row.event_id, row]))
 }
-const rowsOf = (world: World) => byEventId(world, 'SELECT * FROM notifications.notification_log')
-const lastDecisionsOf = (world: World) =>
-  byEventId(
-    world,
-    'SELECT DISTINCT ON (event_id) * FROM notifications.decision ORDER BY event_id, attempt DESC',
-  )
+
+const skipped = (failure_reason: string) => ({
+  row: { status: 'SKIPPED', attempt_count: 1, failure_reason, subject: null, body: null, sent_at: null },
+  decision: { attempt: 1, outcome: 'SKIP', reason: failure_reason, receipt: null },
+})
+const sentAs = (attempt_count: number, more = {}) => ({
+  row: { status: 'SENT', attempt_count, sent_at: Date, failure_reason: null, ...more },
+  decision: { attempt: attempt_count, outcome: 'SEND', receipt: String },
+})
+const UNTOUCHED = { row: { status: 'FAILED' }, decision: { outcome: 'FAIL', attempt: 0 } }
+
+/** Failed rows, whose parties are `error-…`: what is changed before the retry, and what becomes of each. */
+const CASES: Readonly<Record<string, { change?: string; is: Record<'row' | 'decision', object> }>> = {
+  recovered: {
+    change: `subject = 'stored subject', body = 'stored body'`,
+    is: sentAs(1, { channel: 'EMAIL', subject: 'stored subject', body: 'stored body' }),
+  },
+  'recovered-sms': { is: sentAs(1, { channel: 'SMS' }) },
+  gone: { is: skipped('party not found') },
+  'opted-out': { is: skipped('event type opted out') },
+  'no-email': { is: skipped('no email on file') },
+  broken: {
+    is: {
+      row: {
+        status: 'FAILED',
+        attempt_count: 1,
+        failure_reason: /could not be resolved/,
+        body: /CLM-broken/,
+      },
+      decision: { attempt: 1, outcome: 'FAIL', receipt: null },
+    },
+  },
+  'young-enough': { change: `created_at = now() - interval '23 h 50 min'`, is: sentAs(1) },
+  'too-old': { change: `created_at = now() - interval '24 h 10 min'`, is: UNTOUCHED },
+  'second-last-attempt': { change: 'attempt_count = 2', is: sentAs(3) },
+  'last-attempt': { change: 'attempt_count = 3', is: UNTOUCHED },
+  'just-tried': { change: 'last_attempt_at = now()', is: UNTOUCHED },
+}
 
 t.test('a failed row is retried as its party, its age and its attempts say', async (t) => {
   const world = await aWorld(t)
-  const names = [
-    'recovered',
-    'recovered-sms',
-    'gone',
-    'opted-out',
-    'broken',
-    'no-email',
-    'second-last-attempt',
-    'last-attempt',
-    'young-enough',
-    'too-old',
-    'just-tried',
-  ]
-  await withFailedRows(world, names)
+  const first = await world.serve()
+  const names = Object.keys(CASES)
+  await world.publish(
+    names.map((name) =>
+      anEvent({ eventId: name, partyLocator: `error-${name}`, payload: { locator: `CLM-${name}` } }),
+    ),
+  )
+  await world.caughtUp()
+  await first.stop()
   for (const name of names) world.policyAdministration.set(`error-${name}`, REACHABLE)
   world.policyAdministration.set('error-gone', 'unknown')
   world.policyAdministration.set('error-broken', 'error')
@@ -61,104 +71,114 @@ t.test('a failed row is retried as its party, its age and its attempts say', asy
   await world.sql(`
     INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events) VALUES
       ('error-opted-out', 'EMAIL', '["claim.paid"]'), ('error-recovered-sms', 'SMS', '[]')`)
-  await change(world, LONG_AGO)
-  await change(world, `subject = 'stored subject', body = 'stored body'`, 'recovered')
-  await change(world, `created_at = now() - interval '23 h 50 min'`, 'young-enough')
-  await change(world, `created_at = now() - interval '24 h 10 min'`, 'too-old')
-  await change(world, `attempt_count = 2`, 'second-last-attempt')
-  await change(world, `attempt_count = 3`, 'last-attempt')
-  await change(world, `last_attempt_at = now()`, 'just-tried')
-  const before = await rowsOf(world)
+  await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
+  for (const [name, { change }] of Object.entries(CASES))
+    if (change) await world.sql(`UPDATE ${LOG} SET ${change} WHERE event_id = $1`, [name])
 
+  const before = await byEventId(world, `SELECT * FROM ${LOG}`)
   const service = await world.serve()
-  t.match(await service.logged(/^retried failed notifications$/), {
-    SENT: 4,
-    SKIPPED: 3,
-    FAILED: 1,
-    postponed: 0,
-  })
-  const rows = await rowsOf(world)
-  const decisions = await lastDecisionsOf(world)
-
-  await t.test('one whose party can be reached now is sent, from the stored text', async (t) => {
-    t.match(rows.recovered, {
-      status: 'SENT',
-      channel: 'EMAIL',
-      attempt_count: 1,
-      sent_at: Date,
-      failure_reason: null,
-      subject: 'stored subject',
-      body: 'stored body',
-    })
-    t.match(decisions.recovered, {
-      attempt: 1,
-      outcome: 'SEND',
-      rule_id: 'email',
-      receipt: String,
-    })
-    t.match(
-      await world.sql(
-        `SELECT attempt, outcome FROM notifications.decision WHERE event_id = 'recovered' ORDER BY 1`,
-      ),
-      [
-        { attempt: 0, outcome: 'FAIL' },
-        { attempt: 1, outcome: 'SEND' },
-      ],
-    )
-  })
-  await t.test('the channel is the one that is preferred now', async (t) => {
-    t.match(rows['recovered-sms'], { status: 'SENT', channel: 'SMS' })
-    t.match(decisions['recovered-sms'], { receipt: String })
-  })
-  await t.test(
-    'one that cannot or must not be sent any more is skipped, and its text is cleared',
-    async (t) => {
-      const reasons = {
-        gone: 'party not found',
-        'opted-out': 'event type opted out',
-        'no-email': 'no email on file',
-      }
-      for (const [name, failure_reason] of Object.entries(reasons)) {
-        t.match(rows[name], {
-          status: 'SKIPPED',
-          attempt_count: 1,
-          failure_reason,
-          subject: null,
-          body: null,
-          sent_at: null,
-        })
-        t.match(decisions[name], { attempt: 1, outcome: 'SKIP', reason: failure_reason, receipt: null })
-      }
-    },
+  const counts = { SENT: 4, SKIPPED: 3, FAILED: 1, postponed: 0 }
+  t.match(await service.logged(/^retried failed notifications$/), counts)
+  const rows = await byEventId(world, `SELECT * FROM ${LOG}`)
+  const lastDecisions = await byEventId(
+    world,
+    'SELECT DISTINCT ON (event_id) * FROM notifications.decision ORDER BY event_id, attempt DESC',
   )
-  await t.test('one that fails again stays failed with its text, and the attempt counts', async (t) => {
-    t.match(rows.broken, {
-      status: 'FAILED',
-      attempt_count: 1,
-      failure_reason: /contact could not be resolved/,
-      subject: before.broken?.subject,
-      body: before.broken?.body,
-      sent_at: null,
-    })
-    t.match(decisions.broken, { attempt: 1, outcome: 'FAIL', receipt: null })
-  })
-  await t.test('by default rows younger than 24 h with fewer than 3 attempts are retried', async (t) => {
-    t.match(rows['young-enough'], { status: 'SENT', attempt_count: 1 })
-    t.match(rows['second-last-attempt'], { status: 'SENT', attempt_count: 3 })
-    t.same(rows['too-old'], before['too-old'])
-    t.same(rows['last-attempt'], before['last-attempt'])
-  })
-  await t.test('a row is not retried again within the interval', async (t) => {
-    t.same(rows['just-tried'], before['just-tried'])
-  })
+  for (const [name, { is }] of Object.entries(CASES)) {
+    t.match({ row: rows[name], decision: lastDecisions[name] }, is, name)
+    if (is === UNTOUCHED) t.same(rows[name], before[name], name)
+  }
+
   await t.test('RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS are honoured', async (t) => {
-    t.equal(await service.stop(), 0)
-    await change(world, `${LONG_AGO}, created_at = now() - interval '2 h'`, 'just-tried')
+    await service.stop()
+    const change = `${LONG_AGO}, created_at = now() - interval '2 h'`
+    await world.sql(`UPDATE ${LOG} SET ${change} WHERE event_id = 'just-tried'`)
     const another = await world.serve({ RETRY_MAX_AGE: '1h', RETRY_MAX_ATTEMPTS: '4' })
-    t.match(await another.logged(/^retried failed notifications$/), { SENT: 1, SKIPPED: 0, FAILED: 0 })
-    const after = await rowsOf(world)
+    const counts = { SENT: 1, SKIPPED: 0, FAILED: 0 }
+    t.match(await another.logged(/^retried failed notifications$/), counts)
+    const after = await byEventId(world, `SELECT * FROM ${LOG}`)
     t.match(after['last-attempt'], { status: 'SENT', attempt_count: 4 })
-    t.same(after['just-tried']?.status, 'FAILED')
-    t.same(after['too-old'], before['too-old'])
+    for (const name of ['just-tried', 'too-old']) t.equal(after[name]?.status, 'FAILED', name)
   })
 })
+
+const eventsOf = (prefix: string, count: number, partyOf: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => anEvent({ eventId: `${prefix}-${i}`, partyLocator: partyOf(i) }))
+const passesOf = (service: Service): LogLine[] =>
+  service.lines.filter(({ msg }) =>
+    /^(retried failed notifications|no failed notification is due)$/.test(msg),
+  )
+const passesOn = (service: Service, count: number) => {
+  const begun = passesOf(service).length
+  return until(() => passesOf(service).length >= begun + count, { what: 'the next retry passes' })
+}
+
+// They mostly wait.
+t.jobs = 2
+
+t.test(
+  'failed rows are retried every minute, on two processes each row once',
+  { buffered: true },
+  async (t) => {
+    const world = await aWorld(t)
+    for (const party of ['party-late', 'party-broken']) world.policyAdministration.set(party, 'error')
+    // With an interval of an hour no pass but the first would come.
+    const env = { ...SHORT_MINUTE, RETRY_INTERVAL: '1h' }
+    const services = await Promise.all([world.spawn(env), world.spawn(env)])
+    for (const service of services)
+      t.equal((await service.logged(/RETRY_INTERVAL has no effect/)).level, 'warn')
+    const late = eventsOf('late', 50, () => 'party-late')
+    await world.publish([...late, ...eventsOf('broken', 50, () => 'party-broken')])
+    await world.caughtUp()
+    const statuses = `SELECT DISTINCT status, attempt_count FROM ${LOG}`
+    t.same(await world.sql(statuses), [{ status: 'FAILED', attempt_count: 0 }])
+    world.policyAdministration.set('party-late', REACHABLE)
+    await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
+
+    await Promise.all(services.map((service) => passesOn(service, 2)))
+    t.same(
+      await world.sql(`
+      SELECT split_part(event_id, '-', 1) AS kind, status, attempt_count, sent_at IS NOT NULL AS sent, count(*)::int
+      FROM ${LOG} GROUP BY 1, 2, 3, 4 ORDER BY 1`),
+      [
+        { kind: 'broken', status: 'FAILED', attempt_count: 1, sent: false, count: 50 },
+        { kind: 'late', status: 'SENT', attempt_count: 1, sent: true, count: 50 },
+      ],
+    )
+    t.same(
+      await world.sql(`
+      SELECT attempt, outcome, count(*)::int, count(DISTINCT receipt)::int AS receipts
+      FROM notifications.decision GROUP BY 1, 2 ORDER BY 1, 2`),
+      [
+        { attempt: 0, outcome: 'FAIL', count: 100, receipts: 0 },
+        { attempt: 1, outcome: 'FAIL', count: 50, receipts: 0 },
+        { attempt: 1, outcome: 'SEND', count: 50, receipts: 50 },
+      ],
+    )
+  },
+)
+
+t.test(
+  'while policy administration is known to be down no attempt is made; then rows are sent',
+  { buffered: true },
+  async (t) => {
+    const world = await aWorld(t)
+    world.policyAdministration.mode('down')
+    const service = await world.spawn(SHORT_MINUTE)
+    await world.publish(eventsOf('early', 60, (i) => `party-${i}`))
+    await world.caughtUp()
+    await service.logged(/policy administration is down/)
+    t.equal((await fetch(`${service.url}/readyz`)).status, 200)
+    await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
+    const statuses = () => world.sql(`SELECT status, attempt_count, count(*)::int FROM ${LOG} GROUP BY 1, 2`)
+
+    await passesOn(service, 2)
+    t.match(passesOf(service).at(-1), { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 60 })
+    t.same(await statuses(), [{ status: 'FAILED', attempt_count: 0, count: 60 }])
+
+    world.policyAdministration.mode('ok')
+    await service.logged(/policy administration is back/)
+    await until(async () => (await statuses())[0]?.status === 'SENT', { what: 'the rows to be sent' })
+    t.same(await statuses(), [{ status: 'SENT', attempt_count: 1, count: 60 }])
+  },
+)

@@ -3,23 +3,27 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { openDatabase } from '../postgres/fixtures.ts'
+import { startPolicyAdministration } from '../stack/policy-administration.ts'
 import { command } from './command.ts'
+import { everything } from './rows.ts'
 
 const RULES = fileURLToPath(new URL('../../rules/', import.meta.url))
-const TABLE = readFileSync(join(RULES, 'dispatch.csv'), 'utf8')
+const SHIPPED = join(RULES, 'dispatch.csv')
+const TABLE = readFileSync(SHIPPED, 'utf8')
 
-/** Runs `rules …` where no service is configured: none is needed. */
-function rules(...args: string[]) {
-  return command(['rules', ...args], {})
-}
+/** Runs these where no service is configured: none is needed. */
+const rules = (...args: string[]) => command(['rules', ...args], {})
+const templates = (...args: string[]) => command(['templates', ...args], {})
 
-/** A copy of the rules folder; `change` is made to its rule table. */
+/** A copy of the rules and the templates; `change` is made to the rule table. */
 function aCopy(t: Test, change: (table: string) => string = (table) => table) {
   const dir = join(t.testdir({}), 'rules')
   cpSync(RULES, dir, { recursive: true })
+  cpSync(join(RULES, '../templates'), join(dir, 'templates'), { recursive: true })
   const table = join(dir, 'dispatch.csv')
   writeFileSync(table, change(TABLE))
-  return { dir, table }
+  return { dir, table, templates: join(dir, 'templates') }
 }
 
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
@@ -33,14 +37,7 @@ t.test('check and diff say the same as JSON', async (t) => {
     { file: /promises\.csv$/, faults: [String], summary: /^\d+ promises$/ },
     { file: /envelope\.json$/, faults: [], summary: String },
   ])
-  const { code, stdout } = await rules(
-    'diff',
-    '--against',
-    join(RULES, 'dispatch.csv'),
-    '--table',
-    table,
-    '--json',
-  )
+  const { code, stdout } = await rules('diff', '--against', SHIPPED, '--table', table, '--json')
   t.equal(code, 0)
   const { changes, moved, reworded, sentences } = JSON.parse(stdout)
   t.match(changes[0], {
@@ -52,19 +49,16 @@ t.test('check and diff say the same as JSON', async (t) => {
   t.match(sentences[0], `${changes.length} situations change: `)
 })
 
-t.test('rules diff compares with a file', async (t) => {
-  const { table } = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))
-  const text = await rules('diff', '--against', join(RULES, 'dispatch.csv'), '--table', table)
-  t.match(text, {
+t.test('rules diff compares with a file or a git revision', async (t) => {
+  const other = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))
+  t.match(await rules('diff', '--against', SHIPPED, '--table', other.table), {
     code: 0,
     stderr: '',
     stdout:
       /^\d+ situations change: 0 no longer sent, \d+ newly sent, .*\n\d+ situations change from SKIP \(event type opted out\) to SEND /,
   })
-})
 
-t.test('rules diff compares with a git revision', async (t) => {
-  const { dir } = aCopy(t)
+  const { dir, table } = aCopy(t)
   const git = (...args: string[]) =>
     execFileSync('git', ['-C', dir, '-c', 'user.name=n', '-c', 'user.email=e@example.org', ...args])
   git('init', '--quiet', '--initial-branch=trunk')
@@ -72,20 +66,15 @@ t.test('rules diff compares with a git revision', async (t) => {
   git('tag', 'empty')
   git('add', '.')
   git('commit', '--quiet', '-m', 'rules')
-  const table = join(dir, 'dispatch.csv')
   writeFileSync(table, withoutOptedOut(TABLE))
-  t.match(await rules('diff', '--against', 'trunk', '--table', table), {
+  const diff = (against: string) => rules('diff', '--against', against, '--table', table)
+  t.match(await diff('trunk'), {
     code: 0,
     stdout: /^\d+ situations change: 0 no longer sent, \d+ newly sent, \d+ with another reason only\n/,
   })
-  t.match(await rules('diff', '--against', 'trnuk', '--table', table), {
-    code: 1,
-    stderr: '"trnuk" is neither a file nor a git revision: name one that is\n',
-  })
-  t.match(await rules('diff', '--against', 'empty', '--table', table), {
-    code: 1,
-    stderr: /^git revision "empty" has no dispatch\.csv: /,
-  })
+  const stderr = '"trnuk" is neither a file nor a git revision: name one that is\n'
+  t.match(await diff('trnuk'), { code: 1, stderr })
+  t.match(await diff('empty'), { code: 1, stderr: /^git revision "empty" has no dispatch\.csv: / })
 })
 
 t.test('a table that cannot be compared is named, with its faults', async (t) => {
@@ -94,36 +83,29 @@ t.test('a table that cannot be compared is named, with its faults', async (t) =>
     code: 1,
     stderr: /^the rule table of .*dispatch\.csv has 1 fault:\n {2}row 3, column "party": "not fuond"/,
   })
-  t.match(await rules('check', '--table', join(table, 'nowhere.csv')), {
-    code: 1,
-    stderr: /nowhere\.csv cannot be read: /,
-  })
+  const stderr = /nowhere\.csv cannot be read: /
+  t.match(await rules('check', '--table', join(table, 'nowhere.csv')), { code: 1, stderr })
 })
 
 t.test('rules try decides by flags, by the JSON of an event, and by candidates', async (t) => {
-  const skipped = await rules('try', '--event-type', 'claim.paid', '--prefers', 'SMS', '--no-phone')
-  t.match(skipped, {
+  t.match(await rules('try', '--event-type', 'claim.paid', '--prefers', 'SMS', '--no-phone'), {
     code: 0,
     stderr: '',
     stdout: /^SKIP \(no phone on file\) by rule "no-phone", for claim\.paid, /,
   })
 
-  const { dir, table } = aCopy(t, (text) => text.replace('sms,,found', 'text,,found'))
+  const { dir, table, templates } = aCopy(t, (text) => text.replace('sms,,found', 'text,,found'))
   const event = join(dir, 'event.json')
   writeFileSync(
     event,
     '{"eventId":"e","eventType":"claim.rejected","partyLocator":"PTY-1","payload":{"locator":"CLM-9","reason":"too late"}}',
   )
-  const templates = join(dir, 'templates')
-  cpSync(join(RULES, '../templates'), templates, { recursive: true })
   writeFileSync(join(templates, 'claim.rejected.mustache'), 'Subject: No\n\n{{locator}}: {{reason}}\n')
   const candidates = ['--table', table, '--templates', templates]
   const { code, stdout } = await rules('try', '--event', event, '--prefers', 'SMS', ...candidates, '--json')
   t.equal(code, 0)
   t.match(JSON.parse(stdout), {
-    ruleId: 'text',
-    outcome: 'SEND',
-    channel: 'SMS',
+    ...{ ruleId: 'text', outcome: 'SEND', channel: 'SMS' },
     facts: { eventType: 'claim.rejected', party: 'found' },
     text: { subject: 'No', body: 'CLM-9: too late' },
     sms: { encoding: 'GSM-7', segments: 1 },
@@ -131,19 +113,67 @@ t.test('rules try decides by flags, by the JSON of an event, and by candidates',
 })
 
 t.test('rules try names what is missing or wrong', async (t) => {
-  t.match(await rules('try'), {
-    code: 2,
-    stderr: /name an event type by --event-type, or an event by --event/,
-  })
-  const { dir } = aCopy(t)
-  const event = join(dir, 'event.json')
-  writeFileSync(event, '{"eventType":"claim.paid"}')
-  t.match(await rules('try', '--event', event), {
-    code: 2,
-    stderr: /this message is not a valid event and would be rejected: eventId is missing/,
-  })
-  t.match(await rules('try', '--event-type', 'x', '--templates', dir), {
+  const event = join(t.testdir({ 'event.json': '{"eventType":"claim.paid"}' }), 'event.json')
+  const wrong = [
+    [[], 2, /name an event type by --event-type, or an event by --event/],
+    [['--event', event], 2, /this message is not a valid event and would be rejected: eventId is missing/],
+    [['--event-type', 'x', '--templates', RULES], 1, /is not a template: name it/],
+  ] as const
+  for (const [args, code, stderr] of wrong) t.match(await rules('try', ...args), { code, stderr })
+})
+
+t.test(
+  'a real party is tried by its preferences and one look-up, and nothing is shown or stored',
+  async (t) => {
+    const [{ url, client }, parties] = await Promise.all([openDatabase(t), startPolicyAdministration()])
+    t.teardown(() => parties.stop())
+    const env = { DATABASE_URL: url, POLICY_ADMIN_URL: parties.url }
+    const tryParty = (party: string, ...args: string[]) =>
+      command(['rules', 'try', '--event-type', 'claim.paid', '--party', party, ...args], env)
+    await client.query(
+      `INSERT INTO notifications.notification_preferences (party_locator, email, phone, preferred_channel, opted_out_events)
+     VALUES ('no-phone-1', NULL, '+49170', 'SMS', '[]'), ('party-2', NULL, NULL, 'EMAIL', '["claim.paid"]')`,
+    )
+    const allTables = () => everything(async (query) => (await client.query(query)).rows)
+    const before = await allTables()
+    const outcomes = [
+      [
+        'no-phone-1',
+        /^SKIP \(no phone on file\) by rule "no-phone", .*prefers SMS, email on file, no phone on file/,
+      ],
+      [
+        'party-1',
+        /^SEND by EMAIL by rule "email", .*party found, not opted out, .*email on file, phone on file/,
+      ],
+      ['party-2', /^SKIP \(event type opted out\) by rule "opted-out"/],
+      ['unknown-1', /^SKIP \(party not found\)/],
+      ['error-1', /^FAIL \(contact could not be resolved\)/],
+    ] as const
+    for (const [party, outcome] of outcomes) {
+      const { code, stdout, stderr } = await tryParty(party)
+      t.match({ code, stdout, stderr }, { code: 0, stdout: outcome, stderr: '' })
+      t.notMatch(stdout, /@|\+\d/)
+    }
+    t.strictSame(
+      parties.requests.paths,
+      outcomes.map(([party]) => `/internal/parties/${party}`),
+    )
+    t.match(await tryParty('party-1', '--prefers', 'SMS'), { code: 2, stderr: /cannot be used with option/ })
+    t.match(await tryParty('party-1', '--no-phone'), { code: 2 })
+    t.match(await tryParty('..'), { code: 2, stderr: /not a valid party locator/ })
+    t.equal(await allTables(), before)
+  },
+)
+
+t.test('templates check tells faults by file and line, and exits with 1', async (t) => {
+  const copy = aCopy(t)
+  writeFileSync(join(copy.templates, 'claim.paid.mustache'), 'Subject: Paid\n\n{{locater}}')
+  t.match(await templates('check', '--templates', copy.templates), {
     code: 1,
-    stderr: /is not a template: name it/,
+    stdout: '',
+    stderr: /^the templates have 1 fault:\n {2}claim\.paid\.mustache:3: "locater" is not a variable/,
   })
+  const { code, stdout } = await templates('check', '--json')
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), { faults: [], lines: [{ file: 'adjustment.applied.mustache' }] })
 })

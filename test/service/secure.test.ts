@@ -129,7 +129,7 @@ await t.test('a topic that may not be read is held, alone, until it may', { skip
   const read = { username, operation: 'READ' } as const
   await grant(kafka.brokers, claims, { username, operation: 'DESCRIBE' })
   const service = await world.serve({ ...env, MANAGEMENT_PORT: '0' })
-  const { url } = await service.logged(/^the management listener is up$/)
+  const url = await service.managementUrl()
 
   async function othersGoOn(): Promise<void> {
     const { eventId, value } = anEvent()
@@ -174,7 +174,7 @@ await t.test('a consumer group without rights is waited for, and named', { skip 
   // From now on, others have none.
   await grant(kafka.brokers, world.groupId, { ...on, username: 'somebody', operation: 'READ' })
   const service = await world.serve({ ...env, MANAGEMENT_PORT: '0' })
-  const { url } = await service.logged(/^the management listener is up$/)
+  const url = await service.managementUrl()
   const startup = async () => {
     const response = await fetch(`${url}/startupz`)
     return { status: response.status, body: await response.text() }

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
-import type { Service } from '../stack/service.ts'
+import type { ServiceProcess } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { consistent, rowCount } from './exactly-once.ts'
@@ -18,18 +18,9 @@ const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
 t.jobs = 3
 
 /** Ends a process by a signal, with this code: 1 past the grace period. */
-async function endsBy(t: Test, service: Service, signal: NodeJS.Signals, code: number): Promise<void> {
+async function endsBy(t: Test, service: ServiceProcess, signal: NodeJS.Signals, code: number): Promise<void> {
   service.kill(signal)
   t.same(await service.exited, { code, signal: null })
-}
-
-/** A server that takes connections and never says a word. */
-async function silentServer(t: Test): Promise<string> {
-  const server = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const address = server.address()
-  return `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
 }
 
 /** What a process says that gets SIGTERM as soon as it handles signals. */
@@ -56,28 +47,38 @@ t.test('a process that does not listen yet ends with 0', async (t) => {
   await until(async () => !(await stoppedAtOnce(t)).includes('"listening"'), { what: 'a signal in time' })
 })
 
-/** Promptly is well within this: exit code 0 proves it. */
+/** Promptly is well within this: exit code 0 proves it of a process. */
 const SHUTDOWN_GRACE = '10s'
 
-t.test('a process that waits for what it needs ends promptly with 0', { buffered: true }, async (t) => {
+t.test('a service that waits for what it needs stops promptly', { buffered: true }, async (t) => {
   const noSchema = await createDatabase()
   t.teardown(() => noSchema.drop())
-  const [nowhere, silent] = [`127.0.0.1:${await freePort()}`, await silentServer(t)]
+  const silentServer = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silentServer, 'listening')
+  t.teardown(() => silentServer.close())
+  const silent = `127.0.0.1:${(silentServer.address() as AddressInfo).port}`
+  const nowhere = `127.0.0.1:${await freePort()}`
   const urlOf = (address: string) => `postgres://postgres@${address}/postgres`
-  const waiting: readonly (readonly [env: Record<string, string>, lastWord: RegExp])[] = [
+  const waiting: readonly (readonly [env: Record<string, string>, lastWord: RegExp | null])[] = [
     [{ MQ_BROKERS: nowhere }, /waiting for the broker/],
     [{ MQ_BROKERS: silent }, /no failed notification is due/],
     [{ MQ_TOPICS: 'there-is-no-such-topic' }, /waiting for topics that do not exist yet/],
     [{ DATABASE_URL: urlOf(nowhere) }, /waiting for the database/],
-    [{ DATABASE_URL: urlOf(silent) }, /^listening$/],
+    [{ DATABASE_URL: urlOf(silent) }, null],
     [{ DATABASE_URL: noSchema.url }, /waiting for the schema/],
   ]
-  const ends = waiting.map(async ([env, lastWord], index) => {
-    const service = await world.serve({ SHUTDOWN_GRACE, ...env })
-    await service.logged(lastWord)
-    await endsBy(t, service, index % 2 === 0 ? 'SIGTERM' : 'SIGINT', 0)
+  const stops = waiting.map(async ([env, lastWord]) => {
+    const service = await world.serve(env)
+    if (lastWord !== null) await service.logged(lastWord)
+    const inTime = AbortSignal.timeout(10_000)
+    await service.stop()
+    t.notOk(inTime.aborted, JSON.stringify(env))
   })
-  await Promise.all(ends)
+  await Promise.all(stops)
+
+  const service = await world.spawn({ SHUTDOWN_GRACE, MQ_BROKERS: silent })
+  await service.logged(/no failed notification is due/)
+  await endsBy(t, service, 'SIGINT', 0)
 })
 
 t.test(
@@ -85,7 +86,7 @@ t.test(
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
     const env = { MQ_GROUP_ID: `${world.groupId}-sleepy`, MQ_SESSION_TIMEOUT: '30s' }
-    const [sleeper, member] = await Promise.all([world.serve(env), world.serve(env)])
+    const [sleeper, member] = await Promise.all([world.spawn(env), world.spawn(env)])
     await until(
       () =>
         [sleeper, member].every((service) =>
@@ -97,7 +98,7 @@ t.test(
     const rejoinCount = () =>
       member.lines.filter(({ msg }) => /The group is rebalancing, re-joining/.test(msg)).length
     const rejoinsBefore = rejoinCount()
-    const newcomer = await world.serve(env)
+    const newcomer = await world.spawn(env)
     await newcomer.logged(/Consumer: Starting/)
     await until(() => rejoinCount() > rejoinsBefore, { what: 'the member to wait for the one that sleeps' })
     await Promise.all([endsBy(t, newcomer, 'SIGTERM', 0), endsBy(t, member, 'SIGTERM', 0)])
@@ -111,7 +112,7 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
   /** In a group of its own, so that it need not wait for the last one's session to end. */
   const hanging = async (grace: string) => {
     const requestCount = requests.count
-    const service = await world.serve({
+    const service = await world.spawn({
       POLICY_ADMIN_DEADLINE: '60s',
       MQ_GROUP_ID: `${world.groupId}-${grace}`,
       SHUTDOWN_GRACE: grace,
@@ -143,42 +144,28 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
   })
 })
 
-t.test(
-  'a process that is ended in the middle of a retry pass ends promptly with 0',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-    const rowCountOf = async (status: string) => {
-      const [row] = await world.sql(
-        'SELECT count(*)::int FROM notifications.notification_log WHERE status = $1',
-        [status],
-      )
-      return row?.count ?? 0
-    }
-    const events = Array.from({ length: 3_000 }, () => anEvent({ partyLocator: 'party-late' }))
-    world.policyAdministration.set('party-late', 'error')
-    const first = await world.serve()
-    await world.publish(events)
-    await world.caughtUp()
-    t.equal(await first.stop(), 0)
-    await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
-    // Slow, so that the pass takes a while.
-    world.policyAdministration.set('party-late', 'slow')
+t.test('a process that is ended in a retry pass ends promptly with 0', { buffered: true }, async (t) => {
+  const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
+  const countOf = async (status: string) =>
+    (await world.sql('SELECT FROM notifications.notification_log WHERE status = $1', [status])).length
+  const eventCount = 3_000
+  world.policyAdministration.set('party-late', 'error')
+  const first = await world.serve()
+  await world.publish(Array.from({ length: eventCount }, () => anEvent({ partyLocator: 'party-late' })))
+  await world.caughtUp()
+  await first.stop()
+  await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
+  // Slow, so that the pass takes a while.
+  world.policyAdministration.set('party-late', 'slow')
 
-    const service = await world.serve()
-    await until(async () => (await rowCountOf('SENT')) > 0, {
-      what: 'the pass to be under way',
-      intervalMs: 10,
-    })
-    await endsBy(t, service, 'SIGTERM', 0)
-    const leftCount = await rowCountOf('FAILED')
-    t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
-    await consistent(t, world)
+  const service = await world.spawn({ SHUTDOWN_GRACE })
+  await until(async () => (await countOf('SENT')) > 0, { what: 'the pass to be under way', intervalMs: 10 })
+  await endsBy(t, service, 'SIGTERM', 0)
+  const leftCount = await countOf('FAILED')
+  t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
+  await consistent(t, world)
 
-    await world.serve()
-    await until(async () => (await rowCountOf('SENT')) === events.length, {
-      what: 'the rest to be sent',
-    })
-    await consistent(t, world)
-  },
-)
+  await world.serve()
+  await until(async () => (await countOf('SENT')) === eventCount, { what: 'the rest to be sent' })
+  await consistent(t, world)
+})

@@ -1,6 +1,5 @@
-import kafkajs from 'kafkajs'
 import t, { type Test } from 'tap'
-import { deleteGroup, recreateTopic } from '../stack/topics.ts'
+import { deleteGroup, recreateTopic, withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type World } from '../stack/world.ts'
 import { rowCount } from './exactly-once.ts'
@@ -30,17 +29,14 @@ async function hasRows(t: Test, world: World, count: number): Promise<void> {
 }
 
 /** Commits a transaction of one event each, but for one; the end of each takes an offset too. */
-async function publishTransactions(world: World, count: number, abortedIndex: number): Promise<void> {
-  const kafka = new kafkajs.Kafka({ brokers: world.brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const transactionalId = world.topics.claims
-  const producer = kafka.producer({ transactionalId, maxInFlightRequests: 1, idempotent: true })
-  await producer.connect()
-  for (let i = 0; i < count; i++) {
-    const transaction = await producer.transaction()
-    await transaction.send({ topic: world.topics.claims, messages: [{ value: anEvent().value }] })
-    await (i === abortedIndex ? transaction.abort() : transaction.commit())
-  }
-  await producer.disconnect()
+function publishTransactions({ brokers, topics: { claims } }: World, count: number, abortedIndex: number) {
+  return withTransactions(brokers, [claims], async ([producer]) => {
+    for (let i = 0; i < count; i++) {
+      const transaction = await producer?.transaction()
+      await transaction?.send({ topic: claims, messages: [{ value: anEvent().value }] })
+      await (i === abortedIndex ? transaction?.abort() : transaction?.commit())
+    }
+  })
 }
 
 t.test(

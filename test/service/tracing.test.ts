@@ -32,7 +32,7 @@ const batchesOf = (spans: readonly ReceivedSpan[]) => spans.filter(({ name }) =>
 
 t.test('a batch of 500 makes at most 10 spans, linked to every producer', async (t) => {
   const { world, collector, traced } = await setUp(t)
-  const service = await world.serve({ ...traced, BATCH_MAX: '500' })
+  const service = await world.spawn({ ...traced, BATCH_MAX: '500' })
   // Batches start small, and grow while look-ups are quick.
   for (let i = 0; i < 8; i++) {
     await world.publish(tracedEvents(500))
@@ -84,7 +84,7 @@ t.test('neither logs nor traces hold a contact or a text, and an error names its
     anEvent({ eventId: 'refused', eventType: 'claim.rejected', payload }),
     { value: '{"no": "SECRET' },
   ])
-  const service = await world.serve({ ...traced, LOG_LEVEL: 'trace', MANAGEMENT_PORT: '0' })
+  const service = await world.spawn({ ...traced, LOG_LEVEL: 'trace', MANAGEMENT_PORT: '0' })
   await world.caughtUp()
   await world.sql('ALTER TABLE notifications.decision RENAME TO decision_gone')
   await world.publish(tracedEvents(1, { payload }))
@@ -105,12 +105,12 @@ t.test('neither logs nor traces hold a contact or a text, and an error names its
 
 t.test('retries are traced', async (t) => {
   const { world, collector, traced } = await setUp(t)
-  const first = await world.serve()
+  const first = await world.spawn()
   await world.publish([anEvent({ partyLocator: 'error-1' })])
   await world.caughtUp()
   await first.stop()
   await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
-  const second = await world.serve(traced)
+  const second = await world.spawn(traced)
   await second.logged(/^retried failed notifications$/)
   await second.stop()
   const root = collector.spans.find(({ name }) => name === 'retry')

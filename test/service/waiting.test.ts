@@ -4,7 +4,7 @@ import type { Service } from '../stack/service.ts'
 import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { spawned } from './command.ts'
 import { eachOnce, rowCount } from './exactly-once.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
@@ -26,7 +26,7 @@ t.test(
     const world = await aWorld(t)
     const database = await createDatabase()
     t.teardown(() => database.drop())
-    const service = await world.serve({ DATABASE_URL: database.url })
+    const service = await world.spawn({ DATABASE_URL: database.url })
     t.match(await service.logged(/^waiting for the schema$/), {
       level: 'warn',
       reason: /run the command `migrate`/,
@@ -34,7 +34,7 @@ t.test(
     t.match(await get(service, '/healthz'), { status: 200 })
     t.match(await get(service, '/readyz'), { status: 503, body: { detail: /run the command `migrate`/ } })
 
-    t.match(await command(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
+    t.match(await spawned(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
     // The database is asked once a second.
     await until(async () => (await get(service, '/readyz')).status === 200, { what: 'it to be ready' })
     const { eventId, value } = anEvent()
@@ -52,7 +52,7 @@ t.test(
   async (t) => {
     const world = await aWorld(t)
     const late = `late-${world.groupId}`
-    const service = await world.serve({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
+    const service = await world.spawn({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
     t.match(
       await service.logged(/waiting for topics that do not exist yet, or .* not see; consuming the others/),
       {
@@ -87,7 +87,7 @@ t.test(
   async (t) => {
     const world = await aWorld(t)
     const { billing } = world.topics
-    const service = await world.serve()
+    const service = await world.spawn()
     await world.publish(Array.from({ length: 3 }, () => ({ ...anEvent(), topic: 'billing', partition: 0 })))
     await world.caughtUp()
     await withAdmin(world.brokers, (admin) => admin.deleteTopics({ topics: [billing] }))

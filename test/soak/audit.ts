@@ -6,9 +6,10 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { setInterval } from 'node:timers/promises'
+import { numberFrom } from '../stack/environment.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { anEvent, createWorld, type TopicName } from '../stack/world.ts'
-import { numberFrom, result, say } from './report.ts'
+import { result, say } from './report.ts'
 
 const TOPICS: readonly TopicName[] = ['claims', 'billing', 'enrollment']
 const PARTITION_COUNT = 2

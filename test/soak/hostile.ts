@@ -7,11 +7,12 @@ import { constants, zstdCompressSync } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { peakMemoryMbOf } from '../bench/cpu.ts'
 import { writeBatch, writeRecords } from '../kafka/records/write-batch.ts'
+import { numberFrom } from '../stack/environment.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld, type World } from '../stack/world.ts'
-import { numberFrom, result, say } from './report.ts'
+import { result, say } from './report.ts'
 
 const MEMORY_MAX_MB = 300
 const ZSTD = 4
@@ -26,7 +27,7 @@ const findings: Record<string, boolean> = {}
 await allowLargeBatches(world)
 /** On the topic that is attacked. */
 let published = 0
-const service = await world.serve({ LOG_LEVEL: 'info' })
+const service = await world.spawn({ LOG_LEVEL: 'info' })
 const watch = watchOthers(service.url)
 try {
   // Compiled, so that what is measured is the messages.

@@ -9,8 +9,9 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { createPartyClient, type PartyClient } from '../../src/party/client.ts'
 import { startDuplicating } from '../party/duplicating-server.ts'
+import { numberFrom } from '../stack/environment.ts'
 import { HAPROXY, isInstalled, nginx, type ProxyKind, startProxy } from '../stack/proxy.ts'
-import { numberFrom, result, say } from './report.ts'
+import { result, say } from './report.ts'
 
 const DELAYS_MS = [0.1, 1, 2, 20]
 const BATCH_COUNT = 1_000

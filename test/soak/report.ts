@@ -10,11 +10,3 @@ export function result(findings: Readonly<Record<string, boolean>>): void {
     if (!holds) process.exitCode = 1
   }
 }
-
-/** A whole number above 0 from the environment. */
-export function numberFrom(name: string, byDefault: number): number {
-  const text = process.env[name] ?? String(byDefault)
-  if (!/^[1-9]\d*$/.test(text))
-    throw new Error(`${name} must be a whole number above 0, not ${JSON.stringify(text)}`)
-  return Number(text)
-}

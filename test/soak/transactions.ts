@@ -2,12 +2,13 @@
 // Five producers open, write, commit and abort transactions at random, STEPS (5,000) steps for each of SEEDS (20): the
 // rows must be exactly what Kafka's own Java client reads as committed. Keys are integers of four bytes, such as those by
 // which the broker marks the end of a transaction. Exits 1 where that does not hold.
-import kafkajs, { type Producer } from 'kafkajs'
+import type { Producer } from 'kafkajs'
 import { createRandom } from '../bench/random.ts'
+import { numberFrom } from '../stack/environment.ts'
 import { type OffsetRange, readCommitted } from '../stack/kafka/read-committed.ts'
-import { endOffsets, type Offsets } from '../stack/topics.ts'
+import { endOffsets, type Offsets, withTransactions } from '../stack/topics.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
-import { numberFrom, result, say } from './report.ts'
+import { result, say } from './report.ts'
 
 const PRODUCER_COUNT = 5
 const PARTITION_COUNT = 2
@@ -17,17 +18,14 @@ const seedCount = numberFrom('SEEDS', 20)
 const world = await createWorld({ partitionCount: PARTITION_COUNT })
 const { brokers } = world
 const topic = world.topics.claims
-const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
 const findings: Record<string, boolean> = {}
 try {
-  await world.serve({ LOG_LEVEL: 'info' })
+  await world.spawn({ LOG_LEVEL: 'info' })
   let from: Offsets = {}
   for (let seed = 1; seed <= seedCount; seed++) {
-    const producers = Array.from({ length: PRODUCER_COUNT }, (_, i) =>
-      kafka.producer({ transactionalId: `${topic}-${seed}-${i}`, maxInFlightRequests: 1, idempotent: true }),
-    )
-    const written = await Promise.all(
-      producers.map((producer, i) => work(producer, seed * PRODUCER_COUNT + i)),
+    const ids = Array.from({ length: PRODUCER_COUNT }, (_, i) => `${topic}-${seed}-${i}`)
+    const written = await withTransactions(brokers, ids, (producers) =>
+      Promise.all(producers.map((producer, i) => work(producer, seed * PRODUCER_COUNT + i))),
     )
     const ends = await endOffsets(brokers, topic)
     await world.caughtUp()
@@ -60,7 +58,6 @@ function rangesOf(from: Offsets, ends: Offsets): OffsetRange[] {
 async function work(producer: Producer, seed: number): Promise<number> {
   const { below } = createRandom(seed)
   let count = 0
-  await producer.connect()
   for (let step = 0; step < stepCount / PRODUCER_COUNT; ) {
     const transaction = await producer.transaction()
     const sendCount = 1 + below(4)
@@ -74,6 +71,5 @@ async function work(producer: Producer, seed: number): Promise<number> {
     await (below(2) === 0 ? transaction.commit() : transaction.abort())
     step++
   }
-  await producer.disconnect()
   return count
 }

@@ -2,7 +2,8 @@
 // MAILS (3,000) mails through the example transport of test/senders/example to a mail server that is slow, refuses some and
 // hangs on some, while the relay and the service are killed KILLS (20) times. Exits 1 if one is lost, given up, or sent by two keys.
 import { runTransport } from '../senders/example/run.ts'
-import { numberFrom, result, say } from './report.ts'
+import { numberFrom } from '../stack/environment.ts'
+import { result, say } from './report.ts'
 
 const mailCount = numberFrom('MAILS', 3_000)
 const killCount = numberFrom('KILLS', 20)

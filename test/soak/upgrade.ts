@@ -8,12 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { fillLog } from '../postgres/fill-log.ts'
-import { command } from '../service/command.ts'
+import { spawned } from '../service/command.ts'
 import { manyEvents, rowCount } from '../service/exactly-once.ts'
-import { type Service, startService } from '../stack/service.ts'
+import { numberFrom } from '../stack/environment.ts'
+import { type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { createWorld } from '../stack/world.ts'
-import { numberFrom, result, say } from './report.ts'
+import { result, say } from './report.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PARTITION_COUNT = 3
@@ -46,13 +47,13 @@ try {
   for (const [name, source] of Object.entries(PENDING))
     await writeFile(join(next, 'db/migrations', name), source)
 
-  let replicas: Service[] = []
+  let replicas: ServiceProcess[] = []
   for (let i = 0; i < REPLICA_COUNT; i++) replicas.push(await start(join(ROOT, 'src/main.ts')))
   const publishing = new AbortController()
   const published = publish(publishing.signal)
   await sleep(PAUSE_MS)
 
-  const { code, stderr } = await command(['migrate'], world.env, join(next, 'src/main.ts'))
+  const { code, stderr } = await spawned(['migrate'], world.env, join(next, 'src/main.ts'))
   if (code !== 0) throw new Error(`migrate ended with ${code}: ${stderr}`)
   say('migrated')
   for (const old of replicas) {
@@ -82,7 +83,7 @@ try {
   await rm(next, { recursive: true })
 }
 
-function start(main: string): Promise<Service> {
+function start(main: string): Promise<ServiceProcess> {
   return startService({ ...world.env, MQ_SESSION_TIMEOUT: '30s', LOG_LEVEL: 'info' }, { main })
 }
 

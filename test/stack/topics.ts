@@ -5,6 +5,7 @@ import kafkajs, {
   type CompressionTypes,
   type IHeaders,
   type KafkaConfig,
+  type Producer,
 } from 'kafkajs'
 import { patchRequestQueue } from '../../src/kafka/client.ts'
 import { registerCodecs } from './kafka/codecs.ts'
@@ -148,6 +149,23 @@ export async function produce(
     })
   } finally {
     await producer.disconnect()
+  }
+}
+
+/** Lets producers of transactions publish, one for each id, until `use` has ended. */
+export async function withTransactions<T>(
+  brokers: string,
+  ids: readonly string[],
+  use: (producers: readonly Producer[]) => Promise<T>,
+): Promise<T> {
+  const producers = ids.map((transactionalId) =>
+    client(brokers).producer({ transactionalId, maxInFlightRequests: 1, idempotent: true }),
+  )
+  await Promise.all(producers.map((producer) => producer.connect()))
+  try {
+    return await use(producers)
+  } finally {
+    await Promise.all(producers.map((producer) => producer.disconnect()))
   }
 }
 

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { backlog } from './backlog.ts'
 import { createMigratedDatabase } from './databases.ts'
 import { startPolicyAdministration } from './policy-administration.ts'
-import { type Service, startService } from './service.ts'
+import { type Service, serveHere, startService } from './service.ts'
 import { createTopics, endOffsets, produce, type TestMessage } from './topics.ts'
 import { until } from './until.ts'
 
@@ -34,6 +34,10 @@ export async function createWorld({
   const pool = new pg.Pool({ connectionString: database.url, max: 2 })
   pool.on('error', () => {})
   const services: Service[] = []
+  const added = <Started extends Service>(service: Started): Started => {
+    services.push(service)
+    return service
+  }
   const groupId = topics.claims.replace('claims', 'group')
   const env: Record<string, string> = {
     DATABASE_URL: database.url,
@@ -56,12 +60,10 @@ export async function createWorld({
     /** The service's environment. */
     env,
     sql,
-    /** Starts one more `serve` process; it is stopped with the world. */
-    serve: async (more: Record<string, string> = {}): Promise<Service> => {
-      const service = await startService({ ...env, ...more })
-      services.push(service)
-      return service
-    },
+    /** Runs the service, once more if it runs already, in this process. It is stopped with the world. */
+    serve: async (more: Record<string, string> = {}) => added(await serveHere({ ...env, ...more })),
+    /** The same by a `serve` process, for tests that end it or need its options. */
+    spawn: async (more: Record<string, string> = {}) => added(await startService({ ...env, ...more })),
     publish: (
       messages: (Omit<TestMessage, 'topic'> & { topic?: TopicName })[],
       options?: Parameters<typeof produce>[2],
