@@ -7,7 +7,7 @@ const { decision } = SKIPPED
 const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
 const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
 
-t.test('a skipped row and one that is given up can be retried, others cannot', async (t) => {
+t.test('skipped and given-up rows can be retried on request, others cannot', async (t) => {
   t.equal(refusalOf(SKIPPED), null)
   t.equal(refusalOf(FAILED), null)
   t.equal(refusalOf({ ...FAILED, status: 'SENT' }), 'it was sent')
@@ -20,14 +20,17 @@ t.test('a skipped row and one that is given up can be retried, others cannot', a
   t.match(refusalOf(pruned), /may have been told before a pruning/)
 })
 
-t.test('a failed row is sent as stored, a skipped one has variables to render its text from', async (t) => {
-  const failed = dueEntryOf(FAILED)
-  t.match(failed, { subject: 'S', body: 'B' })
-  t.equal(failed.variables, undefined)
-  t.match(dueEntryOf(SKIPPED), { isPartyInvalid: false, variables: variables })
-})
+t.test(
+  'a failed row is sent as stored; the text of a skipped one is rendered from its stored variables',
+  async (t) => {
+    const failed = dueEntryOf(FAILED)
+    t.match(failed, { subject: 'S', body: 'B' })
+    t.equal(failed.variables, undefined)
+    t.match(dueEntryOf(SKIPPED), { isPartyInvalid: false, variables: variables })
+  },
+)
 
-t.test('an invalid party is not taken for a missing one', async (t) => {
+t.test('an invalid party locator is not treated as a missing one', async (t) => {
   const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
   t.equal(dueEntryOf(row).isPartyInvalid, true)
 })

@@ -7,7 +7,7 @@ const defaults = readFileSync(new URL('../../../rules/envelope.json', import.met
 
 const faultsOf = (jsonText: string) => faultsIn(() => loadEnvelopeMap(jsonText))
 
-t.test('the default map finds the fields where the specification has them', async (t) => {
+t.test('the default map reads the fields of the specification', async (t) => {
   t.same(loadEnvelopeMap(defaults), {
     eventId: { pointer: ['eventId'] },
     eventType: { pointer: ['eventType'] },
@@ -31,7 +31,7 @@ t.test('a field may be in a header', async (t) => {
   ])
 })
 
-t.test('each fault names what is wrong and what would be right', async (t) => {
+t.test('each fault names what is wrong and the remedy', async (t) => {
   const map = (reason: string) => `{"partyLocator": "/p", "locator": "/l", "reason": ${reason}}`
   const notAField = 'is not a JSON Pointer to a field: it must start with "/"'
   const notEscaped = 'is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name'
@@ -56,7 +56,7 @@ t.test('each fault names what is wrong and what would be right', async (t) => {
   t.strictSame(faultsOf(`\uFEFF${defaults}`), [], 'a BOM is let pass')
 })
 
-t.test('all faults are named in one go', async (t) => {
+t.test('all faults are reported at once', async (t) => {
   t.strictSame(faultsOf('{"Locator": "/x", "__proto__": "/y", "reason": "r", "partyLocator": "p"}'), [
     '"Locator" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value; did you mean "locator"?',
     '"__proto__" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value',

@@ -13,7 +13,7 @@ const mention = (value: Buffer | string | null, key: string | null = null, party
     envelopeMap,
   )
 
-t.test('a message is of the party that its envelope names, and of no other', async (t) => {
+t.test('a message belongs to the party in its envelope, and to no other', async (t) => {
   t.equal(mention('{"partyLocator": "party-1"}'), 'named')
   t.equal(mention('{"partyLocator": "\\u0070arty-1"}'), 'named', 'however it is spelled')
   t.equal(mention('{"partyLocator": 42}', null, '42'), 'named', 'and whatever its type')
@@ -24,7 +24,7 @@ t.test('a message is of the party that its envelope names, and of no other', asy
   t.equal(mention('{"partyLocator": null}', null, 'null'), null)
 })
 
-t.test('a message is of the party that a header names as a word', async (t) => {
+t.test('a message belongs to the party that a header contains as a word', async (t) => {
   const inHeader = (...values: (Buffer | null)[]) =>
     findMention({ key: null, value: null, headers: { h: [], party: values } }, 'party-1', envelopeMap)
   t.equal(inHeader(Buffer.from('party-1')), 'named')
@@ -34,7 +34,7 @@ t.test('a message is of the party that a header names as a word', async (t) => {
   t.equal(inHeader(null), null)
 })
 
-t.test('a header of the party that is not UTF-8 leaves its envelope to name it', async (t) => {
+t.test('if the party header is not UTF-8, the envelope decides', async (t) => {
   const map = loadEnvelopeMap(
     JSON.stringify({ partyLocator: 'header:party', locator: '/locator', reason: '/reason' }),
   )
@@ -43,13 +43,13 @@ t.test('a header of the party that is not UTF-8 leaves its envelope to name it',
   t.equal(findMention({ key: null, value, headers }, 'party-1', map), 'named')
 })
 
-t.test('a message is of the party that its key names', async (t) => {
+t.test('a message belongs to the party in its key', async (t) => {
   t.equal(mention(null, 'party-1'), 'named')
   t.equal(mention('{"partyLocator": "party-2"}', 'party-1'), 'named')
   t.equal(mention(null, 'party-10'), null)
 })
 
-t.test('where there is no envelope to be read, the locator is looked for as a word', async (t) => {
+t.test('in an unreadable value, the party locator is searched as a word', async (t) => {
   for (const text of ['{"partyLocator": "party-1", ', 'party-1', '[{"p":"party-1"}]', 'x party-1.']) {
     t.equal(mention(text), 'bytes', text)
     t.equal(mention(Buffer.from(`\ufeff${text}`, 'utf16le')), 'bytes', `${text} as UTF-16LE`)
@@ -65,7 +65,7 @@ t.test('where there is no envelope to be read, the locator is looked for as a wo
   }
 })
 
-t.test('where the envelope names nobody, the locator is looked for among all its values', async (t) => {
+t.test('if the envelope has no party, its locator is searched in all values', async (t) => {
   for (const text of [
     '{"event": {"partyLocator": "party-1"}}',
     '{"partyLocator": null, "parties": ["party-2", "\\u0070arty-1"]}',
@@ -80,7 +80,7 @@ t.test('where the envelope names nobody, the locator is looked for among all its
   t.equal(mention('{}', null, 'undefined'), null)
 })
 
-t.test('what has an envelope is told from what has none', async (t) => {
+t.test('values with an envelope are told from those without', async (t) => {
   t.equal(isUnreadable(Buffer.from('{}'), envelopeMap), false)
   t.equal(isUnreadable(null, envelopeMap), false)
   t.equal(isUnreadable(Buffer.from(''), envelopeMap), false)

@@ -4,7 +4,7 @@ import { digitsAt, parsePointer, valueAt } from '../../../src/core/event/json-po
 const at = (json: object, pointer: string) => valueAt(json, parsePointer(pointer))
 const source = (jsonText: string, pointer: string) => digitsAt(jsonText, parsePointer(pointer))
 
-t.test('a value is returned as it is, undefined where there is none', async (t) => {
+t.test('a value is returned unchanged, undefined if it does not exist', async (t) => {
   const pointer = '/payload/locator'
   for (const value of [null, 0, false, '', 7, 'x', [], {}])
     t.strictSame(at({ payload: { locator: value } }, pointer), value)
@@ -40,7 +40,7 @@ t.test('pointers follow RFC 6901, in a value and in its source', async (t) => {
   }
 })
 
-t.test('only own properties are seen', async (t) => {
+t.test('only own properties are found', async (t) => {
   const plain = JSON.parse('{"payload": {}}')
   for (const pointer of [
     '/__proto__',
@@ -56,14 +56,14 @@ t.test('only own properties are seen', async (t) => {
   t.equal(source(own, '/__proto__/x'), '1.0')
 })
 
-t.test('a deep envelope is walked', async (t) => {
+t.test('a deeply nested envelope is searched', async (t) => {
   const text = `${'{"a":'.repeat(1_000)}1.0${'}'.repeat(1_000)}`
   t.equal(at(JSON.parse(text), '/a'.repeat(1_000)), 1)
   t.equal(at(JSON.parse(text), '/a'.repeat(1_001)), undefined)
   t.equal(source(text, '/a'.repeat(1_000)), '1.0')
 })
 
-t.test('the digits are those of the value which JSON.parse keeps', async (t) => {
+t.test('of a repeated name, the digits are those of the value that JSON.parse keeps', async (t) => {
   const cases: [string, string, string][] = [
     ['{"a":1.0,"a":2.0}', '/a', '2.0'],
     ['{"p":{"a":1.0},"p":{"b":0,"a":3.0}}', '/p/a', '3.0'],
@@ -82,7 +82,7 @@ t.test('the digits are those of the value which JSON.parse keeps', async (t) => 
   }
 })
 
-t.test('of JSON too deep for a reviver there are no digits', async (t) => {
+t.test('JSON too deep for a reviver has no digits', async (t) => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
   t.equal(source(`{"x":${deep},"a":1.0}`, '/a'), null)
 })

@@ -20,7 +20,7 @@ t.test('at least 200 distinct malformed messages are each rejected with their re
   t.same(wrong, [])
 })
 
-t.test('a value of more than 16 MiB is no event, one of just so much is', (t) => {
+t.test('a value of 16 MiB is an event, a larger one is not', (t) => {
   const value = Buffer.alloc(VALUE_BYTES_MAX + 1, ' ')
   value.write('{"eventId":"a","eventType":"b"}')
   const parse = (bytes: Buffer) =>

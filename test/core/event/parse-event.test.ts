@@ -15,7 +15,7 @@ const event = (envelope: object, headers = {}) => {
   return parsed.event
 }
 
-t.test('a message that is no event is rejected with a reason', async (t) => {
+t.test('a message that is not an event is rejected with a reason', async (t) => {
   const cases: [value: string | Uint8Array, code: string, error: string][] = [
     ['', 'empty', 'the value is empty'],
     [Buffer.from([0x01, 0x9f, 0x92]), 'not-utf8', 'the value is not valid UTF-8'],
@@ -52,21 +52,21 @@ t.test('identifiers may have 255 characters', async (t) => {
   t.equal(event({ partyLocator: 'x'.repeat(255) }).partyLocator, 'x'.repeat(255))
 })
 
-t.test('the party locator stands in where the event has no locator', async (t) => {
+t.test('an event without a locator has its party locator as such', async (t) => {
   t.equal(event({ partyLocator: 'p' }).locator, 'p')
   t.equal(event({ partyLocator: 'p', payload: { locator: '' } }).locator, 'p')
   t.equal(event({ partyLocator: 'p', payload: { locator: {} } }).locator, 'p')
   t.equal(event({ partyLocator: 'p', payload: { locator: 4711 } }).locator, '4711')
 })
 
-t.test('an identifier that is a number is its digits', async (t) => {
+t.test('a numeric identifier is read as its digits', async (t) => {
   const digits = '12345678901234567890'
   t.match(parse(`{"eventId":${digits},"eventType":7,"partyLocator":${digits}}`), {
     event: { eventId: digits, eventType: '7', partyLocator: digits, partyLocatorInvalid: false },
   })
 })
 
-t.test('an identifier that is a number in JSON too deep for its digits is refused', async (t) => {
+t.test('a numeric identifier in JSON too deep to read digits is refused', async (t) => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
   t.match(parse(`{"eventId":1,"eventType":"b","payload":${deep}}`), { rejection: { code: 'event-id' } })
   t.match(parse(`{"eventId":"a","eventType":"b","partyLocator":1,"payload":${deep}}`), {
@@ -80,7 +80,7 @@ t.test('a message without a value is a tombstone, and Confluent’s framing is n
   t.match(parse(framed), { rejection: { code: 'not-json', error: /set "value": "confluent-json"/ } })
 })
 
-t.test('a number is inserted with the digits that were sent', async (t) => {
+t.test('a number appears in the text with the digits that were sent', async (t) => {
   for (const digits of ['12345678901234567890', '1.10', '1E400', '-0', '0.1e-7', '4711']) {
     const parsed = parse(
       `{"eventId":"a","eventType":"b","payload":{"locator":1,"locator" : ${digits} ,"reason":${digits}}}`,
@@ -89,7 +89,7 @@ t.test('a number is inserted with the digits that were sent', async (t) => {
   }
 })
 
-t.test('an event without a party, or with one that nobody can be, is still an event', async (t) => {
+t.test('an event without a party, or with an impossible one, is still an event', async (t) => {
   for (const partyLocator of [undefined, null]) {
     t.match(event({ partyLocator }), { partyLocator: null, partyLocatorInvalid: false })
   }
@@ -102,7 +102,7 @@ t.test('an event without a party, or with one that nobody can be, is still an ev
   }
 })
 
-t.test('a header that is not UTF-8 is not taken for one that is missing', async (t) => {
+t.test('a header that is not UTF-8 is not treated as missing', async (t) => {
   const place = 'header:x'
   const of = (field: string) => loadEnvelopeMap(JSON.stringify({ ...OWN_FORM, [field]: place }))
   const message = {
@@ -124,7 +124,7 @@ t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t)
   })
 })
 
-t.test('what JSON allows around and in an envelope is an event', async (t) => {
+t.test('every form of envelope that JSON allows is an event', async (t) => {
   const plain = '"eventId":"a","eventType":"b","partyLocator":"p"'
   const cases: [name: string, value: string, locator: string][] = [
     ['byte order mark', `\ufeff{${plain},"payload":{"locator":"CLM-1"}}`, 'CLM-1'],

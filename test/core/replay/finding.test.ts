@@ -1,7 +1,7 @@
 import t from 'tap'
 import { describeFinding } from '../../../src/core/replay/finding.ts'
 
-t.test('of two long texts the part is shown where they begin to differ', async (t) => {
+t.test('two long texts are shown from their first difference', async (t) => {
   const same = 'x'.repeat(500)
   const said = describeFinding({
     kind: 'column',
@@ -14,7 +14,7 @@ t.test('of two long texts the part is shown where they begin to differ', async (
   t.equal(said, `NTF-1: body is …"${before}a${after}"…, but its decisions give …"${before}b${after}"…`)
 })
 
-t.test('short values are shown whole, and what is no text as it is', async (t) => {
+t.test('short values are shown whole, and other values unchanged', async (t) => {
   const column = (stored: string | number | null, rebuilt: string | number | null) =>
     describeFinding({ kind: 'column', locator: 'NTF-1', column: 'c', stored, rebuilt })
   t.equal(column('a"b', 'a\n'), 'NTF-1: c is "a\\"b", but its decisions give "a\\n"')

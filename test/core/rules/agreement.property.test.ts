@@ -63,7 +63,7 @@ function keyOf({ eventType, ...situation }: RecordedFacts): string {
   return `${describeSituation(situation)} ${eventType}`
 }
 
-t.test(`try, diff, outcomes and back-test say the same of ${RUN_COUNT} pairs of random tables`, async (t) => {
+t.test(`try, diff, outcomes and back-test agree on ${RUN_COUNT} pairs of random tables`, async (t) => {
   let changed = 0
   await fc.assert(
     fc.asyncProperty(servable, servable, async (rowsBefore, rowsAfter) => {

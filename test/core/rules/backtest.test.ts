@@ -34,7 +34,7 @@ function backtest(candidate: typeof shipped, all = groups(), reason: typeof reas
 }
 const EVENTS = 3 * ((SITUATIONS.length * (SITUATIONS.length + 1)) / 2)
 
-t.test('by the table that decided them no event changes', async (t) => {
+t.test('the table that decided the events changes none', async (t) => {
   t.match(backtest(shipped), { events: EVENTS, changed: 0, unchanged: EVENTS, byAnotherRule: 0, changes: [] })
 })
 
@@ -48,7 +48,7 @@ function retried(eventType = 'invoice.paid'): DecisionGroup {
   return { ...(sent as DecisionGroup), earlier, count: 5 }
 }
 
-t.test('an event counts by what became of it: a change for parties first unresolved shows', async (t) => {
+t.test('an event counts by its last result: a change for parties first unresolved is found', async (t) => {
   t.match(backtest(shipped, [retried()]), { events: 5, changed: 0 })
   t.match(backtest(muted, [retried()]), {
     changed: 5,
@@ -62,26 +62,29 @@ t.test('an event counts by what became of it: a change for parties first unresol
   })
 })
 
-t.test('what a sender refused was sent again: the same table changes nothing of it', async (t) => {
+t.test('the same table changes nothing for events that a sender refused at first', async (t) => {
   const group = retried()
   const facts = { ...group.facts, preferredChannel: 'IN_APP' } as const
   const before = { ...group, earlier: [{ facts, outcome: 'SEND' as const, onRequest: false }] }
   t.match(backtest(shipped, [before]), { changed: 0 })
 })
 
-t.test('a skipped event that was retried on request is decided again by what was known then', async (t) => {
-  const [skipped] = groups().filter(({ ruleId }) => ruleId === 'party-not-found') as [DecisionGroup]
-  const group = { ...retried(skipped.facts.eventType), earlier: [skipped], onRequest: true }
-  const twice = { ...group, earlier: [skipped, { ...skipped, onRequest: true }] }
-  for (const asked of [group, twice])
-    t.match(backtest(shipped, [asked]), { events: 5, changed: 0, changes: [] })
-  for (const unasked of [
-    { ...group, onRequest: false },
-    { ...twice, earlier: [skipped, skipped] },
-  ])
-    t.match(backtest(shipped, [unasked]), { changed: 5, changes: [{ after: { outcome: 'SKIP' } }] })
-  t.match(backtest(muted, [group]), { changed: 5, changes: [{ after: { ruleId: 'muted' } }] })
-})
+t.test(
+  'a skipped event that was retried on request is decided again by the facts of that time',
+  async (t) => {
+    const [skipped] = groups().filter(({ ruleId }) => ruleId === 'party-not-found') as [DecisionGroup]
+    const group = { ...retried(skipped.facts.eventType), earlier: [skipped], onRequest: true }
+    const twice = { ...group, earlier: [skipped, { ...skipped, onRequest: true }] }
+    for (const asked of [group, twice])
+      t.match(backtest(shipped, [asked]), { events: 5, changed: 0, changes: [] })
+    for (const unasked of [
+      { ...group, onRequest: false },
+      { ...twice, earlier: [skipped, skipped] },
+    ])
+      t.match(backtest(shipped, [unasked]), { changed: 5, changes: [{ after: { outcome: 'SKIP' } }] })
+    t.match(backtest(muted, [group]), { changed: 5, changes: [{ after: { ruleId: 'muted' } }] })
+  },
+)
 
 t.test('messages are counted by channel, before and after, the greatest loss first', async (t) => {
   const byEmail = await tableOf(
@@ -98,7 +101,7 @@ t.test('messages are counted by channel, before and after, the greatest loss fir
   t.equal((sms?.after ?? 0) - (sms?.before ?? 0), -(8 + 8 + 6))
 })
 
-t.test('groups of the same change are added up, with some of their locators', async (t) => {
+t.test('groups with the same change are added up, with a few of their locators', async (t) => {
   const [group] = groups().filter(({ ruleId }) => ruleId === 'email') as [DecisionGroup]
   const all = ['a', 'b', 'c', 'd'].map((locator) => ({
     ...group,
@@ -120,7 +123,7 @@ t.test('another rule with the same outcome, channel and reason changes nothing',
   t.ok(byAnotherRule > 0)
 })
 
-t.test('another reason changes an event, unless the reason is not known or no table’s', async (t) => {
+t.test("another reason changes an event, unless the reason is unknown or not a table's", async (t) => {
   const reworded = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',no party locator,', ',nobody,')))
   const [missing] = groups().filter(({ facts }) => facts.party === 'missing') as [DecisionGroup]
   t.match(backtest(reworded, [missing]), { changed: missing.count, invalidParties: 0 })
@@ -136,7 +139,7 @@ t.test('another reason changes an event, unless the reason is not known or no ta
   t.match(backtest(failing, [{ ...missing, invalidParty: true }]), { changed: missing.count })
 })
 
-t.test('however many event types were invented, the result stays small', async (t) => {
+t.test('the result stays small for any number of event types', async (t) => {
   const [group] = groups() as [DecisionGroup]
   const all = Array.from({ length: 3_000 }, (_, i) => ({
     ...group,
@@ -148,7 +151,7 @@ t.test('however many event types were invented, the result stays small', async (
   t.match(lines[0], { eventType: '(other event types)', unchanged: 2_000 })
 })
 
-t.test('the result is told in words', async (t) => {
+t.test('the result is described in words', async (t) => {
   const all = groups().filter(
     ({ facts, ruleId }) => facts.eventType === 'invoice.paid' && ruleId === 'in-app',
   )

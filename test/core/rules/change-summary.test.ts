@@ -43,11 +43,11 @@ t.test('a long diff is folded away, sentence by sentence', async (t) => {
   )
 })
 
-t.test('no change is said so', async (t) => {
+t.test('an empty diff says that nothing changes', async (t) => {
   t.equal(await markdownOf(DEFAULT_ROWS), '### Rule table: 0 situations change\n')
 })
 
-t.test('text of the table is no markup', async (t) => {
+t.test('text of the table is escaped', async (t) => {
   const markdown = await markdownOf(
     DEFAULT_ROWS.map((row) => row.replace('no phone on file', '</summary> *`[x](y)` @team #1 & |')),
   )

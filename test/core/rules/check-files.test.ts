@@ -39,7 +39,7 @@ function outcomes(rows: readonly string[]): (string | null)[] {
   })
 }
 
-t.test('without any one of its rows the table is faulty, and each situation is named', async (t) => {
+t.test('without any one of its rows the table has faults that name each situation', async (t) => {
   const before = outcomes(DEFAULT_ROWS)
   for (const [index, row] of DEFAULT_ROWS.entries()) {
     const rows = DEFAULT_ROWS.toSpliced(index, 1)
@@ -100,7 +100,7 @@ const expectations: [string, boolean][] = [
   [',,,,,,not FAIL,,', false],
 ]
 
-t.test('a promise is kept or broken by outcome, channel and reason', async (t) => {
+t.test('outcome, channel and reason decide whether a promise is kept', async (t) => {
   for (const [promise, kept] of expectations) {
     const { promises } = await review(DEFAULT_ROWS, [`a,${promise}`])
     t.equal(promises.faults.length === 0, kept, promise)
@@ -162,14 +162,14 @@ t.test('"no template" is every event type without one, "any template" all others
   )
 })
 
-t.test('a promise of an event type that is nearly a known one is a fault, as in a rule', async (t) => {
+t.test('a promise for a misspelt event type is a fault, as in a rule', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, [
     'Nobody slips,invoice.payed,found,no,EMAIL,yes,,SEND,EMAIL,',
   ])
   t.match(promises.faults, [/no template for "invoice.payed"; did you mean "invoice.paid"/])
 })
 
-t.test('a family without its wildcard is warned of in rules and promises', async (t) => {
+t.test('a family without its wildcard causes a warning in rules and promises', async (t) => {
   const rows = above('opted-out', 'muted,invoice,found,no,,,,SKIP,,muted,Y.')
   const { table, promises } = await review(rows, ['a,invoice,found,no,,,,SKIP,,', 'b,,,,,,,not FAIL,,'])
   const warning = 'column "event type": there is no template for "invoice"; did you mean "invoice.*"?'
@@ -182,7 +182,7 @@ t.test('a promise that covers no situation is a fault', async (t) => {
   t.strictSame(promises.faults, ['row 2: "a" covers no situation: no party can be like that'])
 })
 
-t.test('a slip in an event type is told beside faults of other cells and rows', async (t) => {
+t.test('a misspelt event type is reported beside faults of other cells and rows', async (t) => {
   const { table } = await review(['a,invoice.payed,fond,,,,,SKIP,,x,Y.', 'b,clam.paid,,,,,,SKIP,,,Y.', '"'])
   t.match(table.faults, [
     /^row 2, column "party"/,
@@ -193,7 +193,7 @@ t.test('a slip in an event type is told beside faults of other cells and rows', 
   ])
 })
 
-t.test('the faults of one file do not hide those of the other', async (t) => {
+t.test('faults of one file do not hide those of another', async (t) => {
   const both = await review(['a,,fond,,,,,SKIP,,x,Y.'], ['b,,fond,,,,,SKIP,,'])
   t.match(both, {
     table: { faults: [/^row 2, column "party": "fond"/], summary: null },

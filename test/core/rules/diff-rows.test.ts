@@ -9,7 +9,7 @@ function said(after: readonly (readonly string[])[], before = [KEPT, OTHER]) {
   return diffRows('promise', COLUMNS, before, after).map(({ text }) => text)
 }
 
-t.test('whatever is taken away or written otherwise is said, the gravest first', async (t) => {
+t.test('every deletion and rewording is reported, the most serious first', async (t) => {
   t.strictSame(said([OTHER]), ['promise deleted: "kept"'])
   t.strictSame(said([['kept', 'not claim.paid', 'found', 'not FAIL'], OTHER]), [
     'promise narrowed: "kept": event type "not claim.paid" instead of any',
@@ -43,11 +43,11 @@ t.test('whatever is taken away or written otherwise is said, the gravest first',
   )
 })
 
-t.test('the order of rows, and rows that are blank, make no difference', async (t) => {
+t.test('the order of rows and blank rows make no difference', async (t) => {
   t.strictSame(said([OTHER, ['', '', '', ''], KEPT]), [])
 })
 
-t.test('one line says how many of each', async (t) => {
+t.test('one line counts the changes of each kind', async (t) => {
   const changes = diffRows(
     'rule',
     COLUMNS,

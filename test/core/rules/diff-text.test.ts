@@ -10,7 +10,7 @@ async function said(from: string, to: string): Promise<string[]> {
   return describeDiff(diffRuleTables(before, await tableOf(DEFAULT_ROWS.map((row) => row.replace(from, to)))))
 }
 
-t.test('a change is told in sentences, with the rules before and now', async (t) => {
+t.test('a change is described in sentences, with the rules before and after', async (t) => {
   t.strictSame(await said('opted-out,,', 'opted-out,not claim.rejected,'), [
     '12 situations change: 0 no longer sent, 8 newly sent, 4 with another reason only',
     '2 situations change from SKIP (event type opted out) to SEND by EMAIL for claim.rejected (rule "opted-out" before, rule "email" now):',
@@ -33,7 +33,7 @@ t.test('a change is told in sentences, with the rules before and now', async (t)
   ])
 })
 
-t.test('a single change is told in the singular, the same rule once', async (t) => {
+t.test('a single change is described in the singular, its rule once', async (t) => {
   t.strictSame(await said('no party locator', 'no party'), [
     '1 situation changes: 0 no longer sent, 0 newly sent, 1 with another reason only',
     '1 situation changes from SKIP (no party locator) to SKIP (no party) for every event type (rule "no-party" as before):',
@@ -45,7 +45,7 @@ t.test('without a change the number is 0', async (t) => {
   t.strictSame(await said('opted-out,,', 'opted-out, ,'), ['0 situations change'])
 })
 
-t.test('another id or explanation is told in a line of its own', async (t) => {
+t.test('a changed id or explanation has its own line', async (t) => {
   t.strictSame(await said('sms,', 'text,'), [
     '0 situations change',
     '2 situations decided the same way by another rule (rule "sms" before, rule "text" now)',

@@ -20,7 +20,7 @@ t.test('without event type cells there is one class', async (t) => {
   t.equal(fold([], ['claim.paid']).classOf('claim.paid'), 0)
 })
 
-t.test('types that stand in the same cells share a class', async (t) => {
+t.test('event types in the same cells share a class', async (t) => {
   const cells = [
     'claim.paid or claim.void',
     'policy.issued or claim.void',
@@ -41,7 +41,7 @@ t.test('the longest of nested wildcards decides the class', async (t) => {
   t.strictSame(membersOf(cells, 'a.b.c.d'), ['any other a.b.*'])
 })
 
-t.test('a family is "any other" only where one of it is named apart', async (t) => {
+t.test('a family is "any other" only if one of its types is named elsewhere', async (t) => {
   const words = (cells: string[]) => {
     const { classes, classOf } = fold(cells)
     return describeClasses(

@@ -40,14 +40,14 @@ t.test('a row becomes a promise', async (t) => {
   )
 })
 
-t.test('every outcome can be promised, and that it is not', async (t) => {
+t.test('every outcome can be promised or excluded', async (t) => {
   const outcomes = ['SEND', 'SKIP', 'FAIL', 'not SEND', 'not SKIP', 'not FAIL']
   const channels = ['not by EMAIL', 'not by SMS', 'not by IN_APP']
   for (const outcome of [...outcomes, ...channels])
     t.strictSame(faultsOf(`a,,,,,,,${outcome},,`), [], outcome)
 })
 
-t.test('promises are necessary', async (t) => {
+t.test('a file without promises is refused', async (t) => {
   t.strictSame(faultsOf(), ['row 1 is the only line: add at least one promise below the headings'])
   t.throws(() => loadPromises('', []), {
     name: 'PromisesError',
@@ -56,7 +56,7 @@ t.test('promises are necessary', async (t) => {
   })
 })
 
-t.test('each fault names row, column and value, and what would be right, all at once', async (t) => {
+t.test('each fault names row, column, value and remedy; all are reported at once', async (t) => {
   t.strictSame(
     faultsOf(
       ',,,,,,,SEND,,',

@@ -63,7 +63,7 @@ function withoutRows(rules: readonly Rule[]) {
   return rules.map(({ row, ...rule }) => rule)
 }
 
-t.test('what spreadsheets do to a file changes nothing but the row numbers', async (t) => {
+t.test('the formats of spreadsheet programs change only the row numbers', async (t) => {
   const plain = loadRuleTable(`${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`).rules
   const files = {
     'a BOM': `\uFEFF${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`,
@@ -93,7 +93,7 @@ t.test('a text may hold the separators of other languages', async (t) => {
   t.match(rules, [{ reason: 'x, y', because: 'So, and; so.' }])
 })
 
-t.test('words have any case, a line break is a space, a typographic quote quotes', async (t) => {
+t.test('words may have any case; a line break is a space; typographic quotes are quotes', async (t) => {
   const { rules } = loadRuleTable(
     `${HEADINGS}\na,Not claim.paid OR Exactly claim.x,Not Found,YES,email,,,Skip,,x,“So, yes.”\nb,No Template,,,,No,,Fail,,x,"He said “so”, and\nwent."\nc,,Found,,In_App,,,Send,Sms,,Z.`,
   )
@@ -116,7 +116,7 @@ t.test('words have any case, a line break is a space, a typographic quote quotes
   ])
 })
 
-t.test('an open quote spoils its own row, not the rows below', async (t) => {
+t.test('an unclosed quote is a fault of its own row, not of the rows below', async (t) => {
   t.strictSame(faultsOf('a,,,,,,,SKIP,,x,"Open', 'b,,,,,,,SKIP,,x,"Closed"', 'c,,fond,,,,,SKIP,,x,Y.'), [
     `row 2: ${QUOTES}`,
     'row 4, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
@@ -143,7 +143,7 @@ t.test('a file in UTF-16 is refused as such', async (t) => {
   t.strictSame(faultsOfFile(csvText), ['the file is not UTF-8: save it as "CSV UTF-8"'])
 })
 
-t.test('a workbook that was renamed is refused as such, in one fault', async (t) => {
+t.test('a renamed workbook is refused as such, with one fault', async (t) => {
   const zip = Buffer.from('504b030414000600080000002100', 'hex').toString('utf8')
   t.strictSame(faultsOfFile(`${zip}[Content_Types].xml\n\uFFFD"\n,`), [
     'the file is an Excel workbook, not text: save it as "CSV UTF-8"',
@@ -261,7 +261,7 @@ const rowFaults: [string, string][] = [
   ['a,x or y or x,,,,,,SKIP,,x,Y.', ', column "event type": "x or y or x" names x twice'],
 ]
 
-t.test('each fault of a row names row, column and value, and what would be right', async (t) => {
+t.test('each fault of a row names row, column, value and remedy', async (t) => {
   for (const [row, fault] of rowFaults) t.strictSame(faultsOf(row), [`row 2${fault}`], JSON.stringify(row))
 })
 
@@ -271,7 +271,7 @@ t.test('a duplicate rule id names the row that had it first', async (t) => {
   ])
 })
 
-t.test('all of 30 and more faults are named in one go, in the order of the file', async (t) => {
+t.test('more than 30 faults are reported at once, in the order of the file', async (t) => {
   t.ok(rowFaults.length >= 30)
   const faults = faultsOf(...rowFaults.map(([row], index) => row.replace(/^a,/, `r${index},`)))
   t.strictSame(
@@ -280,7 +280,7 @@ t.test('all of 30 and more faults are named in one go, in the order of the file'
   )
 })
 
-t.test('one row may have several faults, each named', async (t) => {
+t.test('all faults of one row are reported', async (t) => {
   t.strictSame(faultsOf('a,,fond,ja,,,,SKPI,,,'), [
     'row 2, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
     'row 2, column "opted out": "ja" is not valid: use yes or no',

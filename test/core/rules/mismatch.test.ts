@@ -14,7 +14,7 @@ function mismatchOf(conditions: string, facts: Facts) {
   return firstMismatch(rule as Rule, facts)
 }
 
-t.test('the first cell that does not match is named, with what it asks for and what is', async (t) => {
+t.test('the first cell that does not match is named, with the expected and the actual value', async (t) => {
   const said = [
     ['claim.rejected,found,yes,EMAIL,no,yes', '"event type" must be claim.rejected, but is claim.paid'],
     ['not claim.*,found,yes,EMAIL,no,yes', '"event type" must be not claim.*, but is claim.paid'],
@@ -30,7 +30,7 @@ t.test('the first cell that does not match is named, with what it asks for and w
   t.equal(mismatchOf('claim.paid,found,no,SMS,yes,no', found), null, 'all match')
 })
 
-t.test('what is on file of a party that was not found is unknown, and matches blank only', async (t) => {
+t.test('addresses of a party that was not found are unknown and match only blank cells', async (t) => {
   const facts = someFacts({ party: 'not found' })
   t.match(mismatchOf(',,,,no,', facts), '"email on file" must be no, but is unknown')
   t.match(mismatchOf(',,,,,yes', facts), '"phone on file" must be yes, but is unknown')

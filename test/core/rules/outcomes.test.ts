@@ -24,7 +24,7 @@ t.test('the rule table decides every situation as it was accepted (make rules-ac
   t.strictSame(compareOutcomes(rulesFile('outcomes.txt'), outcomes), { gone: [], fresh: [] })
 })
 
-t.test('an event type has only the lines that differ from any other event type', async (t) => {
+t.test('an event type lists only its differences from "any other"', async (t) => {
   const usual = await outcomesOf(DEFAULT_ROWS)
   t.equal(usual.match(/^ {2}party /gm)?.length, SITUATIONS.length)
   for (const eventType of EVENT_TYPES) t.match(usual, `\n\n${eventType}\n`)
@@ -35,7 +35,7 @@ t.test('an event type has only the lines that differ from any other event type',
   t.equal(muted, usual.replace('\nclaim.paid\n', `\nclaim.paid\n${added.join('')}`))
 })
 
-t.test('types without a template, wildcards and all but some types have sections, too', async (t) => {
+t.test('types without a template, wildcards and exceptions have sections of their own', async (t) => {
   const rows = above('opted-out', 'a,consent.given or claim.*,found,,,,,SKIP,,x,Y.')
   const outcomes = await outcomesOf(rows, ['claim.paid', 'invoice.paid'])
   const titles = outcomes.split('\n').filter((line) => /^[a-z]/.test(line))
@@ -54,7 +54,7 @@ t.test('types without a template, wildcards and all but some types have sections
   t.match(negated, /\na\.b\n {2}party found, opted out, .*: SKIP \(no email on file\)/)
 })
 
-t.test('lines that differ are told with their event type; a type without lines is none', async (t) => {
+t.test('differing lines are reported with their event type', async (t) => {
   const usual = await outcomesOf(DEFAULT_ROWS)
   t.strictSame(compareOutcomes(usual.replaceAll('\n', '\r\n'), await outcomesOf(DEFAULT_ROWS, ['x.y'])), {
     gone: [],

@@ -33,7 +33,7 @@ t.test('a fact that no rule tests is in no situation', async (t) => {
   t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,yes').situations.length, SITUATIONS.length)
 })
 
-t.test('an address is in situations once a rule may send to it', async (t) => {
+t.test('an address is part of situations once a rule may send to it', async (t) => {
   const keysOf = (row: string) => {
     const rules = loadRuleTable([HEADINGS, row].join('\n')).rules
     return Object.keys(foldSituations(rules).situations[0] ?? {}).filter((key) => key.endsWith('OnFile'))
@@ -48,7 +48,7 @@ t.test('an address is in situations once a rule may send to it', async (t) => {
   t.same(keysOf('a,,found,,SMS,,,SKIP,,x,Y.'), [])
 })
 
-t.test('a situation has words of its own, and none for what is not known', async (t) => {
+t.test('a situation is described by its known facts only', async (t) => {
   t.equal(new Set(SITUATIONS.map(describeSituation)).size, SITUATIONS.length)
   t.equal(
     describeSituation({

@@ -10,7 +10,7 @@ function create(rows: readonly Row[]) {
   return createRuleTable(csvOf(rows), ['a', 'a.x', 'known'], () => '')
 }
 
-t.test(`what is served is what the rows say, for ${RUN_COUNT} random tables`, async (t) => {
+t.test(`dispatch decides by the first matching row, for ${RUN_COUNT} random tables`, async (t) => {
   let served = 0
   let refused = 0
   let hidden = 0

@@ -17,7 +17,7 @@ t.test('a situation that no rule covers is named in words', async (t) => {
   ])
 })
 
-t.test('a gap that only some event types fall into names them', async (t) => {
+t.test('a gap for some event types names them', async (t) => {
   t.strictSame(
     await faultsOf(
       'all-but-claims,not claim.* or policy.issued,,,,,,SKIP,,x,Y.',
@@ -47,13 +47,13 @@ t.test('a SEND without an address for its channel is refused', async (t) => {
   ])
 })
 
-t.test('a SEND is judged by the situations that the rules above leave to it', async (t) => {
+t.test('a SEND is checked only for situations that no rule above it matches', async (t) => {
   const rowsAbove = ['a,,,,,no,,SKIP,,x,Y.', 'b,,not found,,,,,SKIP,,x,Y.', 'c,,unresolved,,,,,SKIP,,x,Y.']
   const table = await tableOf([...rowsAbove, 'd,,missing,,,,,SKIP,,x,Y.', 'e,,,,,,,SEND,EMAIL,,Y.'])
   t.strictSame(table.decide(reachable('x')), { ruleId: 'e', outcome: 'SEND', channel: 'EMAIL', reason: null })
 })
 
-t.test('a rule that those above it hide is refused, with the ones that hide it', async (t) => {
+t.test('a rule hidden by rules above it is refused, and they are named', async (t) => {
   const [unresolved, ...others] = DEFAULT_ROWS
   t.strictSame(
     await faultsOf(
@@ -83,7 +83,7 @@ t.test('a rule that those above it hide is refused, with the ones that hide it',
   )
 })
 
-t.test('a rule that nothing can match is refused, with the reason', async (t) => {
+t.test('a rule that can match nothing is refused, with the reason', async (t) => {
   const onFile = 'can never apply: "email on file" is always unknown where "party" is not found'
   const optedOut = 'can never apply: "opted out" is always no where "party" is missing'
   const channel = 'can never apply: "preferred channel" is always EMAIL where "party" is missing'
@@ -98,7 +98,7 @@ t.test('a rule that nothing can match is refused, with the reason', async (t) =>
   ])
 })
 
-t.test('rule ids that mean something to an event emitter are ids like any other', async (t) => {
+t.test('a rule id may be the name of a special event of an event emitter', async (t) => {
   for (const id of ['error', 'success', 'failure', 'constructor', 'toString']) {
     const table = await tableOf([`${id},claim.paid,,,,,,SKIP,,x,Y.`, 'rest,,,,,,,SKIP,,x,Y.'])
     t.equal(table.decide(reachable('claim.paid')).ruleId, id)

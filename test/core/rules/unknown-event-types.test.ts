@@ -9,7 +9,7 @@ function foundIn(eventTypes: string) {
   return findUnknownEventTypes(rules, EVENT_TYPES)
 }
 
-t.test('an event type without a template is warned of, with the nearest that has one', async (t) => {
+t.test('an event type without a template causes a warning that names the nearest with one', async (t) => {
   t.strictSame(foundIn('not clams.x.* or consent.given or invoice.paid'), {
     faults: [],
     warnings: [
@@ -19,7 +19,7 @@ t.test('an event type without a template is warned of, with the nearest that has
   })
 })
 
-t.test('an event type that is a slip away from a known one is a fault, unless it is meant so', async (t) => {
+t.test('a misspelt event type is a fault, unless it is marked as exact', async (t) => {
   t.strictSame(foundIn('invoice.payed'), {
     faults: [
       'row 2, column "event type": there is no template for "invoice.payed"; did you mean "invoice.paid"? ' +
@@ -34,7 +34,7 @@ t.test('an event type that is a slip away from a known one is a fault, unless it
   })
 })
 
-t.test('the name of a family of known event types is warned of, with the wildcard', async (t) => {
+t.test('the name of a family of known event types causes a warning that names the wildcard', async (t) => {
   for (const [value, meant] of [
     ['invoice', 'invoice.*'],
     ['Claims', 'claim.*'],
@@ -47,7 +47,7 @@ t.test('the name of a family of known event types is warned of, with the wildcar
   t.notMatch(foundIn('exactly invoice').warnings, [/did you mean/])
 })
 
-t.test('known event types, wildcards over them and blank cells are no reason to warn', async (t) => {
+t.test('known event types, their wildcards and blank cells cause no warning', async (t) => {
   for (const eventTypes of [...EVENT_TYPES, 'claim.*', 'policy.* or invoice.paid', '']) {
     t.strictSame(foundIn(eventTypes), { faults: [], warnings: [] }, eventTypes)
   }

@@ -12,7 +12,7 @@ t.test('the shipped texts have no fault and no warning, and each its length by S
   )
 })
 
-t.test('faults are told by file and line, all at once', async (t) => {
+t.test('all faults are reported with file and line', async (t) => {
   const { faults, lines } = checkTemplates(
     filesWith({
       'claim.paid.mustache': 'Subject: Paid\n\nHello\n{{locater}}',
@@ -27,7 +27,7 @@ t.test('faults are told by file and line, all at once', async (t) => {
   t.strictSame(lines, [])
 })
 
-t.test('characters that lengthen an SMS and variables that nothing uses are warned of', async (t) => {
+t.test('characters that lengthen an SMS and unused variables cause warnings', async (t) => {
   const text = 'Subject: “Paid”\n\nHello,\nyour claim {{locator}} is “paid” ✓\n'
   t.match(checkTemplates(filesWith({ 'claim.paid.mustache': text }), { sha256 }), {
     warnings: [

@@ -19,7 +19,7 @@ t.test('every text is previewed with sample values, with and without a reason', 
   ])
 })
 
-t.test('a text that becomes otherwise is shown before and after; a comment is no difference', async (t) => {
+t.test('a changed text is shown before and after; a comment is no change', async (t) => {
   const text = files.find(({ name }) => name === 'claim.paid.mustache')?.text as string
   t.strictSame(
     diffPreviews(before, previewsWith({ 'claim.paid.mustache': `${text}{{! a comment }}\r\n` })),
@@ -42,7 +42,7 @@ t.test('a text that becomes otherwise is shown before and after; a comment is no
   t.match(previewChangesToMarkdown(diffPreviews(after, before)), '#### policy.transferred: removed, becomes')
 })
 
-t.test('a text is no markup', async (t) => {
+t.test('a text is escaped', async (t) => {
   const text = 'Subject: <img onerror=x>\n\n```\n</pre><script>{{locator}}\n'
   t.match(
     previewChangesToMarkdown(diffPreviews(before, previewsWith({ 'claim.paid.mustache': text }))),

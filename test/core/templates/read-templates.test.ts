@@ -136,7 +136,7 @@ for (const [file, faulty] of [
   }
 }
 
-t.test('an event type is known by its file alone', async (t) => {
+t.test('a file is enough to make an event type known', async (t) => {
   const { byEventType } = templatesWith({
     'policy.transferred.mustache': 'Subject: Moved\n\n{{locator}}',
     'claim.paid.mustache': null,
@@ -146,7 +146,7 @@ t.test('an event type is known by its file alone', async (t) => {
   t.notOk(byEventType.has('claim.paid'))
 })
 
-t.test('the build refuses a file that is no template', async (t) => {
+t.test('the build refuses a file that is not a template', async (t) => {
   const text = 'Subject: s\n\n{{locator}}'
   t.equal(
     faultsOf({ 'Generic.mustache': text }),
@@ -160,7 +160,7 @@ t.test('the build refuses a file that is no template', async (t) => {
   )
 })
 
-t.test('a file name that is nearly an accepted event type, or untidy, is refused', async (t) => {
+t.test('a file name that is a misspelt event type, or has spaces or brackets, is refused', async (t) => {
   const accepted = files.map(({ name }) => name.replace('.mustache', ''))
   const faultOf = (name: string, further: readonly string[] = []) => {
     try {
@@ -191,7 +191,7 @@ t.test('a file name that is nearly an accepted event type, or untidy, is refused
     t.equal(faultOf(name), null, name)
 })
 
-t.test('the build refuses to do without the generic template', async (t) => {
+t.test('the build requires the generic template', async (t) => {
   t.equal(
     faultsOf({ 'generic.mustache': null }),
     'the templates have 1 fault:\n  generic.mustache: the template for every other event type is missing: add this file',
@@ -219,7 +219,7 @@ t.test('the generic template has a subject of its own and may end with or withou
   }
 })
 
-t.test('a file with BOM and CRLF renders as one without, under a revision of its own', async (t) => {
+t.test('a file with BOM and CRLF renders like one without, but has its own revision', async (t) => {
   const plain = 'Subject: One\n\nTwo {{locator}}\n{{#reason}}\n{{reason}}\n{{/reason}}\nThree\n'
   const marked = `\uFEFF${plain.replaceAll('\n', '\r\n')}`
   const { byEventType } = templatesWith({ 'claim.paid.mustache': plain, 'claim.approved.mustache': marked })
@@ -239,7 +239,7 @@ t.test('a file with BOM and CRLF renders as one without, under a revision of its
   }
 })
 
-t.test('scraps are refused at a line of theirs, or rendered with the locator', async (t) => {
+t.test('random fragments are refused with a line number, or rendered with the locator', async (t) => {
   // biome-ignore format: a list
   const scrap = fc.constantFrom(
     '{{', '}}', '{', '}', '#', '^', '/', '>', '&', '=', '!', ' ', '\n', 'x', 'reason', 'locator',

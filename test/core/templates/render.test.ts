@@ -21,7 +21,7 @@ t.test('no variable can add a line to the subject, and so a header to an email',
   }
 })
 
-t.test('a body loses the line breaks at its end, wherever they come from', async (t) => {
+t.test('line breaks at the end of a body are removed, whether of text or of values', async (t) => {
   const source = 'Subject: s\n\n{{locator}}\n\n{{#reason}}\n{{reason}}\n{{/reason}}\n\n\n'
   const templates = templatesWith({ 'claim.paid.mustache': source })
   const bodyOf = (locator: string, reason: string | null) =>
@@ -31,7 +31,7 @@ t.test('a body loses the line breaks at its end, wherever they come from', async
   t.equal(bodyOf('\r\n', null), '')
 })
 
-t.test('a text of line breaks takes no more than its length to finish', async (t) => {
+t.test('a text of line breaks is rendered in linear time', async (t) => {
   const lineBreaks = '\n'.repeat(1_000_000)
   t.equal(finish({ subject: `${lineBreaks}x`, body: `${lineBreaks}x` }).body.length, 1_000_001)
 })

@@ -12,7 +12,7 @@ t.test('a source without a body has an empty one', async (t) => {
   t.strictSame(splitSource('Subject: Hi'), { subject: 'Hi', body: '', bodyLine: 3 })
 })
 
-t.test('a source without a blank line has its body start right after the subject', async (t) => {
+t.test('without a blank line, the body starts right after the subject', async (t) => {
   t.strictSame(splitSource('Subject: Hi\nthere'), { subject: 'Hi', body: 'there', bodyLine: 2 })
 })
 

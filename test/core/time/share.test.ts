@@ -16,7 +16,7 @@ function shared() {
   return { reads, clock, ask }
 }
 
-t.test('what takes long is read once for all who wait, and is good for a while once it came', async (t) => {
+t.test('a slow value is read once for all waiting callers, and is reused for a while', async (t) => {
   const { reads, clock, ask } = shared()
   const first = ask('24h')
   clock.nowMs = 14_000
@@ -32,7 +32,7 @@ t.test('what takes long is read once for all who wait, and is good for a while o
   t.equal(reads.length, 2)
 })
 
-t.test('a failure is for those who wait for it, and forgotten', async (t) => {
+t.test('a failure reaches all waiting callers and is not cached', async (t) => {
   const { reads, ask } = shared()
   const both = [ask('24h'), ask('24h')]
   reads[0]?.reject(new Error('no database'))

@@ -49,7 +49,7 @@ async function explained(...decisions: Partial<RecordedDecision>[]) {
 }
 const whyOf = async (decision: Partial<RecordedDecision>) => (await explained(decision)).decisions[0]?.why
 
-t.test('a trace id becomes a link where it is known what leads to traces', async (t) => {
+t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
   const entry = anEntryWith({ traceId }, { traceId: null })
   const rules = await rulesOf(entry.decisions)
@@ -62,7 +62,7 @@ t.test('a trace id becomes a link where it is known what leads to traces', async
   t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
 })
 
-t.test('a decision is told in one sentence, and why each rule above it did not apply', async (t) => {
+t.test('a decision is told in one sentence, with the reason why each rule above did not match', async (t) => {
   const { decisions } = await explained({})
   t.match(decisions, [
     {
@@ -90,7 +90,7 @@ t.test('each decision is explained by the table of its own time', async (t) => {
   t.equal(decisions[1]?.rulesAbove.length, 3)
 })
 
-t.test('the change of preferences that it followed is told', async (t) => {
+t.test('the preceding change of preferences is told', async (t) => {
   const optedOut = {
     outcome: 'SKIP',
     ruleId: 'opted-out',
@@ -125,7 +125,7 @@ t.test('a sender that refused or deferred is told', async (t) => {
   )
 })
 
-t.test('where the event carried what is told by the envelope map of its time', async (t) => {
+t.test('where the event had its fields is told by the envelope map of its time', async (t) => {
   const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'
   const entry = await explained({ envelopeMap, envelopeMapRevision: 'abc' })
   t.same(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
@@ -136,7 +136,7 @@ t.test('where the event carried what is told by the envelope map of its time', a
     t.equal((await explained({ envelopeMap: unreadable })).decisions[0]?.readFrom, null)
 })
 
-t.test('what cannot be told is said', async (t) => {
+t.test('missing information is said to be missing', async (t) => {
   const cases = [
     [
       { ruleTableRevision: 'unknown' },
@@ -152,7 +152,7 @@ t.test('what cannot be told is said', async (t) => {
   }
 })
 
-t.test('a rule table is read once, and the first ones are forgotten where there are very many', async (t) => {
+t.test('a rule table is read once; of very many, the oldest are forgotten', async (t) => {
   const read: string[] = []
   const remember = createRuleCache(async (revision) => {
     read.push(revision)
@@ -179,7 +179,7 @@ const FAILED = {
   receipt: null,
 } as const
 
-t.test('an entry that is given up says so, in place of the retry that its rule announces', async (t) => {
+t.test('a given-up entry says so, instead of the retry that its rule announces', async (t) => {
   const entry = {
     ...anEntryWith({}, FAILED),
     status: 'FAILED',
@@ -195,12 +195,12 @@ t.test('an entry that is given up says so, in place of the retry that its rule a
   t.match(describeEntry(givenUp)[0], /is FAILED, given up after 3 attempts \(HTTP 500\)/)
 })
 
-t.test('who asked for a retry, and why, is told', async (t) => {
+t.test('the person who requested a retry and the reason are told', async (t) => {
   const retried = await explained(FAILED, { retry: { by: 'alice', because: 'an outage\u001b[2J' } })
   t.ok(describeEntry(retried).includes('  retried by alice: an outage\uFFFD[2J'))
 })
 
-t.test('for a terminal an entry is told attempt by attempt', async (t) => {
+t.test('the text for a terminal describes an entry attempt by attempt', async (t) => {
   const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
   t.match(
@@ -251,7 +251,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   })
 })
 
-t.test('why a member was not told stands once, and an opt-out says since when', async (t) => {
+t.test('the reason for not telling a member appears once, an opt-out with its date', async (t) => {
   const optedOutAt = '2026-01-03T12:00:00.000000Z'
   const preferenceChange = { changedAt: '2026-01-05T12:00:00.000000Z', changedBy: 'ada', optedOutAt }
   const skipped = {
@@ -288,7 +288,7 @@ t.test('why a member was not told stands once, and an opt-out says since when', 
   })
 })
 
-t.test('what waits for a retry says when, and equal retries are one line', async (t) => {
+t.test('an entry that waits for a retry says when; equal retries share one line', async (t) => {
   const entry = {
     status: 'FAILED',
     failureReason: FAILED.reason,

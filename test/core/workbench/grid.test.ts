@@ -4,18 +4,21 @@ import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
 import { gridToCsv, proposeUrlOf, readGrid } from '../../../src/core/workbench/review.ts'
 
-t.test('the shipped files come back byte for byte, so that a change shows nothing but itself', async (t) => {
-  for (const [name, columns] of [
-    ['dispatch.csv', COLUMNS],
-    ['promises.csv', PROMISE_COLUMNS],
-  ] as const) {
-    const source = await readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
-    const { rows } = readGrid(source, columns, 'row')
-    t.equal(rows && gridToCsv(columns, rows), source, name)
-  }
-})
+t.test(
+  'the shipped files are written back byte for byte, so that a diff shows only the change',
+  async (t) => {
+    for (const [name, columns] of [
+      ['dispatch.csv', COLUMNS],
+      ['promises.csv', PROMISE_COLUMNS],
+    ] as const) {
+      const source = await readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
+      const { rows } = readGrid(source, columns, 'row')
+      t.equal(rows && gridToCsv(columns, rows), source, name)
+    }
+  },
+)
 
-t.test('cells come back whatever is in them, and a line break becomes a space', (t) => {
+t.test('cells with any content are written back; a line break becomes a space', (t) => {
   const columns = ['a', 'b', 'c']
   const cells = ['=1+1', 'x, "y"; z', "'<img src=x onerror=alert(1)>"]
   const { rows } = readGrid(gridToCsv(columns, [cells, ['two\r\nlines', '', ' c ']]), columns, 'row')
@@ -23,20 +26,20 @@ t.test('cells come back whatever is in them, and a line break becomes a space', 
   t.end()
 })
 
-t.test('columns in another order and with other separators are put in ours', (t) => {
+t.test('columns in another order and with other separators are normalised', (t) => {
   const { rows } = readGrid('b;a\n"2,5";1\n', ['a', 'b'], 'row')
   t.same(rows, [['1', '2,5']])
   t.end()
 })
 
-t.test('what cannot be a grid is told why', (t) => {
+t.test('a file that cannot be shown as a grid has a reason', (t) => {
   const { rows, faults } = readGrid('a,oops\n1,2,3\n', ['a', 'b'], 'row')
   t.equal(rows, null)
   t.match(faults, [/^row 1: "oops" is not a column/, /^row 1: column "b" is missing/, /^row 2 has 3 cells/])
   t.end()
 })
 
-t.test('files are uploaded where their forge takes them', async (t) => {
+t.test('the upload link fits the forge', async (t) => {
   for (const url of ['https://github.com/a/b', 'https://github.com/a/b.git']) {
     t.equal(proposeUrlOf(url, 'rules'), 'https://github.com/a/b/upload/main/rules')
     t.equal(proposeUrlOf(url, ''), 'https://github.com/a/b/upload/main')

@@ -21,12 +21,12 @@ t.test('changes of both are kept: added, changed and deleted rows', async (t) =>
   t.strictSame(merge(mine, BASE), { rows: mine, conflicts: [] })
 })
 
-t.test('the order of whoever moved rows holds', async (t) => {
+t.test('the order of the side that moved rows is kept', async (t) => {
   t.strictSame(merge([C, A, B], [A, B, NEW, C]).rows, [C, A, B, NEW])
   t.strictSame(merge([A, B, NEW, C], [C, A, B]).rows, [C, A, B, NEW])
 })
 
-t.test('where both changed the same, mine holds, and it is said', async (t) => {
+t.test('if both sides changed the same row, mine is kept, and the conflict is reported', async (t) => {
   t.strictSame(merge([['a', 'found', 'SKIP'], B, C], [['a', 'found', 'FAIL'], B, C]), {
     rows: [['a', 'found', 'SKIP'], B, C],
     conflicts: ['"a", outcome: "SKIP" is yours, "FAIL" is in force'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { placeOf } from '../../../src/core/workbench/review.ts'
 
-t.test('what is said of a file begins with its place, where it has one', async (t) => {
+t.test('a finding of a file begins with its place, if it has one', async (t) => {
   t.same(placeOf('row 3, column "outcome": "SENT" is not one of SEND, SKIP, FAIL'), {
     row: 3,
     column: 'outcome',

@@ -37,14 +37,14 @@ t.test('the files in force have no fault, keep all promises and change nothing',
   t.match(summary, { diff: { changes: [] }, rows: [], texts: [] })
 })
 
-t.test('faults are told at their row, and leave nothing to compare', async (t) => {
+t.test('faults are reported at their row; then nothing is compared', async (t) => {
   const { table: report, promises, summary } = await reviewOf({ table: table.replace('SKIP', 'SKIPP') })
   t.match(report.faults, [/^row 3, column "outcome": "SKIPP"/])
   t.equal(summary.diff, null)
   t.equal(promises.summary, null, 'nor are promises held against it')
 })
 
-t.test('a broken promise is told at its row, with the cell that leaves the case out', async (t) => {
+t.test('a broken promise is reported at its row, with the cell that excludes the case', async (t) => {
   const { promises, summary } = await reviewOf({
     table: table.replace('opted-out,,', 'opted-out,not claim.paid,'),
   })
@@ -54,7 +54,7 @@ t.test('a broken promise is told at its row, with the cell that leaves the case 
   t.match(proposalOf(summary), /newly sent/)
 })
 
-t.test('rows that are deleted, narrowed or renamed are told, though no decision changes', async (t) => {
+t.test('deleted, narrowed or renamed rows are reported, even if no decision changes', async (t) => {
   const { promises: report, summary } = await reviewOf({
     table: table.replace('\nsms,', '\ntext,'),
     promises: promises
@@ -72,7 +72,7 @@ t.test('rows that are deleted, narrowed or renamed are told, though no decision 
   )
 })
 
-t.test('a new text counts for the rules, and its file name is checked like that of any other', async (t) => {
+t.test('a new text counts for the rules, and its file name is checked', async (t) => {
   const withText = (name: string) => ({
     table: table.replace('\nemail,', `\n${UNTOLD}email,`),
     templates: [...templates, { name, text: TEXT }],
