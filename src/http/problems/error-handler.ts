@@ -21,12 +21,17 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
       const { method, routeOptions } = request
       request.log[level]({ err: problem.cause, method, route: routeOptions.url }, 'request failed')
     } else if (problem.code === 'unauthorized' || problem.code === 'forbidden') {
-      const { method, routeOptions, user } = request
+      const { method, routeOptions, user, params } = request
+      // Of a path that names them: whose data was asked for.
+      const { partyLocator, locator } = (params ?? {}) as { partyLocator?: string; locator?: string }
+      const tokenSubject = user?.sub ?? null
       const fields = {
         reason: problem.cause,
-        tokenSubject: user?.sub ?? null,
+        tokenSubject,
         method,
         route: routeOptions.url,
+        partyLocator,
+        locator,
       }
       request.log.info(fields, 'request refused')
     } else if (problem.cause !== undefined) {

@@ -155,7 +155,13 @@ t.test('each refusal logs one line with its reason and no part of an invalid tok
   const reason = `the token does not have ${ADMIN_SCOPE} in its claim scope`
   t.match(await lineAfter(member), { ...refused, tokenSubject, reason })
   const route = '/preferences/:partyLocator'
-  t.match(await lineAfter(member, '/preferences/PTY-1'), { ...refused, tokenSubject, reason, route })
+  t.match(await lineAfter(member, '/preferences/PTY-1'), {
+    ...refused,
+    tokenSubject,
+    reason,
+    route,
+    partyLocator: 'PTY-1',
+  })
 })
 
 t.test('keys are only ever requested from IDP_JWKS_URI', async (t) => {
