@@ -27,7 +27,7 @@ function whatOf(entry: Entry) {
     const sent = isRecorded
       ? 'was recorded, not delivered: no transport is connected'
       : `was ${sentBy(entry)}`
-    return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was put into the inbox of the app' : sent}.`
+    return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was stored for the app' : sent}.`
   }
   if (partyLocator === null) return `Nobody was told ${cameIn}.`
   if (status === 'SKIPPED') return `Member ${partyLocator} was not told ${cameIn}.`
@@ -110,7 +110,7 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`
   if (outcome === 'SKIP') return `not told${why}`
   if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`
-  if (channel === 'IN_APP') return 'put into the inbox of the app'
+  if (channel === 'IN_APP') return 'stored for the app'
   return `${CHANNEL_NAMES[channel]} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
 }
 

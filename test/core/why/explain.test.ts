@@ -242,7 +242,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   )
   t.equal(
     await what({ channel: 'IN_APP', receipt: null }),
-    `${on}, the app message ${text} was put into the inbox of the app.`,
+    `${on}, the app message ${text} was stored for the app.`,
   )
   t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
     because: null,
