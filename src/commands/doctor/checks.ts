@@ -113,7 +113,7 @@ export const CHECKS: readonly Check[] = [
     remedies: {
       '(?i:authorized)':
         'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
-      '.': 'read the log of the brokers: no coordinator of the group answers',
+      '.': 'run the command again if the cluster is new: it may still be making the topic of group offsets; else read the log of the brokers',
     },
   },
   {
@@ -162,7 +162,7 @@ export const CHECKS: readonly Check[] = [
     remedies: {
       'permission denied|lacks (SELECT|INSERT|UPDATE|DELETE)':
         "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema: see db/README.md",
-      '.': 'run the command `migrate` with the same DATABASE_URL',
+      '.': 'run the command `migrate` with the DATABASE_URL of the owner of the schema, then db/grants.sql: see db/README.md',
     },
   },
   {
