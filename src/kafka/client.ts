@@ -64,8 +64,10 @@ function write(
 ): void {
   const { ERROR, WARN, INFO } = kafkajs.logLevel
   const line = `${namespace}: ${message}`
+  // Every heartbeat and commit during a rebalance is refused: the consumer logs its join.
+  const isRebalance = /rebalanc/.test(String(fields.error))
   // kafkajs retries after its errors; the consumer logs fatal ones.
-  if (level === ERROR || level === WARN) log.warn({ kafkajs: fields }, line)
-  else if (level === INFO) log.debug({ kafkajs: fields }, line)
+  if ((level === ERROR || level === WARN) && !isRebalance) log.warn({ kafkajs: fields }, line)
+  else if (level === INFO || isRebalance) log.debug({ kafkajs: fields }, line)
   else log.trace({ kafkajs: fields }, line)
 }

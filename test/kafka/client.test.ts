@@ -1,7 +1,8 @@
 import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
-import { patchGroupOffsets, patchRequestQueue } from '../../src/kafka/client.ts'
+import { createClient, patchGroupOffsets, patchRequestQueue } from '../../src/kafka/client.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { until } from '../stack/until.ts'
 
 patchGroupOffsets()
@@ -30,6 +31,18 @@ function open() {
     isConnected: () => true,
   })
 }
+
+t.test('a refusal during a rebalance is no warning, another one is', async (t) => {
+  const lines: { level: string; msg: string }[] = []
+  const log = createLog('debug', { write: (line) => void lines.push(JSON.parse(line)) })
+  const logger = createClient({ brokers: ['127.0.0.1:1'], ssl: null, sasl: null }, 'test', log).logger()
+  logger.error('Response Heartbeat', { error: 'The group is rebalancing, so a rejoin is needed' })
+  logger.error('Response Fetch', { error: 'The replica is not available' })
+  t.match(lines, [
+    { level: 'debug', msg: /Heartbeat/ },
+    { level: 'warn', msg: /Fetch/ },
+  ])
+})
 
 t.test('an idle connection runs no timer', async (t) => {
   const queue = open()
