@@ -56,7 +56,7 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   'put /preferences': [{ ...byToken('/preferences'), ...body }],
 }
 
-t.test('every operation of the document has a row in the table', async (t) => {
+t.test('the table covers every operation of the API document', async (t) => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods as object).map((method) => `${method} ${path}`),
   )
@@ -75,7 +75,7 @@ async function send(t: Test, url: string, operation: string, row: Row, authoriza
 }
 
 for (const [operation, rows] of Object.entries(TABLE)) {
-  t.test(`${operation} asks for the token that it needs`, async (t) => {
+  t.test(`${operation} requires its kind of token`, async (t) => {
     for (const row of rows) {
       const { access, path, status: good } = row
       t.equal((await send(t, service.url, operation, row, ADMIN)).status, good, path)
@@ -100,7 +100,7 @@ const CONSOLE_DATA = [
   '/console/data/rejected',
 ]
 
-t.test('with the database down, only what needs it is 503', async (t) => {
+t.test('with the database down, only routes that need it answer 503', async (t) => {
   const down = await world.serve({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' })
   for (const [operation, [good]] of Object.entries(TABLE)) {
     if (good === undefined) continue
@@ -117,7 +117,7 @@ t.test('with the database down, only what needs it is 503', async (t) => {
   t.equal(response.status, 401, 'who may not ask is not told about the database')
 })
 
-t.test('without a key set all is open, and the log says so', async (t) => {
+t.test('without a key set all routes are open, and the log says so', async (t) => {
   const open = await world.spawn()
   await open.logged(/^all routes are open: set IDP_JWKS_URI to require tokens$/)
   await until(async () => (await fetch(`${open.url}/readyz`)).ok, { what: 'the service to be ready' })

@@ -99,28 +99,32 @@ t.before(async () => {
   await world.publish([{ ...anEvent(), partition: 0 }])
 })
 
-t.test('each message is a row, a duplicate, rejected, aborted or not consumed yet', { skip }, async (t) => {
-  const { code, findings, summary } = await auditJson()
-  t.same({ code, findings }, { code: 0, findings: [] })
-  t.match(summary, {
-    sound: true,
-    rows: 9,
-    duplicates: 2,
-    rejected: 1,
-    aborted: 2,
-    waiting: 1,
-    missing: 0,
-    removed: 0,
-  })
-  const { stdout } = await audit('--topic', claims, '--partition', '0')
-  t.match(stdout, `${claims}/0  offsets 0 to 5, processed up to 4\n6 messages read\n`)
-  t.match(
-    stdout,
-    /^ +4 {2}rows .*\n +1 {2}kept as rejected messages\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
-  )
-})
+t.test(
+  'each message is counted as row, duplicate, rejected, aborted or not consumed yet',
+  { skip },
+  async (t) => {
+    const { code, findings, summary } = await auditJson()
+    t.same({ code, findings }, { code: 0, findings: [] })
+    t.match(summary, {
+      sound: true,
+      rows: 9,
+      duplicates: 2,
+      rejected: 1,
+      aborted: 2,
+      waiting: 1,
+      missing: 0,
+      removed: 0,
+    })
+    const { stdout } = await audit('--topic', claims, '--partition', '0')
+    t.match(stdout, `${claims}/0  offsets 0 to 5, processed up to 4\n6 messages read\n`)
+    t.match(
+      stdout,
+      /^ +4 {2}rows .*\n +1 {2}kept as rejected messages\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
+    )
+  },
+)
 
-t.test('a missing row, a missing rejected message and rows that disagree are named', { skip }, async (t) => {
+t.test('a missing row, a missing rejected message and differing rows are named', { skip }, async (t) => {
   const { code, findings, summary } = await auditAfter([
     `DELETE FROM ${LOG} WHERE event_id = '${first.eventId}'`,
     `UPDATE ${LOG} SET event_type = 'claim.approved' WHERE event_id = '${third.eventId}'`,
@@ -179,7 +183,7 @@ t.test('rows that were pruned or skipped are counted as such, and no others', { 
   t.match(summary, { pruned: 1, skipped: 2, missing: 1 })
 })
 
-t.test('an aborted event that has a row all the same is named', { skip }, async (t) => {
+t.test('an aborted event that has a row nevertheless is named', { skip }, async (t) => {
   const eventId = aborted[0]?.eventId
   const { code, findings, summary } = await auditAfter([
     `INSERT INTO ${LOG} (locator, event_id, party_locator, event_type, channel, status, failure_reason, attempt_count)
@@ -202,7 +206,7 @@ t.test('an aborted event that has a row all the same is named', { skip }, async 
   t.match(summary, { aborted: 1, differs: 1 })
 })
 
-t.test('only what was asked for is read, by offset or by time', { skip }, async (t) => {
+t.test('only the requested range is read, by offset or by time', { skip }, async (t) => {
   const change = `DELETE FROM ${LOG} WHERE event_id = '${third.eventId}'`
   const place = ['--topic', claims, '--partition', '0']
   const among = (...args: string[]) => auditAfter([change], ...args)
@@ -231,7 +235,7 @@ t.test(
   },
 )
 
-t.test('a topic that is not there, or a partition, is told with a remedy', { skip }, async (t) => {
+t.test('a missing topic or partition is reported with its remedy', { skip }, async (t) => {
   t.match(await audit('--topic', 'nowhere'), {
     code: 1,
     stderr: /^the broker has no topic nowhere, .*grant READ\n$/,

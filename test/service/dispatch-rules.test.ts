@@ -176,12 +176,12 @@ for (const [name, [event, ...outcome]] of Object.entries(CASES)) {
   })
 }
 
-t.test('an event that names no party has a row without one, an opted-out party is asked for', async (t) => {
+t.test('an event without a party has a row without one; an opted-out party is looked up', async (t) => {
   for (const event of [events.noParty, events.nullParty]) t.equal(rowOf(event).party_locator, null)
   t.ok(world.policyAdministration.requests.paths.includes('/internal/parties/party-opted-out'))
 })
 
-t.test('a party locator that no party can have is skipped and not asked for', async (t) => {
+t.test('an impossible party locator is skipped and not looked up', async (t) => {
   for (const { event } of impossible) {
     hasOutcome(t, event, ['SKIPPED', 'EMAIL', 'invalid party locator'])
     t.equal(rowOf(event).party_locator, null)
@@ -206,7 +206,7 @@ t.test('each of the 20 event types has its own text with the locator in it', asy
   t.equal(texts.size, 2 * templated.length)
 })
 
-t.test('a rejected claim says why, where the event does', async (t) => {
+t.test('the text of a rejected claim has the reason of the event, if any', async (t) => {
   t.match(
     rowOf(events.rejectedFor).body,
     'could not approve your claim (reference CLM-8).\n\nThis is why: Too <late> & "odd".\n',
@@ -216,17 +216,20 @@ t.test('a rejected claim says why, where the event does', async (t) => {
   t.notMatch(silent, /This is why|null|undefined/)
 })
 
-t.test('the party locator stands in where the event has no locator', async (t) => {
+t.test('an event without a locator shows its party locator instead', async (t) => {
   t.match(rowOf(events.noLocator).body, '(reference party-1)')
 })
 
-t.test('a type without a template gets the generic message, names of built-in properties too', async (t) => {
-  for (const { eventType, event } of untemplated) {
-    hasOutcome(t, event, ['SENT', 'EMAIL'])
-    t.equal(rowOf(event).subject, GENERIC_SUBJECT)
-    t.equal(rowOf(event).body, `A ${eventType} event has occurred`)
-  }
-})
+t.test(
+  'a type without a template gets the generic message, even if it is named like a built-in property',
+  async (t) => {
+    for (const { eventType, event } of untemplated) {
+      hasOutcome(t, event, ['SENT', 'EMAIL'])
+      t.equal(rowOf(event).subject, GENERIC_SUBJECT)
+      t.equal(rowOf(event).body, `A ${eventType} event has occurred`)
+    }
+  },
+)
 
 /** Takes the columns out that no two runs share, having checked their shape. */
 function withoutChance(t: Test, row: QueryResultRow): QueryResultRow {
@@ -306,7 +309,7 @@ for (const [name, [both, entry, decision]] of Object.entries(COLUMNS)) {
   })
 }
 
-t.test('a decision says where its event came from, and its trace', async (t) => {
+t.test('a decision records the origin of its event, and its trace', async (t) => {
   const place = { topic: world.topics.billing, partition_id: 1, offset: '1', trace_id: TRACE_ID }
   t.match(decisionOf(traced), place)
 })
@@ -337,7 +340,7 @@ t.test('no contact detail is copied into any table or into the log of the proces
   t.notMatch(JSON.stringify([service.lines, service.stderr]), /@example\.(com|net)|7946 0000|555 0100/)
 })
 
-t.test('no file of the service makes a Kafka producer', async (t) => {
+t.test('no file of the service creates a Kafka producer', async (t) => {
   const src = new URL('../../src/', import.meta.url)
   const files = (await readdir(src, { recursive: true })).filter((name) => name.endsWith('.ts'))
   t.ok(files.includes('kafka/consumer.ts'))

@@ -31,7 +31,7 @@ const ALL_WELL = {
   'identity provider': 'skipped',
 }
 
-t.test('where all is well it says so, with exit code 0', async (t) => {
+t.test('without faults it says so, with exit code 0', async (t) => {
   t.match(await doctor({}), { code: 0, ok: true, statuses: ALL_WELL, stderr: '' })
   const { code, stdout } = await command(['doctor'], world.env)
   t.equal(code, 0)
@@ -42,7 +42,7 @@ t.test('where all is well it says so, with exit code 0', async (t) => {
   )
 })
 
-t.test('routes more open than meant are a warning, a key set that verifies nothing is a fault', async (t) => {
+t.test('unintentionally open routes are a warning, an unusable key set is a fault', async (t) => {
   const idp = await startIdentityProvider()
   t.teardown(() => idp.stop())
   const found = await doctor({ IDP_JWKS_URI: idp.keySetUrl })
@@ -61,7 +61,7 @@ t.test('routes more open than meant are a warning, a key set that verifies nothi
   })
 })
 
-t.test('whatever fails, there is a remedy', async (t) => {
+t.test('every failure has a remedy', async (t) => {
   for (const check of CHECKS) t.ok(remedyOf(check, 'something else'), check.name)
 })
 
@@ -80,7 +80,7 @@ t.test('once a party has a contact, it warns if responses do not name their part
   t.match(await found(), { status: 'ok', detail: /names the party: each response is checked/, remedy: null })
 })
 
-t.test('each fault is told with its remedy, and the other checks go on', async (t) => {
+t.test('each fault is reported with its remedy, and the other checks continue', async (t) => {
   const empty = await createDatabase()
   t.teardown(() => empty.drop())
   type Told = Record<string, readonly [detail: RegExp, remedy: RegExp]>
@@ -125,7 +125,7 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
   await Promise.all(all)
 })
 
-t.test('a variable at fault skips what goes by it, and nothing else', async (t) => {
+t.test('a faulty variable skips only the checks that depend on it', async (t) => {
   const found = await doctor({ DATABASE_URL: 'mysql://u:pa55word@db/x', PORT: 'x' })
   t.match(found, {
     code: 1,
@@ -135,7 +135,7 @@ t.test('a variable at fault skips what goes by it, and nothing else', async (t) 
   t.notMatch(found.stdout, 'pa55word')
 })
 
-t.test('what does not answer is given up', async (t) => {
+t.test('a server that does not answer is given up', async (t) => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.closeAllConnections())
@@ -146,7 +146,7 @@ t.test('what does not answer is given up', async (t) => {
   t.match(found, { code: 1, statuses: { ...ALL_WELL, configuration: 'warning', ...failed } })
 })
 
-t.test('topics whose newest messages name no party, or are no events, are a warning', async (t) => {
+t.test('topics whose newest messages have no party, or are not events, are a warning', async (t) => {
   const ofTwo = [anEvent({ partyLocator: undefined }), anEvent({ partyLocator: '..' })]
   const inSchema = { value: JSON.stringify({ schema: {}, payload: JSON.parse(anEvent().value) }) }
   await world.publish([

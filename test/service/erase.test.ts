@@ -10,7 +10,7 @@ const CONTACT = { email: 'member@example.com', phone: '+44 20 7946 0000' }
 
 const allTables = () => everything(world.sql)
 
-t.test('nothing that was said to a person, or about one, is left, and nothing is sent again', async (t) => {
+t.test('no message to or about a person is left, and nothing is sent again', async (t) => {
   const service = await world.serve({ MANAGEMENT_PORT: '0' })
   const reason = 'THE-SECRET'
   const sent = anEvent({

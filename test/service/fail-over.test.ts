@@ -6,7 +6,7 @@ import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 import { eachOnce, manyEvents, watchCheckpoints } from './exactly-once.ts'
 
-t.test('of two hosts the service moves to the one that is promoted, and logs every event once', async (t) => {
+t.test('the service moves to the promoted one of two hosts, and logs every event once', async (t) => {
   const primary = await startPostgres()
   t.teardown(() => primary.close())
   const standby = await startStandby(primary, { replication: 'synchronous' })

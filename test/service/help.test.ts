@@ -72,7 +72,7 @@ for (const [path, help] of all) {
   })
 }
 
-t.test('points in time are told in the same words everywhere, and defaults as one writes them', async (t) => {
+t.test('all help texts describe times in the same words, and defaults as users write them', async (t) => {
   const words = (help: string) => help.replaceAll(/\s+/g, ' ')
   const told = all.filter(([, help]) => /--(since|older-than) </.test(help))
   t.ok(told.length >= 5)
@@ -83,7 +83,7 @@ t.test('points in time are told in the same words everywhere, and defaults as on
   for (const [path, help] of all) t.notMatch(words(help), /\(default: (\[|"?\/)/, path.join(' '))
 })
 
-t.test('an unknown command, subcommand or option is named with the nearest', async (t) => {
+t.test('for an unknown command, subcommand or option the nearest is named', async (t) => {
   const cases = [
     ['serv', /unknown command 'serv'\n\(Did you mean serve\?\)/, spawned],
     ['--verson', /unknown option '--verson'\n\(Did you mean --version\?\)/, spawned],
@@ -94,7 +94,7 @@ t.test('an unknown command, subcommand or option is named with the nearest', asy
     t.match(await run(line.split(' '), NOWHERE), { code: 2, stdout: '', stderr }, line)
 })
 
-t.test('--version names the version, the commit where it is known, and Node.js', async (t) => {
+t.test('--version prints the version, the commit if known, and that of Node.js', async (t) => {
   const { name, version } = packageJson
   const stdout = `${name} ${version} (commit c0ffee0), Node.js ${process.versions.node}\n`
   t.match(await spawned(['-V'], { GIT_COMMIT: 'c0ffee0' }), { code: 0, stdout })
@@ -129,7 +129,7 @@ t.test('an older Node.js is named, with the remedy', async (t) => {
   t.equal(packageJson.engines.node, '>=24', 'both say the same')
 })
 
-t.test('all that is written goes through a pipe, however much it is', async (t) => {
+t.test('all output goes through a pipe, however long it is', async (t) => {
   const folder = t.testdir()
   const faulty = join(folder, 'faulty.csv')
   const rows = Array.from({ length: 20_000 }, (_, row) => `rule-${row},nothing`)
@@ -145,7 +145,7 @@ t.test('all that is written goes through a pipe, however much it is', async (t) 
   t.match(JSON.parse(checked.stdout), [{ faults: { length: 20_000 } }, {}, {}])
 })
 
-t.test('a reader that has seen enough ends a command without a word', async (t) => {
+t.test('a reader that closes its pipe ends a command without an error text', async (t) => {
   const line = `"${process.execPath}" "${MAIN}" rules outcomes --json | head -c 1`
   const { stdout, stderr } = spawnSync('sh', ['-c', line], { encoding: 'utf8' })
   t.same({ stdout, stderr }, { stdout: '{', stderr: '' })
@@ -186,7 +186,7 @@ replay
 replay --verify --rebuild
 `
 
-t.test('wrong usage is refused, and prints nothing but why', async (t) => {
+t.test('wrong usage is refused, and only its reason is printed', async (t) => {
   for (const line of WRONG.trim().split('\n')) {
     const { code, stdout, stderr } = await command(line.split(' '), NOWHERE)
     t.same({ code, stdout }, { code: 2, stdout: '' }, line)

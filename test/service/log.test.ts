@@ -32,7 +32,7 @@ t.test('log --not-told says who was not told, and why', async (t) => {
   })
 })
 
-t.test('what is given up is as the environment says', async (t) => {
+t.test('the environment decides which entries are given up', async (t) => {
   const none = { RETRY_MAX_ATTEMPTS: '0' }
   const lines = linesOf((await notTold(['--json'], none)).stdout)
   t.same(lines.map(({ eventId }) => eventId).sort(), ['=SUM(A1)', 'failed'])
@@ -43,7 +43,7 @@ t.test('what is given up is as the environment says', async (t) => {
   t.match((await notTold([], none)).stdout, /FAILED, given up without a retry \(.*HTTP 500\): /)
 })
 
-t.test('as CSV it is whole, and harmless in a spreadsheet', async (t) => {
+t.test('the CSV is complete, and contains no formulas for a spreadsheet', async (t) => {
   const { code, stdout, stderr } = await notTold(['--csv', '--since', '2020-01-01'])
   t.same({ code, stderr }, { code: 0, stderr: '' })
   const skipped = { status: 'SKIPPED', failureReason: 'party not found', givenUp: 'false' }
@@ -51,7 +51,7 @@ t.test('as CSV it is whole, and harmless in a spreadsheet', async (t) => {
   t.match(parse(stdout, { columns: true }), [{ ...guarded, ...skipped }])
 })
 
-t.test('an unknown rule is refused with the nearest; of an unknown event type there is a note', async (t) => {
+t.test('an unknown rule is refused with the nearest; an unknown event type causes a note', async (t) => {
   t.match(await notTold(['--rule', 'party-not-fuond']), {
     code: 2,
     stdout: '',
@@ -79,7 +79,7 @@ t.test('without --not-told every entry is listed, and filters can be combined', 
   t.same(await all('--party', '@party, "1"', '--until', '1h'), [])
 })
 
-t.test('replay names what differs with exit code 1, and puts it back on demand', async (t) => {
+t.test('replay names differences with exit code 1, and corrects them on request', async (t) => {
   const [locator] = await record(pool, [{ eventId: 'a' }])
   await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'a'`)
   t.same(await run(['replay', '--verify', '--json']), {
@@ -97,7 +97,7 @@ t.test('replay names what differs with exit code 1, and puts it back on demand',
   t.same(await run(['replay', '--verify']), sound)
 })
 
-t.test('a reader that stops reading ends a command quietly', async (t) => {
+t.test('a reader that stops reading ends a command without an error', async (t) => {
   const child = spawn(process.execPath, [MAIN, 'replay', '--verify'], {
     env: { ...EXECUTABLE_ENV, DATABASE_URL: url },
     stdio: ['ignore', 'pipe', 'pipe'],

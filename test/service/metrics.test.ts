@@ -26,7 +26,7 @@ const lagOf = (found: Exposition) => partitionsOf(found).reduce((sum, { value })
 const AGE = 'notifications_oldest_unprocessed_event_age_seconds'
 const oldestOf = (found: Exposition) => Math.max(...partitionsOf(found, AGE).map(({ value }) => value))
 
-t.test('what was dispatched is counted', async (t) => {
+t.test('dispatched events are counted', async (t) => {
   await service.logged(/^joined the consumer group$/)
   const skipped = Array.from({ length: 5 }, () => anEvent({ partyLocator: 'no-email-1' }))
   const sent = Array.from({ length: 20 }, () => anEvent())
@@ -62,7 +62,7 @@ t.test('every metric that the dashboard and the alerts name is there', async (t)
   }
 })
 
-t.test('while consumption is held up, the lag grows to the true number, and its age with it', async (t) => {
+t.test('while consumption is blocked, the lag and its age show the true values', async (t) => {
   await world.caughtUp()
   t.equal(lagOf(await scrape()), 0)
   const locker = new pg.Client(world.databaseUrl)
@@ -119,7 +119,7 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
   t.equal((await get('/log/list')).status, 200)
 })
 
-t.test('each replica tells of the partitions that it owns, and no two of the same', async () => {
+t.test('each replica reports the partitions that it owns, and no partition is reported twice', async () => {
   const second = await world.serve({ MANAGEMENT_PORT: '0' })
   const urls = [managementUrl, await second.managementUrl()]
   const all = Object.values(world.topics).flatMap((topic) =>

@@ -31,7 +31,7 @@ const TRIED = `
   WHERE datname = current_database() AND application_name = 'notifications-migrate' AND query = 'ROLLBACK'`
 const migrate = (url: string) => spawned(['migrate'], { DATABASE_URL: url })
 
-t.test('migrate makes the schema, and the second time changes nothing', async (t) => {
+t.test('migrate creates the schema; a second run changes nothing', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   t.match(await migrate(url), { code: 0, stdout: /the schema was migrated/, stderr: '' })
   const tables = await rows(TABLES)
@@ -47,7 +47,7 @@ t.test('migrate makes the schema, and the second time changes nothing', async (t
   t.same(await rows(APPLIED), applied)
 })
 
-t.test('of two that migrate at once one waits for the other', async (t) => {
+t.test('of two simultaneous migrations, one waits for the other', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   await rows('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
   const both = Promise.all([migrate(url), migrate(url)])
@@ -64,7 +64,7 @@ t.test('of two that migrate at once one waits for the other', async (t) => {
   t.equal(new Set(applied.map(({ name }) => name)).size, applied.length)
 })
 
-t.test('a migration that fails leaves nothing behind, and can be made once it is corrected', async (t) => {
+t.test('a failed migration leaves nothing behind, and can be run once it is corrected', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   await rows('CREATE SCHEMA notifications')
   await rows('CREATE TABLE notifications.decision (in_the_way boolean)')
@@ -81,7 +81,7 @@ t.test('a migration that fails leaves nothing behind, and can be made once it is
   t.match(await migrate(url), { code: 0 })
 })
 
-t.test('migrate on a database that cannot be reached says so in a sentence, without a secret', async (t) => {
+t.test('migrate reports an unreachable database in a sentence without secrets', async (t) => {
   const { code, stdout, stderr } = await migrate('postgres://someone:pa55word@127.0.0.1:1/db')
   t.equal(code, 1)
   t.match(stderr, /^[^\n]*ECONNREFUSED[^\n]*\n$/, 'one line, and no stack')

@@ -27,7 +27,7 @@ t.jobs = 2
 const UNREACHABLE = 'the database cannot be used (ECONNREFUSED): run the command `doctor` to find out why'
 
 for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES)) {
-  t.test(`a ${name} that is not there`, { skip, buffered: true }, async (t) => {
+  t.test(`a ${name} that cannot be reached`, { skip, buffered: true }, async (t) => {
     const world = await aWorld(t, { partitionCount: PARTITION_COUNT, ...where })
     await watchCheckpoints(world)
     const published: Published[] = []
@@ -50,7 +50,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await eachOnce(t, world, published)
     }
 
-    await t.test('a service that starts before it works once it comes', async (t) => {
+    await t.test('a service that starts first works once it is up', async (t) => {
       await server.stop()
       service = await world.spawn({ BATCH_MAX: '50', MANAGEMENT_PORT: '0' })
       t.match(await service.logged(new RegExp(`^waiting for the ${name}$`)), { level: 'warn' })
@@ -63,7 +63,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await readinessIs(200)
     })
 
-    await t.test('one that is killed in the middle of the work is waited for', async (t) => {
+    await t.test('the service waits for one that is killed during work', async (t) => {
       const before = await rowCount(world)
       await publish(BACKLOG_COUNT)
       await until(async () => (await rowCount(world)) > before, {
@@ -80,7 +80,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await goesOn(t)
     })
 
-    await t.test(`a ${name} that does not respond is told within 15 s`, async () => {
+    await t.test(`a ${name} that does not respond is reported within 15 s`, async () => {
       if (server !== kafka) return
       await consumingIs(/^yes$/)
       process.kill(Number(kafka.pid()), 'SIGSTOP')
@@ -92,7 +92,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await consumingIs(/^yes$/)
     })
 
-    await t.test('it has outlived all this', async (t) => {
+    await t.test('the service survived all of this', async (t) => {
       t.equal(await service.stop(), 0)
     })
 
@@ -108,7 +108,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
   })
 }
 
-t.test('connections to the database that go dead without a word are given up', async (t) => {
+t.test('dead connections to the database are given up, even without an end', async (t) => {
   const world = await aWorld(t, { partitionCount: 1 })
   const path = await startDatabaseProxy(world.databaseUrl)
   t.teardown(() => path.close())

@@ -59,7 +59,7 @@ t.beforeEach(async () => {
   await keep('2999-01-01Z')
 })
 
-t.test('prune deletes what is old, with its decisions, and records it', async (t) => {
+t.test('prune deletes old entries with their decisions, and records this', async (t) => {
   const before = await eventIds('decision')
   const dry = await prune('--older-than', '400d', '--dry-run')
   t.match(dry, {
@@ -88,7 +88,7 @@ t.test('prune deletes what is old, with its decisions, and records it', async (t
   })
 })
 
-t.test('a failed row that is still to be retried is never pruned', async (t) => {
+t.test('a failed row that will still be retried is never pruned', async (t) => {
   const patient = { ...env, RETRY_MAX_AGE: '3650d' }
   const { stdout } = await command(['prune', '--older-than', '400d', '--yes', '--json'], patient)
   t.match(JSON.parse(stdout), { logEntries: 3 })
@@ -102,7 +102,7 @@ t.test('a failed row that is still to be retried is never pruned', async (t) => 
   )
 })
 
-t.test('killed in the middle, it has counted what it did, and is run again', async (t) => {
+t.test('killed midway, prune has recorded its progress, and can be run again', async (t) => {
   await client.query(`
     INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, failure_reason,
       attempt_count, created_at)

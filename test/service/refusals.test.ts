@@ -21,25 +21,28 @@ for (const part of ['src', 'rules', 'db', 'package.json'])
 await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
 const main = join(copy, 'src/main.ts')
 
-t.test('every fault of the configuration is told at once, without a secret, and exits with 1', async (t) => {
-  const faulty = {
-    DATABASE_URL: 'mysql://root:pa55word@db/x',
-    MQ_BROKERS: 'user:pa55word@broker',
-    MQ_TOPICS: 'claims,claims',
-    PORT: 'many',
-    SHUTDOWN_GRACE: 'soon',
-  }
-  const { code, stdout, stderr } = await spawned(['serve'], faulty)
-  t.same({ code, stdout }, { code: 1, stdout: '' })
-  const [first, ...lines] = stderr.trimEnd().split('\n')
-  t.match(first, /The configuration is not valid/)
-  t.same(
-    lines.map((line) => line.trim().split(' ')[0]).sort(),
-    [...Object.keys(faulty), 'POLICY_ADMIN_URL'].sort(),
-  )
-  t.notMatch(stderr, /pa55word/)
-  t.notMatch(stderr, /\.ts:\d/, 'no stack: it is nobody’s bug')
-})
+t.test(
+  'all faults of the configuration are reported at once, without secrets, with exit code 1',
+  async (t) => {
+    const faulty = {
+      DATABASE_URL: 'mysql://root:pa55word@db/x',
+      MQ_BROKERS: 'user:pa55word@broker',
+      MQ_TOPICS: 'claims,claims',
+      PORT: 'many',
+      SHUTDOWN_GRACE: 'soon',
+    }
+    const { code, stdout, stderr } = await spawned(['serve'], faulty)
+    t.same({ code, stdout }, { code: 1, stdout: '' })
+    const [first, ...lines] = stderr.trimEnd().split('\n')
+    t.match(first, /The configuration is not valid/)
+    t.same(
+      lines.map((line) => line.trim().split(' ')[0]).sort(),
+      [...Object.keys(faulty), 'POLICY_ADMIN_URL'].sort(),
+    )
+    t.notMatch(stderr, /pa55word/)
+    t.notMatch(stderr, /\.ts:\d/, 'no stack: it is nobody’s bug')
+  },
+)
 
 const SPOILT: readonly (readonly [file: string, change: (text: string) => string, said: RegExp])[] = [
   [
@@ -62,7 +65,7 @@ for (const [file, change, said] of SPOILT) {
   })
 }
 
-t.test('a port that is taken ends the process with 1', async (t) => {
+t.test('a port in use ends the process with 1', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

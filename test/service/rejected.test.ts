@@ -34,7 +34,7 @@ const fixed = await keep('claims', 5, 'refused-by-database', event.value)
 const broken = await keep('billing', 7, 'not-json', '{"secret": ')
 const binary = await keep('billing', 8, 'not-utf8', Buffer.from([0xff, 0x1b]))
 
-t.test('list names what was rejected, oldest first, and nothing of what it holds', async (t) => {
+t.test('list shows rejected messages, oldest first, without their contents', async (t) => {
   const { code, stdout, stderr } = await rejected('list')
   t.equal(code, 0)
   t.equal(stderr, '3 rejected messages not settled\n')
@@ -53,7 +53,7 @@ t.test('list names what was rejected, oldest first, and nothing of what it holds
   t.not((await rejected('list', '--since', '1h')).stdout, '')
 })
 
-t.test('show shows one whole, as text only what a terminal would just show', async (t) => {
+t.test('show prints a whole message, as text only if a terminal shows it safely', async (t) => {
   t.match((await rejected('show', broken)).stdout, /header {5}source: test\nvalue {6}\{"secret": \n$/)
   t.match((await rejected('show', binary)).stdout, /value {6}2 bytes, base64: \/xs=\n$/)
   const { code, stderr } = await rejected('show', '99')
@@ -61,7 +61,7 @@ t.test('show shows one whole, as text only what a terminal would just show', asy
   t.equal(stderr, 'no rejected message has the id 99\n')
 })
 
-t.test('redrive does nothing before it is told what, and that it may', async (t) => {
+t.test('redrive requires a selection and a confirmation', async (t) => {
   t.match(await rejected('redrive', '--yes'), { code: 2, stderr: /give ids, a filter or --all/ })
   t.match(await rejected('redrive', '--all'), { code: 2, stderr: /use --yes/ })
   const dry = await rejected('redrive', '--all', '--dry-run')
@@ -73,7 +73,7 @@ t.test('redrive does nothing before it is told what, and that it may', async (t)
   t.same(await counts(), { rows: 0, decisions: 0, redrives: 0, rule_tables: 0 })
 })
 
-t.test('what is fixed is logged through the same pipeline, and all is recorded', async (t) => {
+t.test('fixed messages are logged through the same pipeline, and each redrive is recorded', async (t) => {
   const { code, stdout, stderr } = await rejected('redrive', '--all', '--yes', '--by', 'alice')
   t.equal(code, 0)
   t.match(stdout, /^\d+ {2}logged {2}NTF-/)
@@ -107,7 +107,7 @@ t.test('redriven twice, or logged meanwhile, an event gets no second row and no 
   t.match((await rejected('list', '--topic', 'claims', '--all')).stdout, /redriven .*: duplicate/)
 })
 
-t.test('what the database refuses still is recorded, and stays', async (t) => {
+t.test('a message that the database still refuses is recorded and kept', async (t) => {
   const value = anEvent({ eventId: 'refused' }).value
   const refused = await keep('claims', 9, 'refused-by-database', value)
   await client.query(
@@ -135,7 +135,7 @@ t.test(
   },
 )
 
-t.test('junk is dismissed with a reason, and counts no more', async (t) => {
+t.test('junk is dismissed with a reason, and is no longer counted', async (t) => {
   const junk = await Promise.all([10, 11, 12].map((offset) => keep('junk', offset, 'not-json', 'no JSON')))
   const [first, ...others] = junk
   t.match(await rejected('dismiss', '--all', '--yes'), { code: 2, stderr: /--because/ })

@@ -21,7 +21,7 @@ t.test(
   },
 )
 
-t.test('a batch that is far larger than it was compressed is processed in pieces', async (t) => {
+t.test('a batch that decompresses to many times its size is processed in pieces', async (t) => {
   const before = await rowCount(world)
   const reason = 'x'.repeat(900_000)
   const large = Array.from({ length: 30 }, () => ({

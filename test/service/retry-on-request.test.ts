@@ -54,7 +54,7 @@ t.beforeEach(async () => {
       notifications.projection_checkpoints, notifications.notification_preferences`)
 })
 
-t.test('retry does nothing before it is told what, why, and that it may', async (t) => {
+t.test('retry requires a selection, a reason and a confirmation', async (t) => {
   const locator = 'NTF-01900000-0000-7000-8000-000000000001'
   await recorded({ eventId: 'skipped', ...NOT_FOUND })
   const before = await allTables()
@@ -70,7 +70,7 @@ t.test('retry does nothing before it is told what, why, and that it may', async 
   t.equal(await allTables(), before)
 })
 
-t.test('a dry run says what would become of each entry, sends nothing and writes nothing', async (t) => {
+t.test('a dry run reports the result of each entry, sends nothing and writes nothing', async (t) => {
   const [givenUp = '', skipped, optedOut, waiting = ''] = await recorded(
     { eventId: 'given-up', contact: UNRESOLVED },
     { eventId: 'skipped', ...NOT_FOUND },
@@ -97,7 +97,7 @@ t.test('a dry run says what would become of each entry, sends nothing and writes
   t.same(takeKeys(), [])
 })
 
-t.test('entries are decided anew, sent once, and what was done is told', async (t) => {
+t.test('entries are decided again and sent once, and the results are reported', async (t) => {
   const [givenUp = '', skipped = '', sent = ''] = await recorded(
     { eventId: 'given-up', contact: UNRESOLVED },
     { eventId: 'skipped', ...NOT_FOUND, eventType: 'claim.rejected', reason: 'late' },
@@ -162,7 +162,7 @@ t.test('filters choose by time, event type, rule and reason', async (t) => {
   t.equal(stdout.trimEnd().split('\n').length, 2)
 })
 
-t.test('one that fails again waits for the service, is sent by it, and can be verified', async (t) => {
+t.test('an entry that fails again is retried by the service, and replay verifies it', async (t) => {
   const [locator = ''] = await recorded({ eventId: 'skipped', partyLocator: 'error-1', ...NOT_FOUND })
   t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /FAILED \(contact could not be resolved/ })
   t.match(await rowOf(locator), { status: 'FAILED', attempt_count: 1, body: /CLM-1/ })
@@ -177,7 +177,7 @@ t.test('one that fails again waits for the service, is sent by it, and can be ve
   takeKeys()
 })
 
-t.test('a message keeps its key unless it is known that the last one did not go out', async (t) => {
+t.test('a message keeps its key unless the last one certainly did not go out', async (t) => {
   const locators = await recorded(
     { eventId: 'refused', sendError: 'no mailbox' },
     { eventId: 'unknown', sendError: 'no answer' },
@@ -192,7 +192,7 @@ t.test('a message keeps its key unless it is known that the last one did not go 
   t.same(takeKeys(), ['refused/2', 'unknown/1'])
 })
 
-t.test('nothing is retried by a rule table that is not the one in force', async (t) => {
+t.test('a rule table that is not in force retries nothing', async (t) => {
   const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND })
   const { revision } = await ruleTable()
   const other = 'a'.repeat(64)
@@ -218,7 +218,7 @@ t.test('nothing is retried by a rule table that is not the one in force', async 
   t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /SENT by EMAIL/ })
 })
 
-t.test('nothing is retried that was erased, nor of a party that was', async (t) => {
+t.test('erased entries, and entries of erased parties, are never retried', async (t) => {
   const [erased = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND, reason: 'SECRET' })
   t.match(await command(['erase', '--party', 'party-1', '--yes'], { DATABASE_URL: url }), { code: 0 })
   t.notMatch(await allTables(), /CLM-1/, 'what a skipped row would be rendered from is erased too')
@@ -228,7 +228,7 @@ t.test('nothing is retried that was erased, nor of a party that was', async (t) 
     t.match(await retry(locator, ...BECAUSE), { code: 1, stdout }, locator)
 })
 
-t.test('entries that are named are retried in pages, too', async (t) => {
+t.test('entries given by locator are retried in pages', async (t) => {
   const locators = await recorded(
     ...Array.from({ length: 501 }, (_, i) => ({ eventId: `event-${i}`, contact: UNRESOLVED })),
   )

@@ -53,7 +53,7 @@ const CASES: Readonly<Record<string, { change?: string; is: Record<'row' | 'deci
   'just-tried': { change: 'last_attempt_at = now()', is: UNTOUCHED },
 }
 
-t.test('a failed row is retried as its party, its age and its attempts say', async (t) => {
+t.test('party, age and attempts decide whether a failed row is retried', async (t) => {
   const world = await aWorld(t)
   const first = await world.serve()
   const names = Object.keys(CASES)
@@ -89,7 +89,7 @@ t.test('a failed row is retried as its party, its age and its attempts say', asy
     if (is === UNTOUCHED) t.same(rows[name], before[name], name)
   }
 
-  await t.test('RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS are honoured', async (t) => {
+  await t.test('RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS limit the retries', async (t) => {
     await service.stop()
     const change = `${LONG_AGO}, created_at = now() - interval '2 h'`
     await world.sql(`UPDATE ${LOG} SET ${change} WHERE event_id = 'just-tried'`)

@@ -80,7 +80,7 @@ const COMMANDS = [
   ['prune', '--older-than', '1d', '--yes'],
 ]
 
-t.test('those of the operator are enough for each command that writes', async (t) => {
+t.test('the rights of the operator are enough for each command that writes', async (t) => {
   for (const args of COMMANDS) {
     const { stderr } = await command(args, envOf('operator'))
     t.notMatch(stderr, /permission denied/, args.join(' '))

@@ -30,7 +30,7 @@ async function start(gitCommit: string, message: RegExp) {
 }
 const IN_FORCE = /rule table is in force/
 
-t.test('a start with another rule table than the last one says what it changes, once', async (t) => {
+t.test('a start with a changed rule table logs the changes, once', async (t) => {
   const first = await start('c0ffee0', IN_FORCE)
   t.match(first.line, { msg: 'a rule table is in force for the first time', revision: SHIPPED })
 
@@ -51,7 +51,7 @@ t.test('a start with another rule table than the last one says what it changes, 
   t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
 })
 
-t.test('why and backtest go by the table of the time and by the candidate', async (t) => {
+t.test('why uses the table of its time, backtest the candidate', async (t) => {
   const [muted = ''] = await record(
     pool,
     [{ eventId: 'a' }, { eventId: 'b', eventType: 'invoice.paid' }],
@@ -105,7 +105,7 @@ const PAST_FACTS = {
   ...{ preferredChannel: 'EMAIL', emailOnFile: true, 'gone since': true },
 }
 
-t.test('what was decided with fewer facts and channels stays readable and verifiable', async (t) => {
+t.test('decisions from before a fact or channel existed stay readable and verifiable', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')
   const [locator = ''] = await record(pool, [{ eventId: 'past' }])
   await archive(PAST_TABLE)

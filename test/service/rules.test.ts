@@ -28,7 +28,7 @@ function aCopy(t: Test, change: (table: string) => string = (table) => table) {
 
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
 
-t.test('check and diff say the same as JSON', async (t) => {
+t.test('check and diff have the same contents as JSON', async (t) => {
   const { table } = aCopy(t, withoutOptedOut)
   const checked = await rules('check', '--table', table, '--json')
   t.equal(checked.code, 1)
@@ -77,7 +77,7 @@ t.test('rules diff compares with a file or a git revision', async (t) => {
   t.match(await diff('empty'), { code: 1, stderr: /^git revision "empty" has no dispatch\.csv: / })
 })
 
-t.test('a table that cannot be compared is named, with its faults', async (t) => {
+t.test('a table that cannot be compared is reported with its faults', async (t) => {
   const { table } = aCopy(t, (text) => text.replace(',not found,', ',not fuond,'))
   t.match(await rules('diff', '--against', table), {
     code: 1,
@@ -112,7 +112,7 @@ t.test('rules try decides by flags, by the JSON of an event, and by candidates',
   })
 })
 
-t.test('rules try names what is missing or wrong', async (t) => {
+t.test('rules try reports missing or wrong input', async (t) => {
   const event = join(t.testdir({ 'event.json': '{"eventType":"claim.paid"}' }), 'event.json')
   const wrong = [
     [[], 2, /name an event type by --event-type, or an event by --event/],
@@ -165,7 +165,7 @@ t.test(
   },
 )
 
-t.test('templates check tells faults by file and line, and exits with 1', async (t) => {
+t.test('templates check reports faults by file and line, with exit code 1', async (t) => {
   const copy = aCopy(t)
   writeFileSync(join(copy.templates, 'claim.paid.mustache'), 'Subject: Paid\n\n{{locater}}')
   t.match(await templates('check', '--templates', copy.templates), {

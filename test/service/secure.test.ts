@@ -58,7 +58,7 @@ const SECURE_BROKER = {
   MQ_SASL_PASSWORD: PASSWORD,
 }
 
-await t.test('events come in over TLS after a log-in, and rows go out over TLS', { skip }, async (t) => {
+await t.test('events arrive over TLS after a log-in, and rows are written over TLS', { skip }, async (t) => {
   const service = await world.serve({
     ...SECURE_BROKER,
     MQ_SASL_MECHANISM: 'SCRAM-SHA-512',
@@ -122,7 +122,7 @@ await t.test(
   },
 )
 
-await t.test('a topic that may not be read is held, alone, until it may', { skip }, async (t) => {
+await t.test('a topic without read rights is blocked, alone, until they are granted', { skip }, async (t) => {
   const { claims } = world.topics
   const env = { ...SECURE_BROKER, MQ_SASL_MECHANISM: 'PLAIN' }
   const { username } = secure
@@ -168,7 +168,7 @@ await t.test('a topic that may not be read is held, alone, until it may', { skip
   t.equal(await service.stop(), 0)
 })
 
-await t.test('a consumer group without rights is waited for, and named', { skip }, async (t) => {
+await t.test('without rights on its group the service waits and names the group', { skip }, async (t) => {
   const env = { ...SECURE_BROKER, MQ_SASL_MECHANISM: 'PLAIN' }
   const on = { username: secure.username, on: 'GROUP' } as const
   // From now on, others have none.
@@ -234,7 +234,7 @@ t.test(
   },
 )
 
-t.test('doctor says why no access token logs in, and what to do', { skip }, async (t) => {
+t.test('doctor explains why an access token is refused, with the remedy', { skip }, async (t) => {
   const wrong: readonly (readonly [Record<string, string>, RegExp, RegExp])[] = [
     [
       { MQ_SASL_CLIENT_SECRET: 'wr0ng' },
@@ -270,7 +270,7 @@ t.test('doctor says why no access token logs in, and what to do', { skip }, asyn
   await service.stop()
 })
 
-t.test('a broker whose certificate another authority signed is not trusted', { skip }, async (t) => {
+t.test('a broker certificate of another authority is not trusted', { skip }, async (t) => {
   const service = await world.serve({
     ...SECURE_BROKER,
     MQ_SASL_MECHANISM: 'PLAIN',

@@ -42,7 +42,7 @@ async function stoppedAtOnce(t: Test): Promise<string> {
 }
 
 // Before the others, which would keep this process from sending the signal in time.
-t.test('a process that does not listen yet ends with 0', async (t) => {
+t.test('a process that does not listen yet stops with 0', async (t) => {
   // On a busy machine the signal may come too late.
   await until(async () => !(await stoppedAtOnce(t)).includes('"listening"'), { what: 'a signal in time' })
 })
@@ -50,7 +50,7 @@ t.test('a process that does not listen yet ends with 0', async (t) => {
 /** Promptly is well within this: exit code 0 proves it of a process. */
 const SHUTDOWN_GRACE = '10s'
 
-t.test('a service that waits for what it needs stops promptly', { buffered: true }, async (t) => {
+t.test('a service that waits for a dependency stops promptly', { buffered: true }, async (t) => {
   const noSchema = await createDatabase()
   t.teardown(() => noSchema.drop())
   const silentServer = createServer(() => {}).listen(0, '127.0.0.1')
@@ -122,18 +122,18 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
   }
   await world.publish([anEvent({ partyLocator: 'hanging-1' })])
 
-  await t.test('past the grace period the process ends, not with 0', async (t) => {
+  await t.test('after the grace period the process ends with another code than 0', async (t) => {
     const service = await hanging('500ms')
     await endsBy(t, service, 'SIGTERM', 1)
     t.ok(service.lines.some(({ msg }) => /not stopped within the grace period/.test(msg)))
   })
-  await t.test('a second signal ends the process at once, not with 0', async (t) => {
+  await t.test('a second signal ends the process at once, with another code than 0', async (t) => {
     const service = await hanging('10m')
     service.kill('SIGINT')
     await service.logged(/^stopping$/)
     await endsBy(t, service, 'SIGTERM', 1)
   })
-  await t.test('nothing was written for it, and it is done once it can be', async (t) => {
+  await t.test('nothing was written for its event, which is processed later', async (t) => {
     t.equal(await rowCount(world), 0)
     await consistent(t, world)
     world.policyAdministration.set('hanging-1', { email: 'a@example.com', phone: null })
@@ -144,28 +144,32 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
   })
 })
 
-t.test('a process that is ended in a retry pass ends promptly with 0', { buffered: true }, async (t) => {
-  const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-  const countOf = async (status: string) =>
-    (await world.sql('SELECT FROM notifications.notification_log WHERE status = $1', [status])).length
-  const eventCount = 3_000
-  world.policyAdministration.set('party-late', 'error')
-  const first = await world.serve()
-  await world.publish(Array.from({ length: eventCount }, () => anEvent({ partyLocator: 'party-late' })))
-  await world.caughtUp()
-  await first.stop()
-  await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
-  // Slow, so that the pass takes a while.
-  world.policyAdministration.set('party-late', 'slow')
+t.test(
+  'a process that is stopped during a retry pass ends promptly with 0',
+  { buffered: true },
+  async (t) => {
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
+    const countOf = async (status: string) =>
+      (await world.sql('SELECT FROM notifications.notification_log WHERE status = $1', [status])).length
+    const eventCount = 3_000
+    world.policyAdministration.set('party-late', 'error')
+    const first = await world.serve()
+    await world.publish(Array.from({ length: eventCount }, () => anEvent({ partyLocator: 'party-late' })))
+    await world.caughtUp()
+    await first.stop()
+    await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
+    // Slow, so that the pass takes a while.
+    world.policyAdministration.set('party-late', 'slow')
 
-  const service = await world.spawn({ SHUTDOWN_GRACE })
-  await until(async () => (await countOf('SENT')) > 0, { what: 'the pass to be under way', intervalMs: 10 })
-  await endsBy(t, service, 'SIGTERM', 0)
-  const leftCount = await countOf('FAILED')
-  t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
-  await consistent(t, world)
+    const service = await world.spawn({ SHUTDOWN_GRACE })
+    await until(async () => (await countOf('SENT')) > 0, { what: 'the pass to be under way', intervalMs: 10 })
+    await endsBy(t, service, 'SIGTERM', 0)
+    const leftCount = await countOf('FAILED')
+    t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
+    await consistent(t, world)
 
-  await world.serve()
-  await until(async () => (await countOf('SENT')) === eventCount, { what: 'the rest to be sent' })
-  await consistent(t, world)
-})
+    await world.serve()
+    await until(async () => (await countOf('SENT')) === eventCount, { what: 'the rest to be sent' })
+    await consistent(t, world)
+  },
+)

@@ -69,7 +69,7 @@ t.test('a batch of 500 makes at most 10 spans, linked to every producer', async 
   )
 })
 
-t.test('neither logs nor traces hold a contact or a text, and an error names its trace', async (t) => {
+t.test('neither logs nor traces contain a contact or a text, and an error names its trace', async (t) => {
   const { world, collector, traced } = await setUp(t)
   const contact = { email: 'SECRET@example.com', phone: '+44-SECRET' }
   for (const name of ['party-1', 'error-1'])

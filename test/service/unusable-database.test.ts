@@ -73,7 +73,7 @@ const FAULTS = [
 ]
 
 for (const [index, { what, spoil, mend, readiness: said, check }] of FAULTS.entries()) {
-  t.test(`${what} is told, and work goes on once it is mended`, { buffered: true }, async (t) => {
+  t.test(`${what} is reported, and work continues once it is corrected`, { buffered: true }, async (t) => {
     const world = await aWorld(t)
     const user = `limited_${index}_${process.pid}`
     const { readiness, put, doctor, reconnect } = await serveAs(t, world, user)

@@ -40,7 +40,7 @@ function setUp() {
   }
 }
 
-t.test('what is not there, or does not answer, is 0', async (t) => {
+t.test('a gauge of a missing or silent dependency is 0', async (t) => {
   const read = setUp()
   await read({})
   const { value } = await read(
@@ -54,7 +54,7 @@ t.test('what is not there, or does not answer, is 0', async (t) => {
   t.equal(value('notifications_policy_administration_down'), 1)
 })
 
-t.test('what is not known any more is not said any more', async (t) => {
+t.test('gauges that are no longer known are removed', async (t) => {
   const read = setUp()
   const names = [
     'notifications_consumer_lag_messages',

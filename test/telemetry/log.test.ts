@@ -15,7 +15,7 @@ t.test('a line is JSON with ISO time, the level as a word, and the name of the s
   t.match(last().time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-t.test('what some readers take for the end of a line is escaped', async (t) => {
+t.test('characters that some readers treat as the end of a line are escaped', async (t) => {
   const { log, lines, last } = recorded()
   const filters = ['a\u0085b', 'c\u2028d', 'e\u2029f', 'g\nh']
   log.info({ filters }, 'read')
@@ -36,7 +36,7 @@ const SECRETIVE: readonly (readonly [string, string])[] = [
   ['a connection string', 'host=db user=x password=hunter2 failed'],
 ]
 for (const [what, message] of SECRETIVE) {
-  t.test(`${what} in an error is never printed, wherever the error stands`, async (t) => {
+  t.test(`${what} in an error is never printed, wherever the error is logged`, async (t) => {
     const { log, lines } = recorded()
     const error = Object.assign(new Error(message), { code: 'ECONNREFUSED', connectionString: message })
     log.error(error)
@@ -54,7 +54,7 @@ for (const [what, message] of SECRETIVE) {
   })
 }
 
-t.test('an error shows its type, code, stack and causes, and nothing else that hangs on it', async (t) => {
+t.test('of an error, only type, code, stack and causes are printed', async (t) => {
   const { log, last } = recorded()
   const cause = Object.assign(new TypeError('inner'), {
     code: '23505',

@@ -43,7 +43,7 @@ const batchOf = (count: number) => ({
   messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
 })
 
-t.test('a row whose sender failed is counted as the FAILED row that it is', async (t) => {
+t.test('a row whose sender failed is counted as FAILED', async (t) => {
   const { metrics, read } = theMetrics()
   const attempt = anAttempt('a', { status: 'FAILED' })
   await metrics.stage('batch', batchOf(1), async () => committed([attempt]))
@@ -54,7 +54,7 @@ t.test('a row whose sender failed is counted as the FAILED row that it is', asyn
   t.equal(value('notifications_retries_total', labels), 1)
 })
 
-t.test('event types that producers invent make no new series', async (t) => {
+t.test('invented event types create no new series', async (t) => {
   const { metrics, read } = theMetrics()
   const attempts = ['x.1', 'x.2', '__proto__', 'constructor'].map((eventType) =>
     anAttempt(eventType, { eventType }),
@@ -65,7 +65,7 @@ t.test('event types that producers invent make no new series', async (t) => {
   t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
 })
 
-t.test('what a batch came to is counted: rows, duplicates, rejected messages, results', async (t) => {
+t.test('the results of a batch are counted: rows, duplicates, rejected messages', async (t) => {
   const { metrics, read } = theMetrics()
   const rejected = [
     { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
@@ -117,7 +117,7 @@ t.test('messages are counted by channel and by the answer of its sender', async 
   }
 })
 
-t.test('contacts are counted by what came of the look-up', async (t) => {
+t.test('contacts are counted by the result of their look-up', async (t) => {
   const { metrics, read } = theMetrics()
   const contacts = new Map<string, Contact>([
     ['a', aFound()],
@@ -135,7 +135,7 @@ t.test('contacts are counted by what came of the look-up', async (t) => {
   )
 })
 
-t.test('what waits is read when it is asked for', async (t) => {
+t.test('the backlog is read when metrics are requested', async (t) => {
   const { value } = await theMetrics().read()
   const place = { topic: 'claims', partition: '3' }
   t.equal(value('notifications_consumer_lag_messages', place), 7)
@@ -152,7 +152,7 @@ t.test('what waits is read when it is asked for', async (t) => {
 
 const file = (name: string) => readFile(new URL(`../../src/telemetry/${name}`, import.meta.url), 'utf8')
 
-t.test('the text is valid, and is what promtool takes where it is installed', async (t) => {
+t.test('the text is valid, also for promtool if it is installed', async (t) => {
   const { metrics, read } = theMetrics()
   await metrics.stage('batch', batchOf(1), async () => committed([anAttempt('a')]))
   const { families } = await read()

@@ -48,7 +48,7 @@ async function setUp(t: Test, options: Partial<TracingOptions> = {}) {
   return { collector, tracing, lines, log }
 }
 
-t.test('a batch is one span, with what it does below it', async (t) => {
+t.test('a batch is one span with its steps as child spans', async (t) => {
   const { collector, tracing } = await setUp(t)
   const contacts = new Map<string, Contact>([
     ['a', aFound({ email: 'member@example.com' })],
@@ -96,7 +96,7 @@ t.test('a batch is one span, with what it does below it', async (t) => {
   t.notMatch(JSON.stringify(collector.spans), /example\.com|HTTP 500/)
 })
 
-t.test('each context of a producer is among the links, once, and what is none is ignored', async (t) => {
+t.test('each trace context of a producer is linked once; invalid ones are ignored', async (t) => {
   const { collector, tracing } = await setUp(t)
   const good = Array.from({ length: 1_000 }, (_, i) => `00-${TRACE(i)}-${SPAN(i)}-0${i % 2}`)
   const bad = [
@@ -117,7 +117,7 @@ t.test('each context of a producer is among the links, once, and what is none is
   )
 })
 
-t.test('the sampler says what is traced, and what is not costs no look at the messages', async (t) => {
+t.test('the sampler decides what is traced; messages of unsampled batches are not examined', async (t) => {
   for (const [sampler, samplerRatio, expected] of [
     ['always_off', 1, 0],
     ['parentbased_always_off', 1, 0],
@@ -151,7 +151,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
   t.equal(collector.spans.length % 2, 0, 'with all that is below it, or not at all')
 })
 
-t.test('a collector that hangs holds nobody up, and what waits for it is bounded', async (t) => {
+t.test('a collector that hangs delays no batch, and its queue is bounded', async (t) => {
   const { collector, tracing } = await setUp(t)
   collector.hang()
   for (let i = 0; i < 6_000; i++) await tracing.stage('batch', aBatch(['']), async () => COMMITTED)

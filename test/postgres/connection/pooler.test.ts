@@ -67,13 +67,13 @@ t.test('prepared statements work on used server connections', { skip: NO_PGBOUNC
   t.same(await Promise.all(numbers.map(prepared)), numbers)
 })
 
-t.test('what fails outside a transaction leaves the pool usable', { skip: NO_PGBOUNCER }, async (t) => {
+t.test('an error outside a transaction leaves the pool usable', { skip: NO_PGBOUNCER }, async (t) => {
   const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '1' })
   await t.rejects(pool.query(sql.unsafe`SELECT 1/0`), /division by zero/)
   t.same(await pool.one(settings), WANTED)
 })
 
-t.test('a consumer paused in a transaction holds up nobody', { skip: NO_PGBOUNCER }, async (t) => {
+t.test('a consumer paused in a transaction delays no other', { skip: NO_PGBOUNCER }, async (t) => {
   const pool = await aPool(t, { pool_mode: 'transaction' })
   await client.query('CREATE TABLE held (id int); INSERT INTO held VALUES (1)')
   const locked = Promise.withResolvers<void>()
@@ -97,7 +97,7 @@ t.test('a consumer paused in a transaction holds up nobody', { skip: NO_PGBOUNCE
   await t.rejects(paused)
 })
 
-t.test('a pooler that carries no transaction is refused', { skip: NO_PGBOUNCER }, async (t) => {
+t.test('a pooler in statement mode is refused', { skip: NO_PGBOUNCER }, async (t) => {
   const pooler = await startPgBouncer(url, { pool_mode: 'statement' })
   t.teardown(() => pooler.close())
   await t.rejects(

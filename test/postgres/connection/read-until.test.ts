@@ -17,7 +17,7 @@ const isRunning = async () => {
   return rows.length > 0
 }
 
-t.test('a query under way ends with its reader, and the pool goes on', async (t) => {
+t.test('a running query ends with its reader, and the pool stays usable', async (t) => {
   const reader = new AbortController()
   const reading = readUntil(reader.signal, pool, (connection) => connection.any(SLOW))
   await until(isRunning, { what: 'the query to run' })
@@ -33,7 +33,7 @@ t.test('a query under way ends with its reader, and the pool goes on', async (t)
   t.equal(await readUntil(alive, pool, (connection) => connection.oneFirst(sql.unsafe`SELECT 1`)), 1)
 })
 
-t.test('a read whose reader has gone before its turn never begins', async (t) => {
+t.test('a queued read whose reader has gone never begins', async (t) => {
   const reader = new AbortController()
   const holding = Promise.withResolvers<void>()
   const held = pool.connect(() => holding.promise)

@@ -9,7 +9,7 @@ const COMMANDS = [
   ['rejected', 'list'],
 ]
 
-t.test('a command says what to do where the database is not migrated', async (t) => {
+t.test('a command names the remedy for a database that is not migrated', async (t) => {
   const database = await createDatabase()
   t.teardown(() => database.drop())
   for (const args of COMMANDS) {
@@ -26,7 +26,7 @@ t.test('a command says what to do where the database is not migrated', async (t)
   }
 })
 
-t.test('a command says what to do where the database cannot be reached', async (t) => {
+t.test('a command names the remedy for an unreachable database', async (t) => {
   const DATABASE_URL = 'postgres://127.0.0.1:1/notifications'
   t.same(await command(['why', 'NTF-1'], { DATABASE_URL }), {
     code: 1,
