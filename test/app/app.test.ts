@@ -5,7 +5,7 @@ import { createApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
-t.test('whoever stops it a second time waits for the first stop', async (t) => {
+t.test('a second stop waits for the first', async (t) => {
   const config = loadConfig({
     DATABASE_URL: 'postgres://127.0.0.1:1/x',
     MQ_BROKERS: '127.0.0.1:1',

@@ -52,7 +52,7 @@ DO $$ BEGIN UPDATE s.log SET a = 1; END $$
 /* -- */ UPDATE s.log SET a = 1
 VACUUM FULL s.log`
 
-t.test('what keeps writers waiting, or breaks the version that runs, is a fault', async (t) => {
+t.test('a statement that blocks writers, or breaks the running version, is a fault', async (t) => {
   for (const statement of BLOCKING.trim().split('\n')) {
     const faults = faultsOf(statement)
     t.equal(faults.length, 1, statement)
@@ -60,12 +60,12 @@ t.test('what keeps writers waiting, or breaks the version that runs, is a fault'
   }
 })
 
-t.test('what keeps nobody waiting is none', async (t) => {
+t.test('a statement that blocks nobody is no fault', async (t) => {
   for (const [name, source] of Object.entries(SAMPLE_MIGRATIONS))
     t.same(migrationFaults(`-- Why: a sample.\n${source}`), [], name)
 })
 
-t.test('neither letter case nor white space, comments or strings matter', async (t) => {
+t.test('letter case, white space, comments and strings make no difference', async (t) => {
   const cases = [
     'create index\n  concurrently a -- UPDATE;\n  on s.log (b, (c || f(d))) where b > 0',
     'ALTER TABLE s.log /* ; */ ADD COLUMN b text COLLATE "C" DEFAULT \'a; -- (b\' NOT NULL',
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('what cannot be in one file is a fault', async (t) => {
+t.test('statements that cannot share a file are a fault', async (t) => {
   const column = 'ALTER TABLE s.log ADD COLUMN a text'
   t.match(faultsOf('create index concurrently a ON s.log (b)', column), [/CONCURRENTLY .* a file of its own/])
   t.match(faultsOf('ALTER TABLE s.log VALIDATE CONSTRAINT a', column), [/validate .* a file of its own/])

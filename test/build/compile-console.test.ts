@@ -8,7 +8,7 @@ const script = new URL('../../src/build/compile-console.ts', import.meta.url).pa
 const folder = t.testdir({ 'main-OLD.js': 'of another build' })
 const compile = async () => (await promisify(execFile)(process.execPath, [script, folder])).stdout
 
-t.test('the console is bundled into files whose names change with what they hold', async (t) => {
+t.test('the console is bundled into files named by their contents', async (t) => {
   t.match(await compile(), /^console: \d+ kB, the workbench \d+ kB, written\n$/)
   const names = await readdir(folder)
   const kinds = names.map((name) => name.replace(/-[A-Z0-9]{8}\./, '-HASH.'))
@@ -16,7 +16,7 @@ t.test('the console is bundled into files whose names change with what they hold
   t.strictSame(kinds.sort(), ['icon-HASH.svg', 'index.html', 'main-HASH.css', ...scripts].sort())
 })
 
-t.test('the first view is small, and the workbench holds nothing that only a server needs', async (t) => {
+t.test('the first view is small, and the workbench contains no code of the server', async (t) => {
   const names = await readdir(folder)
   const isLater = (name: string) => name.startsWith('workbench-')
   const sizeOf = async (some: string[]) =>
@@ -27,7 +27,7 @@ t.test('the first view is small, and the workbench holds nothing that only a ser
   t.ok((await sizeOf(names.filter(isLater))) < 350_000)
 })
 
-t.test('its page loads all but the workbench, and has nothing inline', async (t) => {
+t.test('its page loads everything except the workbench, and has no inline code', async (t) => {
   const html = await readFile(join(folder, 'index.html'), 'utf8')
   for (const name of await readdir(folder)) {
     if (name !== 'index.html') t.equal(html.includes(`="console/${name}"`), !name.startsWith('workbench-'))
@@ -35,7 +35,7 @@ t.test('its page loads all but the workbench, and has nothing inline', async (t)
   t.notMatch(html, /<style|style=|<script[^>]*>[^<]|\son\w+=|\/\//)
 })
 
-t.test('what has not changed is left as it is, what is damaged is repaired', async (t) => {
+t.test('unchanged files are kept, damaged ones are repaired', async (t) => {
   const file = join(folder, 'index.html')
   const { mtimeMs } = await stat(file)
   t.match(await compile(), /no change/)

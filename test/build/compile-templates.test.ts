@@ -16,7 +16,7 @@ function run(folder: string, target: string) {
   return { status, stdout, stderr }
 }
 
-t.test('the build writes the module, and leaves it alone while nothing changes', async (t) => {
+t.test('the build writes the module, and keeps it while nothing changes', async (t) => {
   const folder = t.testdir()
   const source = join(folder, 'templates')
   const target = join(folder, 'generated/templates.ts')
@@ -36,13 +36,13 @@ t.test('the build writes the module, and leaves it alone while nothing changes',
   t.match(readFileSync(target, 'utf8'), 'Claim {{locator}} is paid.')
 })
 
-t.test('the module has each template as its file, under the hash of its exact text', async (t) => {
+t.test('the module contains each template under the hash of its exact text', async (t) => {
   const expected = files.map(({ name, text }) => [name.replace('.mustache', ''), sha256(text), text])
   const found = [...built.byEventType.values(), built.generic]
   t.strictSame(found.map(({ name, revision, source }) => [name, revision, source]).sort(), expected.sort())
 })
 
-t.test('the build stops at faults, naming each, and writes nothing', async (t) => {
+t.test('with faults the build names each and writes nothing', async (t) => {
   const folder = t.testdir()
   const source = join(folder, 'templates')
   const target = join(folder, 'templates.ts')
@@ -64,7 +64,7 @@ t.test('the build stops at faults, naming each, and writes nothing', async (t) =
   t.throws(() => statSync(target), { code: 'ENOENT' })
 })
 
-t.test('the build holds file names against the accepted outcomes; stand-ins leave them out', async (t) => {
+t.test('the build checks file names against the accepted outcomes', async (t) => {
   const folder = t.testdir()
   const source = join(folder, 'templates')
   cpSync(templates, source, { recursive: true })

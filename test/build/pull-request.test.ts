@@ -83,7 +83,7 @@ function edit(dir: string, file: string, change: (text: string) => string): void
 const above = (row: string) => (text: string) => text.replace(/^opted-out,/m, `${row}\nopted-out,`)
 const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Y.'
 
-t.test('on an untouched table every step passes, and says that nothing changes', async (t) => {
+t.test('for an unchanged table every step passes and says that nothing changes', async (t) => {
   const clone = checkOut()
   t.strictSame(make(clone, 'rules-summary'), {
     status: 0,
@@ -96,7 +96,7 @@ t.test('on an untouched table every step passes, and says that nothing changes',
   t.equal(git(clone, 'status', '--porcelain', '--', '.'), '?? node_modules\n')
 })
 
-t.test('of faulty files the summary holds each fault, and the checks show each at its line', async (t) => {
+t.test('the summary of faulty files has each fault, and the checks show it at its line', async (t) => {
   const clone = checkOut()
   edit(clone, 'rules/dispatch.csv', above('muted,invoice.payed,fuond,,,,,SKIP,,muted,Y.'))
   edit(clone, 'rules/promises.csv', (text) => `${text}Nothing,,,,,,,not SENT,,\n`)
@@ -120,7 +120,7 @@ t.test('of faulty files the summary holds each fault, and the checks show each a
   t.not(texts?.status, 0)
 })
 
-t.test('what a change is compared with is a text, whatever is in it', async (t) => {
+t.test('the base of a comparison is treated as text, whatever it contains', async (t) => {
   const clone = checkOut()
   for (const target of ['rules-diff', 'rules-summary']) {
     const { status, stderr } = make(clone, target, { AGAINST: "x'; touch broken; '$(touch broken)" })
@@ -130,7 +130,7 @@ t.test('what a change is compared with is a text, whatever is in it', async (t) 
   t.notOk(existsSync(join(clone, 'broken')))
 })
 
-t.test('the summary tells warnings first, then what changes by harm, texts and promises', async (t) => {
+t.test('the summary has warnings first, then changes by severity, texts and promises', async (t) => {
   const clone = checkOut()
   edit(clone, 'rules/dispatch.csv', above(MUTED.replace('invoice.paid', 'invoice.paid or consent.given')))
   edit(clone, 'rules/promises.csv', (text) =>
@@ -196,7 +196,7 @@ function pullRequest() {
   return { author, made, head: git(author, 'rev-parse', 'HEAD').trim() }
 }
 
-t.test('outcomes are accepted by a commit of that one file, and checks start on it', async (t) => {
+t.test('outcomes are accepted by a commit of one file, which starts the checks', async (t) => {
   const { author, made, head } = pullRequest()
   const started = answerAsGitHub({ head }, made)
   const runner = checkOut()

@@ -21,7 +21,7 @@ function faultsOf(env: Record<string, string | undefined>): string {
   return ''
 }
 
-t.test('the required variables alone give every default of the specification', async (t) => {
+t.test('with only the required variables, all defaults are those of the specification', async (t) => {
   t.same(loadConfig(REQUIRED), {
     database: { url: REQUIRED.DATABASE_URL, poolMax: 10, httpPoolMax: 4 },
     broker: {
@@ -56,7 +56,7 @@ t.test('the required variables alone give every default of the specification', a
   })
 })
 
-t.test('migrating needs the database alone', async (t) => {
+t.test('migrate requires only the database', async (t) => {
   t.equal(loadDatabaseUrl({ DATABASE_URL: REQUIRED.DATABASE_URL, PORT: 'x' }), REQUIRED.DATABASE_URL)
   t.throws(() => loadDatabaseUrl({ ...REQUIRED, DATABASE_URL: '' }), /DATABASE_URL is required/)
 })
@@ -65,7 +65,7 @@ t.test('an empty or missing variable counts as unset', async (t) => {
   t.same(loadConfig({ ...REQUIRED, PORT: '', IDP_JWKS_URI: '', MQ_TOPICS: undefined }), loadConfig(REQUIRED))
 })
 
-t.test('every fault is reported at once, with the name, what is wrong and a good value', async (t) => {
+t.test('all faults are reported at once, with name, reason and a valid example', async (t) => {
   const message = faultsOf({
     PORT: '70000',
     MQ_TOPICS: 'claims,claims',
@@ -157,14 +157,14 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['SHUTDOWN_GRACE', '1ms'],
 ]
 for (const [name, value] of REFUSED) {
-  t.test(`${name}=${value.slice(0, 40)} is refused, and nothing else is`, async (t) => {
+  t.test(`${name}=${value.slice(0, 40)} is the only fault`, async (t) => {
     const lines = faultsOf({ ...REQUIRED, [name]: value }).split('\n')
     t.equal(lines.length, 2)
     t.match(lines[1], new RegExp(`^ {2}${name} (must|cannot) be `))
   })
 }
 
-t.test('values that may hold a secret are never printed', async (t) => {
+t.test('values that may contain a secret are never printed', async (t) => {
   const message = faultsOf({
     DATABASE_URL: 'postgres://user:hunter2@db:notaport/x',
     MQ_BROKERS: 'user:hunter2@kafka:9092',
@@ -302,7 +302,7 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
   ],
 ]
 for (const [what, env, config] of TAKEN) {
-  t.test(`${what} is taken`, async (t) => {
+  t.test(`${what} is accepted`, async (t) => {
     t.match(loadConfig({ ...REQUIRED, ...env }), config)
   })
 }
@@ -466,7 +466,7 @@ for (const [value, ms] of DURATIONS) {
   })
 }
 
-t.test('the configuration is frozen all the way down', async (t) => {
+t.test('the configuration is deeply frozen', async (t) => {
   const config = loadConfig(REQUIRED)
   t.throws(() => Object.assign(config.http, { port: 1 }), TypeError)
   t.throws(() => (config.broker.topics as string[]).push('x'), TypeError)
@@ -482,7 +482,7 @@ const NEEDED = {
   IDP_ADMIN_SCOPE: 'admin',
 }
 
-t.test('every variable is described, and its example and default are good values', async (t) => {
+t.test('every variable has a description, and valid examples and defaults', async (t) => {
   const { properties = {} } = z.toJSONSchema(variables, { io: 'input', unrepresentable: 'any' })
   for (const [name, property] of Object.entries(properties)) {
     t.type((property as { description?: string }).description, 'string', name)
@@ -496,7 +496,7 @@ t.test('every variable is described, and its example and default are good values
   }
 })
 
-t.test('a file is read once: a pipe, or one that is replaced meanwhile, is taken as it is', async (t) => {
+t.test('a file is read once, even a pipe or a file that is replaced meanwhile', async (t) => {
   const program = `
     const [, config, MQ_SSL_CA_FILE] = process.argv
     const { loadConfig } = await import(config)

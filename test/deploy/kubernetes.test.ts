@@ -72,7 +72,7 @@ t.test('the manifests are valid by the schemas of Kubernetes', async (t) => {
   t.strictSame(typeFaults(manifests.map(({ manifest }) => manifest)), [])
 })
 
-t.test('a fault in a manifest is told', async (t) => {
+t.test('a faulty manifest is reported', async (t) => {
   const deployment = manifestOf('deployment.yaml')
   const changed = (change: (container: Record<string, unknown>) => void) => {
     const copy = structuredClone(deployment)
@@ -89,7 +89,7 @@ t.test('a fault in a manifest is told', async (t) => {
   )
 })
 
-t.test('the settings are such as the service takes, and those that it cannot do without', async (t) => {
+t.test('the settings are valid, and all required ones are there', async (t) => {
   const { data } = manifestOf('settings.yaml')
   const container = manifestOf('deployment.yaml').spec.template.spec.containers[0]
   const fromPod = { DATABASE_PASSWORD_FILE: MAIN, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '0.0.0.0' }

@@ -256,7 +256,7 @@ for (const [moment, isReached] of [
   ['while it connects', () => true],
   ['while it waits for answers', (targetCount: number) => targetCount > 0],
 ] as const) {
-  t.test(`close rejects running calls and leaves no connection, ${moment}`, async (t) => {
+  t.test(`close rejects running calls and closes all connections, ${moment}`, async (t) => {
     const server = await serve(t, () => {})
     const { client, lines } = clientOf(t, server.url)
     const lookUp = client.lookUp(locators(100))

@@ -109,7 +109,7 @@ const FAILING: readonly (readonly [what: string, sender: Sender, error: string])
   ],
 ]
 for (const [what, sender, error] of FAILING) {
-  t.test(`a sender that ${what} fails its own batch, and its words are not repeated`, async (t) => {
+  t.test(`a sender that ${what} fails its own messages, and its text is not repeated`, async (t) => {
     const send = sendVia(someSenders({ EMAIL: sender, SMS: senderOf('sms:').sender }))
     const failed = { error: `the EMAIL sender ${error}`, isUnknown: true, receipt: null }
     t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
@@ -145,7 +145,7 @@ t.test(
   },
 )
 
-t.test('each message has the answer that the sender gives for it', async (t) => {
+t.test("each message has the sender's answer for it", async (t) => {
   const answers: Answer[] = [
     accepted('x'),
     { answer: 'refused', error: 'full' },
@@ -161,7 +161,7 @@ t.test('each message has the answer that the sender gives for it', async (t) => 
   ])
 })
 
-t.test('a sender gets parts of as many messages as it takes', async (t) => {
+t.test('no part is larger than the maximum of the sender', async (t) => {
   const { sender, batches } = senderOf('email:', 2)
   const send = sendVia(someSenders({ EMAIL: sender }))
   const results = await send(['a', 'b', 'c', 'd', 'e'].map((key) => outgoing('EMAIL', key)))
@@ -175,7 +175,7 @@ t.test('a sender gets parts of as many messages as it takes', async (t) => {
   )
 })
 
-t.test('a part that fails costs no other part its answers', async (t) => {
+t.test('a failed part leaves the answers of other parts unchanged', async (t) => {
   const sender: Sender = {
     countMax: 1,
     send: async ([message]) => {
@@ -190,7 +190,7 @@ t.test('a part that fails costs no other part its answers', async (t) => {
   ])
 })
 
-t.test('a sender that stops when it is told to can still answer for each message', async (t) => {
+t.test('a sender that stops at the abort can still answer for each message', async (t) => {
   const stopping: Sender = {
     countMax: 100,
     send: async (_, { signal }) => {
@@ -203,7 +203,7 @@ t.test('a sender that stops when it is told to can still answer for each message
   t.match([...deliveries.values()], [{ receipt: 'x' }, { isDeferred: true }])
 })
 
-t.test('messages that are not handed over before the deadline are deferred', async (t) => {
+t.test('messages not passed to the sender before the deadline are deferred', async (t) => {
   const handedOver: string[] = []
   const hanging: Sender = {
     countMax: 1,

@@ -59,7 +59,7 @@ for (const [channel, create] of [
   })
 }
 
-t.test('no placeholder can reach a network', async (t) => {
+t.test('no placeholder uses a network', async (t) => {
   const source = await readFile(new URL('placeholders.ts', ROOM), 'utf8')
   const imported = [...source.matchAll(/(?:from|import|require)\s*\(?\s*['"]([^'"]+)['"]/g)].map(
     ([, name]) => name,

@@ -37,7 +37,7 @@ async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<Bac
   return heard
 }
 
-t.test('it begins with the files in force, and where to propose others', async (t) => {
+t.test('it begins with the files in force and the address for proposals', async (t) => {
   t.match(await workbench.start(), {
     table,
     promises,
@@ -62,7 +62,7 @@ const jobOf = (table: string, period: { from: string; to: string }) => ({
   ...period,
 })
 
-t.test('a back-test lists what would have become of recorded events, and of whom', async (t) => {
+t.test('a back-test lists the results for recorded events, with their members', async (t) => {
   await record(pool, [
     { eventId: 'paid-1' },
     { eventId: 'paid-2' },
@@ -105,7 +105,7 @@ t.test('a back-test lists what would have become of recorded events, and of whom
     })
 })
 
-t.test('one back-test runs at a time, and its connection ends with it', async (t) => {
+t.test('one back-test runs at a time, and its connection is closed with it', async (t) => {
   const connections = () =>
     pool.oneFirst(sql.type(z.object({ count: z.int() }))`
       SELECT count(*)::integer AS count FROM pg_stat_activity
@@ -121,7 +121,7 @@ t.test('one back-test runs at a time, and its connection ends with it', async (t
   t.match((await all(workbench.backtest(jobOf(MUTED, LATELY), forever()))).at(-1), { kind: 'report' })
 })
 
-t.test('a table with faults and a database that is down are told', async (t) => {
+t.test('a faulty table and an unreachable database are reported', async (t) => {
   t.match(await all(workbench.backtest(jobOf('nothing', LATELY), forever())), [
     { kind: 'faults', faults: { 0: /row 1/ } },
   ])
@@ -130,7 +130,7 @@ t.test('a table with faults and a database that is down are told', async (t) => 
   await down.close()
 })
 
-t.test('a back-test that takes too long ends, says how to ask for less, and leaves its place', async (t) => {
+t.test('a back-test that takes too long ends with a remedy, and frees its place', async (t) => {
   const limited = workbenchOn(database.url, 2_000)
   t.teardown(limited.close)
   const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
@@ -145,7 +145,7 @@ t.test('a back-test that takes too long ends, says how to ask for less, and leav
   t.match((await all(next)).at(-1)?.kind, /^(report|problem)$/)
 })
 
-t.test('it closes in the middle of a back-test', async (t) => {
+t.test('it can be closed during a back-test', async (t) => {
   const closing = workbenchOn(database.url)
   const messages = closing.backtest(jobOf(MUTED, LATELY), forever())?.[Symbol.asyncIterator]()
   await messages?.next()
@@ -153,7 +153,7 @@ t.test('it closes in the middle of a back-test', async (t) => {
   await Promise.all([t.rejects(async () => next), closing.close()])
 })
 
-t.test('it closes while nobody asks for the rest of a back-test', async (t) => {
+t.test('it can be closed while the rest of a back-test is not read', async (t) => {
   const closing = workbenchOn(database.url)
   const messages = closing.backtest(jobOf(MUTED, LATELY), forever())?.[Symbol.asyncIterator]()
   t.equal((await messages?.next())?.done, false)

@@ -65,7 +65,7 @@ const ALL = {
 for (const [name, cases] of Object.entries(ALL)) {
   const { remedies = {} } = CHECKS.find((check) => check.name === name) ?? {}
   for (const [detail, remedy] of cases) {
-    t.test(`the ${name} check has a remedy of its own for: ${detail}`, async (t) => {
+    t.test(`the ${name} check has a specific remedy for: ${detail}`, async (t) => {
       t.match(remedyOf({ remedies }, detail), remedy)
     })
   }

@@ -31,7 +31,7 @@ function inspectTo(to: number, ...segments: Buffer[][]) {
   )
 }
 
-t.test('nothing is skipped that can be read', async (t) => {
+t.test('readable batches are never skipped', async (t) => {
   const refused = (offset: number) =>
     new CorrectableError(`nothing was skipped: offset ${offset} can be read`)
   await t.rejects(inspectTo(3, [damaged(batch(0, 3)), batch(3, 2)]), refused(3))
@@ -45,7 +45,7 @@ t.test('nothing is skipped that can be read', async (t) => {
   await t.rejects(inspectTo(3, [batch(0, 3, { codec: 7 }), batch(3, 2)]), refused(3), 'undecodable')
 })
 
-t.test('what cannot be read is skipped, each batch told once', async (t) => {
+t.test('unreadable batches are skipped, each reported once', async (t) => {
   const endless = damaged(batch(0, 3), (bytes) => bytes.writeInt32BE(1_000, 23))
   const { details, bytes } = await inspectTo(2, [endless, batch(3, 2)])
   t.match([details, bytes.length], [[/its checksum is wrong/], 1])

@@ -9,7 +9,7 @@ t.test('an annotation is one line, whatever its text', async (t) => {
   t.equal(workflowCommand({ level: 'warning', file: 'a', line: null, text: 'b' }), '::warning file=a::b')
 })
 
-t.test('the row that a sentence begins with is its line', async (t) => {
+t.test('a sentence that begins with a row is shown at its line', async (t) => {
   t.equal(rowIn('row 12, column "party": …'), 12)
   t.equal(rowIn('no rule covers: row 3'), null)
 })

@@ -31,7 +31,7 @@ t.test('a bare `node` starts again in the same process, with a bound on its memo
   t.equal(stderr, '')
 })
 
-t.test('what the operator has chosen stays', async (t) => {
+t.test("the operator's own settings are kept", async (t) => {
   const [young, growing, old] = ALL
   t.strictSame(started(['--max_old_space_size=2048']).options, [young, growing, '--max_old_space_size=2048'])
   for (const chosen of ['--max-old-space-size=2048', '"--max-old-space-size=2048"'])
@@ -40,7 +40,7 @@ t.test('what the operator has chosen stays', async (t) => {
   t.strictSame(started([`${old}`, `${growing}`, `${young}`]).options, [old, growing, young])
 })
 
-t.test('where Node may not start again, the process goes on unbound', async (t) => {
+t.test('if Node cannot start again, the process continues without a bound', async (t) => {
   const { options, isSameProcess } = started([], {}, 'process.execve = () => { throw new Error() }')
   t.strictSame(options, [])
   t.ok(isSameProcess)

@@ -7,7 +7,7 @@ for (const isTTY of [true, false]) {
   const where = isTTY
     ? 'on a terminal one line replaces the other, not too often'
     : 'elsewhere it is not shown'
-  t.test(`progress: ${where}, and output follows on a line of its own`, async (t) => {
+  t.test(`progress: ${where}, and output begins on a new line`, async (t) => {
     const written: unknown[] = []
     let nowMs = 5_000
     t.intercept(performance, 'now', { value: () => nowMs })
