@@ -48,17 +48,17 @@ export interface AttemptNeeds extends RulesInForce {
 
 const NONE_REFUSED: Refused = new Map()
 const NONE_SENT: Deliveries = new Map()
-/** A write that takes longer may have waited for a lock, while opt-outs were answered. */
+/** After a longer time between reading the preferences and the send, they are compared once more. */
 const WRITE_MAX_MS = 100
 const TRY_COUNT_MAX = 5
 
-/** Preferences changed while the rows were written: the attempts must be decided again. */
+/** Preferences changed before the send: the attempts must be decided again. */
 class PreferencesChanged extends Error {}
 
 /**
  * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
  * anything. Later transactions do the same until one finds nothing to refuse: decisions and retried rows are written after the
- * send, where a refusal would send again and again. Returns null if the claim is lost. Rejects on any other error, without having
+ * send, so a refusal there would repeat the send each time. Returns null if the claim is lost. Rejects on any other error, without having
  * written anything.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
@@ -102,8 +102,8 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     // Events that got a row in the meantime are left out.
     const inserted = await tx.insertEntries(accepted.filter(isFirst))
-    if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, inserted, preferences)
     const claimed = [...inserted, ...accepted.filter(isRetry)]
+    if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
     const messages = messagesOf(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)
@@ -120,13 +120,13 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
 /** Throws PreferencesChanged if a party's preferences changed since the decision. */
 async function requireUnchanged(
   tx: Transaction,
-  written: readonly Attempt[],
+  claimed: readonly Attempt[],
   decidedBy: PreferencesByParty,
 ): Promise<void> {
-  const parties = partiesOf(written)
+  const parties = partiesOf(claimed)
   const current = await tx.readPreferences(parties)
   const isChanged = (party: string) => current.get(party)?.changeId !== decidedBy.get(party)?.changeId
-  if (parties.some(isChanged)) throw new PreferencesChanged('preferences changed while rows were written')
+  if (parties.some(isChanged)) throw new PreferencesChanged('preferences changed before the send')
 }
 
 const isRetry = ({ before }: Attempt): boolean => before !== null

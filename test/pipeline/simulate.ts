@@ -142,12 +142,13 @@ export async function simulate(
       store,
       send: sendBy(actor),
       stage: unobserved,
-      nowMs: () => 0,
+      // Each step takes longer than a write may: preferences that change during one must be noticed.
+      nowMs: () => scheduler.now * 1_000,
     })
     return actor
   }
 
-  /** Checks promise 4 where a decision is recorded. */
+  /** Checks promise 4 when a decision is recorded: an opt-out answered before the last read of preferences is heeded. */
   function checked(store: Store): Store {
     return {
       ...store,
@@ -166,6 +167,7 @@ export async function simulate(
             lockCheckpoint: noting(tx.lockCheckpoint),
             lockEntries: noting(tx.lockEntries),
             lockRejected: noting(tx.lockRejected),
+            insertEntries: noting(tx.insertEntries),
             recordDecisions: async (attempts, ...rest) => {
               for (const attempt of attempts) checkConsent(attempt, lockedAt)
               await tx.recordDecisions(attempts, ...rest)
@@ -452,6 +454,11 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
         lockRejected: after(tx.lockRejected),
         readPreferences: () => read,
       }
+    }),
+  'preferences read only once': (store) =>
+    wrap(store, (tx) => {
+      let first: ReturnType<Transaction['readPreferences']> | undefined
+      return { readPreferences: (parties) => (first ??= tx.readPreferences(parties)) }
     }),
   'rows in no order': (store) => {
     let count = 0

@@ -237,6 +237,16 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
   })
 
+  test('preferences that change while a retry is slow are heeded', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a'))
+    const { keys, attempt } = slowAttempts(seen.store, async (insertCount) => {
+      if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
+    })
+    await commitRetries(attempt, askedOf(await seen.due()), null)
+    t.same(keys, [])
+    t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
+  })
+
   test('preferences that change all the time end in an error, and nothing is sent', async (t, seen) => {
     const { keys, attempt } = slowAttempts(seen.store, (insertCount) =>
       seen.putPreferences('party-1', { ...OPT_OUT, phone: String(insertCount) }),
