@@ -11,9 +11,20 @@ Object.assign(globalThis, {
     const lines = messages.map(({ idempotencyKey, to }) =>
       JSON.stringify({ level: 'trace', time, msg: 'message handed over', channel, idempotencyKey, to }),
     )
-    for (const line of lines) writeSync(1, `${line}\n`)
+    for (const line of lines) writeLine(line)
   },
 })
+
+/** Waits while the pipe is full: its reader may be slower than the service. */
+function writeLine(line: string): void {
+  try {
+    writeSync(1, `${line}\n`)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    writeLine(line)
+  }
+}
 
 registerHooks({
   load: (url, context, next) => {
