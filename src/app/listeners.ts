@@ -17,6 +17,7 @@ import type { PreferencesStore } from '../http/routes/preferences.ts'
 import { type Http, serve } from '../http/server/server.ts'
 import { readUntil } from '../postgres/connection/read-until.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
+import { findEventTypes } from '../postgres/read/find-event-types.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { listRejected } from '../postgres/read/list-rejected-messages.ts'
@@ -110,7 +111,7 @@ function createPreferences(parts: ListenerParts): PreferencesStore {
     if (eventTypes.length > 0)
       parts.log.warn(
         { partyLocator, eventTypes },
-        'an opt-out names event types that no template, rule or logged event has',
+        'an opt-out names event types that no template, rule or log entry has',
       )
   }
   return {
@@ -119,26 +120,23 @@ function createPreferences(parts: ListenerParts): PreferencesStore {
     get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
     put: async (partyLocator, ...change) => {
       const stored = await putPreferences(httpPool(), partyLocator, ...change)
+      // Not awaited: an opt-out must not wait for the log.
       void warnOfUnknown(partyLocator, stored.optedOutEvents)
       return stored
     },
   }
 }
 
-/** Returns the event types that no template, rule or logged event has. */
+/** Returns the event types that no template, rule or log entry has. */
 async function unknownEventTypes(
-  { config, ruleTable, database }: ListenerParts,
+  { ruleTable, database }: ListenerParts,
   eventTypes: readonly string[],
 ): Promise<readonly string[]> {
   const named = ruleTable.rules.flatMap(({ when }) => when.eventType?.names ?? [])
-  const unknown: string[] = []
-  for (const eventType of eventTypes) {
-    if (TEMPLATE_EVENT_TYPES.includes(eventType) || named.includes(eventType)) continue
-    const newest = { limit: 1, after: null }
-    const { items } = await listLogEntries(database.listPool(), config.retry, { eventType }, newest)
-    if (items.length === 0) unknown.push(eventType)
-  }
-  return unknown
+  const unnamed = eventTypes.filter((type) => !TEMPLATE_EVENT_TYPES.includes(type) && !named.includes(type))
+  if (unnamed.length === 0) return []
+  const logged = await findEventTypes(database.listPool(), unnamed)
+  return unnamed.filter((type) => !logged.includes(type))
 }
 
 function createConsoleData(parts: ListenerParts, logEntries: LogEntries): ConsoleData {

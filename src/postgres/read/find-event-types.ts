@@ -1,0 +1,16 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import { arrayOf } from '../sql/columns.ts'
+
+const found = z.object({ eventType: z.string() })
+
+/** Those of the event types that a log entry has. */
+export async function findEventTypes(
+  pool: CommonQueryMethods,
+  eventTypes: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await pool.any(sql.type(found)`
+    SELECT event_type AS "eventType" FROM unnest(${arrayOf('text', eventTypes)}) AS asked (event_type)
+    WHERE EXISTS (SELECT FROM notifications.notification_log AS log WHERE log.event_type = asked.event_type)`)
+  return rows.map(({ eventType }) => eventType)
+}
