@@ -11,7 +11,7 @@ REPORTER := $(if $(MAKE_TERMOUT),base,min)
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 # The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
 TESTS :=
-# What rules-diff compares the rule table with: a git revision or a file, as in make rules-diff AGAINST=old.csv
+# The git revision or file that rules-diff compares the rule table with, as in make rules-diff AGAINST=old.csv
 # Recipes read it from the environment, where no shell takes it for more than a text.
 AGAINST ?= main
 export AGAINST
@@ -37,7 +37,7 @@ node_modules/.package-lock.json: package.json package-lock.json
 
 install: node_modules/.package-lock.json ## Install dependencies
 
-# What tells of faults has to run in spite of them. Standard output is kept for what it tells.
+# Commands that report faults must run despite them. Standard output is reserved for their reports.
 commands: install
 	@$(NODE) src/build/compile-templates.ts --sound >&2
 

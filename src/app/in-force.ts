@@ -25,8 +25,8 @@ export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFile
   const last = (await listActivations(pool)).at(-1)
   if (last === undefined || last.revision === ruleTable.revision) return
   throw new CorrectableError(
-    `this version's rule table ${ruleTable.revision} is not in force, but ${last.revision} is, since ${last.activatedAt}: ` +
-      'run the command of the version that serves (the console names its commit under "Rules")',
+    `this version's rule table ${ruleTable.revision} is not in force; ${last.revision} has been since ${last.activatedAt}: ` +
+      'run the command of the version that is running (the console names its commit under "Rules")',
   )
 }
 

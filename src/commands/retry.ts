@@ -121,7 +121,7 @@ function sentenceOf(result: RequestedResult): string {
 }
 
 function addLocator(text: string, previous: readonly string[] = []): string[] {
-  if (!isLogLocator(text)) throw new InvalidArgumentError('a locator is NTF- and a UUID.')
+  if (!isLogLocator(text)) throw new InvalidArgumentError('A locator is NTF- and a UUID.')
   return [...previous, text]
 }
 

@@ -150,7 +150,7 @@ async function connect(kafka: Kafka): Promise<Cluster> {
   const create = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   )
-  if (create === undefined) throw new Error('this version of kafkajs makes its clients in another way')
+  if (create === undefined) throw new Error('this version of kafkajs is not supported: use 2.2.4')
   const options = { metadataMaxAge: METADATA_AGE_MAX_MS, allowAutoTopicCreation: false }
   const cluster: Cluster = Reflect.get(kafka, create)(options)
   await cluster.connect()

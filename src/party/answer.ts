@@ -26,10 +26,10 @@ export type NameOf = (body: object) => string | null
 export const BODY_BYTES_MAX = 64 * 1024
 
 /** The contact for a locator that is empty or would reach another path. */
-export const UNASKABLE = unresolved('was not asked: the party locator cannot stand in a URL path').contact
+export const UNASKABLE = unresolved('was not asked: the party locator cannot be part of a URL path').contact
 
-/** The contact for a party that hung lately and is left to the retry. */
-export const HUNG = unresolved('was not asked: lately it did not answer for this party within the deadline', {
+/** The contact for a party that timed out recently; only the retry asks for it. */
+export const HUNG = unresolved('was not asked: a recent look-up of this party timed out', {
   unasked: true,
 }).contact
 

@@ -26,7 +26,7 @@ interface InFlight {
   readonly locator: string
   readonly connection: Connection
   readonly sinceMs: number
-  /** True if its party hung lately. */
+  /** True if its party timed out recently. */
   readonly isApart: boolean
 }
 
@@ -186,11 +186,11 @@ export function createPartyClient(options: PartyClientOptions) {
   return {
     /**
      * Contacts of distinct parties, requested in their order. Parties not asked within half a deadline are left out, except the
-     * first. Parties that hung lately are not asked. Rejects only if the client is closed.
+     * first. Parties that timed out recently are not asked. Rejects only if the client is closed.
      */
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
     /**
-     * Like `lookUp`, but for the retry, with two deadlines. Also asks for parties that hung lately, briefly and on few
+     * Like `lookUp`, but for the retry, with two deadlines. Also asks for parties that timed out recently, briefly and on few
      * connections.
      */
     lookUpAgain: (partyLocators: readonly string[]) => lookUp(partyLocators, true),

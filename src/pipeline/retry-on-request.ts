@@ -59,7 +59,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     },
     commit: async (asked) => {
       const { made, refused, deferred } = await needs.commit(asked).catch((error) => {
-        failure = `rows could not be committed: ${error instanceof Error ? error.message : error}`
+        failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${error instanceof Error ? error.message : error}`
         throw error
       })
       for (const retried of made) report(retried.locator, resultOf(retried))

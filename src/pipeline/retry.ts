@@ -49,7 +49,7 @@ interface AskedPage<Cursor> {
   /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
   readonly after: Cursor | null
   readonly asked: readonly AskedEntry[]
-  /** Rows that stay due because policy administration is down or their party hung lately. */
+  /** Rows that stay due because policy administration is down or their party timed out recently. */
   readonly postponedCount: number
 }
 

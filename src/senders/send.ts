@@ -70,7 +70,7 @@ function messageOf({ idempotencyKey, to, subject, body }: Addressed): Message {
 }
 
 const NO_SENDER: Delivery = { receipt: null, error: null }
-const LATE: Answer = { answer: 'deferred', error: 'no time was left to hand it over' }
+const LATE: Answer = { answer: 'deferred', error: 'the deadline passed before the sender got it' }
 
 interface Deadline {
   readonly ms: number

@@ -26,17 +26,17 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
   const database = gauge('database_reachable', '1 if the database answered this scrape')
   const lag = gauge(
     'consumer_lag_messages',
-    "Messages beyond the database's checkpoint, of each partition that this process owns, or that nobody does",
+    "Messages beyond the database's checkpoint, of each partition that this process owns, or that no process owns",
     ['topic', 'partition'],
   )
   const age = gauge(
     'oldest_unprocessed_event_age_seconds',
-    'Age of the oldest unprocessed message that is fetched; while none is, how long the checkpoint has stood still; 0 if none waits',
+    'Age of the oldest fetched, unprocessed message; if none is fetched, the time since the checkpoint last moved; 0 if there is no message',
     ['topic', 'partition'],
   )
   const blocked = gauge(
     'partition_blocked',
-    '1 for each partition of this process that cannot go on, with the reason; it is tried again all the time',
+    '1 for each partition of this process that is blocked, with the reason; it is retried with backoff',
     ['topic', 'partition', 'reason'],
   )
   const failedRows = gauge(

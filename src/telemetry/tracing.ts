@@ -242,7 +242,7 @@ function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
         if (error !== undefined && !isFailing)
           log.warn(
             { reason: error.message },
-            'traces cannot be sent to the collector; nothing else waits for it',
+            'traces cannot be sent to the collector; the service continues without it',
           )
         if (error === undefined && isFailing) log.info('traces are sent to the collector again')
         isFailing = error !== undefined

@@ -14,7 +14,7 @@ import {
   truthOf,
 } from './truth.ts'
 
-/** What went on around the service while it worked. Times are milliseconds since 1970. */
+/** Events around the service during the run. Times are milliseconds since 1970. */
 export interface Evidence {
   /** What policy administration said of each party, by its locator, oldest first. */
   readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
@@ -59,7 +59,7 @@ export interface Checked {
 
 type Invariant = (world: World) => Iterable<string>
 
-/** What holds at every moment, whatever happens. */
+/** Invariants that hold at every moment. */
 const ALWAYS = {
   'one row per event': oneRowPerEvent,
   'each row is one that the model allows': rowsAllowed,
@@ -71,7 +71,7 @@ const ALWAYS = {
   'nothing lies beyond its checkpoint': nothingBeyond,
 } as const satisfies Record<string, Invariant>
 
-/** What holds besides once no fault is left, all is consumed and all retries are made. */
+/** Further invariants once faults, backlog and retries are over. */
 const SETTLED = {
   'all is caught up': caughtUp,
   'each row is sent, and sent once': sentOnce,

@@ -107,7 +107,7 @@ class Run {
   async #catchUp(): Promise<number> {
     const startedMs = performance.now()
     const ends = await this.#records.endsNow()
-    // Whoever waits in vain finds in the violations where it hangs.
+    // The violations show where a wait hangs.
     await until(async () => (await this.#stack.backlog(ends)) === 0, {
       what: 'all to be consumed',
       timeoutMs: CATCH_UP_MS_MAX,

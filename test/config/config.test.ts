@@ -216,7 +216,7 @@ const NO_CHECKS = { issuer: null, audience: null, adminScope: null, adminClaim: 
 const lookUps = (expected: object) => ({ policyAdministration: expected })
 const broker = (expected: object) => ({ broker: { connection: expected } })
 
-/** What variables come to. */
+/** The configuration that these variables give. */
 const TAKEN: readonly (readonly [what: string, env: Record<string, string>, config: object])[] = [
   [
     'TLS and a log-in to the brokers',

@@ -193,7 +193,7 @@ t.test('a locator that would reach another path makes no request', async (t) => 
   for (const party of ['.', '..', '', '\ud800']) {
     t.match(contacts.get(party), {
       state: 'unresolved',
-      error: /cannot stand in a URL path/,
+      error: /cannot be part of a URL path/,
       unasked: false,
     })
   }

@@ -82,7 +82,7 @@ t.test('a page that cannot be committed does not stop the others, and is reporte
     return { made: [], refused: new Map(), deferred: new Map() }
   }
   t.match(await run([[aCandidate('a')], [aCandidate('b')]], { commit: failing }), {
-    stop: 'rows could not be committed: the connection is lost',
+    stop: 'rows could not be committed, or their commit was not confirmed (see `why`): the connection is lost',
     reported: {
       a: { result: 'refused', error: /the connection is lost/ },
       b: { result: 'refused', error: /another process/ },

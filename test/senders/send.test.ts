@@ -217,7 +217,11 @@ t.test('messages not passed to the sender before the deadline are deferred', asy
   const all = [...['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key)), outgoing('SMS', 'e')]
   const deliveries = await send(all, NO_QUERY)
   t.same(handedOver, ['a', 'b'])
-  const late = { receipt: null, error: 'EMAIL deferred: no time was left to hand it over', isDeferred: true }
+  const late = {
+    receipt: null,
+    error: 'EMAIL deferred: the deadline passed before the sender got it',
+    isDeferred: true,
+  }
   t.match(
     all.map(({ locator }) => deliveries.get(locator)),
     [{ receipt: 'x' }, { isUnknown: true }, late, late, { receipt: 'sms:e' }],

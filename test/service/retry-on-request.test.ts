@@ -62,7 +62,7 @@ t.test('retry requires a selection, a reason and a confirmation', async (t) => {
     [BECAUSE, /give locators, or --since/],
     [['--since', '1d', '--yes'], /give --because/],
     [[locator, '--since', '1d', ...BECAUSE], /not both/],
-    [['CLM-1', ...BECAUSE], /a locator is NTF- and a UUID/],
+    [['CLM-1', ...BECAUSE], /A locator is NTF- and a UUID/],
     [[locator, ...BECAUSE], `no log entry has the locator ${locator}`],
     [['--since', '1d', '--because', 'x'], /use --yes/],
   ] as const

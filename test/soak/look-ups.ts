@@ -28,7 +28,7 @@ interface Tally {
   unresolved: number
   /** Unresolved while the proxy was not restarting. */
   failed: number
-  /** Of the failed ones. */
+  /** Counts of failed look-ups. */
   readonly errors: Set<string>
 }
 

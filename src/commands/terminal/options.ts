@@ -27,7 +27,7 @@ function refuse(): never {
 
 /** Refuses a blank filter value, such as an unset shell variable: it must not select everything. */
 export function notBlank(text: string): string {
-  if (text.trim() === '') throw new InvalidArgumentError('it must not be blank.')
+  if (text.trim() === '') throw new InvalidArgumentError('It must not be blank.')
   return text
 }
 

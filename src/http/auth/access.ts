@@ -8,8 +8,8 @@ export const CHALLENGE = 'Bearer realm="notifications-service"'
 
 /**
  * The token that a route needs if tokens are validated: `open` none, `token` any valid one, `admin` one with the scope for the
- * administrative views (specification, "Authentication" and "Endpoints"). `party` needs a token of the party in the path, if
- * tokens name their party, or else that scope.
+ * administrative views (specification, "Authentication" and "Endpoints"). `party`: without `IDP_PARTY_CLAIM` any valid token; with
+ * it, a token of the party in the path, or one with that scope.
  */
 export type Access = 'open' | 'token' | 'party' | 'admin'
 

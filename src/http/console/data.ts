@@ -33,7 +33,7 @@ export interface ConsoleData {
 
 interface PreferenceReader {
   readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
-  /** Returns the event types that no template, rule or logged event has. */
+  /** Returns the event types that no template, rule or log entry names. */
   readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
   /** The newest changes, newest first. */
   readonly changes: (partyLocator: string, countMax: number) => Promise<readonly PreferenceChange[]>

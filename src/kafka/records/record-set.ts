@@ -118,7 +118,7 @@ export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncG
     }
     if (messages.length > 0) yield messages
     const rest = cursor.bytes.subarray(cursor.at)
-    if (leftCount === 0 && rest.length > 0) throw new Malformed('it goes on after its last record')
+    if (leftCount === 0 && rest.length > 0) throw new Malformed('it has bytes after its last record')
     waiting = rest.length > 0 ? [rest] : []
     waitingBytes = rest.length
   }
