@@ -6,23 +6,23 @@ import type { TopicName } from './events.ts'
 import { insertPreferences } from './parties.ts'
 import type { Running, Side } from './sides.ts'
 
-/** What one run has to itself. */
+/** The resources of one run. */
 export interface Arena {
   readonly client: pg.Client
   /** The real names of the topics. */
   readonly topics: Record<TopicName, string>
   /** The consumer group of a side. */
   groupIdOf(side: Side): string
-  /** Starts a side here, once more if it runs already; it is stopped at the end. */
+  /** Starts another process of a side; all are stopped at the end. */
   start(side: Side): Promise<Running>
 }
 
-/** Of each topic. */
+/** Number of partitions of each topic. */
 export const PARTITION_COUNT = 3
 
 /**
- * Makes a database, with the parties' preferences, and topics, and removes the database again. `open` gives another database
- * than a new one.
+ * Creates topics and a database with the parties' preferences, which is dropped at the end. `open` may return an existing
+ * database instead.
  */
 export async function inArena<T>(
   brokers: string,

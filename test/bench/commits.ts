@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { Schedule } from './open-loop.ts'
 
-/** How exactly a commit's moment is known; the same for every side. */
+/** The precision of the time of a commit, the same for every side. */
 const POLL_INTERVAL_MS = 4
 const STALL_MAX_MS = 60_000
 
-/** Watches the checkpoints from outside. To be stopped by `abort`. */
+/** Polls the checkpoints until the signal aborts. */
 export function watchCommits(client: Client, stop: AbortSignal) {
-  /** By `topic/partition`: up to which offset, and when that was first seen. */
+  /** By `topic/partition`: each observed offset with the time of its first observation. */
   const seen = new Map<string, { offset: number; atMs: number }[]>()
   const watching = watch()
 
@@ -30,7 +30,7 @@ export function watchCommits(client: Client, stop: AbortSignal) {
 
   return {
     watching,
-    /** Waits until all that was published is committed. */
+    /** Waits until everything published is committed. */
     caughtUp: async (schedule: Schedule): Promise<void> => {
       const deadlineMs = performance.now() + STALL_MAX_MS
       const isBehind = ([place, due]: [string, readonly number[]]) =>
@@ -40,7 +40,7 @@ export function watchCommits(client: Client, stop: AbortSignal) {
         await sleep(POLL_INTERVAL_MS)
       }
     },
-    /** In ms, of every event that should have been published at `fromMs` or later; all must be committed. */
+    /** Latencies in ms of the events scheduled at `fromMs` or later; all must be committed. */
     latenciesOf: (schedule: Schedule, fromMs: number): number[] =>
       [...schedule].flatMap(([place, due]) => {
         const steps = seen.get(place) ?? []

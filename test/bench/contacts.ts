@@ -1,5 +1,5 @@
-// A stand-in for policy administration in a process of its own, which counts what it is asked. It takes as little CPU as
-// it can: in truth it would run elsewhere, and here it shares the machine with what is measured.
+// A stand-in for policy administration in its own process, which counts its requests. It uses as little CPU as possible,
+// because it shares the machine with the measured processes.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { contactOf } from './parties.ts'
 
 export type Contacts = Awaited<ReturnType<typeof startContacts>>
 
-/** Starts the process; it ends with this one. */
+/** Starts the process, which ends with this one. */
 export async function startContacts() {
   const child = fork(fileURLToPath(import.meta.url))
   const [url] = (await once(child, 'message')) as [string]
@@ -27,11 +27,11 @@ export async function startContacts() {
 
 const END_OF_HEAD = '\r\n\r\n'
 const REQUEST = /^GET \/internal\/parties\/(\S+) /
-/** Whether contacts name their party; NAMED=0: they do not. */
+/** True if contacts name their party; NAMED=0: they do not. */
 const NAMES_PARTIES = process.env.NAMED !== '0'
 let requestCount = 0
 
-/** Hands on whom each request is about: one without a body, of one connection that is kept. */
+/** Calls back with the party of each request without a body on a kept connection. */
 export function serveParties(socket: Socket, onRequest: (partyLocator: string) => void): void {
   let unread = ''
   socket.setNoDelay().setEncoding('latin1')

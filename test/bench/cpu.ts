@@ -3,13 +3,13 @@ import { readdir, readFile } from 'node:fs/promises'
 /** Linux counts in hundredths of a second, on every architecture (USER_HZ). */
 const TICK_MS = 10
 
-/** CPU time in ms, user and system, that a process has used so far; null where there is no /proc. */
+/** CPU time in ms, user and system, of a process; null without /proc. */
 export async function cpuMsOf(pid: number): Promise<number | null> {
   const stat = await statOf(pid)
   return stat === null ? null : stat.ownMs
 }
 
-/** The same of a process with all of its children, those that have ended included. */
+/** The same for a process and all its children, including ended ones. */
 export async function cpuMsOfFamily(pid: number): Promise<number | null> {
   const parent = await statOf(pid)
   if (parent === null) return null
@@ -20,16 +20,16 @@ export async function cpuMsOfFamily(pid: number): Promise<number | null> {
   return children.reduce((sum, stat) => sum + (stat?.ownMs ?? 0), parent.ownMs + parent.endedChildrenMs)
 }
 
-/** CPU time in ms that the whole machine has been busy, whoever it worked for; null where there is no /proc. */
+/** CPU time in ms of all processes of the machine; null without /proc. */
 export async function cpuMsOfMachine(): Promise<number | null> {
   const text = await readFile('/proc/stat', 'utf8').catch(() => null)
   if (text === null) return null
-  // user nice system idle iowait irq softirq: all but the two that wait.
+  // user nice system idle iowait irq softirq: all except idle and iowait.
   const ticks = text.split('\n')[0]?.trim().split(/\s+/).slice(1, 8).map(Number) ?? []
   return ticks.reduce((sum, count, i) => (i === 3 || i === 4 ? sum : sum + count), 0) * TICK_MS
 }
 
-/** The most memory, in MB, that a process has held at a time; null where there is no /proc. */
+/** Peak memory of a process in MB; null without /proc. */
 export async function peakMemoryMbOf(pid: number): Promise<number | null> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kB = /^VmHWM:\s+(\d+) kB/m.exec(text)?.[1]
@@ -43,7 +43,7 @@ export async function parentPidOf(pid: number): Promise<number | null> {
 async function statOf(pid: number) {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   if (text === null) return null
-  // The name, in brackets, may hold anything: the fields are counted from its end.
+  // The name in brackets may contain any character, so fields are counted after its end.
   const fields = text
     .slice(text.lastIndexOf(')') + 2)
     .split(' ')

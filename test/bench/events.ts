@@ -4,7 +4,7 @@ import { createRandom, type Random } from './random.ts'
 
 export type TopicName = 'claims' | 'billing' | 'enrollment'
 
-/** One message as a producer would publish it: by the key, all of a party's events share a partition. */
+/** One message as a producer publishes it; its key keeps all events of a party in one partition. */
 export interface BenchEvent {
   readonly topic: TopicName
   readonly key: string
@@ -14,7 +14,7 @@ export interface BenchEvent {
 
 const UNKNOWN_TYPES = ['policy.quoted', 'claim.appealed', 'invoice.disputed'] as const
 const UNKNOWN_ONE_IN = 100
-/** How often a producer publishes an event again, and how far it reaches back for it. */
+/** Probability and maximum distance of a repeated event. */
 const AGAIN_ONE_IN = 100
 const AGAIN_BACK_MAX = 500
 const START_MS = Date.UTC(2026, 0, 1)

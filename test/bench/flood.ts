@@ -6,9 +6,9 @@ import { cellOf, format, rateOfEach, ratioOf, tableOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
 import type { Side } from './sides.ts'
 
-/** Enough to keep the rate whatever the answers take. */
+/** Enough connections for the rate, however slow the answers are. */
 const CONNECTION_COUNT = 200
-/** Longer than any round; a flood ends with its side. */
+/** Longer than any round: a flood ends with its side. */
 const FLOOD_S = 3_600
 const WARM_UP_PART = 0.3
 const NAMES = ['flooded', 'beside'] as const

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What was said of one party; null of one that is not known. */
+/** The answer about one party; null if it is unknown. */
 export type FloorContact = { partyLocator?: string; email: string | null; phone: string | null } | null
 
 interface LookUp {
@@ -17,7 +17,7 @@ const READ_BYTES = 64 * 1024
 const END_OF_HEAD = '\r\n\r\n'
 const LENGTH_HEADER = 'content-length: '
 
-/** The least that an HTTP client can do: keep-alive, no timeouts, only the mandatory header; reads status, length and JSON. */
+/** A minimal HTTP client: keep-alive, no timeouts, only the mandatory header; reads status, length and JSON. */
 export function createFloorContacts(baseUrl: string, connectionCountMax: number) {
   const { hostname, port } = new URL(baseUrl)
   const waiting: LookUp[] = []
@@ -63,7 +63,7 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number)
   }
 
   return {
-    /** One GET for each of the parties, which are distinct. */
+    /** Sends one GET for each of these distinct parties. */
     lookUp: (partyLocators: readonly string[]): Promise<Map<string, FloorContact>> =>
       new Promise((resolve) => {
         const contacts = new Map<string, FloorContact>()
@@ -83,7 +83,7 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number)
   }
 }
 
-/** Null while the answer is not complete. */
+/** Null if the answer is incomplete. */
 function readAnswer(bytes: Buffer): { contact: FloorContact } | null {
   const headEnd = bytes.indexOf(END_OF_HEAD)
   if (headEnd === -1) return null

@@ -64,7 +64,7 @@ interface Event {
 type Preferences = readonly [partyLocator: string, channel: Channel, optedOutEvents: string[]]
 const NO_PREFERENCES: Preferences = ['', 'EMAIL', []]
 
-/** Resolves to the function that stops it. */
+/** Resolves to a function that stops it. */
 async function run(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
   const { DATABASE_URL = '', MQ_BROKERS = '', MQ_TOPICS = '', MQ_GROUP_ID = '', POLICY_ADMIN_URL = '' } = env
   const database = new pg.Pool({ connectionString: DATABASE_URL, max: PARTITION_COUNT_MAX })
@@ -129,7 +129,7 @@ function partiesOf(events: Iterable<Event>): string[] {
   return [...parties]
 }
 
-/** What the rule table comes to where every party is looked up: its outcomes in the order of its rows. */
+/** The rule table as conditions, for parties that are all looked up, in the order of its rows. */
 function decide(contact: FloorContact, channel: Channel, optedOut: boolean) {
   if (contact === null) return ['SKIP', 'party-not-found', 'party not found'] as const
   if (optedOut) return ['SKIP', 'opted-out', 'event type opted out'] as const
@@ -178,7 +178,7 @@ function compose(event: Event, contact: FloorContact, preferences: Preferences =
 }
 type Entry = ReturnType<typeof compose>
 
-/** A UUIDv7 of Node's own pool of random numbers. */
+/** A UUIDv7 from Node's pool of random numbers. */
 function newLocator(): string {
   const time = Date.now().toString(16).padStart(12, '0')
   return `NTF-${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`

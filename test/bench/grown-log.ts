@@ -4,19 +4,19 @@ import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
 import { createMigratedDatabase, type Database } from '../stack/databases.ts'
 import { insertPreferences, PARTY_COUNT } from './parties.ts'
 
-/** How the event ids of a log follow each other: UUIDv4, or UUIDv7 as of the rows' times. */
+/** The event ids of a log: random (UUIDv4), or ordered by the times of the rows (UUIDv7). */
 export const EVENT_IDS = ['random', 'ordered'] as const
 export type EventIds = (typeof EVENT_IDS)[number]
 
-/** Has more rows than anyone else, and none of `PARTY_OF_MOST_LACKS`. */
+/** The party with the most rows, none of them of the type `PARTY_OF_MOST_LACKS`. */
 export const PARTY_OF_MOST = 'party-000007'
 export const PARTY_OF_MOST_LACKS = 'adjustment.reversed'
 
 const TABLES = ['notifications.notification_log', 'notifications.decision']
 const STEP_COUNT = 250_000
-/** One for each core of a small machine. */
+/** One process for each core of a small machine. */
 const WORKER_COUNT = 2
-/** Rows of one commit share their time. They end long enough ago that the background retry is past them. */
+/** Rows of one commit share their time. All are too old for the background retry. */
 const BATCH_COUNT = 50
 const BATCH_INTERVAL_MS = 40_000
 const AGE_MIN_MS = 48 * 3_600_000
@@ -42,7 +42,7 @@ export async function grownLog(
     const startedMs = performance.now()
     const draft = await createMigratedDatabase(serverUrl)
     await fill(draft.url, rowCount, eventIds)
-    // Only now, so that a fill that was broken off is never taken for a whole one.
+    // Last, so that an interrupted fill is never treated as complete.
     await server.query(`ALTER DATABASE ${new URL(draft.url).pathname.slice(1)} RENAME TO ${name}`)
     say(`${name}: filled in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
   }
@@ -65,13 +65,13 @@ export async function warmUp(url: string, rowCount: number, eventIds: EventIds):
     for (const scan of ['seqscan', 'bitmapscan']) await client.query(`SET enable_${scan} = off`)
   }
   await shareOut(clients, reads)
-  // No row has been made of these numbers yet.
+  // These numbers have no rows yet.
   const firstNumber = Date.now()
   await shareOut(clients, insertsOf(firstNumber, Math.ceil(rowCount / 20), eventIds))
   await Promise.all(clients.map((client) => client.end()))
 }
 
-/** The state is that of a log in use: all indexes, vacuumed, nothing left to be written by a checkpoint. */
+/** Leaves the log as in use: with all indexes, vacuumed, after a checkpoint. */
 async function fill(url: string, rowCount: number, eventIds: EventIds): Promise<void> {
   const clients = await connectAll(url)
   const [client] = clients
@@ -116,7 +116,7 @@ async function shareOut(clients: readonly pg.Client[], statements: readonly Stat
   )
 }
 
-/** Inserts so many rows into the log, and as many decisions. */
+/** Inserts this number of rows into the log, each with a decision. */
 function insertsOf(firstNumber: number, rowCount: number, eventIds: EventIds): Statement[] {
   const end = firstNumber + rowCount
   const timeOfZeroMs = Date.now() - AGE_MIN_MS - (end / BATCH_COUNT) * BATCH_INTERVAL_MS
@@ -157,7 +157,7 @@ async function dropIndexes(client: pg.Client, eventIds: EventIds): Promise<State
   return statements
 }
 
-/** Between 0 and 1, always the same of one row. */
+/** A number between 0 and 1 that depends only on the row. */
 const chance = (seed: number) => `((hashint8extended(n, ${seed}) & 1048575) / 1048576::float8)`
 
 /**

@@ -24,12 +24,12 @@ interface Round extends Pick<Measured, 'eventsPerSecond' | 'cpu'> {
 interface Size {
   readonly rowCount: number
   readonly rounds: readonly Round[]
-  /** How its events/s, and its events per second of CPU, compare with those of the first size in the same round. */
+  /** Ratios to the first size in the same round: events/s, and events per second of CPU. */
   readonly ratio: Spread
   readonly cpuRatio: Spread
 }
 
-/** What was measured on logs of one kind, all sizes of each round in turn. */
+/** The measurements of logs of one kind, all sizes of each round in turn. */
 interface Growth {
   readonly eventIds: EventIds
   readonly sizes: readonly Size[]
@@ -47,7 +47,7 @@ const readCount = numberFrom('READS', 100)
  * for the first time, each at the price of a page fault.
  */
 const warmUpCount = Math.ceil(eventCount * 1.5)
-/** Other ids than those of any run before: what it wrote is still there. */
+/** Ids that no earlier run used: its rows are still there. */
 const firstSeed = Date.now()
 const say = (line: string) => void process.stderr.write(`${line}\n`)
 
@@ -94,7 +94,7 @@ async function measureGrowth(eventIds: EventIds, contacts: Contacts): Promise<Gr
   }
 }
 
-/** Of the processes whose work is known; it depends little on who else uses the machine. */
+/** CPU time of service and database, which depends little on other load of the machine. */
 function eventsPerCpuSecond({ cpu }: Round): number {
   return 1e6 / ((cpu.process ?? 0) + (cpu.postgres ?? 0) + (cpu.contacts ?? 0))
 }
@@ -107,7 +107,7 @@ function runRound(rowCount: number, eventIds: EventIds, seed: number, contacts: 
     brokers,
     contacts,
     async ({ client, topics, start }) => {
-      // Those of topics of earlier rounds, which would be counted.
+      // Rows of earlier rounds would be counted.
       await client.query('TRUNCATE notifications.projection_checkpoints, notifications.checkpoint_message')
       const events = generateEvents(seed, totalCount)
       const ids = await publish(brokers, topics, eventIds === 'random' ? events : inOrder(events))
@@ -121,7 +121,7 @@ function runRound(rowCount: number, eventIds: EventIds, seed: number, contacts: 
   )
 }
 
-/** The same events, their ids ordered by time. */
+/** The same events with ids ordered by time. */
 function* inOrder(events: Iterable<BenchEvent>): Generator<BenchEvent, void> {
   const ordered = new Map<string, string>()
   for (const event of events) {

@@ -27,11 +27,11 @@ const eventCount = numberFrom('EVENTS', 500_000)
 const PARTITION_COUNT = 12
 const ALL = Array.from({ length: PARTITION_COUNT }, (_, partition) => partition)
 const OTHERS = ALL.slice(1)
-/** As a producer with the usual limit of 1 MB can put into one batch. */
+/** As many as fit into one batch of 1 MB, the usual limit of producers. */
 const PUBLISH_COUNT_MAX = 2_000
-/** Until rates are steady. */
+/** Time until rates are steady. */
 const WARM_UP_PART = 0.1
-/** More than is processed: the others are to have a backlog until the held one is freed. */
+/** More than is processed, so that the others have a backlog until the held one is released. */
 const EVENTS_PER_SECOND_MAX = 35_000
 
 endWithSignals()
@@ -57,7 +57,7 @@ try {
 }
 faults.push(...flood.faults)
 
-/** Eleven partitions before and while the twelfth is held. */
+/** Events/s of eleven partitions before and while the twelfth is held. */
 async function holdOne(round: number): Promise<void> {
   const measuredCount = EVENTS_PER_SECOND_MAX * (seconds + holdSeconds)
   const ownCount = Math.ceil((measuredCount * (1 + WARM_UP_PART)) / PARTITION_COUNT)
@@ -112,7 +112,7 @@ async function rateOfFirst(round: number, held: readonly number[]): Promise<numb
   )
 }
 
-/** With so many events in each of these partitions of one topic. */
+/** Creates a topic with this number of events in each partition. */
 function inTwelve<T>(
   seed: number,
   partitions: readonly number[],
@@ -159,7 +159,7 @@ async function processedOf(client: pg.Client, partitions: readonly number[]): Pr
   return rows[0].count
 }
 
-/** Locks checkpoints, as a forgotten session would; returns what frees them. */
+/** Locks checkpoints like a forgotten session; returns a function that releases them. */
 async function hold(
   client: pg.Client,
   topic: string,

@@ -15,7 +15,7 @@ import { floor, ours, type Side } from './sides.ts'
 
 const LOADS = [0.1, 0.5, 0.8]
 const QUANTILES = { p50: 0.5, p99: 0.99, 'p99.9': 0.999 }
-/** A backlog that compiles the code, and the first second after it. */
+/** A backlog so that V8 compiles the code, and the second after it, are not measured. */
 const WARM_UP_COUNT = 10_000
 const SETTLE_SECONDS = 1
 
@@ -51,7 +51,7 @@ try {
   contacts.stop()
 }
 
-/** Events/s with which the service works off a backlog. */
+/** Events/s of the service with a backlog. */
 async function measureCapacity(): Promise<number> {
   const eventCount = capacityEventCount
   const warmUpCount = Math.ceil(eventCount / 5)

@@ -12,12 +12,12 @@ const { values: flags } = parseArgs({ options: { json: { type: 'boolean', defaul
 const brokers = brokersFromEnvironment()
 const roundCount = numberFrom('ROUNDS', 5)
 const eventCount = numberFrom('EVENTS', 150_000)
-/** How long the service is watched with nothing to do, after the round that does not count. */
+/** Duration of the measurement of an idle service, after the unmeasured round. */
 const idleSeconds = numberFrom('IDLE_SECONDS', 20)
 const sides = [ours, floor]
-/** Before those that are measured, as parts of them: until V8 has compiled what a side does for most events. */
+/** Part of the events that are processed before the measurement, so that V8 has compiled the code. */
 const WARM_UP_PART = 0.5
-/** As parts of one. */
+/** Shares of one. */
 const ROW_BYTES_APART_MAX = 0.03
 
 endWithSignals()
@@ -43,7 +43,7 @@ const report: Report = {
 process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report))
 process.exitCode = faults.length === 0 ? 0 : 1
 
-/** A round that does not count. Whoever went first would pay for memory and files that the servers use again later. */
+/** An unmeasured round: the first side would otherwise pay for memory and files that later ones reuse. */
 async function warmUp(): Promise<void> {
   for (const side of sides) {
     const { eventsPerSecond, idleCpu } = await runSide(side, 0, side === ours ? idleSeconds : 0)
@@ -57,7 +57,7 @@ function runSide(side: Side, seed: number, idleSeconds: number): Promise<Measure
   return runRound({ side, seed, eventCount, warmUpCount, contacts, brokers, idleSeconds })
 }
 
-/** One round of every side; who goes first changes from round to round. */
+/** One round of every side; each round begins with another one. */
 async function compare(round: number): Promise<void> {
   const hashes = new Set<string>()
   const sizes: number[] = []

@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs'
 import { PARTITION_COUNT } from './arena.ts'
 import type { BenchEvent, TopicName } from './events.ts'
 
-/** By `topic/partition`: when each message should have been published, in the order of their offsets. */
+/** By `topic/partition`: the scheduled time of each message, in the order of offsets. */
 export type Schedule = ReadonlyMap<string, readonly number[]>
 
 const TICK_MS = 5
@@ -31,12 +31,12 @@ export async function createPublisher(brokers: string, topics: Record<TopicName,
 
   return {
     schedule: schedule as Schedule,
-    /** All as fast as the broker takes them. */
+    /** Publishes all messages as fast as the broker accepts them. */
     publish: async (events: readonly BenchEvent[]): Promise<void> => {
       for (let first = 0; first < events.length; first += SEND_COUNT_MAX)
         await send(events.slice(first, first + SEND_COUNT_MAX), () => performance.now())
     },
-    /** Each at its own moment, however slow the broker is: where a send takes long, the next one has the more to carry. */
+    /** Publishes each message at its scheduled time; after a slow request, the next one contains more messages. */
     publishAtRate: async (events: readonly BenchEvent[], eventsPerSecond: number): Promise<void> => {
       const startMs = performance.now()
       const dueMs = (index: number) => startMs + (index * 1_000) / eventsPerSecond

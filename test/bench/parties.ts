@@ -6,7 +6,7 @@ export const PARTY_COUNT = 100_000
 const WITH_PREFERENCES_ONE_IN = 10
 const PHONE = '+44 20 7946 0000'
 
-/** One of all parties, each as likely as the next. */
+/** A random party; all are equally likely. */
 export function partyLocatorOf(random: Random): string {
   return locatorOf(random.below(PARTY_COUNT))
 }
@@ -17,7 +17,7 @@ function locatorOf(number: number): string {
   return `${prefix}-${number.toString().padStart(6, '0')}`
 }
 
-/** What policy administration says of a party; null of an unknown one. */
+/** The contact that policy administration has of a party; null if it is unknown. */
 export function contactOf(locator: string): { email: string | null; phone: string | null } | null {
   if (locator.startsWith('unknown-')) return null
   return {
@@ -29,7 +29,7 @@ export function contactOf(locator: string): { email: string | null; phone: strin
 /** Gives every tenth party preferences: all channels alike, and every second of them opts out of two event types. */
 export async function insertPreferences(client: Client): Promise<void> {
   const parties = Array.from({ length: PARTY_COUNT / WITH_PREFERENCES_ONE_IN }, (_, i) => ({
-    // Not the first of each ten: those would be of few kinds only.
+    // Not the first of each ten, which would have only a few kinds of contacts.
     party_locator: locatorOf(i * WITH_PREFERENCES_ONE_IN + (Math.floor(i / 10) % WITH_PREFERENCES_ONE_IN)),
     preferred_channel: CHANNELS[i % CHANNELS.length],
     opted_out_events: Math.floor(i / CHANNELS.length) % 2 === 0 ? [] : ['invoice.paid', 'claim.submitted'],

@@ -22,7 +22,7 @@ export interface List {
 const PAGES = ['first', 'deep'] as const
 const LIMIT = 50
 const SAMPLE_COUNT = 100_000
-/** Before those that count: the service prepares a statement, the database plans it. */
+/** Unmeasured reads, in which the service prepares a statement and the database plans it. */
 const WARM_UP_READS = 5
 
 /**
@@ -69,7 +69,7 @@ export async function measureLists(
   return { lists, faults }
 }
 
-/** A row of a party that has few, and a place amid the whole log. */
+/** A row of a party with few rows, and a position in the middle of the log. */
 async function sample(client: pg.Client, size: number) {
   const samplePercent = Math.min((100 * SAMPLE_COUNT) / size, 100)
   const { rows } = await client.query(`
@@ -99,7 +99,7 @@ function queries(few: Few, middle: Place): Query[] {
   return [{}, ...filters.flat(), ...pairs]
 }
 
-/** Times in ms; or the status of an answer that is wrong. */
+/** Times in ms, or the status of a wrong answer. */
 async function measure(
   url: URL,
   readCount: number,
@@ -119,12 +119,12 @@ async function measure(
   return { rowCount, p50: at(0.5), p99: at(0.99) }
 }
 
-/** As the service makes it: a client would have got it from the page before. */
+/** The cursor that a client would have got from the previous page. */
 function cursorOf(place: Place): string {
   return Buffer.from(`log${JSON.stringify(place)}`).toString('base64url')
 }
 
-/** One line for each kind of filter: the slowest of its lists, by the median and by the 99th percentile. */
+/** One line per kind of filter: its slowest list by median and by 99th percentile. */
 export function describeLists(lists: readonly List[], size: number, readCount: number): string[] {
   const cells = (some: readonly List[]) =>
     PAGES.flatMap((page) => {

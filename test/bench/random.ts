@@ -2,7 +2,7 @@ import { v4 } from 'uuid'
 
 export type Random = ReturnType<typeof createRandom>
 
-/** The same numbers for the same seed, on every machine (mulberry32). Good enough to shuffle, not to keep secrets. */
+/** The same numbers for the same seed on every machine (mulberry32); not for secrets. */
 export function createRandom(seed: number) {
   let state = seed >>> 0
   const next = (): number => {
@@ -11,7 +11,7 @@ export function createRandom(seed: number) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return (mixed ^ (mixed >>> 14)) >>> 0
   }
-  /** A whole number from 0 up to, and not including, `bound`. */
+  /** A whole number of at least 0 and less than `bound`. */
   const below = (bound: number) => Math.floor((next() / 2 ** 32) * bound)
   return {
     below,

@@ -1,13 +1,13 @@
 import { CPU_OF, type Measured } from './round.ts'
 
-/** What one benchmark found, as `--json` prints it. */
+/** The result of one benchmark, as `--json` prints it. */
 export interface Report {
   readonly settings: { readonly roundCount: number; readonly eventCount: number }
-  /** By the side's name, one element a round. */
+  /** By the side's name, one element per round. */
   readonly sides: Readonly<Record<string, readonly Measured[]>>
-  /** CPU by the side's name with nothing to do, as parts of one core; null where it cannot be known. */
+  /** CPU of an idle side by its name, as a share of one core; null if unknown. */
   readonly idle: Readonly<Record<string, number | null>>
-  /** How many times the floor's events/s ours are. */
+  /** Our events/s divided by those of the floor. */
   readonly ratio: Spread
   readonly faults: readonly string[]
 }
@@ -18,7 +18,7 @@ export interface Spread {
   readonly max: number
 }
 
-/** Of the values that could be measured; all NaN where none could. */
+/** Of the measured values; all NaN without any. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.filter(Number.isFinite).toSorted((a, b) => a - b)
   const at = (index: number) => sorted[index] ?? Number.NaN
@@ -26,7 +26,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: at(0), max: at(sorted.length - 1) }
 }
 
-/** How many times the others the first ones are, round by round. */
+/** The first values divided by the second, round by round. */
 export function ratioOf(some: readonly number[], others: readonly number[]): Spread {
   return spreadOf(some.map((value, round) => value / (others[round] ?? Number.NaN)))
 }
@@ -41,7 +41,7 @@ const CPU_WORDS = {
   else: 'broker and all else',
 }
 
-/** One table for people: medians, and in brackets the least and the most of any round. */
+/** A table of medians, with minimum and maximum of all rounds in brackets. */
 export function describe({ settings, sides, idle, ratio, faults }: Report): string {
   const names = Object.keys(sides)
   const row = (title: string, digits: number, of: (measured: Measured) => number | null) => [
@@ -71,12 +71,12 @@ function percentOf(part: number | null | undefined): number | null {
   return part == null ? null : part * 100
 }
 
-/** The median and, where they differ, the least and the most of what is known. */
+/** The median and, if they differ, minimum and maximum of the known values. */
 export function cellOf(values: readonly (number | null)[], digits: number): string {
   return format(spreadOf(values.filter((value) => value !== null)), digits)
 }
 
-/** `0.93 (0.87–1.15)`: the median and, where they differ, the least and the most; a dash where nothing is known. */
+/** `0.93 (0.87–1.15)`: median and, if they differ, minimum and maximum; a dash without values. */
 export function format({ median, min, max }: Spread, digits: number): string {
   if (Number.isNaN(median)) return '–'
   const text = (value: number) =>
@@ -84,7 +84,7 @@ export function format({ median, min, max }: Spread, digits: number): string {
   return min === max ? text(median) : `${text(median)} (${text(min)}–${text(max)})`
 }
 
-/** Lines whose columns stand below each other. */
+/** Lines with aligned columns. */
 export function tableOf(table: readonly (readonly string[])[]): string[] {
   const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? []
   return table.map((row) =>

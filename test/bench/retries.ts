@@ -63,7 +63,7 @@ function drain(seed: number): Promise<Round> {
 }
 
 /**
- * The rows that these events would have got while policy administration was down, last tried a minute ago. The oldest is
+ * Writes the rows that these events would have got during an outage of policy administration, last tried a minute ago. The oldest is
  * number 1: as the offset of its decision has it. Returns their count.
  */
 async function insertDue(client: pg.Client, events: readonly BenchEvent[]): Promise<number> {
@@ -102,8 +102,8 @@ async function insertDue(client: pg.Client, events: readonly BenchEvent[]): Prom
 }
 
 /**
- * Counts the rows before the oldest that is due still, since rows are retried from the oldest on. It looks on from where
- * it was: from the start it would pass ever more entries of the index that are dead.
+ * Counts the rows before the oldest due one, since rows are retried from the oldest on. It continues where
+ * it was: from the start it would pass more and more dead entries of the index.
  */
 function countDrained(totalCount: number) {
   let oldest = '-infinity'
@@ -120,7 +120,7 @@ function countDrained(totalCount: number) {
   }
 }
 
-/** Every row has been retried, once, and has a second decision. */
+/** Throws unless every row was retried exactly once and has a second decision. */
 async function findFaults(client: pg.Client, rowCount: number): Promise<string[]> {
   const { rows } = await client.query(`
     SELECT
