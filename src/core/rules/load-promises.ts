@@ -5,7 +5,7 @@ import { cellsOf, type EventTypeCell, parsePromisedEventTypes } from './event-ty
 import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
-import { LATER_COLUMNS, readWhen, WHEN_COLUMNS, type When } from './when.ts'
+import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
 /** Column headings of the promises, in their usual order. */
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
@@ -40,7 +40,7 @@ export function loadPromises(
   const ruleCells = cellsOf(rules)
   const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, LATER_COLUMNS, 'promise', (row) =>
+  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, [], 'promise', (row) =>
     readPromise(row, parseEventTypes, rowOfName),
   )
   if (faults.length > 0) throw new PromisesError(faults)

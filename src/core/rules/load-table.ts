@@ -5,7 +5,7 @@ import { parseEventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import { COLUMNS, type Column, type Rule } from './rule.ts'
-import { LATER_COLUMNS, readWhen, WHEN_COLUMNS } from './when.ts'
+import { readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
  * Reads a rule table. Throws RuleTableError with every fault of the file. Does not check for gaps between rules.
@@ -16,7 +16,7 @@ export function loadRuleTable(
   knownEventTypes: readonly string[] = [],
   isPast = false,
 ): { readonly rules: readonly Rule[] } {
-  const { rows, faults } = readRules(csvText, knownEventTypes, isPast ? WHEN_COLUMNS : LATER_COLUMNS)
+  const { rows, faults } = readRules(csvText, knownEventTypes, isPast ? WHEN_COLUMNS : [])
   if (faults.length > 0) throw new RuleTableError(faults)
   return { rules: rows as readonly Rule[] }
 }
@@ -28,7 +28,11 @@ export function readEventTypes(csvText: string, knownEventTypes: readonly string
   )
 }
 
-function readRules(csvText: string, knownEventTypes: readonly string[], columnsOptional = LATER_COLUMNS) {
+function readRules(
+  csvText: string,
+  knownEventTypes: readonly string[],
+  columnsOptional: readonly Column[] = [],
+) {
   const rowOfId = new Map<string, number>()
   return readSheet(csvText, COLUMNS, columnsOptional, 'rule', (row) =>
     readRule(row, rowOfId, knownEventTypes),

@@ -10,19 +10,6 @@ export const WHEN_COLUMNS: readonly WhenColumn[] = [
 ]
 export type WhenColumn = 'event type' | FactColumn
 
-const FIRST_COLUMNS = [
-  'event type',
-  'party',
-  'opted out',
-  'preferred channel',
-  'email on file',
-  'phone on file',
-]
-/** Columns that the first tables did not have. A missing column means the same as blank cells. */
-export const LATER_COLUMNS: readonly WhenColumn[] = WHEN_COLUMNS.filter(
-  (column) => !FIRST_COLUMNS.includes(column),
-)
-
 /** Conditions of a row, which must all hold. Null means any value; another value matches only if the fact is known. */
 export type When = { readonly eventType: EventTypeCell | null } & {
   readonly [K in FactKey]: KnownValue<K> | null

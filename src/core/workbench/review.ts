@@ -8,7 +8,6 @@ import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../rules/outc
 import { readSheet } from '../rules/read-sheet.ts'
 import { COLUMNS } from '../rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../rules/table.ts'
-import { LATER_COLUMNS } from '../rules/when.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { eventTypesOf, type TemplateFile } from '../templates/read-templates.ts'
@@ -125,7 +124,7 @@ export function placeOf(said: string): Placed {
  * Splits a sheet into its cells, in the order of `columns`. `rows` is null if that fails. `what` names one row, such as "rule".
  */
 export function readGrid(csvText: string, columns: readonly string[], what: string) {
-  const { rows, faults } = readSheet<string, Cells>(csvText, columns, LATER_COLUMNS, what, ({ read }) =>
+  const { rows, faults } = readSheet<string, Cells>(csvText, columns, [], what, ({ read }) =>
     columns.map((column) => read(column, (text) => text) ?? ''),
   )
   return { rows: faults.length === 0 ? rows : null, faults }
@@ -133,15 +132,10 @@ export function readGrid(csvText: string, columns: readonly string[], what: stri
 
 /**
  * The file of a grid, cell for cell. Unlike in a report, formulas get no apostrophe, since a rule table must come back unchanged.
- * An optional column that is blank is left out. Quotes appear only if needed, so that few lines change.
+ * Quotes appear only if needed, so that few lines change.
  */
 export function gridToCsv(columns: readonly string[], rows: readonly Cells[]): string {
-  const isWritten = columns.map(
-    (column, position) =>
-      !LATER_COLUMNS.some((later) => later === column) || rows.some((cells) => cells[position] !== ''),
-  )
-  const lineOf = (cells: Cells) => cells.filter((_, position) => isWritten[position]).map(csvCell)
-  return [columns, ...rows].map((cells) => `${lineOf(cells).join(',')}\n`).join('')
+  return [columns, ...rows].map((cells) => `${cells.map(csvCell).join(',')}\n`).join('')
 }
 
 function csvCell(value: string): string {
