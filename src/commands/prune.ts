@@ -5,7 +5,7 @@ import type { Since } from '../core/time/duration.ts'
 import { SINCE_WORDS } from '../core/time/duration.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { timeAgo, timeOf } from '../postgres/read/time-ago.ts'
+import { timeOf } from '../postgres/read/time-of.ts'
 import {
   entriesToPrune,
   type PruneCounts,
@@ -58,7 +58,7 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const before = await timeOf(pool, olderThan)
-    if (before > (await timeAgo(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
+    if (before > (await timeOf(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
     const found = await run(pool, limits, null)
     const isNothing = Object.values(found).every((count) => count === 0)

@@ -5,7 +5,7 @@ import { type Brokers, keyOf, type PartitionEnds, READ_UNCOMMITTED } from '../..
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
-import { timeOf } from '../../postgres/read/time-ago.ts'
+import { timeOf } from '../../postgres/read/time-of.ts'
 import { UsageError } from '../terminal/options.ts'
 
 /** The part of the log that the options select. */

@@ -8,7 +8,7 @@ import {
   type RejectedFilter,
   readRejected,
 } from '../../postgres/read/list-rejected-messages.ts'
-import { timeOf } from '../../postgres/read/time-ago.ts'
+import { timeOf } from '../../postgres/read/time-of.ts'
 import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
 
 /** Messages are read whole, and may be large. */

@@ -6,7 +6,7 @@ import { describeBacktest } from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import type { Since } from '../../core/time/duration.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { timeOf } from '../../postgres/read/time-ago.ts'
+import { timeOf } from '../../postgres/read/time-of.ts'
 import { fileOption, sinceOption } from '../terminal/options.ts'
 import { print, showProgress } from '../terminal/print.ts'
 

@@ -6,9 +6,6 @@ export type ObserveStatement = <Result>(statement: string, run: () => Promise<Re
 const METHODS = [
   'any',
   'anyFirst',
-  'exists',
-  'many',
-  'manyFirst',
   'maybeOne',
   'maybeOneFirst',
   'one',

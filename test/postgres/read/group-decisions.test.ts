@@ -3,7 +3,7 @@ import t from 'tap'
 import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
-import { timeAgo } from '../../../src/postgres/read/time-ago.ts'
+import { timeOf } from '../../../src/postgres/read/time-of.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { openDatabase } from '../fixtures.ts'
 import { DEFAULT_TABLE, record, retryAll, ruleTable, UNRESOLVED } from '../record.ts'
@@ -31,7 +31,7 @@ async function groupsSince(since: string, pageSize: number) {
 }
 const countOf = (groups: readonly { readonly count: number }[]) =>
   groups.reduce((sum, { count }) => sum + count, 0)
-const hourAgo = () => timeAgo(pool, 3_600_000)
+const hourAgo = () => timeOf(pool, 3_600_000)
 
 t.test('an event counts once, by its last decision, with those before it, whatever the pages', async (t) => {
   for (const pageSize of [1, 2, 7, 100]) {
