@@ -28,11 +28,14 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
   const attempts = attemptNeeds(config, log, ruleFiles, pool)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
+  let archived: Promise<void> | null = null
   return {
-    /** Must be called before the first `redrive`: each decision names the revisions that made it. */
-    archive: () => archiveRuleFiles(pool, ruleFiles),
     /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
-    redrive: (rejected: Rejected, by: string) => redrive(needs, rejected, by),
+    redrive: async (rejected: Rejected, by: string) => {
+      archived ??= archiveRuleFiles(pool, ruleFiles)
+      await archived
+      return redrive(needs, rejected, by)
+    },
     /** A dry run: makes the same look-ups and decisions, and writes nothing. */
     tryOut: async (message: Rejected) => {
       const { open, rejected } = await lookUpRejected(lookUps, message)

@@ -56,7 +56,6 @@ async function redriveAll(
   const question = `Redrive ${counted(count, 'message')}?`
   if (count > 0 && !dryRun && !(await confirm(question, options)))
     return note('Not confirmed: nothing was redriven')
-  if (!dryRun) await redriver.archive()
   const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
   for await (const rejected of rejectedMessages(pool, filter)) {
     const outcome =
