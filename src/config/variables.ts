@@ -230,6 +230,11 @@ export const variables = z.object({
   OTEL_TRACES_SAMPLER_ARG: ratio()
     .prefault('1')
     .meta({ description: 'Fraction of batches that a ratio sampler traces', example: '0.05' }),
+  NODE_EXTRA_CA_CERTS: z.string().optional().meta({
+    description:
+      'File of further authorities for every HTTPS server that the service calls (policy administration, identity provider, token endpoints); read by Node.js at start',
+    example: '/etc/notifications-service/ca/ca.pem',
+  }),
   RETRY_INTERVAL: z.string().optional().meta({
     description: 'No effect: failed rows are retried every 60 seconds',
     example: '60s',
