@@ -42,7 +42,7 @@ interface TableProps {
   readonly rows: readonly Row[]
 }
 
-/** A table; on a narrow screen, a card for each row. */
+/** A table; in a narrow window, a card for each row. */
 export function Table({ label, columns, rows }: TableProps) {
   const named = columns.map((column) => (typeof column === 'string' ? [column] : column))
   return (

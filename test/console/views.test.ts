@@ -5,7 +5,7 @@ import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, aWorkbench, PREFERENCES, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
-import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { faultsOf, openTab, startBrowser, type Tab, toFit, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -179,6 +179,17 @@ async function testViews(): Promise<void> {
     await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('Tab')
     t.ok((await heightPx()) > 60, 'on focus it is whole')
+  })
+
+  t.test('a list can be read on a tablet, and at 150 % on a small screen', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const reason = page.getByRole('row', { name: 'claim.rejected' }).locator('td').last()
+    for (const width of [768, 853, 1000]) {
+      await page.setViewportSize({ width, height: 800 })
+      await toFit(page)
+      const seenPx = (await reason.boundingBox())?.width ?? 0
+      t.ok(seenPx >= 150, `the reason has ${seenPx} px at ${width}`)
+    }
   })
 
   t.test('a list says how long ago something was, and exactly when on hover', async (t) => {
