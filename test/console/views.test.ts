@@ -192,6 +192,15 @@ async function testViews(): Promise<void> {
     }
   })
 
+  t.test('a long filter value makes no page wider than its window', async (t) => {
+    const { page } = await open(t, `#/log?eventType=${'x'.repeat(200)}`, withEntry(GIVEN_UP))
+    await page.getByRole('link', { name: 'Event type: xxx' }).waitFor()
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width)
+    }
+  })
+
   t.test('a list says how long ago something was, and exactly when on hover', async (t) => {
     const createdAt = new Date().toISOString().replace('Z', '000Z')
     const { page } = await open(t, '#/log', withEntry({ ...GIVEN_UP, createdAt }))
