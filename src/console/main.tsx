@@ -28,7 +28,8 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
   '': OverviewView,
   log: ({ path, ...route }) =>
     path.length > 1 ? <EntryView path={path} {...route} /> : <LogView path={path} {...route} />,
-  parties: PartyView,
+  // Without a locator the list would be that of all members.
+  parties: (route) => (route.path[1]?.trim() ? <PartyView {...route} /> : <NotFound />),
   search: SearchView,
   rejected: RejectedView,
   rules: RulesView,

@@ -269,6 +269,14 @@ async function testViews(): Promise<void> {
     t.equal(await page.getByText('No preferences are stored').count(), 0)
   })
 
+  t.test('the address of a member without a locator leads to no page', async (t) => {
+    const { page, url } = await open(t, '#/parties/', withEntry(GIVEN_UP))
+    for (const path of ['#/parties/', '#/parties/%20']) {
+      await page.goto(`${url}/console${path}`)
+      await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor({ timeout: 5_000 })
+    }
+  })
+
   t.test('a search opens the only hit, lists several, and says where there is none', async (t) => {
     const entry = { ...GIVEN_UP, eventId: 'event-7', partyLocator: 'event-8' }
     const hits = (filter: Partial<Record<'eventId' | 'partyLocator' | 'reference', string | undefined>>) =>
