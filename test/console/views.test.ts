@@ -343,6 +343,21 @@ async function testViews(): Promise<void> {
     t.equal(await page.getByRole('row', { name: 'type-50' }).count(), 0)
     await page.getByRole('link', { name: 'First page' }).click()
     await page.getByRole('row', { name: 'type-50' }).waitFor()
+    await page.evaluate('scrollTo(0, 2000)')
+    await page
+      .locator('td a')
+      .nth(60)
+      .evaluate((link) => (link as { click?: () => void }).click?.())
+    await page.getByRole('region', { name: 'What happened' }).waitFor()
+    t.equal(await page.evaluate('scrollY'), 0)
+    await page.goBack()
+    await page.waitForFunction('scrollY === 2000', null, { timeout: 5_000 })
+    await page.getByRole('link', { name: 'Log', exact: true }).click()
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByText('In force since').waitFor()
+    await page.getByRole('link', { name: 'Log', exact: true }).click()
+    await page.getByText('100 entries on this page').waitFor()
+    t.equal(await page.evaluate('scrollY'), 0, 'a link leads to the top')
   })
 
   t.test('a list is narrowed to a span of time by one click, in the time zone of who looks', async (t) => {
