@@ -119,6 +119,8 @@ async function testWorkbench(): Promise<void> {
     const event = listed.getByRole('row').filter({ hasText: 'SKIP (muted), by rule "muted"' }).first()
     t.match(await event.innerText(), /party-1.*invoice\.paid.*SEND by EMAIL, by rule "email"/s)
     t.match(await event.getByRole('link').first().getAttribute('href'), /^#\/log\/NTF-/)
+    const [bar, headTop] = (await page.evaluate(STICKY_PX)) as [number, number]
+    t.ok(headTop >= bar, `the column names stop at ${headTop} px, below the verdict at ${bar} px`)
     await tab.screenshot('workbench-backtest')
     const [events] = await Promise.all([
       page.waitForEvent('download'),
@@ -415,3 +417,9 @@ async function testWorkbench(): Promise<void> {
     await until(isFree, { what: 'the back-test to end' })
   })
 }
+
+/** Where the verdict ends and where the column names of the back-test stop, once the page has scrolled below both. */
+const STICKY_PX = `['.verdict', '.table thead th'].map((selector, index) => {
+  const element = document.querySelector(selector)
+  return parseFloat(getComputedStyle(element).top) + (index === 0 ? element.offsetHeight : 0)
+})`
