@@ -201,6 +201,16 @@ async function testViews(): Promise<void> {
     }
   })
 
+  t.test('the parts of a toolbar have the same middle', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const middle = async (name: string) => {
+      const { y, height } = (await page.getByText(name, { exact: true }).boundingBox()) ?? { y: 0, height: 0 }
+      return y + height / 2
+    }
+    await page.getByText('1 entry').waitFor()
+    t.ok(Math.abs((await middle('Filters')) - (await middle('Today'))) <= 1)
+  })
+
   t.test('a list says how long ago something was, and exactly when on hover', async (t) => {
     const createdAt = new Date().toISOString().replace('Z', '000Z')
     const { page } = await open(t, '#/log', withEntry({ ...GIVEN_UP, createdAt }))
