@@ -312,6 +312,8 @@ async function testViews(): Promise<void> {
       ['event-7', /#\/log\/NTF-/],
       ['CLM-1', /#\/log\/NTF-/],
       ['CLM-2', /#\/log\?reference=CLM-2$/],
+      ['clm-2', /#\/log\?reference=CLM-2$/],
+      [ENTRY.locator.toLowerCase(), /#\/log\/NTF-/],
       ['PTY-1', /#\/parties\/PTY-1$/],
     ] as const) {
       await search(words)
