@@ -306,7 +306,8 @@ async function testViews(): Promise<void> {
       await page.keyboard.type(words)
       await page.keyboard.press('Enter')
     }
-    await page.getByRole('searchbox', { name: 'Search' }).waitFor()
+    const box = page.getByRole('searchbox', { name: 'Search' })
+    t.match(await box.getAttribute('placeholder'), / \/$/, 'it shows its key')
     for (const [words, url] of [
       [ENTRY.locator, /#\/log\/NTF-/],
       ['event-7', /#\/log\/NTF-/],

@@ -166,7 +166,9 @@ async function testWorkbench(): Promise<void> {
       page
         .locator('[aria-label^="rule, "]')
         .evaluateAll((cells) => cells.map((cell) => (cell as { value?: string }).value))
-    await page.getByRole('button', { name: 'Add a rule below unresolved' }).focus()
+    const add = page.getByRole('button', { name: 'Add a rule below unresolved' })
+    t.ok(((await add.boundingBox())?.height ?? 0) >= 24, 'it is high enough to be hit')
+    await add.focus()
     await page.keyboard.press('Enter')
     t.equal(await focused(), 'rule, unnamed rule')
     await page.keyboard.type('mine')

@@ -33,7 +33,7 @@ export function Search() {
           name="q"
           aria-label="Search"
           aria-keyshortcuts="/"
-          placeholder="Member, claim, invoice …"
+          placeholder="Member, claim, invoice … /"
           maxLength={255}
           autocomplete="off"
           spellcheck={false}
