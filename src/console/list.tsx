@@ -1,5 +1,5 @@
 import type { ComponentChildren, VNode } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
 import {
   Button,
@@ -13,6 +13,7 @@ import {
   type Option,
   Problem,
   Time,
+  Title,
 } from './parts.tsx'
 import { hrefOf, type Query, type Route } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
@@ -42,7 +43,7 @@ interface TableProps {
   readonly rows: readonly Row[]
 }
 
-/** A table; on a narrow screen, a card for each row. */
+/** A table; in a narrow window, a card for each row. */
 export function Table({ label, columns, rows }: TableProps) {
   const named = columns.map((column) => (typeof column === 'string' ? [column] : column))
   return (
@@ -129,6 +130,12 @@ export function List<Item>(props: ListProps<Item>) {
   const { items, next } = data ?? { items: [], next: null }
   const values = valuesOf(filters, route.query)
   const active = activeOf(filters, values)
+  const hasRows = items.length > 0
+  useLayoutEffect(() => {
+    if (!hasRows || Title.scrollYWanted === null) return
+    scrollTo(0, Title.scrollYWanted)
+    Title.scrollYWanted = null
+  }, [hasRows])
   const isPart = route.query.cursor !== undefined || next !== null
   const found = items.length > 0 ? counted(items.length, ...noun) : noneOf(noun[1], active, isPart)
   return (

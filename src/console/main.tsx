@@ -28,7 +28,8 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
   '': OverviewView,
   log: ({ path, ...route }) =>
     path.length > 1 ? <EntryView path={path} {...route} /> : <LogView path={path} {...route} />,
-  parties: PartyView,
+  // Without a locator the list would be that of all members.
+  parties: (route) => (route.path[1]?.trim() ? <PartyView {...route} /> : <NotFound />),
   search: SearchView,
   rejected: RejectedView,
   rules: RulesView,
@@ -52,7 +53,15 @@ function App() {
   const [why, setWhy] = useState<string | null>(null)
   const [, tick] = useState(0)
   useEffect(() => {
-    addEventListener('hashchange', () => {
+    // The browser would restore the position before the rows are there.
+    history.scrollRestoration = 'manual'
+    history.replaceState(true, '')
+    const scrollYOf = new Map<string, number>()
+    addEventListener('hashchange', ({ oldURL, newURL }) => {
+      scrollYOf.set(oldURL, scrollY)
+      // An entry of the history that was here before has its state.
+      Title.scrollYWanted = history.state === null ? null : (scrollYOf.get(newURL) ?? null)
+      history.replaceState(true, '')
       Title.hasNavigated = true
       setRoute((before) => ({ ...routeOf(location.hash), visit: before.visit + 1 }))
     })

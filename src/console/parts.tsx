@@ -89,6 +89,9 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
 /** False until the first navigation: on page load the browser sets the focus. */
 Title.hasNavigated = false
 
+/** The scroll position to return to once the rows of a list are there; null unless Back or Forward led here. */
+Title.scrollYWanted = null as number | null
+
 interface CardProps {
   readonly id: string
   readonly title: ComponentChildren

@@ -5,7 +5,7 @@ import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, aWorkbench, PREFERENCES, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
-import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { faultsOf, openTab, startBrowser, type Tab, toFit, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -181,6 +181,36 @@ async function testViews(): Promise<void> {
     t.ok((await heightPx()) > 60, 'on focus it is whole')
   })
 
+  t.test('a list can be read on a tablet, and at 150 % on a small screen', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const reason = page.getByRole('row', { name: 'claim.rejected' }).locator('td').last()
+    for (const width of [768, 853, 1000]) {
+      await page.setViewportSize({ width, height: 800 })
+      await toFit(page)
+      const seenPx = (await reason.boundingBox())?.width ?? 0
+      t.ok(seenPx >= 150, `the reason has ${seenPx} px at ${width}`)
+    }
+  })
+
+  t.test('a long filter value makes no page wider than its window', async (t) => {
+    const { page } = await open(t, `#/log?eventType=${'x'.repeat(200)}`, withEntry(GIVEN_UP))
+    await page.getByRole('link', { name: 'Event type: xxx' }).waitFor()
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width)
+    }
+  })
+
+  t.test('the parts of a toolbar have the same middle', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const middle = async (name: string) => {
+      const { y, height } = (await page.getByText(name, { exact: true }).boundingBox()) ?? { y: 0, height: 0 }
+      return y + height / 2
+    }
+    await page.getByText('1 entry').waitFor()
+    t.ok(Math.abs((await middle('Filters')) - (await middle('Today'))) <= 1)
+  })
+
   t.test('a list says how long ago something was, and exactly when on hover', async (t) => {
     const createdAt = new Date().toISOString().replace('Z', '000Z')
     const { page } = await open(t, '#/log', withEntry({ ...GIVEN_UP, createdAt }))
@@ -249,6 +279,14 @@ async function testViews(): Promise<void> {
     t.equal(await page.getByText('No preferences are stored').count(), 0)
   })
 
+  t.test('the address of a member without a locator leads to no page', async (t) => {
+    const { page, url } = await open(t, '#/parties/', withEntry(GIVEN_UP))
+    for (const path of ['#/parties/', '#/parties/%20']) {
+      await page.goto(`${url}/console${path}`)
+      await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor({ timeout: 5_000 })
+    }
+  })
+
   t.test('a search opens the only hit, lists several, and says where there is none', async (t) => {
     const entry = { ...GIVEN_UP, eventId: 'event-7', partyLocator: 'event-8' }
     const hits = (filter: Partial<Record<'eventId' | 'partyLocator' | 'reference', string | undefined>>) =>
@@ -268,12 +306,15 @@ async function testViews(): Promise<void> {
       await page.keyboard.type(words)
       await page.keyboard.press('Enter')
     }
-    await page.getByRole('searchbox', { name: 'Search' }).waitFor()
+    const box = page.getByRole('searchbox', { name: 'Search' })
+    t.match(await box.getAttribute('placeholder'), / \/$/, 'it shows its key')
     for (const [words, url] of [
       [ENTRY.locator, /#\/log\/NTF-/],
       ['event-7', /#\/log\/NTF-/],
       ['CLM-1', /#\/log\/NTF-/],
       ['CLM-2', /#\/log\?reference=CLM-2$/],
+      ['clm-2', /#\/log\?reference=CLM-2$/],
+      [ENTRY.locator.toLowerCase(), /#\/log\/NTF-/],
       ['PTY-1', /#\/parties\/PTY-1$/],
     ] as const) {
       await search(words)
@@ -315,6 +356,21 @@ async function testViews(): Promise<void> {
     t.equal(await page.getByRole('row', { name: 'type-50' }).count(), 0)
     await page.getByRole('link', { name: 'First page' }).click()
     await page.getByRole('row', { name: 'type-50' }).waitFor()
+    await page.evaluate('scrollTo(0, 2000)')
+    await page
+      .locator('td a')
+      .nth(60)
+      .evaluate((link) => (link as { click?: () => void }).click?.())
+    await page.getByRole('region', { name: 'What happened' }).waitFor()
+    t.equal(await page.evaluate('scrollY'), 0)
+    await page.goBack()
+    await page.waitForFunction('scrollY === 2000', null, { timeout: 5_000 })
+    await page.getByRole('link', { name: 'Log', exact: true }).click()
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByText('In force since').waitFor()
+    await page.getByRole('link', { name: 'Log', exact: true }).click()
+    await page.getByText('100 entries on this page').waitFor()
+    t.equal(await page.evaluate('scrollY'), 0, 'a link leads to the top')
   })
 
   t.test('a list is narrowed to a span of time by one click, in the time zone of who looks', async (t) => {

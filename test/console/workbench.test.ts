@@ -119,6 +119,8 @@ async function testWorkbench(): Promise<void> {
     const event = listed.getByRole('row').filter({ hasText: 'SKIP (muted), by rule "muted"' }).first()
     t.match(await event.innerText(), /party-1.*invoice\.paid.*SEND by EMAIL, by rule "email"/s)
     t.match(await event.getByRole('link').first().getAttribute('href'), /^#\/log\/NTF-/)
+    const [bar, headTop] = (await page.evaluate(STICKY_PX)) as [number, number]
+    t.ok(headTop >= bar, `the column names stop at ${headTop} px, below the verdict at ${bar} px`)
     await tab.screenshot('workbench-backtest')
     const [events] = await Promise.all([
       page.waitForEvent('download'),
@@ -164,7 +166,9 @@ async function testWorkbench(): Promise<void> {
       page
         .locator('[aria-label^="rule, "]')
         .evaluateAll((cells) => cells.map((cell) => (cell as { value?: string }).value))
-    await page.getByRole('button', { name: 'Add a rule below unresolved' }).focus()
+    const add = page.getByRole('button', { name: 'Add a rule below unresolved' })
+    t.ok(((await add.boundingBox())?.height ?? 0) >= 24, 'it is high enough to be hit')
+    await add.focus()
     await page.keyboard.press('Enter')
     t.equal(await focused(), 'rule, unnamed rule')
     await page.keyboard.type('mine')
@@ -251,6 +255,9 @@ async function testWorkbench(): Promise<void> {
     const { page } = await aBench(t)
     await page.getByLabel('event type, opted-out').fill('not claim.paid')
     const broken = page.getByRole('button', { name: '1 promise of 6 broken' })
+    const proposal = page.getByRole('region', { name: 'Propose' })
+    await proposal.getByText(/^1 promise of 6 broken\. /).waitFor()
+    t.equal(await proposal.getByText('Download dispatch.csv').getAttribute('aria-disabled'), 'false')
     await broken.click()
     t.equal(await page.evaluate('document.activeElement.id'), 'broken')
     await page.getByRole('button', { name: 'Exclude this case' }).click()
@@ -412,3 +419,9 @@ async function testWorkbench(): Promise<void> {
     await until(isFree, { what: 'the back-test to end' })
   })
 }
+
+/** Where the verdict ends and where the column names of the back-test stop, once the page has scrolled below both. */
+const STICKY_PX = `['.verdict', '.table thead th'].map((selector, index) => {
+  const element = document.querySelector(selector)
+  return parseFloat(getComputedStyle(element).top) + (index === 0 ? element.offsetHeight : 0)
+})`

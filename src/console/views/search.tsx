@@ -22,7 +22,7 @@ export function Search() {
   }, [])
   const search = (event: SubmitEvent) => {
     const { q = '' } = filledIn(event)
-    if (q !== '') go(isLogLocator(q) ? hrefOf(['log', q]) : hrefOf(['search'], { q }))
+    if (q !== '') go(hrefOfSearch(q))
   }
   return (
     <search>
@@ -33,7 +33,7 @@ export function Search() {
           name="q"
           aria-label="Search"
           aria-keyshortcuts="/"
-          placeholder="Member, claim, invoice …"
+          placeholder="Member, claim, invoice … /"
           maxLength={255}
           autocomplete="off"
           spellcheck={false}
@@ -43,7 +43,11 @@ export function Search() {
   )
 }
 
-/** Searches for the text. A single hit opens at once, in place of the search. */
+function hrefOfSearch(q: string): string {
+  return isLogLocator(q) ? hrefOf(['log', q]) : hrefOf(['search'], { q })
+}
+
+/** Searches for the text, then for it in capitals. A single hit opens at once, in place of the search. */
 export function SearchView({ query: { q = '' } }: Route) {
   const asked = [
     useData<Page<ListedLogEntry>>(['log', 'list'], { eventId: q, limit: '2' }),
@@ -64,10 +68,12 @@ export function SearchView({ query: { q = '' } }: Route) {
       : about.map((one) => [`The only message about it, ${one.eventType}`, hrefOfEntry(one)] as const)),
   ]
   const isDone = asked.every(({ data }) => data !== null)
-  const only = isDone && hits.length === 1 ? hits[0]?.[1] : undefined
+  const inCapitals = q.toUpperCase()
+  const isToRepeat = isDone && hits.length === 0 && q !== inCapitals
+  const next = isToRepeat ? hrefOfSearch(inCapitals) : isDone && hits.length === 1 ? hits[0]?.[1] : undefined
   useEffect(() => {
-    if (only !== undefined) location.replace(only)
-  }, [only])
+    if (next !== undefined) location.replace(next)
+  }, [next])
   const failed: Loaded<unknown> = asked.find(({ problem }) => problem !== null) ?? event
   return (
     <>
@@ -84,10 +90,10 @@ export function SearchView({ query: { q = '' } }: Route) {
           </li>
         ))}
       </ul>
-      {isDone && hits.length === 0 && (
+      {isDone && hits.length === 0 && !isToRepeat && (
         <p role="status">
-          Nothing found: no member, claim, policy, invoice, event or entry is called exactly so. Capital
-          letters count.
+          Nothing found: no member, claim, policy, invoice, event or entry is called exactly so, as typed or
+          in capitals.
         </p>
       )}
     </>

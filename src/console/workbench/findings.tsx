@@ -27,7 +27,8 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
   )
 }
 
-function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
+/** The parts of the verdict. A fault or a broken promise has the tone `danger`. */
+export function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
   // Of promises that could be checked, the faults are broken promises.
   const inPromises = promises.summary === null ? promises.faults.length : 0
   const faults = table.faults.length + inPromises + texts.report.faults.length

@@ -3,6 +3,7 @@ import { proposalOf, proposeUrlOf } from '../../core/workbench/review.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
 import type { changedFiles, Verdict } from './draft.ts'
+import { marksOf } from './findings.tsx'
 
 interface ProposeProps {
   readonly repositoryUrl: string | null
@@ -15,6 +16,7 @@ interface ProposeProps {
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
+  const bad = marksOf(of).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
   const proposal = proposalOf(of.summary)
   const [[path, text] = ['', ''], ...others] = changed
   const isOne = others.length === 0
@@ -28,6 +30,9 @@ export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) 
   return (
     <>
       {obstacle !== null && <p class="notice">{obstacle}</p>}
+      {bad.length > 0 && (
+        <p class="notice notice-bad">{bad.join(', ')}. The checks of the pull request will fail.</p>
+      )}
       <ol>
         <li>
           Download {isOne ? 'the file that you changed' : `${changed.length} files, packed as one`}:{' '}
