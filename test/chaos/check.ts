@@ -229,7 +229,7 @@ const GROUNDS: readonly [
   [/ did not answer within 0\.\d+ s$/, () => true],
   [/ did not answer within/, (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS)],
   [
-    / was not asked: lately it did not answer/,
+    / was not asked: a recent look-up of this party timed out/,
     (_, after) => after([...HANGS, ...SLEEPS], HUNG_ECHO_MS + SLEEP_ECHO_MS),
   ],
 ]
