@@ -2,7 +2,7 @@ import { isRecordedOnly } from '../attempt/delivery.ts'
 import { CHANNEL_NAMES } from '../decision/channel.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
-import { describeGivenUp } from '../log/status.ts'
+import { describeGivenUp, STATUS_OF } from '../log/status.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
@@ -35,12 +35,12 @@ function whatOf(entry: Entry) {
   return `Member ${partyLocator} ${told} ${cameIn}: the ${name} was not sent.`
 }
 
-function becauseOf({ status, failureReason, givenUp, decisions }: Entry): string | null {
+function becauseOf({ status, failureReason, decisions }: Entry): string | null {
   const last = decisions.at(-1)
-  if (status === 'SENT') return null
   if (last === undefined) return 'No recorded decision explains this entry.'
-  // The sentence of a SEND rule explains no failure, and that of a failed rule may announce a retry.
-  const isByRule = status === 'SKIPPED' ? last.outcome === 'SKIP' : last.outcome === 'FAIL' && !givenUp
+  if (status === 'SENT') return last.because
+  // The sentence of a SEND rule explains no failure.
+  const isByRule = STATUS_OF[last.outcome] === status
   return (isByRule ? last.because : null) ?? asSentence(failureReason ?? last.why)
 }
 

@@ -179,7 +179,7 @@ const FAILED = {
   receipt: null,
 } as const
 
-t.test('a given-up entry says so, instead of the retry that its rule announces', async (t) => {
+t.test('a given-up entry says so, and keeps the reason of its rule', async (t) => {
   const entry = {
     ...anEntryWith({}, FAILED),
     status: 'FAILED',
@@ -190,9 +190,9 @@ t.test('a given-up entry says so, instead of the retry that its rule announces',
   t.match(waiting.decisions[1]?.why, /waits for a retry/)
   t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
   const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(givenUp.decisions[1]?.why, /: given up after 3 attempts\.$/)
+  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first try and 1 retry\.$/)
   t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
-  t.match(describeEntry(givenUp)[0], /is FAILED, given up after 3 attempts \(HTTP 500\)/)
+  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first try and 1 retry \(HTTP 500\)/)
 })
 
 t.test('the person who requested a retry and the reason are told', async (t) => {
@@ -204,8 +204,8 @@ t.test('the text for a terminal describes an entry attempt by attempt', async (t
   const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
   t.match(
-    lines[4],
-    /^2026-01-31T11:00:00.000000Z, attempt 0: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
+    lines[5],
+    /^2026-01-31T11:00:00.000000Z, first try: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
   )
   t.ok(lines.includes('  not by rule "opted-out": "opted out" must be yes, but is no'))
   t.ok(lines.includes('  rule table old'))
@@ -245,7 +245,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
     `${on}, the app message ${text} was stored for the app.`,
   )
   t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
-    because: null,
+    because: 'The party prefers text messages, and we have its phone number.',
     next: 'Nothing more is sent about this event.',
     timeline: [{}, { words: 'Text message recorded, not delivered.' }],
   })
@@ -312,8 +312,8 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 was not told of/,
-    because: 'Contact could not be resolved: HTTP 500.',
-    next: 'Nothing: it was given up after 3 attempts.',
+    because: /^Policy administration could not tell us/,
+    next: 'Nothing: it was given up after the first try and 3 retries.',
   })
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
