@@ -435,7 +435,7 @@ async function testViews(): Promise<void> {
       .waitFor()
     t.match(
       await page.getByRole('region', { name: 'Timeline' }).innerText(),
-      /13:00 The event claim\.rejected came in\./,
+      /13:00 The event claim\.rejected arrived\./,
     )
     await story.getByText('The member prefers email, and we have an email address.').waitFor()
     await page.getByText('The address is not stored here.').waitFor()

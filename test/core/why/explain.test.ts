@@ -232,7 +232,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   const what = async (entry: Partial<RecordedLogEntry>) =>
     (await storyOf({ sentAt: T(0), ...entry }, [sent])).what
   const [on, text] = [`On ${T(0)}`, '“Your claim” about CLM-1 for member PTY-1']
-  const recorded = `${on}, the text message ${text} was recorded, not delivered: no transport is connected.`
+  const recorded = `${on}, the text message ${text} was recorded only: no transport is connected, so nothing was delivered.`
   for (const receipt of ['recorded:SMS:event-1/1', 'SMS:event-1/1'])
     t.equal(await what({ channel: 'SMS', receipt }), recorded)
   t.equal(await what({ channel: 'SMS', receipt: 'sms-id-1' }), `${on}, the text message ${text} was sent.`)
@@ -246,7 +246,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   )
   t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
     because: 'The party prefers text messages, and we have its phone number.',
-    next: 'Nothing more is sent about this event.',
+    next: 'This message is done.',
     timeline: [{}, { words: 'Text message recorded, not delivered.' }],
   })
 })
@@ -269,18 +269,18 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
     receipt: null,
   } as const
   t.strictSame(await storyOf(entry, [skipped]), {
-    what: `Member PTY-1 was not told of claim.rejected about CLM-1, which came in on ${T(0)}.`,
+    what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event arrived on ${T(0)}.`,
     because: 'The party asked not to be told of events of this type.',
-    next: `Nothing: the member opted out on ${optedOutAt}.`,
+    next: `Nothing. The member opted out on ${optedOutAt}.`,
     timeline: [
       { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
-      { at: preferenceChange.changedAt, until: null, words: 'Preferences were set by ada.' },
-      { at: T(0), until: null, words: 'The event claim.rejected came in.' },
+      { at: preferenceChange.changedAt, until: null, words: 'Preferences were set by ada: text message.' },
+      { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
       { at: T(0), until: null, words: 'Not told.' },
     ],
   })
   const nobody = await storyOf({ ...entry, partyLocator: null }, [{ ...skipped, preferenceChange: null }])
-  t.match(nobody, { what: /^Nobody was told of/, next: /^Nothing: a skipped message is not tried again/ })
+  t.match(nobody, { what: /^Nobody got a message about/, next: /^Nothing\. It is sent only if/ })
   const erased = { ...entry, failureReason: 'erased before it was sent' }
   t.match(await storyOf(erased, [{ ...FAILED, erasedAt: T(3) }]), {
     because: 'Erased before it was sent.',
@@ -299,22 +299,27 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   const retries = [1, 2, 3, 4].map(unresolved)
   const story = await storyOf(entry, [unresolved(0), ...retries])
   t.strictSame(story.timeline, [
-    { at: T(0), until: null, words: 'The event claim.rejected came in.' },
+    { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
     { at: T(0), until: null, words: 'Not sent.' },
     { at: T(1), until: T(4), words: 'Tried again 4 times: not sent.' },
   ])
   t.match(story, {
-    what: `Member PTY-1 has not been told yet of claim.rejected about CLM-1, which came in on ${T(0)}: the text message was not sent.`,
-    because: /^Policy administration could not tell us/,
+    what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
+    because: /^Policy administration could not tell us .*: HTTP 500\.$/,
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
-    what: /^Member PTY-1 was not told of/,
-    because: /^Policy administration could not tell us/,
-    next: 'Nothing: it was given up after the first try and 3 retries.',
+    what: /^Member PTY-1 got no message about/,
+    because: /^Policy administration could not tell us .*: HTTP 500\.$/,
+    next: 'Nothing. It was given up after the first try and 3 retries.',
   })
+  const answered500 = 'contact could not be resolved: policy administration answered 500'
+  t.match(
+    (await storyOf({ ...entry, failureReason: answered500 }, retries)).because,
+    ': policy administration had an error (HTTP 500).',
+  )
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
   const mixed = await storyOf({ ...entry, failureReason: 'mailbox on fire' }, [
