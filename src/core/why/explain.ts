@@ -47,7 +47,7 @@ function explainDecision(
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]
   if (rule === undefined)
-    return unexplained(`${whatAndFor(decision)} (the rule table of its time has no such rule).`)
+    return unexplained(`${whatAndFor(decision)} (the rule table then in force has no such rule).`)
   return {
     ...decision,
     why: `${whatAndFor(decision)}: ${rule.because}`,

@@ -140,10 +140,10 @@ t.test('missing information is said to be missing', async (t) => {
   const cases = [
     [
       { ruleTableRevision: 'unknown' },
-      /phone on file \(the rule table of its time is not in the archive\)\.$/,
+      /phone on file \(the rule table then in force is not in the archive\)\.$/,
     ],
-    [{ ruleTableRevision: 'odd' }, /\(this version cannot read the rule table of its time\)\.$/],
-    [{ ruleId: 'gone' }, /\(the rule table of its time has no such rule\)\.$/],
+    [{ ruleTableRevision: 'odd' }, /\(this version cannot read the rule table then in force\)\.$/],
+    [{ ruleId: 'gone' }, /\(the rule table then in force has no such rule\)\.$/],
   ] as const
   for (const [decision, words] of cases) {
     const [told] = (await explained(decision)).decisions
