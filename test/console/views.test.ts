@@ -75,8 +75,8 @@ async function testViews(): Promise<void> {
     await page.getByText('claims/3, since 31 Jan 2026, 13:00: locked.').waitFor()
     lookUps = 'policy administration is down'
     await page.clock.fastForward(5_000)
-    await page.getByRole('alert').getByText('Look-ups: policy administration is down').waitFor()
-    t.same(await dots(page).locator('.is-bad').allInnerTexts(), ['Look-ups'])
+    await page.getByRole('alert').getByText('Contact look-ups: policy administration is down').waitFor()
+    t.same(await dots(page).locator('.is-bad').allInnerTexts(), ['Contact look-ups'])
     await page.route('**/status', (route) => route.abort())
     await page.clock.fastForward(5_000)
     await page.getByRole('alert').getByText('State unknown: The service did not respond.').waitFor()
@@ -138,7 +138,10 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, '#/rules')
     await page.getByText('In force since').waitFor()
     const rule = page.getByRole('row', { name: 'sms' })
-    t.match(await rule.innerText(), /party found[\s\S]*opted out no[\s\S]*by SMS[\s\S]*It is wanted\./)
+    t.match(
+      await rule.innerText(),
+      /party found[\s\S]*opted out no[\s\S]*by text message[\s\S]*It is wanted\./,
+    )
     await Promise.all([
       page.waitForRequest(/log\/list\?rule=sms&limit/),
       rule.getByRole('link', { name: 'sms' }).click(),
@@ -196,7 +199,7 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, path, withEntry(GIVEN_UP))
     for (const [width, height, beforeY] of [
       [1280, 800, 400],
-      [390, 844, 530],
+      [390, 844, 550],
     ] as const) {
       await page.setViewportSize({ width, height })
       const row = page.getByRole('row', { name: 'claim.rejected' })

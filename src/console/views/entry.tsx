@@ -26,7 +26,9 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
     status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
   return (
     <>
-      <Title name={`${visible(eventType)} for ${visible(partyLocator ?? 'nobody')}`} />
+      <Title
+        name={`${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`}
+      />
       <section
         class="card why"
         style={{ '--mark': `var(--${statusOf(entry).toLowerCase()})` }}

@@ -27,7 +27,7 @@ export const ENTRY_FILTERS: readonly Filter[] = [
 ]
 const FILTERS: readonly Filter[] = [
   ...ENTRY_FILTERS,
-  { name: 'partyLocator', label: 'Party locator' },
+  { name: 'partyLocator', label: 'Member' },
   { name: 'reference', label: 'Claim, policy or invoice' },
   { name: 'eventId', label: 'Event ID' },
 ]
@@ -52,7 +52,7 @@ export function LogView(route: Route) {
       <Title name={isNotTold ? 'Not told' : 'Log'} />
       <p class="text-light">
         {isNotTold
-          ? 'Skipped, or failed past the last retry.'
+          ? 'No message was sent, and none will be.'
           : 'Every event has exactly one entry. Newest first.'}
       </p>
       <List
