@@ -3,7 +3,7 @@ import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
-import { describeGivenUp, STATUSES, type Status } from '../core/log/status.ts'
+import { STATUSES, type Status } from '../core/log/status.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import type { Since } from '../core/time/duration.ts'
@@ -95,7 +95,7 @@ const csvLineOf = (entry: ListedLogEntry) => LOG_CSV.lineOf(entry).slice(0, -1)
 
 function lineOf(entry: ListedLogEntry): string {
   const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason } = entry
-  const state = givenUp ? `${status}, ${describeGivenUp(entry)}` : status
+  const state = givenUp ? `${status}, given up` : status
   const reason = failureReason === null ? '' : ` (${failureReason})`
   return printable(
     `${createdAt}  ${locator}  ${state}${reason}: ${eventType} for ${partyLocator ?? 'nobody'}`,

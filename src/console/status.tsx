@@ -4,7 +4,7 @@ import { counted, localTime } from './text.ts'
 import { useData } from './use-data.ts'
 
 const EVERY_MS = 5_000
-const PARTS = { consuming: 'Consuming', database: 'Database', lookUps: 'Look-ups' } as const
+const PARTS = { consuming: 'Receiving events', database: 'Database', lookUps: 'Contact look-ups' } as const
 
 /** A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. */
 export function Status() {

@@ -38,11 +38,11 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
   ...ENTRY_EXAMPLE,
   reference: 'CLM-2026-00056',
   story: {
-    what: 'On 2026-01-31T12:00:00.512345Z, the email “Your claim has been paid” about CLM-2026-00056 for member PTY-000042 was recorded, not delivered: no transport is connected.',
-    because: null,
-    next: 'Nothing more is sent about this event.',
+    what: 'On 2026-01-31T12:00:00.512345Z, the email “Your claim has been paid” about CLM-2026-00056 for member PTY-000042 was recorded only: no transport is connected, so nothing was delivered.',
+    because: 'The member prefers email, and we have an email address.',
+    next: 'This message is done.',
     timeline: [
-      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.paid came in.' },
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.paid arrived.' },
       { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'Email recorded, not delivered.' },
     ],
   },

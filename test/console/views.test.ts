@@ -75,8 +75,8 @@ async function testViews(): Promise<void> {
     await page.getByText('claims/3, since 31 Jan 2026, 13:00: locked.').waitFor()
     lookUps = 'policy administration is down'
     await page.clock.fastForward(5_000)
-    await page.getByRole('alert').getByText('Look-ups: policy administration is down').waitFor()
-    t.same(await dots(page).locator('.is-bad').allInnerTexts(), ['Look-ups'])
+    await page.getByRole('alert').getByText('Contact look-ups: policy administration is down').waitFor()
+    t.same(await dots(page).locator('.is-bad').allInnerTexts(), ['Contact look-ups'])
     await page.route('**/status', (route) => route.abort())
     await page.clock.fastForward(5_000)
     await page.getByRole('alert').getByText('State unknown: The service did not respond.').waitFor()
@@ -138,7 +138,10 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, '#/rules')
     await page.getByText('In force since').waitFor()
     const rule = page.getByRole('row', { name: 'sms' })
-    t.match(await rule.innerText(), /party found[\s\S]*opted out no[\s\S]*by SMS[\s\S]*It is wanted\./)
+    t.match(
+      await rule.innerText(),
+      /party found[\s\S]*opted out no[\s\S]*by text message[\s\S]*It is wanted\./,
+    )
     await Promise.all([
       page.waitForRequest(/log\/list\?rule=sms&limit/),
       rule.getByRole('link', { name: 'sms' }).click(),
@@ -153,7 +156,7 @@ async function testViews(): Promise<void> {
       await row.waitFor()
       t.equal(await page.locator('a a, a button').count(), 0)
       t.equal(await row.getByRole('link').count(), 1)
-      t.match(await row.innerText(), /Failed[\s\S]*HTTP 500\s*, given up after 3 attempts/)
+      t.match(await row.innerText(), /Failed[\s\S]*HTTP 500\s*, given up/)
       t.match(await page.evaluate(SIGN_OF_BADGE), /✕/, 'the status is not said by its colour alone')
       const [opened] = await Promise.all([
         page.context().waitForEvent('page'),
@@ -226,7 +229,7 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, path, withEntry(GIVEN_UP))
     for (const [width, height, beforeY] of [
       [1280, 800, 400],
-      [390, 844, 530],
+      [390, 844, 550],
     ] as const) {
       await page.setViewportSize({ width, height })
       const row = page.getByRole('row', { name: 'claim.rejected' })
@@ -262,7 +265,7 @@ async function testViews(): Promise<void> {
     await rows.nth(4).waitFor()
     const told = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' '))
     t.match(told, [
-      /^31 Jan 2026, 15:00 Failed claim\.rejected Email contact could not be resolved: HTTP 500, given up after 3 attempts/,
+      /^31 Jan 2026, 15:00 Failed claim\.rejected Email contact could not be resolved: HTTP 500, given up/,
       /^31 Jan 2026, 14:00 Preferences – Text message Opted out of claim\.paid, by ada$/,
       /^31 Jan 2026, 13:00 Preferences – Text message Addresses changed \(not used for sending\)$/,
       /^31 Jan 2026, 12:00 Failed/,
@@ -491,8 +494,12 @@ async function testViews(): Promise<void> {
       .waitFor()
     t.match(
       await page.getByRole('region', { name: 'Timeline' }).innerText(),
-      /13:00 The event claim\.rejected came in\./,
+      /13:00 The event claim\.rejected arrived\./,
     )
+    await story.getByText('The member prefers email, and we have an email address.').waitFor()
+    await page.getByText('The address is not stored here.').waitFor()
+    const related = story.getByRole('link', { name: 'All messages about CLM-1' })
+    t.equal(await related.getAttribute('href'), '#/log?reference=CLM-1')
     for (const id of [ENTRY.locator, 'event-1', '3f0d8a52c1b7'])
       t.notOk(await page.getByText(id).first().isVisible(), `${id} is folded`)
   })

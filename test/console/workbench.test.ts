@@ -85,7 +85,7 @@ async function testWorkbench(): Promise<void> {
 
     await cell('opted out', 'opted-out').selectOption('no')
     await verdict(page, '1 promise of 6 broken')
-    await page.getByText('is never told of it" promises not SEND').first().waitFor()
+    await page.getByText('is never told of it" promises that nothing is sent').first().waitFor()
     await page.getByText('Change the rules; or, if you mean it, change the promise').waitFor()
     await cell('opted out', 'opted-out').selectOption('yes')
     await page
@@ -111,13 +111,13 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only')
 
     await page.getByRole('button', { name: 'Back-test' }).click()
-    const found = page.getByText('Of 3 events').filter({ hasText: '2 would have been decided otherwise' })
+    const found = page.getByText('Of 3 events').filter({ hasText: '2 would have been decided differently' })
     // The thread has a low priority.
     await found.waitFor({ timeout: 90_000 })
     await page.getByRole('listitem').filter({ hasText: '2 no longer sent: invoice.paid 2' }).waitFor()
-    const listed = page.getByRole('region', { name: 'Events decided otherwise' })
+    const listed = page.getByRole('region', { name: 'Events decided differently' })
     const event = listed.getByRole('row').filter({ hasText: 'SKIP (muted), by rule "muted"' }).first()
-    t.match(await event.innerText(), /party-1.*invoice\.paid.*SEND by EMAIL, by rule "email"/s)
+    t.match(await event.innerText(), /party-1.*invoice\.paid.*SEND by email, by rule "email"/s)
     t.match(await event.getByRole('link').first().getAttribute('href'), /^#\/log\/NTF-/)
     const [bar, headTop] = (await page.evaluate(STICKY_PX)) as [number, number]
     t.ok(headTop >= bar, `the column names stop at ${headTop} px, below the verdict at ${bar} px`)
@@ -128,7 +128,7 @@ async function testWorkbench(): Promise<void> {
     ])
     t.match(
       await readFile(await events.path(), 'utf8'),
-      /^change,createdAt,partyLocator,.*\r\nno longer sent,20.*,party-1,invoice\.paid,SEND by EMAIL,SKIP \(muted\),email,muted,NTF-/,
+      /^change,createdAt,partyLocator,.*\r\nno longer sent,20.*,party-1,invoice\.paid,SEND by email,SKIP \(muted\),email,muted,NTF-/,
     )
 
     const [download] = await Promise.all([

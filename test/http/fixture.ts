@@ -28,9 +28,9 @@ export const ENTRY: ExplainedLogEntry = {
   receipt: 'recorded:EMAIL:event-1/1',
   story: {
     ...EXPLAINED_ENTRY_EXAMPLE.story,
-    what: 'On 2026-01-31T12:00:00.500000Z, the email “Your claim” about CLM-1 for member PTY-1 was recorded, not delivered: no transport is connected.',
+    what: 'On 2026-01-31T12:00:00.500000Z, the email “Your claim” about CLM-1 for member PTY-1 was recorded only: no transport is connected, so nothing was delivered.',
     timeline: [
-      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.rejected came in.' },
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.rejected arrived.' },
       { at: '2026-01-31T12:00:00.500000Z', until: null, words: 'Email recorded, not delivered.' },
     ],
   },

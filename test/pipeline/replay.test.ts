@@ -138,7 +138,7 @@ t.test('a row is not restored if another one has its event id', async (t) => {
 })
 
 t.test(
-  'a decision that differs from the rule table of its time is reported, and never changed',
+  'a decision that differs from the rule table then in force is reported, and never changed',
   async (t) => {
     const locator = await locatorOf('sent')
     await client.query(
@@ -148,7 +148,7 @@ t.test(
     const { isSound, said } = await rebuild()
     t.equal(isSound, false)
     t.same(said, [
-      `${locator}: attempt 1: decided SEND by EMAIL by rule "email", but the rule table of its time says SKIP (event type opted out) by rule "opted-out"`,
+      `${locator}: attempt 1: decided SEND by EMAIL by rule "email", but the rule table then in force says SKIP (event type opted out) by rule "opted-out"`,
     ])
     t.same(await everything(), before)
   },

@@ -40,7 +40,7 @@ t.test('the environment decides which entries are given up', async (t) => {
     lines.find(({ eventId }) => eventId === 'failed'),
     { status: 'FAILED', givenUp: true, failureReason: /HTTP 500/ },
   )
-  t.match((await notTold([], none)).stdout, /FAILED, given up without a retry \(.*HTTP 500\): /)
+  t.match((await notTold([], none)).stdout, /FAILED, given up \(.*HTTP 500\): /)
 })
 
 t.test('the CSV is complete, and contains no formulas for a spreadsheet', async (t) => {

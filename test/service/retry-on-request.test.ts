@@ -126,7 +126,7 @@ t.test('entries are decided again and sent once, and the results are reported', 
     },
   ])
   const why = await command(['why', skipped], { DATABASE_URL: url })
-  t.match(why.stdout, /attempt 1: SEND by EMAIL .*\n {2}retried by alice: an outage\n/)
+  t.match(why.stdout, /retry 1: SEND by EMAIL .*\n {2}retried by alice: an outage\n/)
 
   const again = await retry(givenUp, sent, '--json', ...BECAUSE)
   t.equal(again.code, 1, 'what was named was not retried')

@@ -1,9 +1,10 @@
 import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
+import { nameOfTry } from '../../core/log/status.ts'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
-import { visible } from '../text.ts'
+import { inWords, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
 import { statusOf } from './log.tsx'
 
@@ -20,12 +21,14 @@ export function EntryView({ path: [, locator = ''] }: Route) {
 }
 
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
-  const { status, partyLocator, failureReason, body, story, eventType } = entry
+  const { status, partyLocator, failureReason, body, story, eventType, reference } = entry
   const state =
     status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
   return (
     <>
-      <Title name={`${visible(eventType)} for ${visible(partyLocator ?? 'nobody')}`} />
+      <Title
+        name={`${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`}
+      />
       <section
         class="card why"
         style={{ '--mark': `var(--${statusOf(entry).toLowerCase()})` }}
@@ -46,6 +49,9 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         </p>
         <p class="hstack">
           {partyLocator !== null && <a href={hrefOf(['parties', partyLocator])}>All about this member</a>}
+          {reference !== null && reference !== partyLocator && (
+            <a href={hrefOf(['log'], { reference })}>All messages about {visible(reference)}</a>
+          )}
           {failureReason !== null && (
             // Reasons count as one, whatever follows the colon.
             <a href={hrefOf(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
@@ -63,6 +69,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
             }
           >
             <Message subject={entry.subject} body={body} />
+            {entry.channel !== 'IN_APP' && <p class="text-light">The address is not stored here.</p>}
           </Card>
         )}
         <Card id="timeline" title="Timeline">
@@ -86,12 +93,12 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
             Reference: entry.reference,
             Channel: entry.channel,
             Reason: failureReason,
-            'Send attempts': entry.attemptCount,
+            Tries: entry.decisions.length,
           }}
         />
-        {entry.decisions.toReversed().map((decision) => (
-          <Decision key={decision.attempt} decision={decision} />
-        ))}
+        {entry.decisions
+          .map((decision, index) => <Decision key={decision.attempt} decision={decision} index={index} />)
+          .reverse()}
       </details>
     </>
   )
@@ -114,13 +121,13 @@ export function Message({ subject, body }: { subject: string | null; body: strin
   )
 }
 
-function Decision({ decision }: { decision: ExplainedDecision }) {
+function Decision({ decision, index }: { decision: ExplainedDecision; index: number }) {
   const { retry, traceId, traceUrl } = decision
   const short = (revision: string | null) => revision?.slice(0, 12) ?? null
   return (
     <article class="card">
       <h3>
-        Attempt {decision.attempt}, <Time of={decision.decidedAt} />
+        {inWords(nameOfTry(index))}, <Time of={decision.decidedAt} />
       </h3>
       <p>
         <Told of={decision.why} />

@@ -1,7 +1,7 @@
 import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
-import { describeGivenUp, STATUSES } from '../../core/log/status.ts'
+import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
 import { type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
 import { Badge, Title } from '../parts.tsx'
@@ -27,7 +27,7 @@ export const ENTRY_FILTERS: readonly Filter[] = [
 ]
 const FILTERS: readonly Filter[] = [
   ...ENTRY_FILTERS,
-  { name: 'partyLocator', label: 'Party locator' },
+  { name: 'partyLocator', label: 'Member' },
   { name: 'reference', label: 'Claim, policy or invoice' },
   { name: 'eventId', label: 'Event ID' },
 ]
@@ -52,7 +52,7 @@ export function LogView(route: Route) {
       <Title name={isNotTold ? 'Not told' : 'Log'} />
       <p class="text-light">
         {isNotTold
-          ? 'Skipped, or failed past the last retry.'
+          ? 'No message was sent, and none will be.'
           : 'Every event has exactly one entry. Newest first.'}
       </p>
       <List
@@ -72,7 +72,7 @@ export function LogView(route: Route) {
 /** An entry as a row that links to it. `words` formats its time. */
 export function entryRow(entry: ListedLogEntry, words = ago): Row {
   const { locator, createdAt, eventType, channel, partyLocator, status, subject, failureReason } = entry
-  const reason = failureReason && `${failureReason}${entry.givenUp ? `, ${describeGivenUp(entry)}` : ''}`
+  const reason = failureReason && `${failureReason}${entry.givenUp ? ', given up' : ''}`
   return {
     key: locator,
     href: hrefOf(['log', locator]),

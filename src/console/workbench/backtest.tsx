@@ -104,8 +104,9 @@ function Report({ of: { job, report } }: { of: Found }) {
     <>
       <p>
         Of {counted(events, 'event', 'events')} from <Time of={job.from} /> to <Time of={job.to} />,{' '}
-        <strong>{numberOf(changed)} would have been decided otherwise</strong>.
-        {byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
+        <strong>{numberOf(changed)} would have been decided differently</strong>.
+        {byAnotherRule > 0 &&
+          ` ${numberOf(byAnotherRule)} ${byAnotherRule === 1 ? 'has' : 'have'} the same result by another rule.`}
       </p>
       <ul>
         {kinds.map(({ kind, count, of }) => (
@@ -129,7 +130,7 @@ function Report({ of: { job, report } }: { of: Found }) {
               `The list and the CSV contain ${numberOf(list.length)} of ${numberOf(changed)}: ask for fewer days.`}
           </p>
           <Table
-            label="Events decided otherwise"
+            label="Events decided differently"
             columns={[['When', 'short'], 'Member', 'Event type', 'What happened', 'What would happen']}
             rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
               key: event.locator,

@@ -29,7 +29,7 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
 
 /** The parts of the verdict. A fault or a broken promise has the tone `danger`. */
 export function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
-  // Of promises that could be checked, the faults are broken promises.
+  // If the promises could be checked, their faults are broken promises.
   const inPromises = promises.summary === null ? promises.faults.length : 0
   const faults = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'

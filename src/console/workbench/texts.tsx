@@ -93,7 +93,7 @@ export function TextsEditor(props: TextsEditorProps) {
           </div>
           <p class="text-light">
             <code>{'{{locator}}'}</code> is the claim, policy or bill; <code>{'{{reason}}'}</code> the reason;{' '}
-            <code>{'{{#reason}}…{{/reason}}'}</code> stands only where there is one.
+            <code>{'{{#reason}}…{{/reason}}'}</code> appears only if there is a reason.
           </p>
         </section>
         <Card id="preview" title="As members get it">

@@ -22,7 +22,7 @@ export type LogPiece =
 
 export interface Finding {
   /**
-   * `missing`: neither a log row nor a rejected message. `differs`: the database disagrees with the log. `unreadable`: cannot be
+   * `missing`: neither a log row nor a rejected message. `differs`: the row or rejected message disagrees with Kafka. `unreadable`: cannot be
    * compared. `gone`: retention removed it before it was processed.
    */
   readonly kind: 'missing' | 'differs' | 'unreadable' | 'gone'

@@ -48,7 +48,7 @@ export const recordedDecision = decisionRecord.extend({
 })
 export type RecordedDecision = Readonly<z.infer<typeof recordedDecision>>
 
-/** A decision in words, by the rule table of its time. */
+/** A decision in words, by the rule table then in force. */
 export const explainedDecision = recordedDecision.omit({ envelopeMap: true }).extend({
   /**
    * Places of the fields (JSON Pointers, or `header:` and a name) in the envelope map of its time; null if that cannot be read.

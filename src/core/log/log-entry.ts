@@ -48,7 +48,7 @@ export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>
 const story = z.object({
   /** One sentence: the event, its time, channel and member. */
   what: z.string(),
-  /** Null if the message was sent. */
+  /** The reason of the deciding rule; null if the message was sent and that rule cannot be read. */
   because: z.string().nullable(),
   next: z.string(),
   /** Ordered by time. `until` is the last time of a repeated event. */

@@ -10,8 +10,16 @@ export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as co
   Status
 >
 
-export function describeGivenUp({ attemptCount }: { readonly attemptCount: number }): string {
-  return attemptCount === 0
+/** Counts decisions: `attemptCount` starts at 0 or 1, depending on whether the first one was to send. */
+export function describeGivenUp({ decisions }: { readonly decisions: readonly unknown[] }): string {
+  if (decisions.length === 0) return 'given up'
+  const retryCount = decisions.length - 1
+  return retryCount === 0
     ? 'given up without a retry'
-    : `given up after ${counted(attemptCount, 'attempt')}`
+    : `given up after the first try and ${counted(retryCount, 'retry', 'retries')}`
+}
+
+/** The name of an entry's decision by its place, from 0. */
+export function nameOfTry(index: number): string {
+  return index === 0 ? 'first try' : `retry ${index}`
 }

@@ -30,7 +30,7 @@ export interface Verified {
 type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
-/** Compares a row with the row rebuilt from its decisions, and each decision with the rule table of its time. */
+/** Compares a row with the row rebuilt from its decisions, and each decision with the rule table then in force. */
 export async function verify({ locator, row, decisions }: Recorded, archive: Archive): Promise<Verified> {
   if (!hasDecisions(decisions)) {
     const differences: Difference[] =
@@ -82,7 +82,7 @@ function checkDecision(locator: string, decision: ReplayedDecision, table: Decid
   const result = table.decide(decision.facts)
   if (result !== undefined && isSame(decision, result)) return []
   const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`
-  const fault = `decided ${words(decision)}, but the rule table of its time ${right}`
+  const fault = `decided ${words(decision)}, but the rule table then in force ${right}`
   return [{ kind: 'decision', locator, attempt: decision.attempt, fault }]
 }
 

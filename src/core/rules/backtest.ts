@@ -190,7 +190,7 @@ export function describeBacktest(result: BacktestResult): string[] {
     ...(changed === 0 ? [] : [describeChannels(channels)]),
     ...(byAnotherRule === 0
       ? []
-      : [`${counted(byAnotherRule, 'event')} decided the same way by another rule`]),
+      : [`${counted(byAnotherRule, 'event')} with the same result by another rule`]),
     ...(invalidParties === 0
       ? []
       : [`${counted(invalidParties, 'event')} with an invalid party locator, whose reason no table sets`]),

@@ -57,7 +57,7 @@ function exclusionFor(
 function violationOf(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   const result = resultOf(rule, situation)
   if (isKept(promise, result)) return null
-  return `${describeResult(result)} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
+  return `${describeResult(result).replace(/^SEND/, 'sent')} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
 }
 
 function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
@@ -82,6 +82,7 @@ function whichTypes({ when }: RulePromise): string {
 }
 
 function describeExpected({ expected, sendBy, reason }: RulePromise): string {
+  if (expected === 'not SEND') return 'that nothing is sent'
   if (sendBy !== null) return `${expected} by ${sendBy}`
   return reason === null ? expected : `${expected} (${reason})`
 }

@@ -59,7 +59,7 @@ export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   return [
     ...[...byRules].map(
       ([rules, group]) =>
-        `${counted(group.length, 'situation')} decided the same way by another rule (${rules})`,
+        `${counted(group.length, 'situation')} with the same result by another rule (${rules})`,
     ),
     ...reworded.map(
       ({ before, after }) =>

@@ -9,7 +9,7 @@ export type RulesByRevision = ReadonlyMap<string, readonly Rule[] | string>
 const REVISION_COUNT_MAX = 16
 
 /**
- * Reads past rules by revision, and caches the first ones read: the source of a hash never changes. `readSource` returns a rule
+ * Reads past rules by revision, and caches the 16 read last: the source of a hash never changes. `readSource` returns a rule
  * table from the archive, or null. `no template` is read with today's templates, `knownEventTypes`, since past ones are not
  * recorded.
  */
@@ -21,7 +21,7 @@ export function createRuleCache(
 
   async function load(revision: string): Promise<readonly Rule[] | string> {
     const source = await readSource(revision)
-    if (source === null) return 'the rule table of its time is not in the archive'
+    if (source === null) return 'the rule table then in force is not in the archive'
     const rules = readRules(source, knownEventTypes)
     const [oldest] = known.keys()
     if (oldest !== undefined && known.size >= REVISION_COUNT_MAX) known.delete(oldest)
@@ -42,6 +42,6 @@ function readRules(source: string, knownEventTypes: readonly string[]): readonly
     return loadRuleTable(source, knownEventTypes, true).rules
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error
-    return 'this version cannot read the rule table of its time'
+    return 'this version cannot read the rule table then in force'
   }
 }

@@ -3,7 +3,7 @@ import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../dec
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
-import { describeGivenUp } from '../log/status.ts'
+import { describeGivenUp, nameOfTry } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
@@ -22,8 +22,7 @@ export function explain(
     const rules = rulesOf.get(decision.ruleTableRevision) ?? 'its rule table was not read'
     const explained = explainDecision(decision, rules, traceUrl)
     if (!entry.givenUp || decision !== last) return explained
-    // The rule's own sentence announces a retry.
-    return { ...explained, why: `${whatAndFor(decision)}: ${describeGivenUp(entry)}.` }
+    return { ...explained, why: `${explained.why} It was ${describeGivenUp(entry)}.` }
   })
   return { ...entry, story: tell({ ...entry, decisions, nextRetry }), decisions }
 }
@@ -48,7 +47,7 @@ function explainDecision(
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]
   if (rule === undefined)
-    return unexplained(`${whatAndFor(decision)} (the rule table of its time has no such rule).`)
+    return unexplained(`${whatAndFor(decision)} (the rule table then in force has no such rule).`)
   return {
     ...decision,
     why: `${whatAndFor(decision)}: ${rule.because}`,
@@ -107,12 +106,12 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
   ].map(printable)
 }
 
-function describeDecision(decision: ExplainedDecision): string[] {
+function describeDecision(decision: ExplainedDecision, index: number): string[] {
   const { retry, receipt, erasedAt, readFrom, traceId } = decision
   const { templateRevision, envelopeMapRevision } = decision
   return [
     '',
-    `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
+    `${decision.decidedAt}, ${nameOfTry(index)}: ${decision.why}`,
     retry && `  retried by ${retry.by}: ${retry.because}`,
     erasedAt && `  its text was erased on ${erasedAt}`,
     ...decision.rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),

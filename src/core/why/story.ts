@@ -2,7 +2,7 @@ import { isRecordedOnly } from '../attempt/delivery.ts'
 import { CHANNEL_NAMES } from '../decision/channel.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
-import { describeGivenUp } from '../log/status.ts'
+import { describeGivenUp, STATUS_OF } from '../log/status.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
@@ -21,41 +21,49 @@ function whatOf(entry: Entry) {
   const name = CHANNEL_NAMES[channel]
   const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
   const message = `${subject === null ? name : `${name} “${subject}”`}${about}`
-  const cameIn = `of ${eventType}${about}, which came in on ${createdAt}`
+  const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
+  const arrived = `The event arrived on ${createdAt}.`
   if (status === 'SENT') {
     const isRecorded = isRecordedOnly(entry.receipt)
     const sent = isRecorded
-      ? 'was recorded, not delivered: no transport is connected'
+      ? 'was recorded only: no transport is connected, so nothing was delivered'
       : `was ${sentBy(entry)}`
     return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was stored for the app' : sent}.`
   }
-  if (partyLocator === null) return `Nobody was told ${cameIn}.`
-  if (status === 'SKIPPED') return `Member ${partyLocator} was not told ${cameIn}.`
-  const told = entry.givenUp ? 'was not told' : 'has not been told yet'
-  return `Member ${partyLocator} ${told} ${cameIn}: the ${name} was not sent.`
+  if (partyLocator === null) return `Nobody got a message${event}. ${arrived}`
+  if (status === 'SKIPPED') return `Member ${partyLocator} got no message${event}. ${arrived}`
+  const got = entry.givenUp ? 'got no message' : 'has had no message yet'
+  return `Member ${partyLocator} ${got}${event}: the ${name} was not sent. ${arrived}`
 }
 
-function becauseOf({ status, failureReason, givenUp, decisions }: Entry): string | null {
+function becauseOf({ status, failureReason, decisions }: Entry): string | null {
   const last = decisions.at(-1)
-  if (status === 'SENT') return null
   if (last === undefined) return 'No recorded decision explains this entry.'
-  // The sentence of a SEND rule explains no failure, and that of a failed rule may announce a retry.
-  const isByRule = status === 'SKIPPED' ? last.outcome === 'SKIP' : last.outcome === 'FAIL' && !givenUp
-  return (isByRule ? last.because : null) ?? asSentence(failureReason ?? last.why)
+  if (status === 'SENT') return last.because
+  // The sentence of a SEND rule explains no failure.
+  const isByRule = STATUS_OF[last.outcome] === status
+  if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
+  // The reason of a failed look-up ends with the error of policy administration.
+  const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
+  return error
+    ? asSentence(
+        `${last.because.replace(/\.$/, '')}: ${error.replace(/ answered (5\d\d)$/, ' had an error (HTTP $1)')}`,
+      )
+    : last.because
 }
 
 function nextOf(entry: Entry): string {
   const { status, decisions, nextRetry } = entry
   const last = decisions.at(-1)
-  if (status === 'SENT') return 'Nothing more is sent about this event.'
-  if (entry.givenUp) return `Nothing: it was ${describeGivenUp(entry)}.`
+  if (status === 'SENT') return 'This message is done.'
+  if (entry.givenUp) return `Nothing. It was ${describeGivenUp(entry)}.`
   if (status === 'SKIPPED') {
     const optedOutAt = last?.facts.optedOut ? last.preferenceChange?.optedOutAt : null
     return optedOutAt
-      ? `Nothing: the member opted out on ${optedOutAt}.`
-      : 'Nothing: a skipped message is not tried again by itself.'
+      ? `Nothing. The member opted out on ${optedOutAt}.`
+      : 'Nothing. It is sent only if an administrator retries it.'
   }
-  if (nextRetry === null) return 'Nothing: it is not tried again.'
+  if (nextRetry === null) return 'Nothing. It is not tried again.'
   return nextRetry.isOverdue
     ? `It will be tried again. That was due on ${nextRetry.at}: retries wait while policy administration or the service is down.`
     : `It will be tried again at about ${nextRetry.at}.`
@@ -66,14 +74,17 @@ function timelineOf(entry: Entry): Story['timeline'] {
   const moments = new Map<string, Story['timeline'][number]>()
   const add = (at: string, words: string, until: string | null = null) =>
     moments.set(`${at} ${words}`, { at, until, words })
-  add(createdAt, `The event ${eventType} came in.`)
-  for (const { preferenceChange: change, erasedAt } of decisions) {
+  add(createdAt, `The event ${eventType} arrived.`)
+  for (const { preferenceChange: change, erasedAt, facts } of decisions) {
     if (erasedAt !== null) add(erasedAt, 'The text was erased.')
     if (change === null) continue
     const { changedAt, changedBy, optedOutAt } = change
     if (optedOutAt !== null) add(optedOutAt, `The member opted out of ${eventType}.`)
     if (optedOutAt !== changedAt)
-      add(changedAt, `Preferences were set${changedBy === null ? '' : ` by ${changedBy}`}.`)
+      add(
+        changedAt,
+        `Preferences were set${changedBy === null ? '' : ` by ${changedBy}`}${preferredIn(facts)}.`,
+      )
   }
   const last = decisions.at(-1)
   for (let start = 0, end: number; start < decisions.length; start = end) {
@@ -86,6 +97,10 @@ function timelineOf(entry: Entry): Story['timeline'] {
     add(first.decidedAt, asSentence(`${triedAgain(first, start, end - start)}${result}`), until)
   }
   return [...moments.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+function preferredIn({ preferredChannel }: ExplainedDecision['facts']): string {
+  return preferredChannel ? `: ${CHANNEL_NAMES[preferredChannel]}` : ''
 }
 
 function triedAgain({ retry }: ExplainedDecision, index: number, count: number): string {

@@ -1,4 +1,5 @@
-import { describeResult } from '../decision/decide.ts'
+import { CHANNEL_NAMES } from '../decision/channel.ts'
+import { describeResult, type RuleResult } from '../decision/decide.ts'
 import type { BacktestResult } from '../rules/backtest.ts'
 import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'
@@ -27,7 +28,7 @@ export interface ChangedEvent {
   readonly createdAt: string | null
   readonly partyLocator: string | null
   readonly eventType: string
-  /** In words, such as "SEND by EMAIL". */
+  /** In words, such as "SEND by email". */
   readonly before: string
   readonly after: string
   readonly ruleBefore: string
@@ -85,8 +86,8 @@ export function reportBacktest(
       createdAt: members.get(locator)?.createdAt ?? null,
       partyLocator: members.get(locator)?.partyLocator ?? null,
       eventType: change.eventType,
-      before: describeResult(change.before),
-      after: describeResult(change.after),
+      before: inWords(change.before),
+      after: inWords(change.after),
       ruleBefore: change.before.ruleId,
       ruleAfter: change.after.ruleId,
       locator,
@@ -109,6 +110,10 @@ export function reportBacktest(
     kinds: kinds.filter(({ count }) => count > 0),
     list: list.slice(0, LISTED_COUNT_MAX),
   }
+}
+
+function inWords(result: RuleResult): string {
+  return result.outcome === 'SEND' ? `SEND by ${CHANNEL_NAMES[result.channel]}` : describeResult(result)
 }
 
 function sum(changes: readonly { readonly count: number }[]): number {

@@ -26,7 +26,7 @@ t.test('a short diff is a list under each sentence', async (t) => {
 
 #### No difference to members
 
-- 2 situations decided the same way by another rule (rule "sms" before, rule "text" now)
+- 2 situations with the same result by another rule (rule "sms" before, rule "text" now)
 `,
   )
 })

@@ -61,9 +61,9 @@ t.test('a broken promise names each situation, with the rule that breaks it', as
     'Fine,,missing,,,,,SKIP,,',
   ])
   t.strictSame(promises.faults, [
-    'row 2: "Opted out is opted out" promises not SEND, but it is\n' +
-      `  SEND by SMS by rule "sms" (row ${rowOf('sms')}): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n` +
-      `  SEND by SMS by rule "sms" (row ${rowOf('sms')}): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)\n` +
+    'row 2: "Opted out is opted out" promises that nothing is sent, but it is\n' +
+      `  sent by SMS by rule "sms" (row ${rowOf('sms')}): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n` +
+      `  sent by SMS by rule "sms" (row ${rowOf('sms')}): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)\n` +
       '  If you mean it, write "not claim.rejected" as the event type of the promise',
   ])
   const [cell] = (

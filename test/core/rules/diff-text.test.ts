@@ -48,7 +48,7 @@ t.test('without a change the number is 0', async (t) => {
 t.test('a changed id or explanation has its own line', async (t) => {
   t.strictSame(await said('sms,', 'text,'), [
     '0 situations change',
-    '2 situations decided the same way by another rule (rule "sms" before, rule "text" now)',
+    '2 situations with the same result by another rule (rule "sms" before, rule "text" now)',
   ])
   t.strictSame(await said('The party asked not to be told of events of this type.', 'It asked.'), [
     '0 situations change',

@@ -140,10 +140,10 @@ t.test('missing information is said to be missing', async (t) => {
   const cases = [
     [
       { ruleTableRevision: 'unknown' },
-      /phone on file \(the rule table of its time is not in the archive\)\.$/,
+      /phone on file \(the rule table then in force is not in the archive\)\.$/,
     ],
-    [{ ruleTableRevision: 'odd' }, /\(this version cannot read the rule table of its time\)\.$/],
-    [{ ruleId: 'gone' }, /\(the rule table of its time has no such rule\)\.$/],
+    [{ ruleTableRevision: 'odd' }, /\(this version cannot read the rule table then in force\)\.$/],
+    [{ ruleId: 'gone' }, /\(the rule table then in force has no such rule\)\.$/],
   ] as const
   for (const [decision, words] of cases) {
     const [told] = (await explained(decision)).decisions
@@ -179,7 +179,7 @@ const FAILED = {
   receipt: null,
 } as const
 
-t.test('a given-up entry says so, instead of the retry that its rule announces', async (t) => {
+t.test('a given-up entry says so, and keeps the reason of its rule', async (t) => {
   const entry = {
     ...anEntryWith({}, FAILED),
     status: 'FAILED',
@@ -190,9 +190,9 @@ t.test('a given-up entry says so, instead of the retry that its rule announces',
   t.match(waiting.decisions[1]?.why, /waits for a retry/)
   t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
   const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(givenUp.decisions[1]?.why, /: given up after 3 attempts\.$/)
+  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first try and 1 retry\.$/)
   t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
-  t.match(describeEntry(givenUp)[0], /is FAILED, given up after 3 attempts \(HTTP 500\)/)
+  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first try and 1 retry \(HTTP 500\)/)
 })
 
 t.test('the person who requested a retry and the reason are told', async (t) => {
@@ -204,8 +204,8 @@ t.test('the text for a terminal describes an entry attempt by attempt', async (t
   const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
   t.match(
-    lines[4],
-    /^2026-01-31T11:00:00.000000Z, attempt 0: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
+    lines[5],
+    /^2026-01-31T11:00:00.000000Z, first try: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
   )
   t.ok(lines.includes('  not by rule "opted-out": "opted out" must be yes, but is no'))
   t.ok(lines.includes('  rule table old'))
@@ -232,7 +232,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   const what = async (entry: Partial<RecordedLogEntry>) =>
     (await storyOf({ sentAt: T(0), ...entry }, [sent])).what
   const [on, text] = [`On ${T(0)}`, '“Your claim” about CLM-1 for member PTY-1']
-  const recorded = `${on}, the text message ${text} was recorded, not delivered: no transport is connected.`
+  const recorded = `${on}, the text message ${text} was recorded only: no transport is connected, so nothing was delivered.`
   for (const receipt of ['recorded:SMS:event-1/1', 'SMS:event-1/1'])
     t.equal(await what({ channel: 'SMS', receipt }), recorded)
   t.equal(await what({ channel: 'SMS', receipt: 'sms-id-1' }), `${on}, the text message ${text} was sent.`)
@@ -245,8 +245,8 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
     `${on}, the app message ${text} was stored for the app.`,
   )
   t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
-    because: null,
-    next: 'Nothing more is sent about this event.',
+    because: 'The party prefers text messages, and we have its phone number.',
+    next: 'This message is done.',
     timeline: [{}, { words: 'Text message recorded, not delivered.' }],
   })
 })
@@ -269,18 +269,18 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
     receipt: null,
   } as const
   t.strictSame(await storyOf(entry, [skipped]), {
-    what: `Member PTY-1 was not told of claim.rejected about CLM-1, which came in on ${T(0)}.`,
+    what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event arrived on ${T(0)}.`,
     because: 'The party asked not to be told of events of this type.',
-    next: `Nothing: the member opted out on ${optedOutAt}.`,
+    next: `Nothing. The member opted out on ${optedOutAt}.`,
     timeline: [
       { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
-      { at: preferenceChange.changedAt, until: null, words: 'Preferences were set by ada.' },
-      { at: T(0), until: null, words: 'The event claim.rejected came in.' },
+      { at: preferenceChange.changedAt, until: null, words: 'Preferences were set by ada: text message.' },
+      { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
       { at: T(0), until: null, words: 'Not told.' },
     ],
   })
   const nobody = await storyOf({ ...entry, partyLocator: null }, [{ ...skipped, preferenceChange: null }])
-  t.match(nobody, { what: /^Nobody was told of/, next: /^Nothing: a skipped message is not tried again/ })
+  t.match(nobody, { what: /^Nobody got a message about/, next: /^Nothing\. It is sent only if/ })
   const erased = { ...entry, failureReason: 'erased before it was sent' }
   t.match(await storyOf(erased, [{ ...FAILED, erasedAt: T(3) }]), {
     because: 'Erased before it was sent.',
@@ -299,22 +299,27 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   const retries = [1, 2, 3, 4].map(unresolved)
   const story = await storyOf(entry, [unresolved(0), ...retries])
   t.strictSame(story.timeline, [
-    { at: T(0), until: null, words: 'The event claim.rejected came in.' },
+    { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
     { at: T(0), until: null, words: 'Not sent.' },
     { at: T(1), until: T(4), words: 'Tried again 4 times: not sent.' },
   ])
   t.match(story, {
-    what: `Member PTY-1 has not been told yet of claim.rejected about CLM-1, which came in on ${T(0)}: the text message was not sent.`,
-    because: /^Policy administration could not tell us/,
+    what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
+    because: /^Policy administration could not tell us .*: HTTP 500\.$/,
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
-    what: /^Member PTY-1 was not told of/,
-    because: 'Contact could not be resolved: HTTP 500.',
-    next: 'Nothing: it was given up after 3 attempts.',
+    what: /^Member PTY-1 got no message about/,
+    because: /^Policy administration could not tell us .*: HTTP 500\.$/,
+    next: 'Nothing. It was given up after the first try and 3 retries.',
   })
+  const answered500 = 'contact could not be resolved: policy administration answered 500'
+  t.match(
+    (await storyOf({ ...entry, failureReason: answered500 }, retries)).because,
+    ': policy administration had an error (HTTP 500).',
+  )
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
   const mixed = await storyOf({ ...entry, failureReason: 'mailbox on fire' }, [

@@ -49,7 +49,7 @@ t.test('a broken promise is reported at its row, with the cell that excludes the
     table: table.replace('opted-out,,', 'opted-out,not claim.paid,'),
   })
   t.match(promises.faults, [
-    /^row 2: "A party that opted out .*" promises not SEND.*write "not claim\.paid" as/s,
+    /^row 2: "A party that opted out .*" promises that nothing is sent.*write "not claim\.paid" as/s,
   ])
   t.match(proposalOf(summary), /newly sent/)
 })
