@@ -122,6 +122,6 @@ t.test('decisions from before a fact or channel existed stay readable and verifi
   t.match(await run('log', '--not-told'), { code: 0 })
 
   await client.query("UPDATE notifications.decision SET rule_id = 'opted-out'")
-  const stdout = /the rule table of its time says SEND by EMAIL/
+  const stdout = /the rule table then in force says SEND by EMAIL/
   t.match(await run('replay', '--verify'), { code: 1, stdout })
 })
