@@ -5,6 +5,7 @@ import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, aWorkbench, PREFERENCES, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
+import { until } from '../stack/until.ts'
 import { faultsOf, openTab, startBrowser, type Tab, toFit, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
@@ -367,7 +368,9 @@ async function testViews(): Promise<void> {
     await page.getByRole('region', { name: 'What happened' }).waitFor()
     t.equal(await page.evaluate('scrollY'), 0)
     await page.goBack()
-    await page.waitForFunction('scrollY === 2000', null, { timeout: 5_000 })
+    await until(async () => (await page.evaluate('scrollY')) === 2_000, {
+      what: 'the position to be restored',
+    })
     await page.getByRole('link', { name: 'Log', exact: true }).click()
     await page.getByRole('link', { name: 'Rules', exact: true }).click()
     await page.getByText('In force since').waitFor()

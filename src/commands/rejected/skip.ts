@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { withBrokers } from '../../app/clients.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
@@ -5,6 +6,8 @@ import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
+import { isLocked } from '../../postgres/connection/errors.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
@@ -27,6 +30,9 @@ export const skipCommand = withWriteOptions(new Command('skip'))
     ),
   )
   .action(skip)
+
+const TRY_COUNT_MAX = 20
+const PAUSE_MS = 250
 
 interface Options extends WriteOptions {
   readonly topic: string
@@ -51,12 +57,28 @@ async function skip(options: Options): Promise<void> {
   )
 }
 
+/** The service locks a checkpoint briefly each time it tries the batch again. */
+async function checkpointOf(pool: DatabasePool, topic: string, partition: number): Promise<bigint> {
+  for (let tryCount = 1; ; tryCount++) {
+    try {
+      return (await loadCheckpoint(pool, topic, partition)).offset
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      if (tryCount === TRY_COUNT_MAX)
+        throw new CorrectableError(
+          `another session has locked the checkpoint of ${topic}/${partition}: end it (doctor names it), and run the command again`,
+        )
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
 async function skipWith(config: Config, inspect: Inspect, options: Options): Promise<void> {
   const { topic, to, json, by } = options
   const partition = Number(options.partition)
   const topicPartition = `${topic}/${partition}`
   await withDatabase(config.database.url, async (pool) => {
-    const { offset: checkpoint } = await loadCheckpoint(pool, topic, partition)
+    const checkpoint = await checkpointOf(pool, topic, partition)
     const from = checkpoint + 1n
     if (to < from)
       throw new UsageError(`${topicPartition} is processed up to offset ${checkpoint}: nothing to skip`)

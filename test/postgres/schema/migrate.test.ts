@@ -107,7 +107,7 @@ t.test(
     const through = migrating(t, files, () => {}, pooler.through(url))
     await t.rejects(
       through(),
-      /lock_timeout and statement_timeout would cut off .* run `migrate` on a direct connection/,
+      /lock_timeout and statement_timeout would interrupt .* run `migrate` on a direct connection/,
     )
     t.equal(await valid('notifications.sample_both'), undefined)
     const directly = migrating(t, files)
