@@ -40,8 +40,8 @@ export interface Text {
 }
 
 /**
- * The last step of rendering. Subject: each run of control characters or line separators becomes one space. Locators, reasons and event types come from
- * outside: a line break in one could add headers to an email. Body: trailing line breaks are removed.
+ * The last step of rendering. Subject: each run of control characters or line separators becomes one space. Locators, reasons and
+ * event types come from outside: a line break in one could add headers to an email. Body: trailing line breaks are removed.
  */
 export function finish({ subject, body }: Text): Text {
   return { subject: subject.replace(NOT_ON_ONE_LINE, ' '), body: withoutTrailingLineBreaks(body) }
