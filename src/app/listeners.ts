@@ -83,7 +83,7 @@ export function createListeners(parts: ListenerParts) {
   }
 }
 
-/** The log. Each entry is explained by the rules of its time. */
+/** The log. Each entry is explained by the rules then in force. */
 function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: Database): LogEntries {
   const rulesOf = createRuleCache(
     (revision) => readArchivedRuleTable(httpPool(), revision),
@@ -111,7 +111,7 @@ function createPreferences(parts: ListenerParts): PreferencesStore {
     if (eventTypes.length > 0)
       parts.log.warn(
         { partyLocator, eventTypes },
-        'an opt-out names event types that no template, rule or log entry has',
+        'an opt-out names event types that no template, rule or log entry names',
       )
   }
   return {
@@ -127,7 +127,7 @@ function createPreferences(parts: ListenerParts): PreferencesStore {
   }
 }
 
-/** Returns the event types that no template, rule or log entry has. */
+/** Returns the event types that no template, rule or log entry names. */
 async function unknownEventTypes(
   { ruleTable, database }: ListenerParts,
   eventTypes: readonly string[],

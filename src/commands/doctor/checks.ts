@@ -113,7 +113,7 @@ export const CHECKS: readonly Check[] = [
     remedies: {
       '(?i:authorized)':
         'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
-      '.': 'run the command again if the cluster is new: it may still be making the topic of group offsets; else read the log of the brokers',
+      '.': 'run the command again if the cluster is new: it may still be creating the topic of group offsets; else read the log of the brokers',
     },
   },
   {

@@ -9,7 +9,7 @@ export type RulesByRevision = ReadonlyMap<string, readonly Rule[] | string>
 const REVISION_COUNT_MAX = 16
 
 /**
- * Reads past rules by revision, and caches the 16 read last: the source of a hash never changes. `readSource` returns a rule
+ * Reads past rules by revision, and caches the last 16 loaded: the source of a hash never changes. `readSource` returns a rule
  * table from the archive, or null. `no template` is read with today's templates, `knownEventTypes`, since past ones are not
  * recorded.
  */
