@@ -5,7 +5,7 @@ import { Command, CommanderError } from 'commander'
 // A shell runs the two lines above, which JavaScript ignores: an older Node.js cannot even read this file.
 import packageJson from '../package.json' with { type: 'json' }
 import { boundMemory } from './commands/terminal/bound-memory.ts'
-import { UsageError } from './commands/terminal/options.ts'
+import { exitCodeOf } from './commands/terminal/options.ts'
 import { CorrectableError } from './core/text/faults.ts'
 
 /** Each loads its own modules, which can take half a second. */
@@ -70,9 +70,11 @@ for (const stream of [process.stdout, process.stderr]) {
 try {
   await program.parseAsync([asked, ...rest], { from: 'user' })
 } catch (error) {
-  if (error instanceof CommanderError) await exitWith(exitCodeOf(error))
+  const exitCode = exitCodeOf(error)
+  // commander has printed its message.
+  if (error instanceof CommanderError) await exitWith(exitCode)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
-  await exitWith(error instanceof UsageError ? 2 : 1, error instanceof CorrectableError ? message : stack)
+  await exitWith(exitCode, error instanceof CorrectableError ? message : stack)
 }
 
 /** Ends the process once all output has gone through its pipes, whatever is still open. */
@@ -88,9 +90,4 @@ async function exitWith(code: number, text?: string): Promise<never> {
 function throwInsteadOfExiting(command: Command): void {
   command.exitOverride()
   for (const subCommand of command.commands) throwInsteadOfExiting(subCommand)
-}
-
-/** commander has printed the message. A command's own error has its own code; all others are wrong usage. */
-function exitCodeOf({ code, exitCode }: CommanderError): number {
-  return exitCode === 0 || code === 'commander.error' ? exitCode : 2
 }

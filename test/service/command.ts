@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Command, CommanderError } from 'commander'
-import { UsageError } from '../../src/commands/terminal/options.ts'
+import { exitCodeOf } from '../../src/commands/terminal/options.ts'
 import { CorrectableError } from '../../src/core/text/faults.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 
@@ -51,10 +51,9 @@ export function command(args: string[], env: Record<string, string>): Promise<En
       // A command that exits does so once its last line is written.
       () => new Promise<number>((resolve) => setImmediate(() => resolve(run.exitCode))),
       (error) => {
-        if (error instanceof CommanderError)
-          return error.exitCode === 0 || error.code === 'commander.error' ? error.exitCode : 2
-        stderr += `${error instanceof CorrectableError ? error.message : error.stack}\n`
-        return error instanceof UsageError ? 2 : 1
+        if (!(error instanceof CommanderError))
+          stderr += `${error instanceof CorrectableError ? error.message : error.stack}\n`
+        return exitCodeOf(error)
       },
     )
     return { code: await Promise.race([parsed, exited]), stdout, stderr }

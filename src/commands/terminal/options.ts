@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { InvalidArgumentError, Option } from 'commander'
+import { CommanderError, InvalidArgumentError, Option } from 'commander'
 import { isPartyLocator } from '../../core/event/parse-event.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { parseSince as parse, SINCE_EXAMPLES, SINCE_WORDS, type Since } from '../../core/time/duration.ts'
@@ -51,6 +51,13 @@ export function helpEnd(exitCodes: string, example: string): string {
 
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
 export class UsageError extends CorrectableError {}
+
+/** The exit code for an error that ended a command. Of commander's errors, only a command's own has a code that counts. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError)
+    return error.exitCode === 0 || error.code === 'commander.error' ? error.exitCode : 2
+  return error instanceof UsageError ? 2 : 1
+}
 
 export function parseParty(text: string): string {
   if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
