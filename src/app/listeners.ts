@@ -4,7 +4,6 @@ import { showBlocked } from '../core/batch/service-status.ts'
 import { showRules } from '../core/rules/current-rules.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import type { Since } from '../core/time/duration.ts'
-import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explain } from '../core/why/explain.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import { readConsolePage } from '../http/console/page.ts'
@@ -22,11 +21,12 @@ import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges, listPreferences } from '../postgres/read/preferences.ts'
-import { listActivations, readArchivedRuleTable } from '../postgres/read/read-archive.ts'
+import { listActivations } from '../postgres/read/read-archive.ts'
 import { timeOf } from '../postgres/read/time-of.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Database } from './database.ts'
+import { createArchivedRules } from './in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
@@ -85,10 +85,7 @@ export function createListeners(parts: ListenerParts) {
 
 /** The log. Each entry is explained by the rules then in force. */
 function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: Database): LogEntries {
-  const rulesOf = createRuleCache(
-    (revision) => readArchivedRuleTable(httpPool(), revision),
-    TEMPLATE_EVENT_TYPES,
-  )
+  const rulesOf = createArchivedRules(httpPool)
   return {
     list: async ({ from, to, ...filter }, page, signal) =>
       readUntil(signal, listPool(), async (connection) => {

@@ -1,10 +1,9 @@
 import { type BacktestResult, createBacktest } from '../core/rules/backtest.ts'
 import type { RuleTable } from '../core/rules/table.ts'
-import { createRuleCache, type RulesByRevision } from '../core/why/archived-rules.ts'
+import type { RulesByRevision } from '../core/why/archived-rules.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { decisionGroups } from '../postgres/read/group-decisions.ts'
-import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
-import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { createArchivedRules } from './in-force.ts'
 
 export interface BacktestPeriod {
   /** A time, in the database's format. */
@@ -25,7 +24,7 @@ export async function runBacktest(
   { since, until, pageCountMax }: BacktestPeriod,
   onProgress: (eventCount: number) => Promise<void> | void,
 ): Promise<BacktestResult> {
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
+  const rulesOf = createArchivedRules(() => pool)
   let rules: RulesByRevision = new Map()
   const test = createBacktest(candidate, (revision, ruleId) => {
     const known = rules.get(revision)

@@ -1,13 +1,11 @@
 import { Command } from 'commander'
-import { TEMPLATE_EVENT_TYPES } from '../app/rule-files.ts'
+import { createArchivedRules } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'
-import { createRuleCache } from '../core/why/archived-rules.ts'
 import { describeEntry, explain } from '../core/why/explain.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, getLogEntryOfEvent } from '../postgres/read/get-log-entry.ts'
-import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { note, print } from './terminal/print.ts'
 
 export const whyCommand = new Command('why')
@@ -37,7 +35,7 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
       process.exitCode = 1
       return
     }
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
+    const rulesOf = createArchivedRules(() => pool)
     const explained = explain(entry, await rulesOf(entry.decisions), loadTraceUrl(process.env))
     await print(...(json ? [JSON.stringify(explained)] : describeEntry(explained)))
   })

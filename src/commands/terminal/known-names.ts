@@ -1,15 +1,15 @@
+import { createArchivedRules } from '../../app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
-import { createRuleCache } from '../../core/why/archived-rules.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listArchivedRuleTables, readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
+import { listArchivedRuleTables } from '../../postgres/read/read-archive.ts'
 import { UsageError } from './options.ts'
 import { note } from './print.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
+  const rulesOf = createArchivedRules(() => pool)
   const revisions = await listArchivedRuleTables(pool)
   const tables = [...(await rulesOf(revisions.map((ruleTableRevision) => ({ ruleTableRevision })))).values()]
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
