@@ -1,4 +1,4 @@
-import mustache from 'mustache'
+import mustache, { type TemplateSpans } from 'mustache'
 import type { Template, TemplateSource, Templates, Variables } from './template.ts'
 
 export interface Rendered extends Text {
@@ -71,11 +71,39 @@ function templateOf(given: TemplateSource): Template {
   return { ...given, subject: rendererOf(subject), body: rendererOf(body) }
 }
 
-const WRITER = new mustache.Writer()
+type Renderer = (variables: Variables) => string
 
-/** A function that renders a mustache template as plain text. Parses it once. */
-export function rendererOf(template: string): (variables: Variables) => string {
-  const tokens = WRITER.parse(template)
-  return (variables) =>
-    WRITER.renderTokens(tokens, new mustache.Context(variables), undefined, template, { escape: String })
+/** Compiles a mustache template, parsed by mustache itself, to a function that renders plain text. */
+export function rendererOf(template: string): Renderer {
+  return compiled(mustache.parse(template))
+}
+
+function compiled(spans: TemplateSpans): Renderer {
+  const parts = spans.map(rendererOfSpan)
+  return (variables) => {
+    let text = ''
+    for (const part of parts) text += part(variables)
+    return text
+  }
+}
+
+/** Templates have no partials (see `checkTemplates`), and variables are texts: a section is rendered once or not at all. */
+function rendererOfSpan([type, name, , , inner]: TemplateSpans[number]): Renderer {
+  const variableOf = (variables: Variables) => variables[name as keyof Variables] ?? ''
+  const section = compiled(Array.isArray(inner) ? inner : [])
+  switch (type) {
+    case 'text': {
+      // Mustache appends one character at a time. V8 would traverse that chain for every message.
+      const text = name.split('').join('')
+      return () => text
+    }
+    case '#':
+      return (variables) => (variableOf(variables) === '' ? '' : section(variables))
+    case '^':
+      return (variables) => (variableOf(variables) === '' ? section(variables) : '')
+    case '!':
+      return () => ''
+    default:
+      return variableOf
+  }
 }

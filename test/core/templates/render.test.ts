@@ -1,5 +1,7 @@
+import fc from 'fast-check'
+import mustache from 'mustache'
 import t from 'tap'
-import { finish, render } from '../../../src/core/templates/render.ts'
+import { finish, render, rendererOf } from '../../../src/core/templates/render.ts'
 import { templatesWith } from './files.ts'
 
 const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'
@@ -34,4 +36,28 @@ t.test('line breaks at the end of a body are removed, whether of text or of valu
 t.test('a text of line breaks is rendered in linear time', async (t) => {
   const lineBreaks = '\n'.repeat(1_000_000)
   t.equal(finish({ subject: `${lineBreaks}x`, body: `${lineBreaks}x` }).body.length, 1_000_001)
+})
+
+t.test('a compiled template renders what mustache renders', async () => {
+  const variable = fc.constantFrom('eventType', 'locator', 'reason')
+  const template = fc.letrec((tie) => ({
+    part: fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom('Hello,', ' ', '\n', '\r\n', '{ ', '<&>', 'é😀', '{{! a comment }}'),
+      variable.map((name) => `{{${name}}}`),
+      variable.map((name) => `{{{${name}}}}`),
+      fc
+        .tuple(fc.constantFrom('#', '^'), variable, fc.array(tie('part')))
+        .map(([sign, name, inner]) => `{{${sign}${name}}}${inner.join('')}{{/${name}}}`),
+    ),
+  })).part
+  const text = fc.constantFrom('', 'CLM-1', '0', '<b>', 'a\nb', '{{reason}}')
+  const variables = fc.record({ eventType: text, locator: text, reason: fc.option(text) })
+  const templates = fc.array(template).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(templates, variables, (source, given) => {
+      const expected = mustache.render(source, given, undefined, { escape: String })
+      return rendererOf(source)(given) === expected
+    }),
+  )
 })
