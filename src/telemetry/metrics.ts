@@ -71,7 +71,7 @@ export function createMetrics(sources: Sources) {
       if (deliveries !== null) countSends(instruments, messages, deliveries)
     },
     retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
-    retry: (_input, result) => countBy(instruments.retries, result?.made ?? [], labelsOf),
+    retry: (_input, result) => countBy(instruments.retries, result?.made ?? [], LABELS),
   }
 
   function countCommitted(batch: Batch, committed: Committed): void {
@@ -113,26 +113,31 @@ function countRows(
   committed: Committed,
 ): void {
   const { inserted } = committed
-  countBy(outcomes, inserted, labelsOf)
-  countBy(events, inserted, ({ eventType, status }) => [
-    eventTypes.has(eventType) ? eventType : 'other',
-    status,
-  ])
-  countBy(rejected, committed.rejected, ({ rejection }) => [rejection.code])
+  countBy(outcomes, inserted, LABELS)
+  const typeOf = ({ eventType }: Attempt) => (eventTypes.has(eventType) ? eventType : 'other')
+  countBy(events, inserted, [typeOf, ({ status }) => status])
+  countBy(rejected, committed.rejected, [({ rejection }) => rejection.code])
 }
 
-function labelsOf({ status, decision }: Attempt): string[] {
-  return [status, decision.channel, decision.ruleId]
-}
+const LABELS: readonly LabelOf<Attempt>[] = [
+  ({ status }) => status,
+  ({ decision }) => decision.channel,
+  ({ decision }) => decision.ruleId,
+]
 
-/** Counts rows by their labels, which are in the counter's order and contain no NUL. */
+type LabelOf<Row> = (row: Row) => string
+
+/** Counts rows by their labels, which are in the counter's order. */
 function countBy<Row>(
   counter: Pick<Counter, 'labels'>,
   rows: readonly Row[],
-  labelsOf: (row: Row) => readonly string[],
+  [labelOf, ...others]: readonly LabelOf<Row>[],
+  labels: readonly string[] = [],
 ): void {
-  for (const [labels, { length }] of Map.groupBy(rows, (row) => labelsOf(row).join('\0')))
-    counter.labels(...labels.split('\0')).inc(length)
+  if (labelOf === undefined) counter.labels(...labels).inc(rows.length)
+  else
+    for (const [label, group] of Map.groupBy(rows, labelOf))
+      countBy(counter, group, others, [...labels, label])
 }
 
 function countSends(
@@ -140,14 +145,12 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  const delivered = messages.flatMap(({ channel, locator }) => {
-    const delivery = deliveries.get(locator)
-    return delivery === undefined ? [] : [[channel, answerOf(delivery)]]
-  })
-  countBy(sends, delivered, (labels) => labels)
+  const answerTo = ({ locator }: OutgoingMessage) => answerOf(deliveries.get(locator))
+  countBy(sends, messages, [({ channel }) => channel, answerTo])
 }
 
-function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {
+function answerOf(delivery: Delivery | undefined): (typeof ANSWERS)[number] {
+  const { error, isUnknown, isDeferred } = delivery ?? { error: null }
   if (error === null) return 'accepted'
   return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'
 }
