@@ -11,6 +11,7 @@ import {
   type TopicPartition,
 } from '../core/batch/position.ts'
 import type { Message } from '../core/event/message.ts'
+import { messageOf } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
 import { isStaleMetadata } from './patches/fetch-response.ts'
@@ -359,10 +360,6 @@ export class PartitionConsumer {
 /** Leaves out the message itself, which would keep its whole fetch in memory. */
 function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** True for errors that the next try usually clears. */
