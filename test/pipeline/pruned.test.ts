@@ -12,8 +12,8 @@ import { findLogged } from '../../src/postgres/read/find-logged.ts'
 import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
 import { decisionGroups } from '../../src/postgres/read/group-decisions.ts'
 import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
-import { readArchivedRuleTable } from '../../src/postgres/read/read-archive.ts'
-import { beginPruning } from '../../src/postgres/retention/pruning-record.ts'
+import { readArchived } from '../../src/postgres/read/read-archive.ts'
+import { beginPruning } from '../../src/postgres/retention/prune.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
@@ -151,14 +151,14 @@ t.test(
     )
     const entry = await getLogEntry(pool, { maxAgeMs: 86_400_000, attemptCountMax: 3 }, rows[0].locator)
     if (entry === null) throw new Error('there is no such entry')
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
+    const rulesOf = createRuleCache((revision) => readArchived(pool, 'ruleset', revision), [])
     t.equal(
       explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
       'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
     )
     const archive = createArchive({
       templates: new Map(),
-      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+      readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
       sha256,
     })
     for await (const page of recordedEntryPages(pool, 100)) {
