@@ -201,7 +201,6 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
   }
 }
 
-/** Ends early when the signal aborts; never rejects. */
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
 }

@@ -51,7 +51,6 @@ export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism
   }
 }
 
-/** Rethrows any other error. */
 function refusalIn(error: Error & { readonly type?: unknown }): string {
   if (error.type === 'SASL_AUTHENTICATION_FAILED') return error.message
   throw error

@@ -19,7 +19,6 @@ const CHECKPOINTS_POLL_MS = 10_000
 const COMMIT_INTERVAL_MS = 1_000
 /** Maximum time that a stop waits for a running join, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
-/** Maximum time that the end of a membership waits for its last commit to Kafka. */
 const COMMIT_WAIT_MS = 1_000
 /** Maximum time for a membership to disconnect before the next one begins; the checkpoint's lock keeps them apart. */
 const DISCONNECT_WAIT_MS = 20_000
@@ -137,7 +136,6 @@ async function watchCheckpoints(
   }
 }
 
-/** The partitions of one membership, each with its own consumer. */
 export function assignedPartitions(
   consumption: Consumption,
   controlsFor: (topic: string, partition: number) => FetchControls,

@@ -103,7 +103,6 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     start: (): void => {
       running = run()
     },
-    /** Lets the current page finish. */
     stop: async (): Promise<void> => {
       stopping.abort()
       await running

@@ -25,7 +25,6 @@ export const dueEntry = logEntry
 export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
   /** Set only for a SKIPPED row, which stores no text: a requested retry renders one. */
   readonly variables?: Variables
-  /** The event names an invalid party. */
   readonly isPartyInvalid?: boolean
 }
 

@@ -6,7 +6,6 @@ import { Malformed } from './unreadable.ts'
 
 /** Larger batches are not read: a compressed batch of 1 MB can contain a thousand times as much. */
 export const UNPACKED_BYTES_MAX = 256 * 1024 * 1024
-/** Limits the bytes unpacked at a time. */
 const CHUNK_BYTES = 64 * 1024
 
 const CODECS: readonly {
