@@ -55,21 +55,6 @@ t.test('the age of the oldest message is known while the rest of a cut batch run
   t.strictSame(ages, [100, 101, 102])
 })
 
-t.test('a batch takes the waiting messages of several fetches', async (t) => {
-  const turn = Promise.withResolvers<void>()
-  const { fetch, committed } = await withTen({
-    takeSlot: async () => {
-      await turn.promise
-      return () => {}
-    },
-  })
-  await fetch(1)
-  await fetch(1)
-  turn.resolve()
-  await settled()
-  t.strictSame(movesOf(committed), [[10, -1n, 9n]])
-})
-
 t.test('a batch waits for the previous one, and takes all messages queued by then', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { fetch, prepared, committed } = await withTen({
@@ -327,21 +312,6 @@ t.test('messages that retention removed unprocessed are counted', async (t) => {
       gone: '2',
     },
   ])
-})
-
-t.test('no message after a damaged batch is processed before it', async (t) => {
-  const looked = Promise.withResolvers<void>()
-  const { broker, fetch, values, blocked, publish } = await withTen({ prepare: () => looked.promise })
-  const damaged = broker.log[1] as Buffer
-  damaged[damaged.length - 2] = 7
-  await fetch()
-  publish(['k'])
-  await fetch()
-  t.strictSame([values(), blocked()], [[], null], 'a batch that is looked up commits first')
-  looked.resolve()
-  await settled()
-  t.equal(values().join(''), 'abcd')
-  t.match(blocked(), { reason: 'damaged', offset: 4n })
 })
 
 t.test('a checkpoint beyond the end starts a recreated topic from its earliest offset', async (t) => {
