@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
 # tap's reporters draw with ink, which prints nothing if CI is set: failures would have no name.
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
-# The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
+# The test files to run; all by default. One file takes seconds: make test TESTS=test/policy-administration/circuit.test.ts
 TESTS :=
 # The git revision or file that rules-diff compares the rule table with, as in make rules-diff AGAINST=old.csv
 # Recipes read it from the environment, where no shell takes it for more than a text.
