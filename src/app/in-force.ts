@@ -7,14 +7,14 @@ import { CorrectableError } from '../core/text/faults.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { listActivations, readArchivedRuleTable } from '../postgres/read/read-archive.ts'
+import { listActivations, readArchived } from '../postgres/read/read-archive.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { type RuleFiles, ruleTableOf, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 /** Reads past rules from the archive, by revision. */
 export function createArchivedRules(pool: () => DatabasePool) {
-  return createRuleCache((revision) => readArchivedRuleTable(pool(), revision), TEMPLATE_EVENT_TYPES)
+  return createRuleCache((revision) => readArchived(pool(), 'ruleset', revision), TEMPLATE_EVENT_TYPES)
 }
 
 /** Archives the rule table, the envelope map and the templates, so that each decision can name its revisions. */

@@ -28,7 +28,7 @@ import { findLogged } from '../postgres/read/find-logged.ts'
 import { findRejected } from '../postgres/read/find-rejected.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
 import { listSkips } from '../postgres/read/list-skips.ts'
-import { listArchivedEnvelopeMaps, readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
+import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
@@ -161,9 +161,9 @@ async function databaseNeeds(
 ): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
   const source = await readText(ENVELOPE_MAP)
   const present = { source, revision: sha256(source) }
-  const archived = await listArchivedEnvelopeMaps(pool)
+  const archived = await listArchived(pool, 'envelope_map')
   return {
-    parse: createParse(present, (revision) => readArchivedEnvelopeMap(pool, revision)),
+    parse: createParse(present, (revision) => readArchived(pool, 'envelope_map', revision)),
     earlierMaps: archived.filter((revision) => revision !== present.revision),
     findRows: (eventIds) => findRows(pool, eventIds),
     findRejected: (topic, partition, messages) => findRejected(pool, topic, partition, messages),

@@ -7,14 +7,12 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { timeOf } from '../postgres/read/time-of.ts'
 import {
-  entriesToPrune,
+  beginPruning,
+  finishPruning,
   type PruneCounts,
   type PruneLimits,
-  pruneEntries,
-} from '../postgres/retention/prune-entries.ts'
-import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphaned-decisions.ts'
-import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
-import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
+  prune,
+} from '../postgres/retention/prune.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
 import { parseSince, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
@@ -41,7 +39,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.
 Example:
   $ notifications-service prune --older-than 400d --dry-run`,
   )
-  .action(prune)
+  .action(run)
 
 /** A duration is checked at once, a date only by the database's clock. */
 function parseOlderThan(text: string): Since {
@@ -54,13 +52,13 @@ interface Options extends WriteOptions {
   readonly olderThan: Since
 }
 
-async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
+async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const before = await timeOf(pool, olderThan)
     if (before > (await timeOf(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
-    const found = await run(pool, limits, null)
+    const found = await sumOf(pool, limits, null)
     const isNothing = Object.values(found).every((count) => count === 0)
     const isDone = !dryRun && !isNothing && (await confirm(questionOf(before, found), { yes }))
     const counts = isDone ? await pruneAll(pool, limits, by) : found
@@ -73,34 +71,21 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
 
 async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
   const pruning = await beginPruning(pool, limits.before, by)
-  const counts = await run(pool, limits, pruning)
+  const counts = await sumOf(pool, limits, pruning)
   await finishPruning(pool, pruning)
   return counts
 }
 
 /** Deletes rows older than the limit in small transactions. Without a pruning it only counts them. */
-async function run(pool: DatabasePool, limits: PruneLimits, pruning: bigint | null): Promise<PruneCounts> {
+async function sumOf(pool: DatabasePool, limits: PruneLimits, pruning: bigint | null): Promise<PruneCounts> {
   const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
-  const show = () =>
+  for await (const { logEntries, decisions, rejectedMessages } of prune(pool, limits, pruning)) {
+    sum.logEntries += logEntries
+    sum.decisions += decisions
+    sum.rejectedMessages += rejectedMessages
     showProgress(
       `${sum.logEntries} log entries, ${sum.decisions} decisions, ${sum.rejectedMessages} rejected messages`,
     )
-  for await (const { locators, decisions } of entriesToPrune(pool, limits)) {
-    const counts =
-      pruning === null
-        ? { logEntries: locators.length, decisions }
-        : await pruneEntries(pool, pruning, limits, locators)
-    sum.logEntries += counts.logEntries
-    sum.decisions += counts.decisions
-    show()
-  }
-  for await (const { locators, decisions } of orphansToPrune(pool, limits)) {
-    sum.decisions += pruning === null ? decisions : await pruneOrphans(pool, pruning, locators)
-    show()
-  }
-  for await (const ids of rejectedToPrune(pool, limits)) {
-    sum.rejectedMessages += pruning === null ? ids.length : await pruneRejected(pool, pruning, ids)
-    show()
   }
   return sum
 }

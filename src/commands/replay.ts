@@ -6,7 +6,7 @@ import { describeFinding } from '../core/replay/finding.ts'
 import { replay } from '../pipeline/replay.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/read/read-archive.ts'
+import { readArchived, readArchivedTemplates } from '../postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../postgres/write/restore-missing-entries.ts'
 import { print, showProgress } from './terminal/print.ts'
 
@@ -45,7 +45,7 @@ async function runReplay(options: Options, command: Command): Promise<void> {
       pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
       archive: createArchive({
         templates: await readArchivedTemplates(pool),
-        readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+        readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
         sha256,
       }),
       restore: options.rebuild

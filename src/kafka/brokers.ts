@@ -179,7 +179,6 @@ function unless(...types: readonly string[]) {
   }
 }
 
-/** Sends one request to each leader. */
 async function listOffsets(
   cluster: Cluster,
   partitions: readonly TopicPartition[],
@@ -205,7 +204,6 @@ async function listOffsets(
   return new Map(found.filter(([, offset]) => offset >= 0n))
 }
 
-/** Returns -1 if no broker leads the partition. */
 function leaderOf(cluster: Cluster, { topic, partition }: TopicPartition): number {
   const known = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   if (known === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)

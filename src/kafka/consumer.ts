@@ -3,6 +3,7 @@ import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
+import { messageOf } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
@@ -10,12 +11,12 @@ import { createBudget } from './inbox.ts'
 import {
   aborted,
   createMembership,
-  type Ending,
+  FatalError,
   isWithoutCoordinator,
   lacksGroupRight,
   settled,
 } from './membership.ts'
-import { type Consumption, messageOf, type Processing } from './partition.ts'
+import type { Consumption, Processing } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
@@ -55,11 +56,11 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   let hasJoined = false
   let ended: Promise<unknown> = Promise.resolve()
 
-  /** Joins the group with the existing topics. Resolves when the membership has ended. */
-  async function consumeOnce(): Promise<Ending> {
+  /** Joins the group with the existing topics. Resolves when the membership has ended in order. */
+  async function consumeOnce(): Promise<void> {
     const { signal } = stopping
     await Promise.race([missing.refresh(), aborted(signal)])
-    if (signal.aborted) return { kind: 'stop' }
+    if (signal.aborted) return
     const names = missing.list().map(({ topic }) => topic)
     const existing = topics.filter((topic) => !names.includes(topic))
     if (names.length > 0)
@@ -70,18 +71,17 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     if (existing.length === 0) {
       waitsFor = `none of the topics exists: create ${names.join(', ')}, or grant READ and DESCRIBE on them`
       await pause(TOPIC_POLL_MS, signal)
-      return { kind: 'topics' }
+      return
     }
-    membership = createMembership(kafka, options, existing, signal, consumption, {
-      onJoin: () => {
-        hasJoined = true
-      },
-      onBatch: () => {
-        failureCount = 0
-      },
-      appeared: missing.appeared,
-    })
-    return membership.run()
+    const onJoin = () => {
+      hasJoined = true
+    }
+    const onBatch = () => {
+      failureCount = 0
+    }
+    const { appeared } = missing
+    membership = createMembership(kafka, options, existing, signal, consumption, onJoin, onBatch, appeared)
+    await membership.run()
   }
 
   /** If this user may not see the group, kafkajs reports only a missing coordinator. */
@@ -95,12 +95,14 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const ending = await consumeOnce().catch((error): Ending => ({ kind: 'crash', error, retriable: true }))
-      if (ending.kind !== 'crash') failureCount = 0
-      else if (!ending.retriable) throw ending.error
-      else if (!stopping.signal.aborted) {
+      try {
+        await consumeOnce()
+        failureCount = 0
+      } catch (cause) {
+        if (cause instanceof FatalError) throw cause.cause
+        if (stopping.signal.aborted) return
         const retryInMs = backOffMs(failureCount++)
-        const error = await explained(ending.error)
+        const error = await explained(cause)
         const remedy = remedyOf(error, groupId)
         waitsFor = `the broker refuses or does not respond (${messageOf(error)})${remedy}`
         log.warn({ err: error, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
@@ -112,6 +114,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   return {
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
+    /** True once this member has joined the group for the first time. */
     hasJoined: () => hasJoined,
     /** Null while this member is in the group and its broker answers; otherwise the reason for waiting. */
     waitsFor: () => {
@@ -187,18 +190,17 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
       missing = await find()
     },
     /** Resolves when a missing topic exists. Never resolves if none is missing. */
-    appeared: async (signal: AbortSignal): Promise<Ending> => {
+    appeared: async (signal: AbortSignal): Promise<void> => {
       for (const { length } = missing; length > 0 && !signal.aborted; ) {
         await pause(TOPIC_POLL_MS, signal)
         const found = signal.aborted ? missing : await find().catch(() => missing)
-        if (found.length < length) return { kind: 'topics' }
+        if (found.length < length) return
       }
       return new Promise(() => {})
     },
   }
 }
 
-/** Ends early when the signal aborts; never rejects. */
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
 }

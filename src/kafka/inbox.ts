@@ -88,7 +88,6 @@ export class Inbox {
     return timestampMs === undefined ? null : Number(timestampMs)
   }
 
-  /** Drops the content and fetches the partition from this offset on. */
   open(offset: bigint): void {
     this.#clear()
     this.#expected = offset
@@ -175,7 +174,6 @@ export class Inbox {
     clearTimeout(timer)
   }
 
-  /** Wakes the waiter so that it checks again. */
   wake(): void {
     this.#wake()
   }

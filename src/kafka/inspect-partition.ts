@@ -14,7 +14,6 @@ export type Inspected =
       readonly kind: 'unreadable'
       readonly reason: BlockReason
       readonly detail: string
-      /** The last offset of the batch; null if its header may be damaged too. */
       readonly last: bigint | null
       /** The first offset of the next intact batch; null if the fetch contains none. */
       readonly next: bigint | null

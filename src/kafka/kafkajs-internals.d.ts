@@ -8,7 +8,6 @@ declare module 'kafkajs/src/network/requestQueue/index.js' {
 }
 
 declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
-  /** CRC-32C, as an unsigned number. */
   export default function crc32c(bytes: Uint8Array): number
 }
 
@@ -69,10 +68,8 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
 declare module 'kafkajs/src/consumer/consumerGroup.js' {
   import type { Batch } from 'kafkajs'
 
-  /** One membership in a group. */
   export default class ConsumerGroup {
     readonly cluster: { refreshMetadata(): Promise<void> }
-    /** Fetches the partitions that this broker leads. */
     fetch(nodeId: string): Promise<Batch[]>
   }
 }

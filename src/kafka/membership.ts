@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
 import type { Assignment } from '../core/batch/position.ts'
-import { ILLEGAL_SASL_STATE } from './bearer-log-in.ts'
 import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'
+import { ILLEGAL_SASL_STATE } from './log-in.ts'
 import { type Consumption, PartitionConsumer } from './partition.ts'
 import { fetchedBytesOf } from './patches/fetch-response.ts'
 
@@ -19,7 +19,6 @@ const CHECKPOINTS_POLL_MS = 10_000
 const COMMIT_INTERVAL_MS = 1_000
 /** Maximum time that a stop waits for a running join, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
-/** Maximum time that the end of a membership waits for its last commit to Kafka. */
 const COMMIT_WAIT_MS = 1_000
 /** Maximum time for a membership to disconnect before the next one begins; the checkpoint's lock keeps them apart. */
 const DISCONNECT_WAIT_MS = 20_000
@@ -33,24 +32,17 @@ const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'Ka
 const GROUP_AUTHORIZATION_FAILED = 'GROUP_AUTHORIZATION_FAILED'
 const PASSING_TYPES = [ILLEGAL_SASL_STATE, GROUP_AUTHORIZATION_FAILED]
 
-/** The reason why a membership in the group ended. `retriable`: a new member may succeed. */
-export type Ending =
-  | { readonly kind: 'stop' }
-  | { readonly kind: 'topics' }
-  | { readonly kind: 'crash'; readonly error: unknown; readonly retriable: boolean }
-
-interface Callbacks {
-  readonly onJoin: () => void
-  readonly onBatch: () => void
-  /** Resolves when a missing topic exists; stops asking once the signal aborts. */
-  readonly appeared: (signal: AbortSignal) => Promise<Ending>
-}
+/** An error from which no new member can recover, in `cause`. */
+export class FatalError extends Error {}
 
 /**
- * One membership in the group. `run` joins it, and resolves when the membership has ended and the group is left.
+ * One membership in the group. `run` joins it, and resolves when the membership has ended in order and the group is left. It
+ * rejects with an error of kafkajs after which a new member may succeed, or with `FatalError`.
  *
  * @param topics all must exist
  * @param stopping aborts when the consumer must stop
+ * @param onBatch called for each fetch
+ * @param appeared resolves when a missing topic exists; stops asking once the signal aborts
  */
 export function createMembership(
   kafka: Kafka,
@@ -58,7 +50,9 @@ export function createMembership(
   topics: string[],
   stopping: AbortSignal,
   consumption: Consumption,
-  { onJoin, onBatch, appeared }: Callbacks,
+  onJoin: () => void,
+  onBatch: () => void,
+  appeared: (signal: AbortSignal) => Promise<void>,
 ) {
   const { log } = consumption
   const over = new AbortController()
@@ -92,8 +86,8 @@ export function createMembership(
     answeredMs = Date.now()
   })
 
-  async function run(): Promise<Ending> {
-    const stopped = aborted(stopping).then((): Ending => ({ kind: 'stop' }))
+  async function run(): Promise<void> {
+    const stopped = aborted(stopping)
     void watchCheckpoints(over.signal, consumption.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
       onBatch()
@@ -102,7 +96,7 @@ export function createMembership(
     try {
       // A stop waits for the join: kafkajs would continue it unnoticed.
       await Promise.race([joining, stopped.then(() => settled(joining, JOIN_WAIT_MS))])
-      return await Promise.race([crashed, stopped, appeared(over.signal)])
+      await Promise.race([crashed, stopped, appeared(over.signal)])
     } finally {
       await leave()
     }
@@ -142,7 +136,6 @@ async function watchCheckpoints(
   }
 }
 
-/** The partitions of one membership, each with its own consumer. */
 export function assignedPartitions(
   consumption: Consumption,
   controlsFor: (topic: string, partition: number) => FetchControls,
@@ -259,7 +252,7 @@ function heartbeatIntervalOf({ sessionTimeoutMs }: { readonly sessionTimeoutMs: 
   return Math.floor(sessionTimeoutMs / 10)
 }
 
-/** A kafkajs consumer that has not joined yet. `crashed` resolves when it cannot recover. */
+/** A kafkajs consumer that has not joined yet. `crashed` rejects when it cannot recover, and never resolves. */
 function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
   let retriable = false
   const consumer = kafka.consumer({
@@ -284,11 +277,13 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
       },
     },
   })
-  const crashed = new Promise<Ending>((resolve) => {
+  const crashed = new Promise<never>((_, reject) => {
     consumer.on(consumer.events.CRASH, ({ payload: { error } }) =>
-      resolve({ kind: 'crash', error, retriable: retriable || isPassing(error) }),
+      reject(retriable || isPassing(error) ? error : new FatalError(error.message, { cause: error })),
     )
   })
+  // A crash during the join is thrown once the join is over.
+  crashed.catch(() => {})
   return { consumer, crashed }
 }
 

@@ -11,6 +11,7 @@ import {
   type TopicPartition,
 } from '../core/batch/position.ts'
 import type { Message } from '../core/event/message.ts'
+import { messageOf } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
 import { isStaleMetadata } from './patches/fetch-response.ts'
@@ -18,7 +19,6 @@ import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
-/** The consumer's access to the database and the pipeline. */
 export interface Processing {
   /** The checkpoint in force. Rejects while another session has locked it. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
@@ -39,17 +39,14 @@ export interface Processing {
 
 /** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
 export interface Consumption extends Processing {
-  /** Rejects if no broker leads the partition. */
   readonly endsOf: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition, or null. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
-  /** Limits the number of running batches. Resolves to the slot's release function. */
   readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
   readonly latest: Map<string, PartitionConsumer>
   readonly batchCountMax: number
   readonly nowMs: () => number
-  /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
 }
@@ -68,7 +65,6 @@ const MOVED = 'another consumer moved the checkpoint: continuing from there'
 const REWOUND =
   'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
   'backup, or the checkpoint was set back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
-/** The checkpoint in force is not the expected one. */
 class Moved extends Error {}
 /** The broker has another message in place of the last processed one. */
 class Recreated extends Error {}
@@ -98,7 +94,6 @@ export class PartitionConsumer {
   #failureCount = 0
   /** The first message of the running batch, or of the one that failed. */
   #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
-  /** Start of the running batch, in ms since 1970. */
   #begunMs: number | null = null
 
   /**
@@ -361,10 +356,6 @@ function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
 
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
 /** True for errors that the next try usually clears. */
 function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
@@ -380,7 +371,6 @@ function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } 
   return { firstOffset: String(error.offsets.first), lastOffset: String(error.offsets.last) }
 }
 
-/** Throws if the broker has another message in place of the last processed one. */
 function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
   const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
   if (compareLast(processed, found) === 'another')

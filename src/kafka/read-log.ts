@@ -79,7 +79,6 @@ async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> 
   return first
 }
 
-/** Returns the offset at which to continue. */
 async function* readPieces(
   source: LogSource,
   { bytes, from, next }: Stretch,

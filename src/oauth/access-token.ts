@@ -16,7 +16,6 @@ export type AccessToken = (refused?: string) => Promise<string>
 
 interface Granted {
   readonly token: string
-  /** By the clock of `nowMs`. */
   readonly usedUntilMs: number
 }
 

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 
-/** Maximum time until a rotated secret is used. */
 const VALID_MS = 10_000
 
 /**

@@ -18,11 +18,9 @@ import type { PreferencesByParty } from '../core/party/preferences.ts'
 export interface Claim {
   /** Takes the locks and returns the attempts, or null if another process makes them: then nothing is written. */
   lock(tx: Transaction): Promise<readonly OpenAttempt[] | null>
-  /** Called before anything is written or sent. */
   reject?(tx: Transaction, refused: Refused): Promise<void>
   /** The checkpoint's new position; null for attempts that belong to no checkpoint. */
   readonly move: Move | null
-  /** Called last. */
   finish?(tx: Transaction, made: Made): Promise<void>
 }
 
@@ -30,7 +28,6 @@ export interface Claim {
 export type Refused = ReadonlyMap<Attempt, Error>
 
 export interface Made {
-  /** The attempts as stored. */
   readonly attempts: readonly Attempt[]
   readonly refused: Refused
   /** The sender's reasons by the locators of deferred retries, whose rows stay unchanged. */

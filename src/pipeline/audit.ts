@@ -25,7 +25,6 @@ export interface AuditNeeds {
   readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
   /** Parses with the envelope map of this revision; null: with the current one. */
   readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
-  /** Envelope maps that were in force before. */
   readonly earlierMaps: readonly string[]
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
   /** The rejected messages among these, by offset. */
@@ -37,7 +36,6 @@ export interface AuditNeeds {
   readonly prunings: (topic: string, partition: number) => Promise<readonly Pruned[]>
   readonly skips: (topic: string, partition: number) => Promise<readonly Skip[]>
   readonly report: (finding: Finding) => Promise<void>
-  /** Called after each page. */
   readonly onProgress: () => void
 }
 
@@ -266,7 +264,6 @@ function missingOf(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'det
   }
 }
 
-/** Both ends included. */
 function offsetCount(first: bigint, last: bigint): number {
   return first <= last ? Number(last - first + 1n) : 0
 }

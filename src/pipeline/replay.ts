@@ -4,7 +4,6 @@ import { wasErased } from '../core/replay/rebuild-entry.ts'
 import { type Archive, missingRow, type Recorded, verify } from '../core/replay/verify-entry.ts'
 
 export interface ReplayNeeds {
-  /** All recorded data, in pages. */
   readonly pages: AsyncIterable<readonly Recorded[]>
   readonly archive: Archive
   /** Inserts missing rows and returns the locators of the inserted ones. Null: read-only. */
@@ -15,7 +14,6 @@ export interface ReplayNeeds {
       ) => Promise<readonly string[]>)
     | null
   readonly report: (finding: Finding) => Promise<void>
-  /** Called after each page. */
   readonly onProgress: (summary: Summary) => void
 }
 

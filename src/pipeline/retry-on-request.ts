@@ -3,6 +3,7 @@ import type { DueEntry } from '../core/attempt/due-entry.ts'
 import { dueEntryOf, type RetryCandidate, refusalOf } from '../core/attempt/retry-candidate.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
+import { messageOf } from '../core/text/faults.ts'
 import { createRetry, type RetryNeeds } from './retry.ts'
 
 /** Result of a requested retry. `refused`: the row is unchanged. */
@@ -59,7 +60,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     },
     commit: async (asked) => {
       const { made, refused, deferred } = await needs.commit(asked).catch((error) => {
-        failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${error instanceof Error ? error.message : error}`
+        failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${messageOf(error)}`
         throw error
       })
       for (const retried of made) report(retried.locator, resultOf(retried))

@@ -10,11 +10,6 @@ import {
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
 
-/**
- * A row is due again this long after its last attempt. Less than the interval, so that a pass that starts early misses no row;
- * far longer than the gap between the passes of two replicas.
- */
-export const RETRY_MIN_PAUSE_MS = 55_000
 const PAGE_COUNT_MAX = 500
 
 export interface RetryNeeds<Cursor> {
@@ -103,7 +98,6 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     start: (): void => {
       running = run()
     },
-    /** Lets the current page finish. */
     stop: async (): Promise<void> => {
       stopping.abort()
       await running

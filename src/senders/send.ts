@@ -6,7 +6,7 @@ import {
   type Send,
 } from '../core/attempt/delivery.ts'
 import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
-import type { HandOver, Message, Sender } from './sender.ts'
+import type { Message, Sender } from './sender.ts'
 
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
 
@@ -26,10 +26,15 @@ const ABORT_SHARE = 7 / 8
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing, query) => {
     const deliveries = new Map<string, Delivery>()
-    const deadline = startDeadline(deadlineMs)
+    const passed = Promise.withResolvers<null>()
+    const stop = new AbortController()
+    const timers = [
+      setTimeout(() => stop.abort(), deadlineMs * ABORT_SHARE),
+      setTimeout(passed.resolve, deadlineMs, null),
+    ]
     const groups = Map.groupBy(outgoing, ({ channel }) => channel)
     await Promise.all([...groups].map(([channel, group]) => sendGroup(channel, group)))
-    deadline.clear()
+    timers.forEach(clearTimeout)
     return deliveries
 
     async function sendGroup(channel: Channel, group: readonly OutgoingMessage[]): Promise<void> {
@@ -40,20 +45,32 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
       const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
       for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
       const addressed = group.filter(hasAddress)
-      const sender = senders[channel]
-      for (let start = 0; start < addressed.length; start += sender.countMax) {
-        const part = addressed.slice(start, start + sender.countMax)
-        const answers = deadline.signal.aborted
+      const { countMax } = senders[channel]
+      for (let start = 0; start < addressed.length; start += countMax) {
+        const part = addressed.slice(start, start + countMax)
+        const answers = stop.signal.aborted
           ? part.map(() => LATE)
-          : await answersOf(
-              channel,
-              sender,
-              part.map(messageOf),
-              { signal: deadline.signal, query },
-              deadline,
-            )
+          : await answersOf(channel, part.map(messageOf))
         for (const [i, answer] of answers.entries())
           deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer))
+      }
+    }
+
+    async function answersOf(
+      channel: AddressedChannel,
+      part: readonly Message[],
+    ): Promise<readonly Answer[]> {
+      const unknown = (error: string) => part.map((): Answer => ({ answer: 'unknown', error }))
+      try {
+        const sent = senders[channel].send(part, { signal: stop.signal, query })
+        const answers = await Promise.race([sent, passed.promise])
+        if (answers?.length === part.length && answers.every(isAnswer)) return answers
+        if (answers === null) return unknown(`the ${channel} sender did not answer within ${deadlineMs} ms`)
+        const count = answers.filter(isAnswer).length
+        return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
+      } catch (error) {
+        // Not the error's own message: a transport may quote the address in it.
+        return unknown(`the ${channel} sender failed (${codeOf(error)})`)
       }
     }
   }
@@ -71,44 +88,6 @@ function messageOf({ idempotencyKey, to, subject, body }: Addressed): Message {
 
 const NO_SENDER: Delivery = { receipt: null, error: null }
 const LATE: Answer = { answer: 'deferred', error: 'the deadline passed before the sender got it' }
-
-interface Deadline {
-  readonly ms: number
-  readonly signal: AbortSignal
-  /** Resolves to null when the deadline has passed. */
-  readonly passed: Promise<null>
-  readonly clear: () => void
-}
-
-function startDeadline(ms: number): Deadline {
-  const { promise: passed, resolve } = Promise.withResolvers<null>()
-  const controller = new AbortController()
-  const timers = [setTimeout(() => controller.abort(), ms * ABORT_SHARE), setTimeout(resolve, ms, null)]
-  return { ms, signal: controller.signal, passed, clear: () => timers.forEach(clearTimeout) }
-}
-
-async function answersOf(
-  channel: Channel,
-  sender: Sender,
-  part: readonly Message[],
-  handOver: HandOver,
-  { ms, passed }: Deadline,
-): Promise<readonly Answer[]> {
-  try {
-    const answers = await Promise.race([sender.send(part, handOver), passed])
-    if (answers?.length === part.length && answers.every(isAnswer)) return answers
-    if (answers === null) return unknown(`the ${channel} sender did not answer within ${ms} ms`)
-    const count = answers.filter(isAnswer).length
-    return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
-  } catch (error) {
-    // Not the error's own message: a transport may quote the address in it.
-    return unknown(`the ${channel} sender failed (${codeOf(error)})`)
-  }
-
-  function unknown(error: string): readonly Answer[] {
-    return part.map(() => ({ answer: 'unknown', error }))
-  }
-}
 
 function isAnswer(given: unknown): given is Answer {
   const { answer, receipt, error } = (given ?? {}) as Record<string, unknown>

@@ -8,11 +8,11 @@ import type { Running, Side } from './sides.ts'
 
 /** The resources of one run. */
 export interface Arena {
+  readonly databaseUrl: string
   readonly client: pg.Client
   /** The real names of the topics. */
   readonly topics: Record<TopicName, string>
-  /** The consumer group of a side. */
-  groupIdOf(side: Side): string
+  readonly started: readonly Running[]
   /** Starts another process of a side; all are stopped at the end. */
   start(side: Side): Promise<Running>
 }
@@ -34,16 +34,15 @@ export async function inArena<T>(
     open(),
     createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
   ])
-  const client = new pg.Client({ connectionString: database.url })
+  const client = new pg.Client(database.url)
   await client.connect()
   const started: Running[] = []
-  const groupIdOf = (side: Side) => topics.claims.replace('claims', side.name)
   const start = async (side: Side) => {
     const running = await side.start({
       DATABASE_URL: database.url,
       MQ_BROKERS: brokers,
       MQ_TOPICS: Object.values(topics).join(','),
-      MQ_GROUP_ID: groupIdOf(side),
+      MQ_GROUP_ID: topics.claims.replace('claims', side.name),
       POLICY_ADMIN_URL: contacts.url,
     })
     started.push(running)
@@ -51,7 +50,7 @@ export async function inArena<T>(
   }
   try {
     await insertPreferences(client)
-    return await use({ client, topics, groupIdOf, start })
+    return await use({ databaseUrl: database.url, client, topics, started, start })
   } finally {
     await Promise.all(started.map((running) => running.stop()))
     await client.end()

@@ -8,10 +8,12 @@ import { contactOf } from './parties.ts'
 
 export type Contacts = Awaited<ReturnType<typeof startContacts>>
 
-/** Starts the process, which ends with this one. */
+/** Starts the process, which ends with this one and does not keep it alive. */
 export async function startContacts() {
   const child = fork(fileURLToPath(import.meta.url))
   const [url] = (await once(child, 'message')) as [string]
+  child.unref()
+  child.channel?.unref()
   return {
     url,
     pid: child.pid ?? 0,
@@ -27,9 +29,6 @@ export async function startContacts() {
 
 const END_OF_HEAD = '\r\n\r\n'
 const REQUEST = /^GET \/internal\/parties\/(\S+) /
-/** True if contacts name their party; NAMED=0: they do not. */
-const NAMES_PARTIES = process.env.NAMED !== '0'
-let requestCount = 0
 
 /** Calls back with the party of each request without a body on a kept connection. */
 export function serveParties(socket: Socket, onRequest: (partyLocator: string) => void): void {
@@ -45,24 +44,24 @@ export function serveParties(socket: Socket, onRequest: (partyLocator: string) =
   })
 }
 
+/** The response about a party; with NAMED=0 it does not name the party. */
 function answerTo(partyLocator: string): string {
   const contact = contactOf(partyLocator)
+  const name = process.env.NAMED === '0' ? {} : { partyLocator }
+  const body = JSON.stringify({ ...name, ...(contact ?? { error: 'not found' }) })
   const status = contact === null ? '404 Not Found' : '200 OK'
-  const body = JSON.stringify({
-    ...(NAMES_PARTIES && { partyLocator }),
-    ...(contact ?? { error: 'not found' }),
-  })
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
 if (import.meta.main) {
+  let requestCount = 0
   process.once('disconnect', () => process.exit())
-  const answer = (socket: Socket) =>
+  const server = createServer((socket) =>
     serveParties(socket, (partyLocator) => {
       requestCount++
       socket.write(answerTo(partyLocator), 'latin1')
-    })
-  const server = createServer(answer).listen(0, '127.0.0.1')
+    }),
+  ).listen(0, '127.0.0.1')
   await once(server, 'listening')
   process.on('message', () => process.send?.(requestCount))
   process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)

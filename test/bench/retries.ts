@@ -1,70 +1,72 @@
 // make bench-retries
-// How fast `serve` drains failed rows that are due, as after an outage of policy administration, beside how fast it
-// dispatches as many events, in turn. ROWS and ROUNDS set the sizes. Exits 1 where an outcome is
-// wrong.
+// How fast `serve` drains failed rows that are due, as after an outage of policy administration, and dispatches as many events,
+// in turn. ROWS and ROUNDS set the sizes. Exits 1 if an outcome is wrong.
 import type pg from 'pg'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
 import { inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
-import { cellOf, format, rateOfEach, ratioOf, tableOf } from './report.ts'
-import { type Measured, measure, runRound } from './round.ts'
+import { inTurn, ratesOf } from './in-turn.ts'
+import { print, ratioOf, tableOfResults } from './report.ts'
+import { CPU_ROWS, findCountFaults, measure, runRound } from './round.ts'
 import { ours } from './sides.ts'
-
-type Round = Pick<Measured, 'eventsPerSecond' | 'cpu'>
 
 const brokers = brokersFromEnvironment()
 const rowCount = numberFrom('ROWS', 100_000)
 const roundCount = numberFrom('ROUNDS', 5)
 const warmUpCount = Math.ceil(rowCount * 0.1)
-const WORKS = ['dispatch', 'drain'] as const
 
 endWithSignals()
-
-const faults: string[] = []
-const rounds = { drain: [] as Round[], dispatch: [] as Round[] }
 const contacts = await startContacts()
-try {
-  for (let round = 1; round <= roundCount; round++) {
-    for (const work of round % 2 === 0 ? WORKS : WORKS.toReversed()) {
-      const measured = work === 'drain' ? await drain(round) : await dispatch(round)
-      rounds[work].push(measured)
-      process.stderr.write(
-        `round ${round} of ${roundCount}, ${work}: ${Math.round(measured.eventsPerSecond)} rows/s\n`,
-      )
-    }
-  }
-} finally {
-  contacts.stop()
-}
-const ratio = ratioOf(rateOfEach(rounds.drain), rateOfEach(rounds.dispatch))
-process.stdout.write(describe())
-process.exitCode = faults.length === 0 ? 0 : 1
+const faults: string[] = []
+const results = await inTurn(roundCount, ['drain', 'dispatch'], (work, round) =>
+  work === 'drain'
+    ? drain(round)
+    : runRound({
+        side: ours,
+        seed: round,
+        eventCount: rowCount - warmUpCount,
+        warmUpCount,
+        contacts,
+        brokers,
+      }),
+)
+print(
+  [
+    `rounds: ${roundCount}; rows a round: ${rowCount.toLocaleString('en')}; medians (least–most)`,
+    '',
+    ...tableOfResults('', results, [
+      ['rows/s', ({ eventsPerSecond }) => eventsPerSecond],
+      ...CPU_ROWS.slice(0, 2),
+    ]),
+    '',
+    `drain : dispatch = ${ratioOf(ratesOf(results.drain), ratesOf(results.dispatch))}`,
+  ],
+  faults,
+)
 
-function dispatch(seed: number): Promise<Round> {
-  const eventCount = rowCount - warmUpCount
-  return runRound({ side: ours, seed, eventCount, warmUpCount, contacts, brokers })
-}
-
-function drain(seed: number): Promise<Round> {
+function drain(seed: number) {
   return inArena(brokers, contacts, async ({ client, start }) => {
     const totalCount = await insertDue(client, [...generateEvents(seed, rowCount)])
     await client.query('CHECKPOINT')
-    const measured = await measure(
+    const running = await start(ours)
+    const counts = { warmUpCount, totalCount }
+    const measured = await measure(client, running, contacts, counts, countDrained(totalCount))
+    const found = await findCountFaults(
       client,
-      await start(ours),
-      contacts,
-      { warmUpCount, totalCount },
-      countDrained(totalCount),
+      totalCount,
+      `SELECT
+         (SELECT count(*) FROM notifications.notification_log WHERE status <> 'FAILED')::integer AS retried,
+         (SELECT count(*) FROM notifications.decision WHERE attempt = 1)::integer AS decided`,
     )
-    faults.push(...(await findFaults(client, totalCount)).map((fault) => `round ${seed}: ${fault}`))
+    faults.push(...found.map((fault) => `round ${seed}: ${fault}`))
     return measured
   })
 }
 
 /**
- * Writes the rows that these events would have got during an outage of policy administration, last tried a minute ago. The oldest is
- * number 1: as the offset of its decision has it. Returns their count.
+ * Writes the rows that these events would have got during an outage of policy administration, last tried a minute ago, the oldest
+ * with offset 1 in its decision. Returns their number.
  */
 async function insertDue(client: pg.Client, events: readonly BenchEvent[]): Promise<number> {
   const { rowCount } = await client.query(
@@ -102,8 +104,8 @@ async function insertDue(client: pg.Client, events: readonly BenchEvent[]): Prom
 }
 
 /**
- * Counts the rows before the oldest due one, since rows are retried from the oldest on. It continues where
- * it was: from the start it would pass more and more dead entries of the index.
+ * Counts the rows before the oldest due one, since rows are retried from the oldest on. Continues from there: from the start it
+ * would pass more and more dead entries of the index.
  */
 function countDrained(totalCount: number) {
   let oldest = '-infinity'
@@ -118,37 +120,4 @@ function countDrained(totalCount: number) {
     oldest = rows[0]?.created_at ?? oldest
     return rows.length === 0 ? totalCount : rows[0].n - 1
   }
-}
-
-/** Throws unless every row was retried exactly once and has a second decision. */
-async function findFaults(client: pg.Client, rowCount: number): Promise<string[]> {
-  const { rows } = await client.query(`
-    SELECT
-      (SELECT count(*) FROM notifications.notification_log WHERE status <> 'FAILED')::integer AS retried,
-      (SELECT count(*) FROM notifications.decision WHERE attempt = 1)::integer AS decided`)
-  return Object.entries(rows[0]).flatMap(([what, count]) =>
-    count === rowCount ? [] : [`${count} of ${rowCount} rows ${what}`],
-  )
-}
-
-function describe(): string {
-  const row = (title: string, of: (round: Round) => number | null) => [
-    title,
-    cellOf(rounds.drain.map(of), 0),
-    cellOf(rounds.dispatch.map(of), 0),
-  ]
-  return [
-    `rounds: ${roundCount}; rows a round: ${rowCount.toLocaleString('en')}; medians (least–most)`,
-    '',
-    ...tableOf([
-      ['', 'drain', 'dispatch'],
-      row('rows/s', ({ eventsPerSecond }) => eventsPerSecond),
-      row('CPU µs/row, the process', ({ cpu }) => cpu.process),
-      row('CPU µs/row, PostgreSQL', ({ cpu }) => cpu.postgres),
-    ]),
-    '',
-    `drain : dispatch = ${format(ratio, 2)}`,
-    ...faults.map((fault) => `WRONG: ${fault}`),
-    '',
-  ].join('\n')
 }

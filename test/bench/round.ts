@@ -10,53 +10,48 @@ import type { Running, Side } from './sides.ts'
 export interface RoundOptions {
   readonly side: Side
   readonly seed: number
-  /** Events that are measured, and those before them that are not. */
   readonly eventCount: number
+  /** Events before the measured ones. */
   readonly warmUpCount: number
   readonly contacts: Contacts
   readonly brokers: string
-  /** How long it is watched once all is done; 0: not at all. */
+  /** Duration of the measurement of the idle process afterwards; 0: none. */
   readonly idleSeconds?: number
 }
 
-/** What one side did in one round. CPU is in µs for each event; null where it cannot be known. */
-export interface Measured {
-  /** NaN where there were too few events to tell. */
-  readonly eventsPerSecond: number
-  readonly cpu: Readonly<Record<CpuOf, number | null>>
-  readonly lookUpsPerEvent: number
-  readonly peakMemoryMb: number | null
-  /** Of the process with nothing to do, as parts of one core; null where it was not watched or cannot be known. */
-  readonly idleCpu: number | null
-  /** Equal hashes mean equal rows: locators and times left out. */
-  readonly rowsHash: string
-  /** What PostgreSQL stores for one event, its log row and its decision: the mean. */
-  readonly rowBytes: number
-  /** What is wrong with the outcome; empty where nothing is. */
-  readonly faults: readonly string[]
-}
+export type Measured = Awaited<ReturnType<typeof runRound>>
 
-/** `else`: the broker, this harness and whoever else uses the machine. */
-export const CPU_OF = ['process', 'postgres', 'contacts', 'else'] as const
-type CpuOf = (typeof CPU_OF)[number]
+/** Rows of a table for the CPU time per event; `else`: the broker, this program and other users of the machine. */
+export const CPU_ROWS = (
+  [
+    ['process', 'the process'],
+    ['postgres', 'PostgreSQL'],
+    ['contacts', 'policy administration'],
+    ['else', 'broker and all else'],
+  ] as const
+).map(
+  ([of, words]) =>
+    [`CPU µs/event, ${words}`, ({ cpu }: { cpu: Record<typeof of, number> }) => cpu[of]] as const,
+)
 
-/** Of which one partition may get more than a third: a broker takes 1 MB in one batch. */
-const PUBLISH_COUNT_MAX = 5_000
+/** A broker takes 1 MB in one batch, and one partition may get all of these. */
+const PUBLISH_COUNT_MAX = 2_000
 const POLL_INTERVAL_MS = 25
-/** Without one more event committed; the start of a side is the longest such time. */
+/** Maximum time without a further committed event; the longest is the start of a side. */
 const STALL_MAX_MS = 60_000
 const IDLE_SETTLE_MS = 5_000
 
 /**
- * Has one side work off a backlog, with a database and topics of its own, and measures it from the commit that ends the
- * warm-up to the last one. Both are seen from outside, as checkpoints in the database, in the same way for every side.
+ * Measures how one side works off a backlog, with its own database and topics, from the commit that ends the warm-up to the last
+ * one. CPU is in µs per event. Every side is observed from outside, by its checkpoints. `faults` says what is wrong with the
+ * outcome, and `rowsHash` covers everything except locators and times.
  */
-export function runRound(options: RoundOptions): Promise<Measured> {
+export function runRound(options: RoundOptions) {
   const { side, seed, eventCount, warmUpCount, brokers, contacts, idleSeconds = 0 } = options
   const totalCount = warmUpCount + eventCount
   return inArena(brokers, contacts, async ({ client, topics, start }) => {
     const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount))
-    // Neither side shall pay for the pages that were made dirty before it.
+    // Neither side may pay for pages that were made dirty before it.
     await client.query('CHECKPOINT')
     const lookUpsBefore = await contacts.requestCount()
     const running = await start(side)
@@ -65,15 +60,14 @@ export function runRound(options: RoundOptions): Promise<Measured> {
       ...window,
       lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
       peakMemoryMb: await peakMemoryMbOf(running.pid),
-      idleCpu: idleSeconds === 0 ? null : await idleCpuOf(running.pid, idleSeconds),
-      rowsHash: await rowsHash(client),
-      rowBytes: await rowBytes(client),
+      idleCpu: await idleCpuOf(running.pid, idleSeconds),
+      ...(await rowsOf(client)),
       faults: await findFaults(client, brokers, topics, distinctCount),
     }
   })
 }
 
-/** Publishes all, in order, and returns their distinct ids. */
+/** Publishes all events in order, and returns their distinct ids. */
 export async function publish(
   brokers: string,
   topics: Record<TopicName, string>,
@@ -85,30 +79,23 @@ export async function publish(
     await produce(brokers, messages)
     messages = []
   }
-  for (const { topic, key, value, eventId } of events) {
+  for (const { topic, key, value, eventId, partition } of events) {
     ids.add(eventId)
-    messages.push({ topic: topics[topic], key, value })
+    messages.push({ topic: topics[topic], key, value, ...(partition !== undefined && { partition }) })
     if (messages.length === PUBLISH_COUNT_MAX) await flush()
   }
   await flush()
   return ids
 }
 
-/** Something that only grows, read twice. */
-interface Sample {
-  readonly atMs: number
-  readonly processedCount: number
-  readonly cpuMs: Readonly<Record<CpuOf, number | null>>
-}
-
-/** From the commit that ends the warm-up to the last one. `countDone` says how much is. */
+/** Rate and CPU µs per event, from the commit that ends the warm-up to the last one. `countDone` returns the number so far. */
 export async function measure(
   client: pg.Client,
   running: Running,
   contacts: Contacts,
   { warmUpCount, totalCount }: { warmUpCount: number; totalCount: number },
   countDone: (client: pg.Client) => Promise<number> = processed,
-): Promise<Pick<Measured, 'eventsPerSecond' | 'cpu'>> {
+) {
   const postgresPid = await serverPid(client)
   let ended: string | null = null
   void running.exited.then((how) => {
@@ -116,40 +103,36 @@ export async function measure(
   })
   let progress = { count: 0, atMs: performance.now() }
 
-  async function sampleAt(count: number): Promise<Sample> {
+  async function sampleAt(count: number) {
     for (;;) {
-      const processedCount = await countDone(client)
+      const doneCount = await countDone(client)
       const atMs = performance.now()
-      if (processedCount >= count) return { atMs, processedCount, cpuMs: await readCpu() }
-      if (ended !== null) throw new Error(`the process measured ${ended}`)
-      if (processedCount > progress.count) progress = { count: processedCount, atMs }
+      if (doneCount >= count) return { atMs, doneCount, cpuMs: await readCpu() }
+      if (ended !== null) throw new Error(`the measured process ${ended}`)
+      if (doneCount > progress.count) progress = { count: doneCount, atMs }
       if (atMs - progress.atMs > STALL_MAX_MS)
-        throw new Error(`stuck at ${processedCount} of ${totalCount} events for ${STALL_MAX_MS} ms`)
+        throw new Error(`stuck at ${doneCount} of ${totalCount} events for ${STALL_MAX_MS} ms`)
       await sleep(POLL_INTERVAL_MS)
     }
   }
 
-  async function readCpu(): Promise<Sample['cpuMs']> {
+  async function readCpu() {
     const [own, postgres, ofContacts, machine] = await Promise.all([
       cpuMsOf(running.pid),
-      postgresPid === null ? null : cpuMsOfFamily(postgresPid),
+      cpuMsOfFamily(postgresPid),
       cpuMsOf(contacts.pid),
       cpuMsOfMachine(),
     ])
-    const known = [own, postgres, ofContacts]
-    const rest = machine === null ? null : known.reduce<number>((left, cpuMs) => left - (cpuMs ?? 0), machine)
-    return { process: own, postgres, contacts: ofContacts, else: rest }
+    return { process: own, postgres, contacts: ofContacts, else: machine - own - postgres - ofContacts }
   }
 
   const first = await sampleAt(warmUpCount)
   const last = await sampleAt(totalCount)
-  const eventCount = last.processedCount - first.processedCount
-  const perEvent = (of: CpuOf) => {
-    const [from, to] = [first.cpuMs[of], last.cpuMs[of]]
-    return from === null || to === null || eventCount === 0 ? null : ((to - from) * 1_000) / eventCount
-  }
+  const eventCount = last.doneCount - first.doneCount
+  const perEvent = (of: keyof typeof first.cpuMs) => ((last.cpuMs[of] - first.cpuMs[of]) * 1_000) / eventCount
   return {
-    eventsPerSecond: rateOf(eventCount, last.atMs - first.atMs),
+    // NaN or infinite if all were done before anyone looked again.
+    eventsPerSecond: (eventCount * 1_000) / (last.atMs - first.atMs),
     cpu: {
       process: perEvent('process'),
       postgres: perEvent('postgres'),
@@ -159,34 +142,46 @@ export async function measure(
   }
 }
 
-/** Events a second; NaN where all were done before anyone looked again, which says nothing of how fast. */
-export function rateOf(count: number, durationMs: number): number {
-  return count > 0 && durationMs > 0 ? count / (durationMs / 1_000) : Number.NaN
-}
-
-/** Begins when what the last events left to do is done: garbage to collect, a report to Kafka. */
-async function idleCpuOf(pid: number, seconds: number): Promise<number | null> {
+/** CPU of an idle process as a share of one core, once garbage is collected and the last offsets are reported. */
+async function idleCpuOf(pid: number, seconds: number): Promise<number> {
+  if (seconds === 0) return Number.NaN
   await sleep(Math.min(IDLE_SETTLE_MS, seconds * 1_000))
   const beforeMs = await cpuMsOf(pid)
   await sleep(seconds * 1_000)
-  const afterMs = await cpuMsOf(pid)
-  return beforeMs === null || afterMs === null ? null : (afterMs - beforeMs) / (seconds * 1_000)
+  return ((await cpuMsOf(pid)) - beforeMs) / (seconds * 1_000)
 }
 
-/** How many messages lie behind the checkpoints. */
-export async function processed(client: pg.Client): Promise<number> {
+/** Number of messages up to the checkpoints, of these partitions or of all. */
+export async function processed(
+  client: pg.Client,
+  partitions: readonly number[] | null = null,
+): Promise<number> {
   const { rows } = await client.query(
-    'SELECT coalesce(sum("offset" + 1), 0)::integer AS count FROM notifications.projection_checkpoints',
+    `SELECT coalesce(sum("offset" + 1), 0)::integer AS count FROM notifications.projection_checkpoints
+     WHERE $1::int[] IS NULL OR partition_id = ANY($1)`,
+    [partitions],
   )
   return rows[0].count
 }
 
-/** Process id of a database server on this machine; null of one elsewhere. */
-async function serverPid(client: pg.Client): Promise<number | null> {
+/** Process id of a database server on this machine; NaN for one elsewhere. */
+async function serverPid(client: pg.Client): Promise<number> {
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
-  const parentPid = await parentPidOf(rows[0].pid)
   const isLocal = ['127.0.0.1', 'localhost', '::1'].includes(client.host)
-  return isLocal ? parentPid : null
+  return isLocal ? parentPidOf(rows[0].pid) : Number.NaN
+}
+
+/** The columns of one row that differ from the expected count, in words. */
+export async function findCountFaults(
+  client: pg.Client,
+  expected: number,
+  query: string,
+  values?: unknown[],
+): Promise<string[]> {
+  const { rows } = await client.query(query, values)
+  return Object.entries(rows[0]).flatMap(([what, count]) =>
+    count === expected ? [] : [`${count} ${what} instead of ${expected}`],
+  )
 }
 
 /** Every event has one row and one decision, no message was rejected, and the checkpoints are at the end. */
@@ -196,46 +191,35 @@ export async function findFaults(
   topics: Record<TopicName, string>,
   distinctCount: number,
 ): Promise<string[]> {
-  const faults: string[] = []
-  const { rows: counts } = await client.query(`
-    SELECT
-      (SELECT count(*) FROM notifications.notification_log)::integer AS rows,
-      (SELECT count(*) FROM notifications.decision)::integer AS decisions,
-      (SELECT count(*) FROM notifications.rejected_message)::integer AS rejected`)
-  const { rows, decisions, rejected } = counts[0]
-  if (rows !== distinctCount) faults.push(`${rows} rows of ${distinctCount} distinct event ids`)
-  if (decisions !== distinctCount)
-    faults.push(`${decisions} decisions of ${distinctCount} distinct event ids`)
-  if (rejected !== 0) faults.push(`${rejected} messages were rejected`)
-
-  const { rows: checkpoints } = await client.query(
-    'SELECT topic, partition_id, "offset"::integer FROM notifications.projection_checkpoints',
+  const counts = await findCountFaults(
+    client,
+    distinctCount,
+    `SELECT
+       (SELECT count(*) FROM notifications.notification_log)::integer AS rows,
+       (SELECT count(*) FROM notifications.decision)::integer AS decisions`,
   )
-  for (const topic of Object.values(topics)) {
-    for (const [partition, end] of Object.entries(await endOffsets(brokers, topic))) {
-      const found = checkpoints.find((row) => row.topic === topic && row.partition_id === Number(partition))
-      const offset = found?.offset ?? -1
-      if (offset !== end - 1) faults.push(`checkpoint of ${topic}/${partition} at ${offset}, not ${end - 1}`)
-    }
-  }
-  return faults
+  const rejected = await findCountFaults(
+    client,
+    0,
+    'SELECT count(*)::integer AS "rejected messages" FROM notifications.rejected_message',
+  )
+  const ends = await Promise.all(Object.values(topics).map((topic) => endOffsets(brokers, topic)))
+  const end = ends.flatMap(Object.values).reduce((sum, offset) => sum + offset, 0)
+  const done = await processed(client)
+  return [...counts, ...rejected, ...(done === end ? [] : [`${done} of ${end} messages processed`])]
 }
 
-async function rowsHash(client: pg.Client): Promise<string> {
-  const { rows } = await client.query(`
-    SELECT md5(string_agg(
-       jsonb_build_array(
-         event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count
-       )::text, ' ' ORDER BY event_id
-     )) AS hash
-     FROM notifications.notification_log`)
-  return rows[0].hash
-}
-
-async function rowBytes(client: pg.Client): Promise<number> {
+/** Hash of all rows, and the mean size in bytes of a log row with its decision. */
+async function rowsOf(client: pg.Client): Promise<{ rowsHash: string; rowBytes: number }> {
   const { rows } = await client.query(`
     SELECT
-      (SELECT avg(pg_column_size(entry)) FROM notifications.notification_log AS entry)::float8
-      + (SELECT avg(pg_column_size(decision)) FROM notifications.decision)::float8 AS bytes`)
-  return rows[0].bytes
+      md5(string_agg(
+        jsonb_build_array(
+          event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count
+        )::text, ' ' ORDER BY event_id
+      )) AS "rowsHash",
+      avg(pg_column_size(entry))::float8
+        + (SELECT avg(pg_column_size(decision)) FROM notifications.decision)::float8 AS "rowBytes"
+    FROM notifications.notification_log AS entry`)
+  return rows[0]
 }

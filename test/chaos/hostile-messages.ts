@@ -10,8 +10,8 @@ import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent } from '../stack/world.ts'
-import { type Bomb, blockedFor, placeBy } from './places.ts'
-import type { Stack } from './stack.ts'
+import type { Strike } from './inject.ts'
+import { type Bomb, placeBy, type Stack } from './stack.ts'
 
 const HEADER_COUNT = 50_000
 const PRODUCER_COUNT = 3
@@ -28,7 +28,7 @@ const SKIP_PAUSE_MS = 500
 const FIRST_SEGMENT = '00000000000000000000.log'
 
 /** An event with tens of thousands of header names. */
-export async function headerBomb({ kafka, topics }: Stack, dice: number): Promise<boolean> {
+export async function headerBomb({ kafka, topics, dice }: Strike): Promise<boolean> {
   const { topic, partition } = placeBy(dice, topics)
   const headers = Array.from({ length: HEADER_COUNT }, (_, i) => [`h${i}`, Buffer.alloc(0)] as const)
   const records = [{ value: eventBy(`header-bomb-${dice}`, dice), headers }]
@@ -36,19 +36,20 @@ export async function headerBomb({ kafka, topics }: Stack, dice: number): Promis
   return true
 }
 
-/** A batch that unpacks to too much: it holds its partition until it is skipped by command. */
-export async function compressedBomb(stack: Stack, dice: number, durationMs: number): Promise<boolean> {
-  const place = placeBy(dice, stack.topics)
+/** A batch that unpacks to too much: it blocks its partition until a command skips it. */
+export async function compressedBomb(strike: Strike): Promise<boolean> {
+  const { kafka, topics, bombs, isBlocked, durationMs, dice } = strike
+  const place = placeBy(dice, topics)
   const sinceMs = Date.now()
-  const offset = await produceRaw(stack.kafka.brokers, place.topic, place.partition, writeBomb())
-  const isHeld = await blockedFor(stack.held, place, 'too-large', sinceMs)
+  const offset = await produceRaw(kafka.brokers, place.topic, place.partition, writeBomb())
+  const wasBlocked = await isBlocked(place, 'too-large', sinceMs)
   await sleep(durationMs)
-  stack.bombs.push({ ...place, offset })
-  return (await skipBomb(stack, { ...place, offset })) && isHeld
+  bombs.push({ ...place, offset })
+  return (await skipBomb(strike, { ...place, offset })) && wasBlocked
 }
 
-/** As an operator does. What comes before it may still be under way, the database or the broker be down. */
-export function skipBomb({ env }: Stack, { topic, partition, offset }: Bomb): Promise<boolean> {
+/** Skips it as an operator does. Messages before it may not be processed yet, and the database or the broker may be down. */
+export function skipBomb({ env }: Pick<Stack, 'env'>, { topic, partition, offset }: Bomb): Promise<boolean> {
   const place = ['--topic', topic, '--partition', String(partition), '--to', String(offset)]
   const args = ['rejected', 'skip', ...place, '--yes', '--by', 'chaos', '--reason', 'a bomb']
   const isSkipped = async () => {
@@ -64,8 +65,7 @@ export function skipBomb({ env }: Stack, { topic, partition, offset }: Bomb): Pr
 }
 
 /** A batch of which the disk has lost a bit. It is restored in the end: nothing of it may be lost. */
-export async function damagedBatch(stack: Stack, dice: number, durationMs: number): Promise<boolean> {
-  const { kafka, topics } = stack
+export async function damagedBatch({ kafka, topics, isBlocked, durationMs, dice }: Strike): Promise<boolean> {
   const place = placeBy(dice, topics)
   const eventId = `damaged-${dice}`
   const sinceMs = Date.now()
@@ -80,9 +80,9 @@ export async function damagedBatch(stack: Stack, dice: number, durationMs: numbe
     const position = await flipBit(segment, eventId)
     try {
       await transaction.commit()
-      const isHeld = await blockedFor(stack.held, place, 'damaged', sinceMs)
+      const wasBlocked = await isBlocked(place, 'damaged', sinceMs)
       await sleep(durationMs)
-      return isHeld
+      return wasBlocked
     } finally {
       await flipBit(segment, eventId, position)
     }
@@ -104,9 +104,8 @@ async function flipBit(file: string, text: string, at?: number): Promise<number>
 }
 
 /** Producers that have transactions open at the same time, of which some are aborted: nothing may become of these. */
-export async function abortedTransactions(stack: Stack, dice: number, durationMs: number): Promise<boolean> {
+export async function abortedTransactions({ kafka, topics, durationMs, dice }: Strike): Promise<boolean> {
   const { below } = createRandom(dice)
-  const { kafka, topics } = stack
   const untilMs = performance.now() + durationMs
   let abortedCount = 0
   let eventCount = 0
@@ -140,15 +139,12 @@ export async function abortedTransactions(stack: Stack, dice: number, durationMs
  * One producer commits and aborts in turn while the log is locked in pulses, so that a partition backs up and its fetches pause
  * and resume between transactions.
  */
-export async function transactionsIntoBacklog(
-  stack: Stack,
-  dice: number,
-  durationMs: number,
-): Promise<boolean> {
-  const { topic, partition } = placeBy(dice, stack.topics)
+export async function transactionsIntoBacklog(strike: Strike): Promise<boolean> {
+  const { kafka, topics, durationMs, dice } = strike
+  const { topic, partition } = placeBy(dice, topics)
   const over = AbortSignal.timeout(durationMs)
-  const locking = lockInPulses(stack, over)
-  await withTransactions(stack.kafka.brokers, [`backlog-${dice}`], async ([producer]) => {
+  const locking = lockInPulses(strike, over)
+  await withTransactions(kafka.brokers, [`backlog-${dice}`], async ([producer]) => {
     for (let number = 0; number < BACKLOG_TRANSACTION_COUNT_MAX && !over.aborted; number++) {
       const transaction = await (producer as Producer).transaction()
       const messages = Array.from({ length: BACKLOG_EVENT_COUNT }, (_, i) => {
@@ -163,8 +159,11 @@ export async function transactionsIntoBacklog(
   return locking
 }
 
-/** Shorter than the time for which the service waits for a lock. False where it could not lock. */
-async function lockInPulses({ withDatabase }: Stack, over: AbortSignal): Promise<boolean> {
+/** Each pulse is shorter than the service's lock timeout. False if it could not lock. */
+async function lockInPulses(
+  { withDatabase }: Pick<Stack, 'withDatabase'>,
+  over: AbortSignal,
+): Promise<boolean> {
   const pause = (durationMs: number) => sleep(durationMs, undefined, { signal: over }).catch(() => {})
   let hasLocked = false
   while (!over.aborted) {

@@ -3,61 +3,42 @@ import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { type Behaviour, type Mode, startPolicyAdministration } from '../stack/policy-administration.ts'
 import type { PartyAnswer } from './check.ts'
 
-export interface PolicyAdministrationThread {
-  readonly url: string
-  /** The parties that it was asked about, oldest first. */
-  readonly asked: readonly string[]
-  /** What it said of each party, oldest first. */
-  readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
-  set(partyLocator: string, behaviour: Behaviour | null): void
-  mode(mode: Mode): void
-  stop(): Promise<void>
-}
-
-type Order = { readonly set: [string, Behaviour | null] } | { readonly mode: Mode }
-/** `answer` is null when it is asked. */
+type Order = { readonly set: [partyLocator: string, Behaviour | null] } | { readonly mode: Mode }
+/** `answer` is null when the party is requested. */
 type Told = readonly [partyLocator: string, answer: PartyAnswer | null]
 
-/** Policy administration on a thread of its own: while the judge works for seconds, look-ups are answered all the same. */
-export async function startPolicyAdministrationThread(): Promise<PolicyAdministrationThread> {
+/** Policy administration in its own thread, so that it answers while the checker works for seconds. */
+export async function startPolicyAdministrationThread() {
   const worker = new Worker(new URL(import.meta.url))
-  const answers = new Map<string, PartyAnswer[]>()
   const [url] = (await once(worker, 'message')) as [string]
   const asked: string[] = []
+  const answers = new Map<string, PartyAnswer[]>()
   worker.on('message', ([partyLocator, answer]: Told) => {
-    if (answer === null) {
-      asked.push(partyLocator)
-      return
-    }
-    const list = answers.get(partyLocator) ?? []
-    answers.set(partyLocator, list)
-    list.push(answer)
+    if (answer === null) asked.push(partyLocator)
+    else answers.set(partyLocator, [...(answers.get(partyLocator) ?? []), answer])
   })
   const order = (order: Order) => worker.postMessage(order)
   return {
     url,
-    asked,
-    answers,
-    set: (...set) => order({ set }),
-    mode: (mode) => order({ mode }),
-    stop: async () => {
-      await worker.terminate()
-    },
+    /** The requested parties, oldest first. */
+    asked: asked as readonly string[],
+    /** By party, oldest first. */
+    answers: answers as ReadonlyMap<string, readonly PartyAnswer[]>,
+    set: (...set: [string, Behaviour | null]) => order({ set }),
+    mode: (mode: Mode) => order({ mode }),
+    stop: () => worker.terminate(),
   }
 }
 
-async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
+if (!isMainThread && parentPort !== null) {
+  const port = parentPort
   const tell = (...told: Told) => port.postMessage(told)
   const { url, set, mode } = await startPolicyAdministration({
     onRequest: (partyLocator) => tell(partyLocator, null),
-    onAnswer: (partyLocator, status, body) => {
-      tell(partyLocator, { atMs: Date.now(), said: isJson(body) ? status : 'malformed' })
-    },
+    onAnswer: (partyLocator, status, body) =>
+      tell(partyLocator, { atMs: Date.now(), said: isJson(body) ? status : 'malformed' }),
   })
-  port.on('message', (order: Order) => {
-    if ('set' in order) set(...order.set)
-    else mode(order.mode)
-  })
+  port.on('message', (order: Order) => ('set' in order ? set(...order.set) : mode(order.mode)))
   port.postMessage(url)
 }
 
@@ -69,5 +50,3 @@ function isJson(text: string): boolean {
     return false
   }
 }
-
-if (!isMainThread && parentPort !== null) await serve(parentPort)

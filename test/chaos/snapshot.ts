@@ -6,59 +6,26 @@ export interface Snapshot {
   /** Ordered by attempt. */
   readonly decisions: readonly DecisionRow[]
   readonly rejected: readonly RejectedRow[]
-  readonly checkpoints: readonly CheckpointRow[]
+  readonly checkpoints: readonly Place[]
   /** Changes of checkpoints that should not be: set back, or deleted. `became` is null where the row was deleted. */
   readonly setBack: readonly { topic: string; partition: number; was: number; became: number | null }[]
   /** How many transactions left a decision beyond the checkpoint of its partition. */
   readonly beyondCount: number
 }
 
-export interface LogRow {
-  readonly locator: string
-  readonly event_id: string
-  readonly party_locator: string | null
-  readonly event_type: string
-  readonly channel: string
-  readonly status: string
-  readonly subject: string | null
-  readonly body: string | null
-  readonly failure_reason: string | null
-  readonly attempt_count: number
-}
+type Texts<Name extends string> = Readonly<Record<Name, string>>
+type Nullable<Name extends string> = Readonly<Record<Name, string | null>>
+type Place = Texts<'topic'> & Readonly<Record<'partition' | 'offset', number>>
 
-export interface DecisionRow {
-  readonly locator: string
-  readonly attempt: number
-  readonly event_id: string
-  readonly party_locator: string | null
-  readonly event_type: string
-  readonly outcome: string
-  readonly channel: string
-  readonly rule_id: string
-  readonly reason: string | null
-  readonly facts: Readonly<Record<string, unknown>>
-  readonly receipt: string | null
-  readonly send_error: string | null
-  readonly decided_ms: number
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-}
+export type LogRow = Texts<'locator' | 'event_id' | 'event_type' | 'channel' | 'status'> &
+  Nullable<'party_locator' | 'subject' | 'body' | 'failure_reason'> & { readonly attempt_count: number }
 
-export interface RejectedRow {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly code: string
-}
+export type DecisionRow = Place &
+  Texts<'locator' | 'event_id' | 'event_type' | 'outcome' | 'channel' | 'rule_id'> &
+  Nullable<'party_locator' | 'reason' | 'receipt' | 'send_error'> &
+  Readonly<Record<'attempt' | 'decided_ms', number>> & { readonly facts: Readonly<Record<string, unknown>> }
 
-export interface CheckpointRow {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-}
+type RejectedRow = Place & Texts<'code'> & Readonly<Record<'key' | 'value', Buffer | null>>
 
 const PLACE = 'topic, partition_id AS partition, "offset"::float8'
 

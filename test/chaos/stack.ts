@@ -1,9 +1,8 @@
-import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { backlog } from '../stack/backlog.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
-import type { Kafka } from '../stack/kafka/broker.ts'
 import { startKafka } from '../stack/kafka.ts'
 import { startPgBouncer } from '../stack/pgbouncer.ts'
 import { isInstalled, nginx, startProxy } from '../stack/proxy.ts'
@@ -13,44 +12,40 @@ import { until } from '../stack/until.ts'
 import type { Send } from './check.ts'
 import { TOPIC_NAMES, type TopicName } from './load.ts'
 import { PARTY_KINDS } from './parties.ts'
-import { type BlockedLine, type Bomb, noteBlocked, PARTITION_COUNT } from './places.ts'
-import {
-  type PolicyAdministrationThread,
-  startPolicyAdministrationThread,
-} from './policy-administration-thread.ts'
-import { Replica } from './replica.ts'
-import { type Servers, startServers } from './servers.ts'
+import { startPolicyAdministrationThread } from './policy-administration-thread.ts'
+import { type Replica, startReplica } from './replica.ts'
+import { startServers } from './servers.ts'
 import { WITNESS_SQL } from './snapshot.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
 
+export const PARTITION_COUNT = 4
+
 /** A broker, a database, policy administration and the replicas between them: all of it may be broken. */
-export interface Stack {
-  readonly kafka: Kafka
-  readonly servers: Servers
-  readonly policyAdministration: PolicyAdministrationThread
-  readonly topics: Record<TopicName, string>
-  readonly replicas: readonly Replica[]
-  readonly sends: readonly Send[]
-  /** What the replicas said of partitions that could not go on. */
-  readonly held: readonly BlockedLine[]
-  /** Those of this cycle. */
-  readonly bombs: Bomb[]
-  /** For commands: the settings of the replicas, with the database that no fault of theirs is between. */
-  readonly env: Record<string, string>
-  /** On a connection that no fault is aimed at. Rejects while the database is down. */
-  withDatabase<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
-  /** How far the checkpoints are from these ends. */
-  backlog(ends: ReadonlyMap<string, Offsets>): Promise<number>
-  close(): Promise<void>
+export type Stack = Awaited<ReturnType<typeof openStack>> & { close(): Promise<void> }
+
+export interface Place {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** A record batch that cannot be read. */
+export interface Bomb extends Place {
+  readonly offset: number
+}
+
+/** A replica's report of a blocked partition. */
+interface BlockedLine extends Place {
+  readonly atMs: number
+  readonly reason: string
 }
 
 export type PoolMode = 'session' | 'transaction'
 
 export interface StackOptions {
   readonly replicaCount: number
-  /** Replicas reach the database through PgBouncer. */
+  /** The replicas reach the database through PgBouncer. */
   readonly poolMode: PoolMode | null
-  /** Where the replicas' logs go. */
+  /** Folder of the replicas' logs. */
   readonly logDir: string
   readonly log: (line: string) => void
 }
@@ -59,131 +54,140 @@ const SETTINGS = {
   MQ_SESSION_TIMEOUT: '6s',
   BATCH_MAX: '50',
   POLICY_ADMIN_DEADLINE: '3s',
-  // Whatever fails for long is still to be tried at the end.
+  // Whatever fails for long must still be tried at the end.
   RETRY_MAX_ATTEMPTS: '1000',
   LOG_LEVEL: 'debug',
 }
 
 /** Between the replicas and policy administration; it closes each connection after a few requests. */
 const ROTATING = nginx(50)
-
 const RECORD_RECIPIENTS = `--import=${new URL('../stack/record-recipients.ts', import.meta.url).href}`
+/** A replica may be asleep, or the database down. */
+const BLOCKED_WAIT_MS = 20_000
 
-export async function startStack({ replicaCount, poolMode, logDir, log }: StackOptions): Promise<Stack> {
+export async function startStack(options: StackOptions): Promise<Stack> {
   const closers: (() => Promise<unknown>)[] = []
   const close = async () => {
     for (const closer of closers.toReversed()) await closer()
   }
   try {
-    const [kafka, servers] = await Promise.all([startKafka({ log }), startServers(log)])
-    closers.push(() => Promise.all([kafka.close(), servers.close()]))
-    if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
-    const policyAdministration = await startPolicyAdministrationThread()
-    closers.push(() => policyAdministration.stop())
-    const rotating = (await isInstalled(ROTATING))
-      ? await startProxy(ROTATING, Number(new URL(policyAdministration.url).port))
-      : null
-    if (rotating === null) log('nginx is not installed: look-ups go to policy administration directly')
-    else closers.push(rotating.close)
-    const database = await createMigratedDatabase(servers.url)
-    // Otherwise it would wait 15 s after each refused connection.
-    const pooler =
-      poolMode && (await startPgBouncer(servers.url, { pool_mode: poolMode, server_login_retry: '1' }))
-    if (pooler) closers.push(() => pooler.close())
-    const wayTo = (url: string) => pooler?.through(url) ?? url
-    const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
-    pool.on('error', () => {})
-    closers.push(() => pool.end())
-    await pool.query(WITNESS_SQL)
-    await pool.query(`ALTER TABLE notifications.notification_log
-      ADD CONSTRAINT chaos_refuses CHECK (event_type <> '${REFUSED_EVENT_TYPE}')`)
-
-    const topics = await createTopics(kafka.brokers, {
-      claims: PARTITION_COUNT,
-      billing: PARTITION_COUNT,
-      enrollment: PARTITION_COUNT,
-    })
-    const sends: Send[] = []
-    const held: BlockedLine[] = []
-    const noteLine = (line: LogLine) => {
-      noteSend(sends, line)
-      noteBlocked(held, line)
-    }
-    const env = {
-      ...SETTINGS,
-      DATABASE_URL: database.url,
-      MQ_BROKERS: kafka.brokers,
-      MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
-      POLICY_ADMIN_URL: rotating?.url ?? policyAdministration.url,
-    }
-    const replicaEnv = { ...env, NODE_OPTIONS: RECORD_RECIPIENTS }
-    mkdirSync(logDir, { recursive: true })
-    const replicas = await Promise.all(
-      Array.from({ length: replicaCount }, async (_, i) => {
-        const name = `replica-${i + 1}`
-        const logFile = createWriteStream(join(logDir, `${name}.log`))
-        const replica = await Replica.start(name, wayTo(database.url), replicaEnv, noteLine, logFile)
-        closers.push(() => closeReplica(replica, logFile))
-        return replica
-      }),
-    )
-    await putPreferences(replicas[0]?.url ?? '')
-
-    return {
-      kafka,
-      servers,
-      policyAdministration,
-      topics,
-      replicas,
-      sends,
-      held,
-      bombs: [],
-      env,
-      withDatabase: async (work) => {
-        const client = await pool.connect()
-        let fault: Error | undefined
-        try {
-          return await work(client)
-        } catch (error) {
-          fault = error as Error
-          throw error
-        } finally {
-          client.release(fault)
-        }
-      },
-      backlog: async (ends) => {
-        const sql = async (query: string, values?: unknown[]) => (await pool.query(query, values)).rows
-        const counts = await Promise.all([...ends].map(([topic, ofTopic]) => backlog(sql, topic, ofTopic)))
-        return counts.reduce((sum, count) => sum + count, 0)
-      },
-      close,
-    }
+    return { ...(await openStack(options, closers)), close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-async function closeReplica(replica: Replica, logFile: WriteStream): Promise<void> {
-  await replica.close()
-  logFile.end()
-}
+async function openStack(
+  { replicaCount, poolMode, logDir, log }: StackOptions,
+  closers: (() => Promise<unknown>)[],
+) {
+  const [kafka, servers] = await Promise.all([startKafka({ log }), startServers(log)])
+  closers.push(() => Promise.all([kafka.close(), servers.close()]))
+  if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
+  const policyAdministration = await startPolicyAdministrationThread()
+  closers.push(policyAdministration.stop)
+  const rotating = (await isInstalled(ROTATING))
+    ? await startProxy(ROTATING, Number(new URL(policyAdministration.url).port))
+    : null
+  if (rotating === null) log('nginx is not installed: look-ups go to policy administration directly')
+  else closers.push(rotating.close)
+  const database = await createMigratedDatabase(servers.url)
+  // Otherwise it would wait 15 s after each refused connection.
+  const pooler =
+    poolMode && (await startPgBouncer(servers.url, { pool_mode: poolMode, server_login_retry: '1' }))
+  if (pooler) closers.push(() => pooler.close())
+  const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
+  pool.on('error', () => {})
+  closers.push(() => pool.end())
+  await pool.query(WITNESS_SQL)
+  await pool.query(`ALTER TABLE notifications.notification_log
+    ADD CONSTRAINT chaos_refuses CHECK (event_type <> '${REFUSED_EVENT_TYPE}')`)
 
-function noteSend(sends: Send[], line: LogLine): void {
-  if (line.msg !== 'message handed over') return
-  sends.push({
-    atMs: Date.parse(String(line.time)),
-    channel: String(line.channel),
-    key: String(line.idempotencyKey),
-    to: String(line.to),
+  const topics = await createTopics(kafka.brokers, {
+    claims: PARTITION_COUNT,
+    billing: PARTITION_COUNT,
+    enrollment: PARTITION_COUNT,
   })
+  const sends: Send[] = []
+  const blocked: BlockedLine[] = []
+  const noteLine = ({ msg, time, ...fields }: LogLine) => {
+    const { channel, idempotencyKey, to, topic, partition, reason } = fields
+    const atMs = Date.parse(String(time))
+    if (msg === 'message handed over')
+      sends.push({ atMs, channel: String(channel), key: String(idempotencyKey), to: String(to) })
+    if (msg.startsWith('a partition is blocked'))
+      blocked.push({ atMs, topic: String(topic), partition: Number(partition), reason: String(reason) })
+  }
+  const env = {
+    ...SETTINGS,
+    DATABASE_URL: database.url,
+    MQ_BROKERS: kafka.brokers,
+    MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
+    POLICY_ADMIN_URL: rotating?.url ?? policyAdministration.url,
+  }
+  const replicaEnv = { ...env, NODE_OPTIONS: RECORD_RECIPIENTS }
+  const wayTo = pooler?.through(database.url) ?? database.url
+  mkdirSync(logDir, { recursive: true })
+  const replicas: readonly Replica[] = await Promise.all(
+    Array.from({ length: replicaCount }, async (_, i) => {
+      const name = `replica-${i + 1}`
+      const replica = await startReplica(name, wayTo, replicaEnv, noteLine, join(logDir, `${name}.log`))
+      closers.push(replica.close)
+      return replica
+    }),
+  )
+  await putPreferences(replicas[0]?.url() ?? '')
+
+  return {
+    kafka,
+    servers,
+    policyAdministration,
+    topics,
+    replicas,
+    sends: sends as readonly Send[],
+    /** The bombs of this cycle. */
+    bombs: [] as Bomb[],
+    /** For commands: the settings of the replicas, with a way to the database that no fault strikes. */
+    env,
+    /** Uses a connection that no fault strikes. Rejects while the database is down. */
+    withDatabase: async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+      const client = await pool.connect()
+      let fault: Error | undefined
+      try {
+        return await work(client)
+      } catch (error) {
+        fault = error as Error
+        throw error
+      } finally {
+        client.release(fault)
+      }
+    },
+    /** Number of messages between the checkpoints and these ends. */
+    backlog: async (ends: ReadonlyMap<string, Offsets>): Promise<number> => {
+      const sql = async (query: string, values?: unknown[]) => (await pool.query(query, values)).rows
+      const counts = await Promise.all([...ends].map(([topic, ofTopic]) => backlog(sql, topic, ofTopic)))
+      return counts.reduce((sum, count) => sum + count, 0)
+    },
+    /** True if a replica reports in time that this partition is blocked for this reason. */
+    isBlocked: ({ topic, partition }: Place, reason: string, sinceMs: number): Promise<boolean> => {
+      const isSaid = (line: BlockedLine) =>
+        line.topic === topic && line.partition === partition && line.reason === reason && line.atMs >= sinceMs
+      const what = `it to be blocked as ${reason}`
+      return until(() => blocked.some(isSaid), { what, timeoutMs: BLOCKED_WAIT_MS }).catch(() => false)
+    },
+  }
 }
 
-/** By the service itself, as users do it. */
+/** A random partition; all are equally likely. */
+export function placeBy(dice: number, topics: Readonly<Record<TopicName, string>>): Place {
+  const name = TOPIC_NAMES[dice % TOPIC_NAMES.length] as TopicName
+  return { topic: topics[name], partition: Math.floor(dice / TOPIC_NAMES.length) % PARTITION_COUNT }
+}
+
+/** Puts the preferences by the service itself, as users do. */
 async function putPreferences(url: string): Promise<void> {
-  await until(async () => (await fetch(`${url}/readyz`)).ok, {
-    what: 'the service to be ready',
-  })
+  await until(async () => (await fetch(`${url}/readyz`)).ok, { what: 'the service to be ready' })
   for (const { prefix, partyCount, preferences } of PARTY_KINDS) {
     for (let i = 0; preferences !== undefined && i < partyCount; i++) {
       const { status } = await fetch(`${url}/preferences/${prefix}${i}`, {

@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
-import { LogInError } from '../../src/kafka/bearer-log-in.ts'
+import { LogInError } from '../../src/kafka/log-in.ts'
 import { isPassing } from '../../src/kafka/membership.ts'
 
 const { KafkaJSGroupCoordinatorNotFound, KafkaJSLockTimeout, KafkaJSNonRetriableError } = kafkajs

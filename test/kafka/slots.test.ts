@@ -34,11 +34,3 @@ t.test('long batches let others start, up to the limit of running ones', async (
   await settle()
   t.equal(given.length, 6)
 })
-
-t.test('a slot that is released twice is free once', async (t) => {
-  const { given, settle } = await sixWaiting(8)
-  given[0]?.()
-  given[0]?.()
-  await settle()
-  t.equal(given.length, 4)
-})

@@ -4,7 +4,6 @@ import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
-import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
@@ -46,7 +45,6 @@ export interface TestStore {
 }
 
 const REQUEST = { by: 'alice', because: 'an outage' }
-const NOBODY = async () => new Map()
 const OPT_OUT: StoredPreferences = {
   email: null,
   phone: null,
@@ -88,14 +86,6 @@ export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES, now
   return createAttempt({ ...rules, store, send, stage: unobserved, nowMs })
 }
 
-function dispatch(
-  store: Store,
-  send: Send,
-  ...batch: Parameters<typeof aLookedUpBatch>
-): Promise<CommitResult> {
-  return commitBatch({ attempt: makeAttempts(store, send) }, aLookedUpBatch(...batch))
-}
-
 const askedOf = (due: readonly DueEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
 const failed = (...eventIds: string[]) => eventIds.map((id) => anOpenAttempt(id, { contact: UNRESOLVED }))
 
@@ -118,18 +108,36 @@ function barrier(count: number): () => Promise<void> {
   }
 }
 
+type Attempts = ReturnType<typeof attemptsOn>
+/** A store beside attempts on it that note the keys they send by. */
+function attemptsOn(store: TestStore) {
+  const { keys, send } = recordingSend((eventId) => seen.answerOf(eventId))
+  const attempt = makeAttempts(store.store, send)
+  const seen = {
+    ...store,
+    keys,
+    send,
+    attempt,
+    answerOf: (_eventId: string): Delivery => SENT,
+    dispatch: (...batch: Parameters<typeof aLookedUpBatch>) =>
+      commitBatch({ attempt }, aLookedUpBatch(...batch)),
+    /** Retries all that is due. */
+    retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact), null),
+  }
+  return seen
+}
+
 /** The behaviour that an attempt expects of every store. */
 export function testStore(t: Test, open: () => Promise<TestStore>): void {
-  const test = (name: string, run: (t: Test, seen: TestStore) => Promise<void>) =>
-    t.test(name, async (t) => run(t, await open()))
+  const test = (name: string, run: (t: Test, seen: Attempts) => Promise<void>) =>
+    t.test(name, async (t) => run(t, attemptsOn(await open())))
 
   test('a batch writes rows, decisions and the checkpoint together', async (t, seen) => {
-    const recording = recordingSend()
     const attempts = [anOpenAttempt('b'), anOpenAttempt('a'), ...failed('c')]
     const skipped = anOpenAttempt('d', { contact: NOT_FOUND })
-    const result = await dispatch(seen.store, recording.send, [...attempts, skipped])
+    const result = await seen.dispatch([...attempts, skipped])
     t.match(result, { kind: 'committed', lastOffset: 3n, inserted: { length: 4 } })
-    t.same(recording.keys, ['a/1', 'b/1'], 'ordered by event id')
+    t.same(seen.keys, ['a/1', 'b/1'], 'ordered by event id')
     t.match(await seen.rows(), [
       { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', body: 'B', failureReason: null },
       { eventId: 'b', status: 'SENT' },
@@ -153,16 +161,15 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   })
 
   test('a batch with nothing to write moves its checkpoint', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, [], { lastOffset: 5n })
+    await seen.dispatch([], { lastOffset: 5n })
     t.equal(await seen.checkpoint(), 5n)
   })
 
   test('an event that has a row is neither written nor sent again', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, [anOpenAttempt('a')])
-    const { keys, send } = recordingSend()
+    await seen.dispatch([anOpenAttempt('a')])
     const again = [anOpenAttempt('a', { locator: 'NTF-again' }), anOpenAttempt('b')]
-    const result = await dispatch(seen.store, send, again, { expectedCheckpoint: 0n })
-    t.same(keys, ['b/1'])
+    const result = await seen.dispatch(again, { expectedCheckpoint: 0n })
+    t.same(seen.keys, ['a/1', 'b/1'])
     t.match(result, { inserted: { length: 1 } })
     t.match(await seen.rows(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
     t.match(await seen.decisions(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
@@ -170,46 +177,37 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
 
   test('a checkpoint that another consumer moved: nothing is written or sent', async (t, seen) => {
     await seen.setCheckpoint(7n)
-    const { keys, send } = recordingSend()
-    t.same(await dispatch(seen.store, send, [anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
-    t.same(keys, [])
+    t.same(await seen.dispatch([anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
+    t.same(seen.keys, [])
     t.same(await seen.rows(), [])
     t.equal(await seen.checkpoint(), 7n)
   })
 
   test('of two owners that commit at once, the second waits and finds it moved', async (t, seen) => {
-    const { keys, send } = recordingSend()
     const results = await Promise.all([
-      dispatch(seen.store, send, [anOpenAttempt('a')]),
-      dispatch(seen.store, send, [anOpenAttempt('a', { locator: 'NTF-other' }), anOpenAttempt('b')]),
+      seen.dispatch([anOpenAttempt('a')]),
+      seen.dispatch([anOpenAttempt('a', { locator: 'NTF-other' }), anOpenAttempt('b')]),
     ])
     t.same(results.map(({ kind }) => kind).sort(), ['committed', 'moved'])
-    t.equal(keys.length, (await seen.rows()).length)
+    t.equal(seen.keys.length, (await seen.rows()).length)
   })
 
   test('the same events in two partitions at once get one row and one message each', async (t, seen) => {
     const ids = Array.from({ length: 300 }, (_, i) => `event-${i}`)
-    const { keys, send } = recordingSend()
     await Promise.all([
-      dispatch(
-        seen.store,
-        send,
-        ids.map((id) => anOpenAttempt(id)),
-      ),
-      dispatch(
-        seen.store,
-        send,
+      seen.dispatch(ids.map((id) => anOpenAttempt(id))),
+      seen.dispatch(
         ids.toReversed().map((id) => anOpenAttempt(id, { locator: `NTF-${id}-other` })),
         { partition: 1 },
       ),
     ])
-    t.equal(keys.length, 300)
+    t.equal(seen.keys.length, 300)
     t.equal((await seen.rows()).length, 300)
     t.equal((await seen.decisions()).length, 300)
   })
 
   /** Attempts whose inserts take a second each, during which `meanwhile` runs. */
-  function slowAttempts(store: Store, meanwhile: (insertCount: number) => Promise<void>) {
+  function slowAttempts({ store, send }: Attempts, meanwhile: (insertCount: number) => Promise<void>) {
     let insertCount = 0
     const slow: Store = {
       ...store,
@@ -224,40 +222,28 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
           }),
         ),
     }
-    const { keys, send } = recordingSend()
-    return { keys, attempt: makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000) }
+    return makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000)
   }
 
   test('preferences that change while rows wait to be written are heeded', async (t, seen) => {
-    const { keys, attempt } = slowAttempts(seen.store, async (insertCount) => {
+    const attempt = slowAttempts(seen, async (insertCount) => {
       if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
     })
     await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
-    t.same(keys, [])
-    t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
-  })
-
-  test('preferences that change while a retry is slow are heeded', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a'))
-    const { keys, attempt } = slowAttempts(seen.store, async (insertCount) => {
-      if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
-    })
-    await commitRetries(attempt, askedOf(await seen.due()), null)
-    t.same(keys, [])
+    t.same(seen.keys, [])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
   })
 
   test('preferences that change all the time end in an error, and nothing is sent', async (t, seen) => {
-    const { keys, attempt } = slowAttempts(seen.store, (insertCount) =>
+    const attempt = slowAttempts(seen, (insertCount) =>
       seen.putPreferences('party-1', { ...OPT_OUT, phone: String(insertCount) }),
     )
     await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
-    t.same(keys, [])
+    t.same(seen.keys, [])
     t.same(await seen.rows(), [])
   })
 
   test('preferences that change while a batch waits for its lock are heeded', async (t, seen) => {
-    const { keys, send } = recordingSend()
     const locked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
     const holding = seen.store.transaction(async (tx) => {
@@ -266,40 +252,38 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       await answered.promise
     })
     await locked.promise
-    const dispatched = dispatch(seen.store, send, [anOpenAttempt('a')])
+    const dispatched = seen.dispatch([anOpenAttempt('a')])
     await seen.putPreferences('party-1', OPT_OUT)
     answered.resolve()
     await Promise.all([holding, dispatched])
-    t.same(keys, [])
+    t.same(seen.keys, [])
     t.match(await seen.rows(), [{ status: 'SKIPPED', failureReason: 'opted out' }])
     t.match(await seen.decisions(), [{ preferenceChangeId: String }])
   })
 
   test('a row whose sender fails is FAILED, for the sender’s reason', async (t, seen) => {
-    const { send } = recordingSend((eventId) =>
-      eventId === 'a' ? { receipt: null, error: 'mailbox on fire' } : { receipt: 'r', error: null },
-    )
-    const result = await dispatch(seen.store, send, [anOpenAttempt('a'), anOpenAttempt('b')])
+    seen.answerOf = (eventId) => (eventId === 'a' ? REFUSED : SENT)
+    const result = await seen.dispatch([anOpenAttempt('a'), anOpenAttempt('b')])
     t.match(result, { inserted: [{ status: 'FAILED' }, { status: 'SENT' }] }, 'as it is stored')
     t.match(await seen.rows(), [
-      { status: 'FAILED', failureReason: 'mailbox on fire', attemptCount: 1, body: 'B' },
+      { status: 'FAILED', failureReason: 'mailbox full', attemptCount: 1, body: 'B' },
       { status: 'SENT', failureReason: null },
     ])
     t.match(await seen.decisions(), [
-      { outcome: 'SEND', receipt: null, sendError: 'mailbox on fire', unknownKey: null },
+      { outcome: 'SEND', receipt: null, sendError: 'mailbox full', unknownKey: null },
       { receipt: 'r' },
     ])
   })
 
   test('a transaction that fails leaves nothing behind', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a'))
-    const broken = () => Promise.reject(new Error('the connection is lost'))
+    await seen.dispatch(failed('a'))
+    seen.answerOf = loseConnection
     const rejected = [{ message: { offset: 9n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
     await t.rejects(
-      dispatch(seen.store, broken, [anOpenAttempt('b')], { expectedCheckpoint: 0n, rejected }),
+      seen.dispatch([anOpenAttempt('b')], { expectedCheckpoint: 0n, rejected }),
       /the connection is lost/,
     )
-    await t.rejects(commitRetries(makeAttempts(seen.store, broken), askedOf(await seen.due()), null))
+    await t.rejects(seen.retry())
     t.match(await seen.rows(), [{ eventId: 'a', status: 'FAILED', attemptCount: 0 }])
     t.equal((await seen.decisions()).length, 1)
     t.same(await seen.rejected(), [])
@@ -310,7 +294,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const rejected = [{ message: { offset: 0n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
     for (let i = 0; i < 2; i++) {
       await seen.setCheckpoint(-1n)
-      await dispatch(seen.store, NOBODY, [], { rejected, lastOffset: 0n })
+      await seen.dispatch([], { rejected, lastOffset: 0n })
     }
     t.match(await seen.rejected(), [{ offset: 0n, error: 'no' }])
     t.equal((await seen.rejected()).length, 1)
@@ -319,13 +303,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   for (const table of ['log', 'decision'] as const) {
     test(`an event that the ${table} refuses is rejected alone, with all its messages`, async (t, seen) => {
       await seen.refuse(table, 'bad')
-      const { keys, send } = recordingSend()
-      const attempt = makeAttempts(seen.store, send)
       const ids = ['a', 'b', 'c', 'bad', 'd', 'e', 'f', 'g']
       const lookedUp = aLookedUpBatch(ids.map((id) => anOpenAttempt(id)))
       const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
       const messagesOf = (id: string) => [...lookedUp.messagesOf(id), ...(id === 'bad' ? [copy] : [])]
-      const result = await commitBatch({ attempt }, { ...lookedUp, messagesOf })
+      const result = await commitBatch(seen, { ...lookedUp, messagesOf })
       t.match(result, { kind: 'committed', rejected: { length: 2 }, inserted: { length: 7 } })
       t.match(await seen.rejected(), [
         { offset: 3n, error: /^the database refuses the row: .*trap/ },
@@ -333,42 +315,38 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       ])
       t.equal((await seen.rows()).length, 7)
       t.equal(await seen.checkpoint(), 7n)
-      const count = keys.filter((key) => key === 'bad/1').length
+      const count = seen.keys.filter((key) => key === 'bad/1').length
       t.equal(count, table === 'log' ? 0 : 1, 'a fault of a decision shows after the first send')
-      const next = aLookedUpBatch([anOpenAttempt('bad'), anOpenAttempt('h')], { expectedCheckpoint: 7n })
-      await commitBatch({ attempt }, next)
-      t.equal(keys.filter((key) => key === 'bad/1').length, count, 'and never again')
-      t.ok(keys.includes('h/1'))
+      await seen.dispatch([anOpenAttempt('bad'), anOpenAttempt('h')], { expectedCheckpoint: 7n })
+      t.equal(seen.keys.filter((key) => key === 'bad/1').length, count, 'and never again')
+      t.ok(seen.keys.includes('h/1'))
     })
 
     test(`a ${table} that refuses everything rejects no message, and sends at most once`, async (t, seen) => {
       await seen.refuse(table, null)
-      const { keys, send } = recordingSend()
-      const attempt = makeAttempts(seen.store, send)
       for (let i = 0n; i < 3n; i++) {
-        await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /trap/)
+        await t.rejects(seen.dispatch([anOpenAttempt('a')]), /trap/)
         const nothingNew = { partition: 1, expectedCheckpoint: i - 1n, lastOffset: i }
-        t.match(await commitBatch({ attempt }, aLookedUpBatch([], nothingNew)), { kind: 'committed' })
+        t.match(await seen.dispatch([], nothingNew), { kind: 'committed' })
       }
-      t.equal(keys.length, table === 'log' ? 0 : 1)
+      t.equal(seen.keys.length, table === 'log' ? 0 : 1)
       t.same(await seen.rejected(), [])
       t.equal(await seen.checkpoint(), -1n)
     })
   }
 
   test('a retry is sent once, counted, and explained by a decision of its own', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a'))
+    await seen.dispatch(failed('a'))
     const [due] = await seen.due()
     t.match(due, { eventId: 'a', attemptCount: 0, sendCount: 0, unknownKey: null, body: 'B' })
-    const { keys, send } = recordingSend()
     const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
     const { made } = await commitRetries(
-      makeAttempts(seen.store, send, next),
+      makeAttempts(seen.store, seen.send, next),
       askedOf(await seen.due()),
       null,
     )
     t.match(made, [{ status: 'SENT', address: 'member@example.com' }])
-    t.same(keys, ['a/1'])
+    t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
     t.match(await seen.decisions(), [
       { attempt: 0, outcome: 'FAIL' },
@@ -385,11 +363,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   })
 
   test('a retry that is skipped clears the text; one that fails again keeps it', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a', 'b'))
+    await seen.dispatch(failed('a', 'b'))
     const [a, b] = await seen.due()
     if (a === undefined || b === undefined) throw new Error('too little is due')
     const asked = [...askedOf([a], NOT_FOUND), ...askedOf([b], UNRESOLVED)]
-    await commitRetries(makeAttempts(seen.store, NOBODY), asked, null)
+    await commitRetries(seen.attempt, asked, null)
     t.match(await seen.rows(), [
       { status: 'SKIPPED', attemptCount: 1, subject: null, body: null, failureReason: 'not found' },
       { status: 'FAILED', attemptCount: 1, body: 'B' },
@@ -397,25 +375,23 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   })
 
   test('retries of the same rows at once make each attempt once', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a', 'b', 'c'))
+    await seen.dispatch(failed('a', 'b', 'c'))
     const due = await seen.due()
-    const { keys, send } = recordingSend()
-    const attempt = makeAttempts(seen.store, send)
     const made = await Promise.all([
-      commitRetries(attempt, askedOf(due), null),
-      commitRetries(attempt, askedOf(due), null),
+      commitRetries(seen.attempt, askedOf(due), null),
+      commitRetries(seen.attempt, askedOf(due), null),
     ])
     t.equal(made.flatMap((one) => one.made).length, 3)
-    t.same(keys.sort(), ['a/1', 'b/1', 'c/1'])
+    t.same(seen.keys.sort(), ['a/1', 'b/1', 'c/1'])
     t.same(
-      (await commitRetries(attempt, askedOf(due), null)).made,
+      (await commitRetries(seen.attempt, askedOf(due), null)).made,
       [],
       'a row that has changed is left alone',
     )
   })
 
   test('a row that another transaction holds is left alone at once', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a', 'b'))
+    await seen.dispatch(failed('a', 'b'))
     const due = await seen.due()
     const meet = barrier(2)
     const lockThen = (entries: readonly DueEntry[]) =>
@@ -429,19 +405,16 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   })
 
   test('a row that no decision explains is left alone', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a', 'b', 'c'))
+    await seen.dispatch(failed('a', 'b', 'c'))
     await seen.forgetDecisions('b')
-    const { keys, send } = recordingSend()
-    await commitRetries(makeAttempts(seen.store, send), askedOf(await seen.due()), null)
-    t.same(keys, ['a/1', 'c/1'])
+    await seen.retry()
+    t.same(seen.keys, ['a/1', 'c/1'])
   })
 
   test('a retry that the database refuses stays as it is, is reported, and delays no other', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, failed('a', 'b', 'c'))
+    await seen.dispatch(failed('a', 'b', 'c'))
     await seen.refuse('decision', 'b', 1)
-    const { keys, send } = recordingSend()
-    const attempt = makeAttempts(seen.store, send)
-    const { made, refused } = await commitRetries(attempt, askedOf(await seen.due()), null)
+    const { made, refused } = await seen.retry()
     t.equal(made.length, 2)
     t.match([...refused], [['NTF-b', /trap/]])
     t.match(await seen.rows(), [
@@ -449,22 +422,20 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { status: 'FAILED', attemptCount: 0 },
       { status: 'SENT' },
     ])
-    const count = keys.length
-    const next = await commitRetries(attempt, askedOf(await seen.due()), null)
+    const count = seen.keys.length
+    const next = await seen.retry()
     t.same([next.made, [...next.refused.keys()]], [[], ['NTF-b']])
-    t.equal(keys.length, count, 'the next pass sends nothing')
+    t.equal(seen.keys.length, count, 'the next pass sends nothing')
   })
 
   test('a skipped row is retried on request only, and rendered if it is sent', async (t, seen) => {
-    await dispatch(seen.store, NOBODY, [skippedOne('a'), skippedOne('b')])
+    await seen.dispatch([skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
-    const { keys, send } = recordingSend()
-    const attempt = makeAttempts(seen.store, send)
     const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
-    t.same((await commitRetries(attempt, askedOf(failedOnes), null)).made, [], 'they are not FAILED')
+    t.same((await commitRetries(seen.attempt, askedOf(failedOnes), null)).made, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
-    t.equal((await commitRetries(attempt, asked, REQUEST)).made.length, 2)
-    t.same(keys, ['a/1'])
+    t.equal((await commitRetries(seen.attempt, asked, REQUEST)).made.length, 2)
+    t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [
       { status: 'SENT', subject: 'S', body: 'B', attemptCount: 1 },
       { status: 'SKIPPED', body: null, attemptCount: 1 },
@@ -475,48 +446,42 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { attempt: 0 },
       { attempt: 1, requestedBy: 'alice', variables: VARIABLES, templateRevision: null },
     ])
-    t.same((await commitRetries(attempt, asked, REQUEST)).made, [], 'both have changed')
+    t.same((await commitRetries(seen.attempt, asked, REQUEST)).made, [], 'both have changed')
   })
 
   test('the idempotency key counts committed sends, and stays while one is unknown', async (t, seen) => {
-    const { keys, send } = recordingSend(() => answer)
-    let answer: Delivery = UNKNOWN
-    const attempt = makeAttempts(seen.store, send)
+    seen.answerOf = () => UNKNOWN
     const retry = async (next: Delivery, contact = FOUND) => {
-      answer = next
-      await commitRetries(attempt, askedOf(await seen.due(), contact), null)
+      seen.answerOf = () => next
+      await seen.retry(contact)
     }
-    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
+    await seen.dispatch([anOpenAttempt('a')])
     await retry(UNKNOWN)
     await retry(UNKNOWN, UNRESOLVED)
     await retry(REFUSED)
     await retry(UNKNOWN)
     await retry(SENT)
-    t.same(keys, Array(5).fill('a/1'), 'a later error says nothing about the first send')
+    t.same(seen.keys, Array(5).fill('a/1'), 'a later error says nothing about the first send')
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 6 }])
 
-    keys.length = 0
-    await dispatch(seen.store, NOBODY, failed('b'), { expectedCheckpoint: 0n })
-    const broken: Send = async (...sent) => {
-      await send(...sent)
-      throw new Error('the connection is lost')
-    }
-    await t.rejects(commitRetries(makeAttempts(seen.store, broken), askedOf(await seen.due()), null))
+    seen.keys.length = 0
+    await seen.dispatch(failed('b'), { expectedCheckpoint: 0n })
+    seen.answerOf = loseConnection
+    await t.rejects(seen.retry())
     await retry(REFUSED, UNRESOLVED)
     await retry(REFUSED)
     await retry(REFUSED, UNRESOLVED)
     await retry(SENT)
     t.same(
-      keys,
+      seen.keys,
       ['b/1', 'b/1', 'b/2'],
       'a send that was rolled back is made again; one that was refused is over',
     )
   })
 
   test('a first message that is deferred costs no attempt, and is sent under the same key', async (t, seen) => {
-    let answer: Delivery = DEFERRED
-    const { keys, send } = recordingSend(() => answer)
-    const result = await dispatch(seen.store, send, [anOpenAttempt('a')])
+    seen.answerOf = () => DEFERRED
+    const result = await seen.dispatch([anOpenAttempt('a')])
     t.match(result, { inserted: [{ status: 'FAILED', attemptCount: 0 }] })
     t.match(await seen.rows(), [
       { status: 'FAILED', attemptCount: 0, failureReason: 'EMAIL deferred: quota', body: 'B' },
@@ -525,14 +490,13 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { attempt: 0, outcome: 'SEND', receipt: null, sendError: 'EMAIL deferred: quota', unknownKey: null },
     ])
     t.match(await seen.due(), [{ attemptCount: 0, sendCount: 0, unknownKey: null }])
-    const attempt = makeAttempts(seen.store, send)
-    const deferred = await commitRetries(attempt, askedOf(await seen.due()), null)
+    const deferred = await seen.retry()
     t.same([...deferred.deferred], [['NTF-a', 'EMAIL deferred: quota']])
-    answer = UNKNOWN
-    await commitRetries(attempt, askedOf(await seen.due()), null)
-    answer = SENT
-    await commitRetries(attempt, askedOf(await seen.due()), null)
-    t.same(keys, Array(4).fill('a/1'))
+    seen.answerOf = () => UNKNOWN
+    await seen.retry()
+    seen.answerOf = () => SENT
+    await seen.retry()
+    t.same(seen.keys, Array(4).fill('a/1'))
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 2, failureReason: null }])
     t.match(await seen.decisions(), [
       { attempt: 0 },
@@ -542,28 +506,25 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   })
 
   test('a retry that is deferred leaves its row and its decisions unchanged', async (t, seen) => {
-    let answer: Delivery = REFUSED
-    const { keys, send } = recordingSend(() => answer)
-    const attempt = makeAttempts(seen.store, send)
-    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a'), ...failed('b')]))
-    await commitBatch({ attempt }, aLookedUpBatch([skippedOne('c')], { expectedCheckpoint: 1n }))
+    seen.answerOf = () => REFUSED
+    await seen.dispatch([anOpenAttempt('a'), ...failed('b')])
+    await seen.dispatch([skippedOne('c')], { expectedCheckpoint: 1n })
     const before = { rows: await seen.rows(), decisions: await seen.decisions() }
-    answer = DEFERRED
-    const { made, deferred } = await commitRetries(attempt, askedOf(await seen.due()), null)
-    const requested = await commitRetries(attempt, askedOf([skippedRow('c')]), REQUEST)
+    seen.answerOf = () => DEFERRED
+    const { made, deferred } = await seen.retry()
+    const requested = await commitRetries(seen.attempt, askedOf([skippedRow('c')]), REQUEST)
     t.same([made, requested.made], [[], []])
     t.same([...deferred.keys(), ...requested.deferred.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
     t.same({ rows: await seen.rows(), decisions: await seen.decisions() }, before)
-    answer = SENT
-    await commitRetries(attempt, askedOf(await seen.due()), null)
-    t.same(keys.toSorted(), ['a/1', 'a/2', 'a/2', 'b/1', 'b/1', 'c/1'])
+    seen.answerOf = () => SENT
+    await seen.retry()
+    t.same(seen.keys.toSorted(), ['a/1', 'a/2', 'a/2', 'b/1', 'b/1', 'c/1'])
   })
 
   test('a redrive writes its row and its record, moves no checkpoint, and is made once', async (t, seen) => {
     const message = { offset: 4n, key: null, value: Buffer.from('a'), headers: {} }
-    await dispatch(seen.store, NOBODY, [], { rejected: [{ message, rejection: NOT_JSON }], lastOffset: 4n })
+    await seen.dispatch([], { rejected: [{ message, rejection: NOT_JSON }], lastOffset: 4n })
     const [{ id } = { id: 0n }] = await seen.rejected()
-    const { keys, send } = recordingSend()
     let locatorCount = 0
     const needs = {
       parse: (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
@@ -573,12 +534,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
       fingerprintOf,
-      attempt: makeAttempts(seen.store, send),
+      attempt: seen.attempt,
     }
     const rejected = { ...REJECTED, id, message }
     const results = await Promise.all([redrive(needs, rejected, 'alice'), redrive(needs, rejected, 'bob')])
     t.same(results.map((result) => result?.result).sort(), ['duplicate', 'logged'])
-    t.same(keys, ['a/1'])
+    t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SENT' }])
     t.match(await seen.decisions(), [{ origin: { topic: 'claims', partition: 0, offset: 4n } }])
     t.same((await seen.redrives()).toSorted(), ['duplicate', 'logged'])
@@ -590,7 +551,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.store.transaction(async (tx) => {
       const attempts = [anAttempt('a')]
       t.equal(await tx.tryOut((savepoint) => savepoint.insertEntries(attempts)), null)
-      await dispatch(seen.store, NOBODY, [anOpenAttempt('a', { locator: 'NTF-other' })])
+      await seen.dispatch([anOpenAttempt('a', { locator: 'NTF-other' })])
       t.same(await tx.insertEntries(attempts), [], 'another transaction wrote it meanwhile')
     })
     t.equal((await seen.rows()).length, 1)
@@ -610,3 +571,6 @@ const UNKNOWN = { receipt: null, error: 'it hung', isUnknown: true } as const
 const DEFERRED = { receipt: null, error: 'EMAIL deferred: quota', isDeferred: true } as const
 const REFUSED = { receipt: null, error: 'mailbox full' }
 const SENT = { receipt: 'r', error: null }
+function loseConnection(): never {
+  throw new Error('the connection is lost')
+}

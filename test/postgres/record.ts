@@ -15,7 +15,7 @@ import { commitRetries } from '../../src/pipeline/retry.ts'
 import type { DatabasePool } from '../../src/postgres/connection/pool.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
 import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
+import { readArchived, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
@@ -113,7 +113,7 @@ export async function replayAll(pool: DatabasePool, { rebuild }: { rebuild: bool
     pages: recordedEntryPages(pool, 5),
     archive: createArchive({
       templates: await readArchivedTemplates(pool),
-      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+      readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
       sha256,
     }),
     restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,

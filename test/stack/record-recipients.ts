@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
 /** Where each part is handed to its sender, whichever that is. */
-const HAND_OVER = 'sender.send(part, handOver)'
+const HAND_OVER = 'senders[channel].send(part, { signal: stop.signal, query })'
 
 Object.assign(globalThis, {
   recordRecipients(channel: string, messages: readonly { idempotencyKey: string; to: string }[]): void {

@@ -3,14 +3,14 @@ import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listArchivedRuleTables } from '../../postgres/read/read-archive.ts'
+import { listArchived } from '../../postgres/read/read-archive.ts'
 import { UsageError } from './options.ts'
 import { note } from './print.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
   const rulesOf = createArchivedRules(() => pool)
-  const revisions = await listArchivedRuleTables(pool)
+  const revisions = await listArchived(pool, 'ruleset')
   const tables = [...(await rulesOf(revisions.map((ruleTableRevision) => ({ ruleTableRevision })))).values()]
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
   const isAllRead = tables.every((rules) => typeof rules !== 'string')

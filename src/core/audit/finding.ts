@@ -29,7 +29,6 @@ export interface Finding {
   readonly topic: string
   readonly partition: number
   readonly offset: string
-  /** The last offset, if there are several. */
   readonly last?: string
   readonly eventId?: string
   readonly locator?: string

@@ -1,7 +1,6 @@
 import type { TopicPartition } from './position.ts'
 
 export interface FailedRows {
-  /** Rows still to be retried. */
   readonly waiting: number
   /** Rows too old, or tried too often. */
   readonly givenUp: number

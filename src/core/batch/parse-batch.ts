@@ -9,7 +9,6 @@ export interface LocatedEvent {
 }
 
 export interface ParsedBatch {
-  /** The first event of each id. */
   readonly events: readonly LocatedEvent[]
   readonly rejected: readonly RejectedMessage[]
   /** Messages without a value, which are passed over. */

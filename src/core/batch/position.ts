@@ -3,7 +3,6 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-/** The partitions of this member of the consumer group. */
 export interface Assignment {
   readonly partitions: Readonly<Record<string, readonly number[]>>
   /** True if this member is the leader, which assigns the partitions. */
@@ -24,7 +23,6 @@ export interface Checkpoint {
   readonly lastMessage: Fingerprint | null
 }
 
-/** First offset that the broker still has, and the offset after its last. */
 export interface Ends {
   readonly earliest: bigint
   readonly end: bigint
@@ -55,7 +53,6 @@ export function compareLast(
   return found.sha256 === processed.sha256 ? 'same' : 'another'
 }
 
-/** Reasons why the broker does not have the requested offset. */
 export type OutOfRange =
   /** The partition ends before the checkpoint: the topic was recreated. */
   | { readonly kind: 'recreated' }

@@ -5,7 +5,6 @@ import { fieldAt, readEnvelope } from './parse-event.ts'
 /** How a rejected message mentions a party: in its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
 
-/** One character per byte. */
 const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
 

@@ -23,7 +23,6 @@ function asPointer(text: string): string | null {
   return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
 }
 
-/** The tokens of a valid pointer to a field. */
 export function parsePointer(pointer: string): Pointer {
   return pointer
     .split('/')

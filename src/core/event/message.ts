@@ -1,4 +1,3 @@
-/** One record of a topic partition, as delivered by the broker. */
 export interface Message {
   readonly offset: bigint
   /** Publication time, ms since 1970, by the producer's or the broker's clock; absent or -1 if unknown. */

@@ -37,7 +37,6 @@ export interface Rejected extends RejectionRecord {
 
 export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
-  /** Size of the value in bytes; null if the message has none. */
   readonly byteCount: number | null
   readonly begin: Uint8Array | null
 }

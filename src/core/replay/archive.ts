@@ -8,9 +8,7 @@ import type { Archive, Decider } from './verify-entry.ts'
 export interface ArchiveNeeds {
   /** Sources by revision: all templates that were ever in force. */
   readonly templates: ReadonlyMap<string, string>
-  /** Null if there is no such revision. */
   readonly readRuleTable: (revision: string) => Promise<string | null>
-  /** SHA-256 of a text's UTF-8 bytes, in hex. */
   readonly sha256: (text: string) => string
 }
 

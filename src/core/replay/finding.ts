@@ -1,7 +1,6 @@
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 
-/** One difference between the stored row and the row rebuilt from its decisions. */
 export type Difference =
   | { readonly kind: 'missing'; readonly locator: string; readonly eventId: string }
   | { readonly kind: 'unexplained'; readonly locator: string; readonly eventId: string }

@@ -24,7 +24,6 @@ export const replayedDecision = decisionRecord
   })
 export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
 
-/** The decisions of one row, ordered by attempt. */
 export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]
 
 /** A rebuilt row. `textFault`: why subject and body could not be rebuilt and must be ignored, or null. */

@@ -8,11 +8,9 @@ import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './
 export interface Recorded {
   readonly locator: string
   readonly row: LogRow | null
-  /** By attempt. */
   readonly decisions: readonly ReplayedDecision[]
 }
 
-/** The rules and templates in force when the decisions were made. */
 export interface Archive {
   readonly templateOf: (revision: string) => string | undefined
   readonly tableOf: (revision: string) => Promise<Decider | string>
@@ -71,7 +69,6 @@ function compare(locator: string, stored: LogRow | null, { row, textFault }: Reb
   })
 }
 
-/** Column of a field: `sent_at` for `sentAt`. */
 function columnOf(field: Field): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

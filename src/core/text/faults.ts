@@ -3,6 +3,11 @@ import { counted } from './count.ts'
 /** An error that its reader can correct: a command prints only the message. Any other error is a bug, printed with its stack. */
 export class CorrectableError extends Error {}
 
+/** The text of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** A file cannot be used. Contains all its faults, so that they can be corrected together. */
 export class FaultsError extends CorrectableError {
   readonly faults: readonly string[]

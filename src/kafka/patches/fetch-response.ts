@@ -7,7 +7,6 @@ import type { BlockReason } from '../../core/batch/blocked.ts'
 import type { AbortedTransaction } from '../records/aborted-transactions.ts'
 
 export interface FetchedBytes {
-  /** Kafka's name of the partition's error. */
   readonly error: string | null
   /** Record batches in their own memory. The last one may be cut off. */
   readonly bytes: Buffer
@@ -64,7 +63,6 @@ export function patchFetchResponses(): void {
   }
 }
 
-/** Null if nothing of the partition was fetched. */
 export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {
   return (message as { fetched?: FetchedBytes } | undefined)?.fetched ?? null
 }

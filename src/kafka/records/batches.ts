@@ -18,7 +18,6 @@ export interface BatchHeader {
   readonly recordCount: number
 }
 
-/** The record format since Kafka 0.11. */
 const MAGIC = 2
 /** An entry of an older format, which is not read, may be smaller than a batch's header. */
 const OLD_ENTRY_BYTES_MIN = 26
@@ -124,7 +123,6 @@ export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** Null if the header is not valid. */
 export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
   const first = batch.readBigInt64BE(0)
   const magic = batch.readInt8(MAGIC_AT)

@@ -28,7 +28,6 @@ export class Cursor {
     throw new Malformed('a number in it has more than 32 bits')
   }
 
-  /** Reads a zigzag number of at most 64 bits. */
   varlong(): bigint {
     // Most numbers have one byte.
     const first = this.byte()

@@ -14,15 +14,12 @@ import { type FetchedMessage, readRecord } from './record.ts'
 import { tooLarge, UNPACKED_BYTES_MAX, unpack } from './unpack.ts'
 import { Malformed, UnreadableBatch } from './unreadable.ts'
 
-/** The undecoded result of one fetch of a partition. */
 export interface RecordSet {
   /** The requested offset; the first batch may begin before it. */
   readonly firstOffset: bigint
   /** The last offset of the last complete batch of any kind. */
   readonly lastOffset: bigint
-  /** The time of the first batch, in ms since 1970. */
   readonly firstTimestampMs: bigint
-  /** Consecutive record batches. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
 }

@@ -1,11 +1,11 @@
 import { createUnzip, createZstdDecompress } from 'node:zlib'
 import snappyCodec from 'kafkajs-snappy'
+import { messageOf } from '../../core/text/faults.ts'
 import { unpackLz4 } from './lz4.ts'
 import { Malformed } from './unreadable.ts'
 
 /** Larger batches are not read: a compressed batch of 1 MB can contain a thousand times as much. */
 export const UNPACKED_BYTES_MAX = 256 * 1024 * 1024
-/** Limits the bytes unpacked at a time. */
 const CHUNK_BYTES = 64 * 1024
 
 const CODECS: readonly {
@@ -32,8 +32,7 @@ export async function* unpack(codec: number, packed: Buffer): AsyncGenerator<Buf
     }
   } catch (error) {
     if (error instanceof Malformed) throw error
-    const said = error instanceof Error ? error.message : String(error)
-    throw new Malformed(`its ${found.name} cannot be decompressed: ${said}`)
+    throw new Malformed(`its ${found.name} cannot be decompressed: ${messageOf(error)}`)
   }
   if (size > UNPACKED_BYTES_MAX) throw tooLarge()
 }

@@ -1,4 +1,3 @@
-/** The reason why a broker's bytes cannot be read as messages. */
 export type UnreadableReason = 'damaged' | 'too-large' | 'undecodable'
 
 /** A record batch that cannot be read, however often it is fetched. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { type ConnectionOptions, parse } from 'pg-connection-string'
 import { databaseUrls } from '../../core/text/database-urls.ts'
+import { messageOf } from '../../core/text/faults.ts'
 import { sqlState } from './errors.ts'
 
 /** Names and values in the spelling of PostgreSQL's SHOW. */
@@ -63,7 +64,7 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
         await session.client.end()
         faults.push(`${new URL(url).host} is read-only`)
       } catch (error) {
-        faults.push(`${new URL(url).host}: ${error instanceof Error ? error.message : error}`)
+        faults.push(`${new URL(url).host}: ${messageOf(error)}`)
       }
     }
     throw new Error(`no host of DATABASE_URL accepts writes (${faults.join('; ')})`)
@@ -174,7 +175,7 @@ async function sessionOf(client: pg.Client, settings: Settings): Promise<Session
   } catch (cause) {
     // The server is gone, or too busy.
     if (!(cause instanceof LackedSettings) && !isRefusal(cause)) throw cause
-    const message = `settings do not hold in transactions: ${cause instanceof Error ? cause.message : cause}`
+    const message = `settings do not hold in transactions: ${messageOf(cause)}`
     throw new Error(`${message}; set pool_mode of the pooler to transaction or session`, { cause })
   }
   return { client, isPooled: true, isReadOnly }

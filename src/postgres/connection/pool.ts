@@ -19,7 +19,6 @@ const SILENCE_MAX_MS = 18_000
 
 export const APPLICATION_NAME = 'notifications-service'
 
-/** In the spelling of SHOW. */
 export const SETTINGS = {
   // A consumer that is paused in the middle of a transaction must not block its successor.
   idle_in_transaction_session_timeout: '5s',

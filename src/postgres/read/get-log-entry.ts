@@ -16,7 +16,7 @@ export function getLogEntry(
   limits: GivenUpLimits,
   locator: string,
 ): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(limits, { locator }))
+  return pool.maybeOne(logEntryQuery(limits, 'locator', locator))
 }
 
 /** The distinct variables of an entry's texts; none if they were erased. */
@@ -31,13 +31,10 @@ export function getLogEntryOfEvent(
   limits: GivenUpLimits,
   eventId: string,
 ): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(limits, { eventId }))
+  return pool.maybeOne(logEntryQuery(limits, 'event_id', eventId))
 }
 
-export function logEntryQuery(
-  limits: GivenUpLimits,
-  key: { readonly locator: string } | { readonly eventId: string },
-) {
+export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_id', value: string) {
   return sql.type(recordedRow)`
     SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", (
       SELECT variables ->> 'locator' FROM notifications.decision
@@ -63,9 +60,7 @@ export function logEntryQuery(
       )
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
-    FROM notifications.notification_log WHERE ${
-      'locator' in key ? sql.fragment`locator = ${key.locator}` : sql.fragment`event_id = ${key.eventId}`
-    }`
+    FROM notifications.notification_log WHERE ${sql.identifier([column])} = ${value}`
 }
 
 function nextRetry(limits: GivenUpLimits) {

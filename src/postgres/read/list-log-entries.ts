@@ -35,7 +35,6 @@ function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): Lo
   return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : end }
 }
 
-/** The query for one page and the row after it. */
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
   const walks = walksOf(limits, filter)
   const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX

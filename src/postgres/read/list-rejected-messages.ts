@@ -7,7 +7,6 @@ import {
 } from '../../core/event/rejected-message.ts'
 import { isoTime } from '../sql/columns.ts'
 
-/** A filter; null excludes nothing. */
 export interface RejectedFilter {
   readonly ids: readonly bigint[] | null
   readonly topic: string | null

@@ -2,6 +2,25 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type Activation, activation } from '../../core/rules/current-rules.ts'
 
+/** The archives of rule tables and of envelope maps. */
+type ArchiveTable = 'ruleset' | 'envelope_map'
+
+/** The source of a revision that was ever in force, or null. */
+export function readArchived(
+  pool: DatabasePool,
+  table: ArchiveTable,
+  revision: string,
+): Promise<string | null> {
+  return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
+    SELECT source FROM ${sql.identifier(['notifications', table])} WHERE revision = ${revision}`)
+}
+
+/** All revisions that were ever in force: there are few. */
+export function listArchived(pool: DatabasePool, table: ArchiveTable): Promise<readonly string[]> {
+  return pool.anyFirst(sql.type(z.object({ revision: z.string() }))`
+    SELECT revision FROM ${sql.identifier(['notifications', table])}`)
+}
+
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
 
 /** The sources of all templates that were ever in force, by revision. */
@@ -9,30 +28,6 @@ export async function readArchivedTemplates(pool: DatabasePool): Promise<Readonl
   const rows = await pool.any(sql.type(revisionRow)`
     SELECT DISTINCT revision, source FROM notifications.template_revision`)
   return new Map(rows.map(({ revision, source }) => [revision, source]))
-}
-
-export function readArchivedRuleTable(pool: DatabasePool, revision: string): Promise<string | null> {
-  return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
-    SELECT source FROM notifications.ruleset WHERE revision = ${revision}`)
-}
-
-/** The revisions of all rule tables that were ever loaded to decide events: there are few. */
-export function listArchivedRuleTables(pool: DatabasePool): Promise<readonly string[]> {
-  return pool.anyFirst(
-    sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.ruleset`,
-  )
-}
-
-/** The revisions of all envelope maps that were ever in force: there are few. */
-export function listArchivedEnvelopeMaps(pool: DatabasePool): Promise<readonly string[]> {
-  return pool.anyFirst(
-    sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.envelope_map`,
-  )
-}
-
-export function readArchivedEnvelopeMap(pool: DatabasePool, revision: string): Promise<string | null> {
-  return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
-    SELECT source FROM notifications.envelope_map WHERE revision = ${revision}`)
 }
 
 /** All activations, oldest first: there are few. */

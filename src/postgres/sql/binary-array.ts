@@ -55,7 +55,6 @@ function sizeMax(element: ArrayElement): number {
   return LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
 }
 
-/** Returns the end of the element. */
 function writeElement(bytes: Buffer, start: number, type: ArrayType, value: ArrayElement): number {
   if (value === null) return bytes.writeInt32BE(NULL_LENGTH, start)
   const end = writeValue(bytes, start + LENGTH_BYTES, type, value)

@@ -28,7 +28,6 @@ export function columnOf<Row>(rows: readonly Row[]) {
   }
 }
 
-/** The row of a statement that returns none. */
 export const noRow = z.object({})
 
 /** A time in the format of the driver's parser (see pool.ts). */

@@ -1,7 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { columnOf } from '../sql/columns.ts'
 
-/** A revision (content hash) and its text. */
 export interface Revision {
   readonly revision: string
   readonly source: string

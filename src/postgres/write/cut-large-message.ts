@@ -3,7 +3,6 @@ import type { Message } from '../../core/event/message.ts'
 import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
 
 const KEPT_BYTES = 64 * 1024
-/** Bytes of a header besides its name and value. */
 const HEADER_BYTES = 16
 
 function isTooLarge(bytes: Uint8Array | null): bytes is Uint8Array {

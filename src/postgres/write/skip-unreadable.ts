@@ -8,9 +8,7 @@ export interface Unreadable {
   readonly partition: number
   /** The checkpoint before the unreadable offsets. */
   readonly checkpoint: bigint
-  /** The last unreadable offset. */
   readonly to: bigint
-  /** The bytes that the broker sent. */
   readonly bytes: Buffer
   /** The reason, the operator and the offsets. */
   readonly rejection: Rejection

@@ -216,26 +216,6 @@ t.test('100,000 distinct header names are read in linear time', async (t) => {
   t.equal(Object.keys(messages[0]?.headers ?? {}).length, 100_000)
 })
 
-t.test('1,000,000 records of one batch are decoded in parts', async (t) => {
-  const one = writeRecords([{ value: 'x' }])
-  const records = Buffer.alloc(1_000_000 * (one.length + 3))
-  let at = 0
-  for (let i = 0; i < 1_000_000; i++) at += writeRecords([{ value: 'x', offsetDelta: i }]).copy(records, at)
-  const pack = () => zstdCompressSync(records.subarray(0, at))
-  const bytes = batch(0, [], { codec: 4, pack, recordCount: 1_000_000, lastOffsetDelta: 999_999 })
-  const set = recordSetOf(bytes, 0n, [])
-  let count = 0
-  let most = 0
-  if (set) {
-    for await (const some of readRecordSet(set)) {
-      count += some.length
-      most = Math.max(most, some.length)
-    }
-  }
-  t.equal(count, 1_000_000)
-  t.ok(most <= 1_000)
-})
-
 /** An entry in the format before Kafka 0.11. */
 function oldEntry(offset: number, magic: 0 | 1, value: Buffer, codec = 0): Buffer {
   const time = magic === 1 ? Buffer.alloc(8, 0) : Buffer.alloc(0)

@@ -81,6 +81,7 @@ t.test('an entry has its decisions, oldest first', async (t) => {
     ],
   })
   t.equal(entry?.decisions.length, 2)
+  t.equal(await getLogEntry(pool, LIMITS, 'NTF-b'), null)
 })
 
 t.test('a decision has the change of preferences that it followed', async (t) => {
@@ -104,8 +105,4 @@ t.test('a decision has the change of preferences that it followed', async (t) =>
   const third = await decideAfter(optedOut, 'carol')
   t.match(third, { optedOutAt: third?.changedAt })
   t.match(await decideAfter(optedOut, 'dan'), { changedBy: 'dan', optedOutAt: third?.changedAt })
-})
-
-t.test('an unknown locator has no entry', async (t) => {
-  t.equal(await getLogEntry(pool, LIMITS, 'NTF-b'), null)
 })

@@ -1,12 +1,11 @@
 import { sql } from 'slonik'
 import t from 'tap'
-import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
 import { timeOf } from '../../../src/postgres/read/time-of.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { openDatabase } from '../fixtures.ts'
-import { DEFAULT_TABLE, record, retryAll, ruleTable, UNRESOLVED } from '../record.ts'
+import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
 t.before(async () => {
@@ -84,24 +83,6 @@ t.test('earlier decisions do not count, to the microsecond', async (t) => {
   const countSince = async (since: string) => countOf((await groupsSince(since, 100)).all)
   t.equal(await countSince(rows[0].at), 6)
   t.equal(await countSince(rows[0].later), 0)
-})
-
-t.test('a changed outcome changes as many events as were recorded', async (t) => {
-  const candidate = await ruleTable(
-    DEFAULT_TABLE.replace(
-      'email,,found,,EMAIL,yes,,SEND,EMAIL,,',
-      'email,claim.paid,found,,EMAIL,yes,,SKIP,,muted,"No more."\nemail-2,,found,,EMAIL,yes,,SEND,EMAIL,,',
-    ),
-  )
-  const test = createBacktest(candidate, () => undefined)
-  for (const group of (await groupsSince(await hourAgo(), 100)).all) test.add(group)
-  t.match(test.result(), {
-    events: 7,
-    changed: 4,
-    byAnotherRule: 1,
-    invalidParties: 1,
-    changes: [{ eventType: 'claim.paid', count: 4, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
-  })
 })
 
 t.test('a snapshot refuses to write', async (t) => {

@@ -29,21 +29,9 @@ t.test('jsonb arrives as the value of its text', async (t) => {
   t.strictSame(found, ['{"a": "\\"é\\\\"}', '[]', null])
 })
 
-t.test('numbers may be given as digits', async (t) => {
-  for (const type of ['int4', 'int8'] as const) t.strictSame(await roundTrip(type, ['7', '-8']), ['7', '-8'])
-})
-
-t.test('numbers arrive up to the ends of their range', async (t) => {
-  t.strictSame(await roundTrip('int4', [-2_147_483_648, 0, null]), ['-2147483648', '0', null])
-  t.strictSame(await roundTrip('int8', [2n ** 63n - 1n, -1, '7', null]), [
-    '9223372036854775807',
-    '-1',
-    '7',
-    null,
-  ])
-})
-
-t.test('an array without elements is empty', async (t) => {
+t.test('numbers arrive up to the ends of their range, also as digits', async (t) => {
+  t.strictSame(await roundTrip('int4', ['-2147483648', 0, null]), ['-2147483648', '0', null])
+  t.strictSame(await roundTrip('int8', [2n ** 63n - 1n, -1, '7']), ['9223372036854775807', '-1', '7'])
   t.strictSame(await roundTrip('text', []), [])
 })
 

@@ -46,7 +46,3 @@ t.test('of replicas that start together, one activates the table and the others 
   )
   t.equal((await listActivations(pool)).length, 2)
 })
-
-t.test('a table that is not in the archive is not activated', async (t) => {
-  await t.rejects(activateRuleTable(pool, 'never archived', null))
-})

@@ -25,20 +25,11 @@ const IN_APP: StoredPreferences = { email: null, phone: '1', preferredChannel: '
 const changes = async () =>
   (await client.query('SELECT * FROM notifications.preference_change ORDER BY id')).rows
 
-t.test('a party without preferences has none', async (t) => {
+t.test('every PUT is recorded with author, time, before and after, even without a difference', async (t) => {
   t.equal(await getPreferences(pool, 'party-1'), null)
-})
-
-t.test('preferences are created, replaced and read back', async (t) => {
-  t.same(await putPreferences(pool, 'party-1', SMS, null), SMS)
+  t.same(await putPreferences(pool, 'party-1', SMS, 'auditor'), SMS)
   t.same(await getPreferences(pool, 'party-1'), SMS)
   t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
-  t.same(await getPreferences(pool, 'party-1'), IN_APP)
-})
-
-t.test('every PUT is recorded with author, time, before and after, even without a difference', async (t) => {
-  await putPreferences(pool, 'party-1', SMS, 'auditor')
-  await putPreferences(pool, 'party-1', IN_APP, null)
   await putPreferences(pool, 'party-2', SMS, null)
   await putPreferences(pool, 'party-1', IN_APP, null)
   const kept = await changes()
@@ -86,9 +77,6 @@ t.test('concurrent changes follow one another, and the last one is in force', as
     t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
   }
   t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
-  const [row] = (await client.query('SELECT count(*)::integer FROM notifications.notification_preferences'))
-    .rows
-  t.equal(row.count, 1)
 })
 
 t.test('dispatch reads the preferences in force, with their change', async (t) => {
@@ -115,14 +103,7 @@ t.test('elements other than texts in a stored list are ignored', async (t) => {
 })
 
 t.test('the list has every party once, by code point, page by page', async (t) => {
-  const parties = Array.from({ length: 25 }, (_, i) => `party-${i}`).concat(
-    'ä',
-    'Z',
-    'a',
-    '😀',
-    '\uffee',
-    ' ',
-  )
+  const parties = [...Array.from({ length: 24 }, (_, i) => `party-${i}`), 'ä', 'Z', 'a', '😀', '\uffee', ' ']
   for (const party of parties) await putPreferences(pool, party, SMS, null)
   const seen: string[] = []
   let after: string | null = null
@@ -136,11 +117,5 @@ t.test('the list has every party once, by code point, page by page', async (t) =
   } while (after !== null)
   const expected = parties.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   t.same(seen, expected)
-  t.equal(pageCount, 4)
-})
-
-t.test('a last page that is exactly full has no next page', async (t) => {
-  for (const party of ['a', 'b']) await putPreferences(pool, party, SMS, null)
-  t.equal((await listPreferences(pool, { limit: 2, after: null })).next, null)
-  t.equal((await listPreferences(pool, { limit: 1, after: null })).next, 'a')
+  t.equal(pageCount, 3, 'also where the last page is exactly full')
 })

@@ -13,6 +13,7 @@ const REQUEST = /^GET \/internal\/parties\/(\S+) HTTP\/1\.1\r\n/
 interface Asked {
   readonly party: string
   readonly socket: Socket
+  readonly write: (...parts: (Buffer | string)[]) => void
   /** Number of the request on its connection, from 0. */
   readonly index: number
 }
@@ -22,8 +23,10 @@ function serveByHand(t: Test, answer: (asked: Asked) => void): Promise<string> {
   return serveTcp(t, (socket) => {
     let index = 0
     socket.setNoDelay().setEncoding('latin1')
+    const write = (...parts: (Buffer | string)[]) =>
+      void socket.write(Buffer.concat(parts.map((part) => Buffer.from(part))))
     socket.on('data', (part) =>
-      answer({ party: REQUEST.exec(String(part))?.[1] ?? '', socket, index: index++ }),
+      answer({ party: REQUEST.exec(String(part))?.[1] ?? '', socket, write, index: index++ }),
     )
   })
 }
@@ -45,43 +48,34 @@ function misled(contacts: ReadonlyMap<string, object>): string[] {
 }
 
 const ODDITIES: Record<string, (asked: Asked, before: string) => void> = {
-  late: async ({ socket, party }) => {
+  late: async ({ write, party }) => {
     await delay(30)
-    socket.write(answerOf(party))
+    write(answerOf(party))
   },
-  'twice at once': ({ socket, party }) => socket.write(Buffer.concat([answerOf(party), answerOf(party)])),
-  'shifted by one': ({ socket, party }, before) =>
-    socket.write(Buffer.concat([answerOf(before), answerOf(party)])),
-  'behind a 404 of before': ({ socket, party, index }) =>
-    socket.write(Buffer.concat([Buffer.from(index > 0 ? NOT_FOUND : ''), answerOf(party)])),
-  'for another party': ({ socket }, before) => socket.write(answerOf(before)),
+  'twice at once': ({ write, party }) => write(answerOf(party), answerOf(party)),
+  'shifted by one': ({ write, party }, before) => write(answerOf(before), answerOf(party)),
+  'behind a 404 of before': ({ write, party, index }) => write(index > 0 ? NOT_FOUND : '', answerOf(party)),
+  'for another party': ({ write }, before) => write(answerOf(before)),
   truncated: ({ socket, party }) => socket.end(answerOf(party).subarray(0, -5)),
-  'without an end': ({ socket, party }) => socket.write(answerOf(party).subarray(0, -5)),
+  'without an end': ({ write, party }) => write(answerOf(party).subarray(0, -5)),
   'cut in its head': ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-'),
-  'longer than it says': ({ socket, party }) =>
-    socket.write(Buffer.concat([answerOf(party), Buffer.from('}{')])),
-  huge: ({ socket, party }) => socket.write(answerOf(party, bodyOf(party, 'x'.repeat(100_000)))),
-  'with a huge head': ({ socket, party }) =>
-    socket.write(answerOf(party, bodyOf(party), `x: ${'x'.repeat(100_000)}\r\n`)),
-  'with two lengths': ({ socket, party }) =>
-    socket.write(answerOf(party, bodyOf(party), 'content-length: 1\r\n')),
-  'in bad chunks': ({ socket }) =>
-    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n'),
-  gzip: ({ socket, party }) =>
-    socket.write(answerOf(party, gzipSync(bodyOf(party)), 'content-encoding: gzip\r\n')),
-  deflate: ({ socket, party }) =>
-    socket.write(answerOf(party, deflateSync(bodyOf(party)), 'content-encoding: deflate\r\n')),
-  brotli: ({ socket, party }) =>
-    socket.write(answerOf(party, brotliCompressSync(bodyOf(party)), 'content-encoding: br\r\n')),
-  latin1: ({ socket, party }) =>
-    socket.write(answerOf(party, Buffer.from(bodyOf(party, 'é@example.org'), 'latin1'))),
-  'UTF-16': ({ socket, party }) =>
-    socket.write(answerOf(party, Buffer.from(`\ufeff${bodyOf(party)}`, 'utf16le'))),
-  'of HTTP/2': ({ socket }) => socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])),
-  'as an interim one': ({ socket, party }) =>
-    socket.write(Buffer.concat([Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'), answerOf(party)])),
-  'as an upgrade': ({ socket }) =>
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+  'longer than it says': ({ write, party }) => write(answerOf(party), '}{'),
+  huge: ({ write, party }) => write(answerOf(party, bodyOf(party, 'x'.repeat(100_000)))),
+  'with a huge head': ({ write, party }) =>
+    write(answerOf(party, bodyOf(party), `x: ${'x'.repeat(100_000)}\r\n`)),
+  'with two lengths': ({ write, party }) => write(answerOf(party, bodyOf(party), 'content-length: 1\r\n')),
+  'in bad chunks': ({ write }) => write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n'),
+  gzip: ({ write, party }) => write(answerOf(party, gzipSync(bodyOf(party)), 'content-encoding: gzip\r\n')),
+  deflate: ({ write, party }) =>
+    write(answerOf(party, deflateSync(bodyOf(party)), 'content-encoding: deflate\r\n')),
+  brotli: ({ write, party }) =>
+    write(answerOf(party, brotliCompressSync(bodyOf(party)), 'content-encoding: br\r\n')),
+  latin1: ({ write, party }) => write(answerOf(party, Buffer.from(bodyOf(party, 'é@example.org'), 'latin1'))),
+  'UTF-16': ({ write, party }) => write(answerOf(party, Buffer.from(`\ufeff${bodyOf(party)}`, 'utf16le'))),
+  'of HTTP/2': ({ write }) => write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])),
+  'as an interim one': ({ write, party }) => write('HTTP/1.1 100 Continue\r\n\r\n', answerOf(party)),
+  'as an upgrade': ({ write }) =>
+    write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
   reset: ({ socket }) => socket.resetAndDestroy(),
 }
 
@@ -94,7 +88,7 @@ for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
       let before = 'PTY-before'
       const url = await serveByHand(t, (asked) => {
         if (asked.party.startsWith('odd')) answerOddly(asked, before)
-        else asked.socket.write(answerOf(asked.party))
+        else asked.write(answerOf(asked.party))
         before = asked.party
       })
       const { client } = clientOf(t, url, { connectionCountMax: 2, deadlineMs: 1_000 })
@@ -121,16 +115,18 @@ for (const delayMs of [0.1, 2]) {
   })
 }
 
+const unnamed = (party: string) => answerOf(party).toString().replace('partyLocator', 'partyAccount')
+
 t.test('a second answer on an idle connection does not count as the next one', async (t) => {
   const sockets = new Set<Socket>()
   const url = await serveByHand(t, ({ party, socket }) => {
     sockets.add(socket)
-    socket.write(answerOf(party).toString().replace('partyLocator', 'partyAccount'))
+    socket.write(unnamed(party))
   })
   const { client } = clientOf(t, url, { connectionCountMax: 1 })
   await client.lookUp(['a'])
   const [first] = sockets
-  first?.write(answerOf('a').toString().replace('partyLocator', 'partyAccount'))
+  first?.write(unnamed('a'))
   await once(first as Socket, 'close')
   t.match((await client.lookUp(['b'])).get('b'), { email: 'b@example.org' })
   t.equal(sockets.size, 2)
@@ -138,9 +134,9 @@ t.test('a second answer on an idle connection does not count as the next one', a
 
 t.test('the connection of an odd answer is not used again', async (t) => {
   const indexes: Record<string, number> = {}
-  const url = await serveByHand(t, ({ party, socket, index }) => {
+  const url = await serveByHand(t, ({ party, write, index }) => {
     indexes[party] = index
-    socket.write(answerOf(party, party === 'garbled' ? '<html>' : bodyOf(party === 'wrong' ? 'a' : party)))
+    write(answerOf(party, party === 'garbled' ? '<html>' : bodyOf(party === 'wrong' ? 'a' : party)))
   })
   const { client } = clientOf(t, url, { connectionCountMax: 1 })
   const contacts = await client.lookUp(['a', 'wrong', 'b', 'garbled', 'c'])
@@ -155,10 +151,10 @@ t.test('the connection of an odd answer is not used again', async (t) => {
 
 t.test('a 404 that names nobody counts only as the first answer of its connection', async (t) => {
   const indexes: number[] = []
-  const url = await serveByHand(t, ({ party, socket, index }) => {
-    if (party !== 'gone') return void socket.write(answerOf(party))
+  const url = await serveByHand(t, ({ party, write, index }) => {
+    if (party !== 'gone') return write(answerOf(party))
     indexes.push(index)
-    socket.write(NOT_FOUND)
+    write(NOT_FOUND)
   })
   const { client } = clientOf(t, url, { connectionCountMax: 1 })
   const contacts = await client.lookUp(['a', 'gone', 'b'])
@@ -170,9 +166,9 @@ t.test('a 404 that names nobody counts only as the first answer of its connectio
 t.test('a connection that closes before its answer is replaced, even a new one', async (t) => {
   let closedCount = 0
   let newCount = 0
-  const url = await serveByHand(t, ({ party, socket, index }) => {
+  const url = await serveByHand(t, ({ party, socket, write, index }) => {
     const closes = index === 0 ? newCount++ % 2 === 1 : index % 3 === 0
-    if (!closes) return void socket.write(answerOf(party))
+    if (!closes) return write(answerOf(party))
     closedCount++
     socket.resetAndDestroy()
   })

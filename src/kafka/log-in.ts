@@ -1,4 +1,7 @@
 import type { Mechanism } from 'kafkajs'
+import plain from 'kafkajs/src/broker/saslAuthenticator/plain.js'
+import scram256 from 'kafkajs/src/broker/saslAuthenticator/scram256.js'
+import scram512 from 'kafkajs/src/broker/saslAuthenticator/scram512.js'
 import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
 import { printable } from '../core/text/sanitize.ts'
 
@@ -9,6 +12,10 @@ export const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
 export class LogInError extends Error {
   readonly retriable = true
   readonly type = ILLEGAL_SASL_STATE
+}
+
+function failLogIn(cause: Error): never {
+  throw new LogInError(cause.message, { cause })
 }
 
 export interface BearerLogIn {
@@ -31,9 +38,7 @@ export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism
     mechanism: 'oauthbearer',
     authenticationProvider: ({ saslAuthenticate }) => ({
       authenticate: async () => {
-        const token = await accessToken(refused).catch((cause) => {
-          throw new LogInError(cause.message, { cause })
-        })
+        const token = await accessToken(refused).catch(failLogIn)
         const refusal = await saslAuthenticate({
           request: await sasl.request({}, { value: token, extensions }),
           response: { decode: (bytes) => bytes, parse: (bytes) => bytes.subarray(LENGTH_BYTES).toString() },
@@ -46,8 +51,29 @@ export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism
   }
 }
 
-/** Rethrows any other error. */
 function refusalIn(error: Error & { readonly type?: unknown }): string {
   if (error.type === 'SASL_AUTHENTICATION_FAILED') return error.message
   throw error
+}
+
+const PROVIDERS = { plain, 'scram-sha-256': scram256, 'scram-sha-512': scram512 }
+
+export interface PasswordLogIn {
+  readonly mechanism: keyof typeof PROVIDERS
+  readonly username: string
+  /** Called for each connection. */
+  readonly password: () => Promise<string>
+}
+
+/** Logs in with the mechanisms of kafkajs, which read a password only once. */
+export function passwordLogIn({ mechanism, username, password }: PasswordLogIn): Mechanism {
+  return {
+    mechanism,
+    authenticationProvider: (args) => ({
+      authenticate: async () => {
+        const current = await password().catch(failLogIn)
+        await PROVIDERS[mechanism]({ username, password: current })(args).authenticate()
+      },
+    }),
+  }
 }

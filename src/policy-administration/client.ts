@@ -17,7 +17,6 @@ interface Call extends PromiseWithResolvers<Map<string, Contact>> {
   readonly asksHung: boolean
   readonly askUntilMs: number
   inFlightCount: number
-  /** True if a request was made for one of its parties. */
   hasAsked: boolean
 }
 
@@ -30,7 +29,6 @@ interface InFlight {
   readonly isApart: boolean
 }
 
-/** Client of policy administration (specification, "Outbound call"). Connects on the first look-up. */
 export function createPartyClient(options: PartyClientOptions) {
   const { connectionCountMax, deadlineMs, log } = options
   const nowMs = () => performance.now()
@@ -43,13 +41,11 @@ export function createPartyClient(options: PartyClientOptions) {
   const slowCountMax = Math.max(1, Math.floor(connectionCountMax / 4))
   /** In the order of their turns. */
   const calls = new Set<Call>()
-  /** In the order of their start. */
   const inFlight = new Set<InFlight>()
   const hungUntilMs = new Map<string, number>()
   const isHung = (locator: string) => (hungUntilMs.get(locator) ?? 0) > nowMs()
   /** Decays by a hundredth with each answer. */
   let slowestMs = 0
-  /** Start of the newest answered request. */
   let answeredSinceMs = 0
   let namesParty: boolean | null = null
   let ticker: NodeJS.Timeout | undefined

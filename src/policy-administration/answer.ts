@@ -6,14 +6,12 @@ export interface Answer {
   readonly contact: Contact
   /** True if it counts against policy administration as a whole. */
   readonly outage: boolean
-  /** True if its body names the requested party. */
   readonly isNamed: boolean
   /** True if its connection can carry another request. */
   readonly keepsConnection: boolean
   /** True if it counts only as the first answer of a connection: an earlier request on the connection may have caused it. */
   readonly needsConfirmation: boolean
   readonly isTimeout?: true
-  /** True if the request's credential was refused. */
   readonly isRefusal?: boolean
 }
 

@@ -23,16 +23,6 @@ await t.test('a healthy party is found, although a broken one is always requeste
 // The others mostly wait five seconds for a probe.
 t.jobs = 8
 
-t.test('a service that refuses connections opens the circuit', async (t) => {
-  const { client } = clientOf(t, 'http://127.0.0.1:1', { connectionCountMax: 4 })
-  const contacts = await client.lookUp(locators(500))
-  t.ok(client.isDown())
-  const asked = [...contacts.values()].filter((contact) => contact.state === 'unresolved' && !contact.unasked)
-  t.ok(asked.length >= 20 && asked.length <= 24, `${asked.length} were asked for`)
-  t.match(contacts.get('PTY-499'), { error: /circuit open: .*ECONNREFUSED/, unasked: true })
-  t.strictSame((await client.lookUp(['a'])).get('a'), contacts.get('PTY-499'))
-})
-
 t.test('a renamed field opens the circuit, so that it costs no attempts', async (t) => {
   const server = await serve(t, (_, response) => json(response, { mail: 'a@example.org' }))
   const { client } = clientOf(t, server.url)
@@ -85,24 +75,6 @@ for (const kind of ['500', 'garbled', 'hang'] as const) {
     )
   })
 }
-
-t.test('probes try a requested party if the last good one is broken', async (t) => {
-  let broken = false
-  const server = await serve(t, (request, response) => {
-    if (broken && !request.url?.endsWith('healthy')) response.writeHead(500).end()
-    else json(response, { email: 'a@example.org' })
-  })
-  const { client } = clientOf(t, server.url)
-  await client.lookUp(['once-good'])
-  broken = true
-  await client.lookUp(locators(20))
-  await until(() => client.isDown())
-  t.equal(server.targets[21], '/internal/parties/once-good')
-  const targetCount = server.targets.length
-  t.match((await client.lookUp(['healthy'])).get('healthy'), { state: 'unresolved', unasked: true })
-  await until(() => !client.isDown())
-  t.equal(server.targets.slice(targetCount).at(-1), '/internal/parties/healthy')
-})
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))

@@ -14,7 +14,6 @@ import {
   TlsFilesError,
 } from './answer.ts'
 
-/** Authenticates look-ups. */
 export interface Credential {
   /** Resolves to a cached secret, or to one other than the refused one. Rejects with a message for the operator. */
   readonly secret: (refused?: string) => Promise<string>
@@ -33,7 +32,6 @@ interface LookUp {
   readonly timeoutMs: number
   readonly onAnswer: OnAnswer
   readonly tryCount: number
-  /** Start of the first try. */
   readonly sinceMs?: number
   readonly refused?: string
 }

@@ -12,7 +12,6 @@ const PROBE_INTERVAL_MS = 5_000
  * and again after a second, policy administration counts as down; a probe every 5 s finds out when it is back.
  */
 export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdict: () => void, log: Logger) {
-  /** Distinct parties that failed since the last success. */
   const failing = new Set<string>()
   const isBroken = () => failing.size >= PARTY_COUNT_MIN
   const breaker = { state: null, success: () => failing.clear(), failure: isBroken }
@@ -54,7 +53,6 @@ export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdi
     down: () => down,
     /** A probe is about to decide: no look-up may begin. */
     isUndecided: () => down === null && (isBroken() || policy.state !== CircuitState.Closed),
-    /** Counts the result of one look-up. */
     note(locator: string, { outage, contact }: Answer): void {
       // Only a probe closes it: other answers belong to earlier requests.
       if (down !== null) return

@@ -99,47 +99,28 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
   t.equal(server.targets.length, statuses.length, 'no redirect is followed')
 })
 
+const BREAKING: Record<string, (response: ServerResponse) => unknown> = {
+  'mid-body': (response) => response.writeHead(200, { 'content-length': 100 }).write('{"email":"secret@'),
+  'mid-chunks': (response) => response.writeHead(200).write('{"email":"secret@'),
+  'mid-body of a 500': (response) => response.writeHead(500, { 'content-length': 100 }).write('secret'),
+}
+const ANSWERS: Record<string, [answer: (response: ServerResponse) => unknown, contact: Contact]> = {
+  none: [(response) => response.destroy(), unresolved(UNANSWERED)],
+  oversized: [(response) => json(response, { email: 'x'.repeat(10_000_000) }), unresolved(TOO_LARGE)],
+  'oversized 404': [(response) => response.writeHead(404).end('x'.repeat(10_000_000)), unresolved(TOO_LARGE)],
+  'just fits': [(response) => response.end('{"email":null}'.padEnd(64 * 1024)), NOTHING_ON_FILE],
+}
+
 t.test('a broken answer is unresolved, with its reason', async (t) => {
-  const server = await serve(t, (request, response) => {
-    const kind = request.url?.split('/').pop()
-    if (kind === 'mid-body') {
-      response.writeHead(200, { 'content-length': 100 }).write('{"email":"secret@')
-      setTimeout(() => response.destroy(), 20)
-    } else if (kind === 'mid-batch') {
-      response.writeHead(200).write('{"email":"secret@')
-      setTimeout(() => response.destroy(), 20)
-    } else if (kind === 'no-answer') {
-      response.destroy()
-    } else if (kind === 'oversized') {
-      json(response, { email: 'x'.repeat(10_000_000) })
-    } else if (kind === 'oversized-404') {
-      response.writeHead(404).end('x'.repeat(10_000_000))
-    } else if (kind === 'just-fits') {
-      response.end('{"email":null}'.padEnd(64 * 1024))
-    } else {
-      response.writeHead(500, { 'content-length': 100 }).write('secret')
-      setTimeout(() => response.destroy(), 20)
-    }
+  const server = await serve(t, ({ url = '' }, response) => {
+    const kind = decodeURIComponent(url.split('/').pop() ?? '')
+    ANSWERS[kind]?.[0](response)
+    if (BREAKING[kind]?.(response)) setTimeout(() => response.destroy(), 20)
   })
   const { client } = clientOf(t, server.url)
-  const kinds = [
-    'mid-body',
-    'mid-batch',
-    'no-answer',
-    'oversized',
-    'oversized-404',
-    'just-fits',
-    '500-mid-body',
-  ]
-  t.strictSame(Object.fromEntries(await client.lookUp(kinds)), {
-    'mid-body': unresolved(BROKEN_OFF),
-    'mid-batch': unresolved(BROKEN_OFF),
-    'no-answer': unresolved(UNANSWERED),
-    oversized: unresolved(TOO_LARGE),
-    'oversized-404': unresolved(TOO_LARGE),
-    'just-fits': NOTHING_ON_FILE,
-    '500-mid-body': unresolved(BROKEN_OFF),
-  })
+  const contacts = await client.lookUp([...Object.keys(ANSWERS), ...Object.keys(BREAKING)])
+  for (const [kind, [, contact]] of Object.entries(ANSWERS)) t.strictSame(contacts.get(kind), contact, kind)
+  for (const kind in BREAKING) t.strictSame(contacts.get(kind), unresolved(BROKEN_OFF), kind)
 })
 
 t.test('a refused connection has its reason', async (t) => {
@@ -281,7 +262,7 @@ for (const [what, partyCount] of [
       else response.writeHead(500).end()
     })
     const script = `
-      import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
+      import { createPartyClient } from '${new URL('../../src/policy-administration/client.ts', import.meta.url)}'
       import { pino } from 'pino'
       const client = createPartyClient({
         baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
