@@ -5,10 +5,10 @@ import { databaseUrls } from '../core/text/database-urls.ts'
 import { milliseconds } from '../core/time/duration.ts'
 
 /** The supported values of `sslmode` in a database URL, with libpq's meaning. Without it there is no TLS. */
-const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
 
 /** The parameters of a database URL that name a file. */
-const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const
+const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey']
 
 const PORT_MAX = 65_535
 
@@ -176,10 +176,18 @@ const MISPLACED = ['user', 'password', 'port', 'dbname']
 export function postgresUrl() {
   const { error, text } = must(
     `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
-      `target_session_attrs read-write or absent, ${MISPLACED.join(', ')} before the ?, and ${SSL_FILES.join(', ')} readable files`,
+      `target_session_attrs read-write or absent, and ${MISPLACED.join(', ')} before the ?`,
     { secret: true },
   )
-  return text.refine((found) => databaseUrls(found).every(isPostgresUrl), { error })
+  return text
+    .refine((found) => databaseUrls(found).every(isPostgresUrl), { error, abort: true })
+    .superRefine((found, context) => {
+      for (const [name, path] of new URL(databaseUrls(found)[0] ?? '').searchParams) {
+        if (!SSL_FILES.includes(name) || isReadable(path)) continue
+        const message = must(`a URL whose ${name} is a readable file`).error({ input: path })
+        context.addIssue({ code: 'custom', message })
+      }
+    })
 }
 
 function isPostgresUrl(found: string): boolean {
@@ -188,17 +196,18 @@ function isPostgresUrl(found: string): boolean {
 }
 
 function isConnectable(parameters: URLSearchParams): boolean {
-  if (MISPLACED.some((name) => parameters.has(name))) return false
   const mode = parameters.get('sslmode')
-  // The service writes, so the other values cannot work.
-  if (!['read-write', null].includes(parameters.get('target_session_attrs'))) return false
-  const isModeKnown = mode === null || SSL_MODES.some((known) => known === mode)
-  return isModeKnown && SSL_FILES.every((name) => isReadable(parameters.get(name)))
+  return (
+    !MISPLACED.some((name) => parameters.has(name)) &&
+    // The service writes, so the other values cannot work.
+    ['read-write', null].includes(parameters.get('target_session_attrs')) &&
+    (mode === null || SSL_MODES.includes(mode))
+  )
 }
 
-function isReadable(path: string | null): boolean {
+function isReadable(path: string): boolean {
   try {
-    if (path !== null) accessSync(path, constants.R_OK)
+    accessSync(path, constants.R_OK)
     return true
   } catch {
     return false

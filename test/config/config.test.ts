@@ -164,6 +164,18 @@ for (const [name, value] of REFUSED) {
   })
 }
 
+t.test('an unreadable file in a database URL is named, and nothing else of the URL', async (t) => {
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const url = `postgres://user:hunter2@db/x?sslmode=verify-full&${name}=/no/such/file`
+    const message = faultsOf({ ...REQUIRED, DATABASE_URL: url })
+    t.match(
+      message,
+      `DATABASE_URL must be a URL whose ${name} is a readable file, not "/no/such/file"; for example`,
+    )
+    t.notMatch(message, 'hunter2')
+  }
+})
+
 t.test('values that may contain a secret are never printed', async (t) => {
   const message = faultsOf({
     DATABASE_URL: 'postgres://user:hunter2@db:notaport/x',
