@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chown, cp, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chown, cp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -20,10 +21,8 @@ export interface ServerCertificate {
   readonly key: string
 }
 
-interface Account {
-  uid?: number
-  gid?: number
-}
+/** Empty: that of this process. */
+type Account = { readonly uid: number; readonly gid: number } | { readonly uid?: undefined }
 
 /** Well above what parallel test files and a few service processes hold together. */
 const CONNECTION_COUNT_MAX = 300
@@ -62,7 +61,7 @@ export async function startPostgres(
     const start = await prepare(keeper, port, url, options)
     await start()
     options.log?.(`postgres: ${url}, files in ${keeper.dir}`)
-    return { ...keeper.server(start), url, port, dataDir: dataDirOf(keeper), kill: () => killAll(keeper) }
+    return { ...keeper, start, url, port, dataDir: dataDirOf(keeper), kill: () => killAll(keeper) }
   } catch (error) {
     await keeper.close()
     throw error
@@ -76,7 +75,7 @@ const dataDirOf = (keeper: Keeper) => join(keeper.dir, 'data')
  * the postmaster's death, and the next start would be refused.
  */
 async function killAll(keeper: Keeper): Promise<void> {
-  const children = spawnSync('pgrep', ['-P', String(keeper.pid)], {
+  const children = spawnSync('pgrep', ['-P', String(keeper.pid())], {
     encoding: 'utf8',
   }).stdout.split('\n')
   await keeper.kill()
@@ -97,12 +96,11 @@ async function prepare(
   { standbyOf, tls }: Pick<Parameters<typeof startPostgres>[0] & {}, 'standbyOf' | 'tls'>,
 ): Promise<() => Promise<void>> {
   const account = unprivilegedAccount()
-  if (account.uid !== undefined && account.gid !== undefined)
-    await chown(keeper.dir, account.uid, account.gid)
+  await giveTo(account, keeper.dir)
   const binaries = await binariesFor(account, keeper.dir)
   const dataDir = dataDirOf(keeper)
   if (standbyOf !== undefined) await copyServer(standbyOf, dataDir, account)
-  else if (!(await exists(join(dataDir, 'PG_VERSION')))) {
+  else if (!existsSync(join(dataDir, 'PG_VERSION'))) {
     await keeper.run({
       file: join(binaries, 'initdb'),
       args: initdbArguments(dataDir),
@@ -140,8 +138,7 @@ async function copyServer({ primary, by }: Standby, dataDir: string, account: Ac
     }
     for (const [name, content] of Object.entries(files)) {
       await writeFile(join(dataDir, name), content)
-      if (account.uid !== undefined && account.gid !== undefined)
-        await chown(join(dataDir, name), account.uid, account.gid)
+      await giveTo(account, join(dataDir, name))
     }
   } finally {
     await client.end()
@@ -200,7 +197,7 @@ async function tlsArguments(dir: string, tls: ServerCertificate, account: Accoun
   ] as const) {
     const path = join(dir, setting)
     await writeFile(path, content, { mode: 0o600 })
-    if (account.uid !== undefined && account.gid !== undefined) await chown(path, account.uid, account.gid)
+    await giveTo(account, path)
     settings[setting] = path
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -255,9 +252,6 @@ async function answers(url: string): Promise<boolean> {
   return true
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
+async function giveTo(account: Account, path: string): Promise<void> {
+  if (account.uid !== undefined) await chown(path, account.uid, account.gid)
 }
