@@ -218,16 +218,6 @@ t.test('a rule table that is not in force retries nothing', async (t) => {
   t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /SENT by EMAIL/ })
 })
 
-t.test('erased entries, and entries of erased parties, are never retried', async (t) => {
-  const [erased = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND, reason: 'SECRET' })
-  t.match(await command(['erase', '--party', 'party-1', '--yes'], { DATABASE_URL: url }), { code: 0 })
-  t.notMatch(await allTables(), /CLM-1/, 'what a skipped row would be rendered from is erased too')
-  const [later = ''] = await recorded({ eventId: 'later', ...NOT_FOUND })
-  const stdout = /not retried: it was erased, or its party was/
-  for (const locator of [erased, later])
-    t.match(await retry(locator, ...BECAUSE), { code: 1, stdout }, locator)
-})
-
 t.test('entries given by locator are retried in pages', async (t) => {
   const locators = await recorded(
     ...Array.from({ length: 501 }, (_, i) => ({ eventId: `event-${i}`, contact: UNRESOLVED })),

@@ -157,28 +157,3 @@ t.test(
     )
   },
 )
-
-t.test(
-  'while policy administration is known to be down no attempt is made; then rows are sent',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    world.policyAdministration.mode('down')
-    const service = await world.spawn(SHORT_MINUTE)
-    await world.publish(eventsOf('early', 60, (i) => `party-${i}`))
-    await world.caughtUp()
-    await service.logged(/policy administration is down/)
-    t.equal((await fetch(`${service.url}/readyz`)).status, 200)
-    await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
-    const statuses = () => world.sql(`SELECT status, attempt_count, count(*)::int FROM ${LOG} GROUP BY 1, 2`)
-
-    await passesOn(service, 2)
-    t.match(passesOf(service).at(-1), { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 60 })
-    t.same(await statuses(), [{ status: 'FAILED', attempt_count: 0, count: 60 }])
-
-    world.policyAdministration.mode('ok')
-    await service.logged(/policy administration is back/)
-    await until(async () => (await statuses())[0]?.status === 'SENT', { what: 'the rows to be sent' })
-    t.same(await statuses(), [{ status: 'SENT', attempt_count: 1, count: 60 }])
-  },
-)
