@@ -145,7 +145,7 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
   const order = [
     '### 1 warning\n',
     '### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n',
-    '#### No longer sent\n',
+    '#### No longer sent\n\n<details><summary>2 situations change from ',
     '#### With another reason only\n',
     '### Rules and promises: 1 promise deleted, 1 promise added, 1 rule added\n\n- promise deleted: "No message is dropped',
     '- promise added: "Nobody is told that an invoice is paid"\n- rule added: "muted"\n',

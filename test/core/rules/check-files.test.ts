@@ -107,17 +107,6 @@ t.test('outcome, channel and reason decide whether a promise is kept', async (t)
   }
 })
 
-t.test('a promise holds for every class of event types that it covers', async (t) => {
-  const rows = above('opted-out', 'muted,claim.paid or claim.void,found,no,,,,SKIP,,muted,Y.')
-  const broken = async (eventTypes: string) =>
-    (await review(rows, [`a,${eventTypes},found,no,EMAIL,yes,yes,SEND,,`])).promises.faults
-  t.match(await broken(''), [/\n {2}SKIP \(muted\) by rule "muted" .* \(claim\.paid, claim\.void\)$/m])
-  t.match(await broken('claim.*'), [/\(claim\.paid, claim\.void\)$/])
-  t.match(await broken('claim.paid'), [/\(claim\.paid\)$/])
-  t.strictSame(await broken('not claim.*'), [])
-  t.strictSame(await broken('claim.rejected'), [])
-})
-
 t.test('"any other" event type is one that no rule names', async (t) => {
   const rows = above('opted-out', 'muted,claim.* or invoice.paid,found,no,,,,SKIP,,muted,Y.')
   const promise = (eventTypes: string) => [`a,${eventTypes},found,no,EMAIL,yes,,SEND,,`]
@@ -160,21 +149,6 @@ t.test('"no template" is every event type without one, "any template" all others
     ['silent', 'email'].map((id) => new RegExp(`by rule "${id}" \\(row ${rowOf(id, rows)}\\)`)),
     'these name none',
   )
-})
-
-t.test('a promise for a misspelt event type is a fault, as in a rule', async (t) => {
-  const { promises } = await review(DEFAULT_ROWS, [
-    'Nobody slips,invoice.payed,found,no,EMAIL,yes,,SEND,EMAIL,',
-  ])
-  t.match(promises.faults, [/no template for "invoice.payed"; did you mean "invoice.paid"/])
-})
-
-t.test('a family without its wildcard causes a warning in rules and promises', async (t) => {
-  const rows = above('opted-out', 'muted,invoice,found,no,,,,SKIP,,muted,Y.')
-  const { table, promises } = await review(rows, ['a,invoice,found,no,,,,SKIP,,', 'b,,,,,,,not FAIL,,'])
-  const warning = 'column "event type": there is no template for "invoice"; did you mean "invoice.*"?'
-  t.strictSame(table.warnings, [`row ${rowOf('muted', rows)}, ${warning}`])
-  t.ok(promises.warnings.includes(`row 2, ${warning}`))
 })
 
 t.test('a promise that covers no situation is a fault', async (t) => {

@@ -17,18 +17,6 @@ t.test('a situation that no rule covers is named in words', async (t) => {
   ])
 })
 
-t.test('a gap for some event types names them', async (t) => {
-  t.strictSame(
-    await faultsOf(
-      'all-but-claims,not claim.* or policy.issued,,,,,,SKIP,,x,Y.',
-      'rest,,found,,,,,SKIP,,x,Y.',
-      'n,,not found,,,,,SKIP,,x,Y.',
-      'u,,unresolved,,,,,SKIP,,x,Y.',
-    ),
-    ['no rule covers: party missing (claim.*, policy.issued)'],
-  )
-})
-
 t.test('a SEND without a found party is refused', async (t) => {
   t.strictSame(await faultsOf('missing-in-app,,missing,,,,,SEND,IN_APP,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
     'row 2: rule "missing-in-app" sends by IN_APP without a found party: party missing (every event type)',
@@ -45,12 +33,6 @@ t.test('a SEND without an address for its channel is refused', async (t) => {
   t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
     'row 2: rule "by-sms" sends by SMS with no phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (every event type)',
   ])
-})
-
-t.test('a SEND is checked only for situations that no rule above it matches', async (t) => {
-  const rowsAbove = ['a,,,,,no,,SKIP,,x,Y.', 'b,,not found,,,,,SKIP,,x,Y.', 'c,,unresolved,,,,,SKIP,,x,Y.']
-  const table = await tableOf([...rowsAbove, 'd,,missing,,,,,SKIP,,x,Y.', 'e,,,,,,,SEND,EMAIL,,Y.'])
-  t.strictSame(table.decide(reachable('x')), { ruleId: 'e', outcome: 'SEND', channel: 'EMAIL', reason: null })
 })
 
 t.test('a rule hidden by rules above it is refused, and they are named', async (t) => {

@@ -179,27 +179,6 @@ const FAILED = {
   receipt: null,
 } as const
 
-t.test('a given-up entry says so, and keeps the reason of its rule', async (t) => {
-  const entry = {
-    ...anEntryWith({}, FAILED),
-    status: 'FAILED',
-    failureReason: 'HTTP 500',
-    attemptCount: 3,
-  } as const
-  const waiting = explain(entry, await rulesOf(entry.decisions))
-  t.match(waiting.decisions[1]?.why, /waits for a retry/)
-  t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
-  const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first try and 1 retry\.$/)
-  t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
-  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first try and 1 retry \(HTTP 500\)/)
-})
-
-t.test('the person who requested a retry and the reason are told', async (t) => {
-  const retried = await explained(FAILED, { retry: { by: 'alice', because: 'an outage\u001b[2J' } })
-  t.ok(describeEntry(retried).includes('  retried by alice: an outage\uFFFD[2J'))
-})
-
 t.test('the text for a terminal describes an entry attempt by attempt', async (t) => {
   const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
