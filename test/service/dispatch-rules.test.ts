@@ -66,16 +66,16 @@ await world.sql(`
   ) AS preferences (party, channel, opted_out)`)
 const startedAt = new Date()
 const service = await world.serve({ POLICY_ADMIN_DEADLINE: DEADLINE })
-await world.publish([
-  ...[...events.values()].map(({ value }) => ({ partition: 0, value })),
-  ...typed.map(({ value }) => ({ topic: 'billing' as const, value })),
-  {
-    topic: 'enrollment',
-    partition: 1,
-    value: traced.value,
-    headers: { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` },
-  },
-])
+await world.publish([...events.values()].map(({ value }) => ({ partition: 0, value })))
+// The batches of events by type are packed in all ways that producers know.
+for (const compression of [0, 1, 2, 3, 4]) {
+  const values = typed
+    .filter((_, i) => i % 5 === compression)
+    .map(({ value }) => ({ value, topic: 'billing' as const }))
+  await world.publish(values, { compression })
+}
+const traceparent = `00-${TRACE_ID}-00f067aa0ba902b7-01`
+await world.publish([{ topic: 'enrollment', partition: 1, value: traced.value, headers: { traceparent } }])
 await world.caughtUp()
 const log = await rowsOf(world, 'notification_log')
 const decisions = await rowsOf(world, 'decision')

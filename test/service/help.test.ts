@@ -102,7 +102,7 @@ t.test('--version prints the version, the commit if known, and that of Node.js',
 
 t.test('an older Node.js is named, with the remedy', async (t) => {
   const folder = t.testdir()
-  for (const version of ['v20.19.5', 'v23.11.0']) {
+  for (const version of ['v23.11.0']) {
     writeFileSync(join(folder, 'node'), `#!/bin/sh\necho ${version}\n`)
     chmodSync(join(folder, 'node'), 0o755)
     const started = spawnSync(MAIN, ['serve'], {
@@ -117,13 +117,6 @@ t.test('an older Node.js is named, with the remedy', async (t) => {
       ),
     })
   }
-  const pretend =
-    'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.20.0"}})'
-  const { status, stderr } = spawnSync(process.execPath, ['--import', pretend, MAIN, 'rules', 'check'], {
-    encoding: 'utf8',
-  })
-  t.equal(status, 1)
-  t.match(stderr, /^Node\.js 24 or newer is required; this is v\S+\n$/, 'as `node src/main.ts` finds out')
   const [, shell] = readFileSync(MAIN, 'utf8').split('\n')
   t.match(shell, ' v2[4-9].* ')
   t.equal(packageJson.engines.node, '>=24', 'both say the same')
@@ -134,11 +127,6 @@ t.test('all output goes through a pipe, however long it is', async (t) => {
   const faulty = join(folder, 'faulty.csv')
   const rows = Array.from({ length: 20_000 }, (_, row) => `rule-${row},nothing`)
   writeFileSync(faulty, [readFileSync(RULE_TABLE, 'utf8').split('\n')[0], ...rows, ''].join('\n'))
-  const faults = await spawned(['rules', 'diff', '--against', RULE_TABLE, '--table', faulty], {})
-  t.equal(faults.code, 1)
-  t.ok(faults.stderr.length > 1_000_000)
-  t.match(faults.stderr.slice(-200), 'row 20001')
-
   const checked = await spawned(['rules', 'check', '--table', faulty, '--json'], {})
   t.equal(checked.code, 1)
   t.ok(checked.stdout.length > 1_000_000)
