@@ -186,6 +186,8 @@ t.test('a percent-encoded database URL is taken as it is', async (t) => {
 })
 
 const FILE = import.meta.filename
+/** A file that says that it is in PEM format, as this one does: -----BEGIN . */
+const PEM = FILE
 const TOKEN_CLIENT = {
   MQ_SSL: 'true',
   MQ_SASL_MECHANISM: 'OAUTHBEARER',
@@ -202,7 +204,6 @@ const LOOK_UP_CLIENT = {
   POLICY_ADMIN_CLIENT_SECRET: 'hunter2',
 }
 const HEADER = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: FILE }
-const IDP = { IDP_JWKS_URI: 'https://idp/keys', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
 const NO_CHECKS = { issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
 const lookUps = (expected: object) => ({ policyAdministration: expected })
 const broker = (expected: object) => ({ broker: { connection: expected } })
@@ -252,7 +253,10 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
   ],
   [
     'all checks of tokens',
-    { ...IDP, IDP_ISSUER: 'https://idp', IDP_PARTY_CLAIM: 'party' },
+    {
+      ...{ IDP_JWKS_URI: 'https://idp/keys', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' },
+      ...{ IDP_ISSUER: 'https://idp', IDP_PARTY_CLAIM: 'party' },
+    },
     {
       tokens: {
         keySetUrl: 'https://idp/keys',
@@ -277,45 +281,50 @@ for (const [what, env, config] of TAKEN) {
   })
 }
 
-const requires = (given: string, ...others: string[]) =>
-  others.map((other) => new RegExp(`${other} is required with ${given}; for example`))
+/** The variables of a line such as `A=1 B=2`; a later value replaces an earlier one. */
+function envOf(line: string): Record<string, string> {
+  const pairs = line
+    .trim()
+    .split(/ +(?=[A-Z_]+=)/)
+    .map((pair) => /^(\w+)=(.*)$/s.exec(pair) ?? [])
+  return Object.fromEntries(pairs.map(([, name, value]) => [name, value]))
+}
+const lineOf = (env: Record<string, string>) =>
+  Object.entries(env)
+    .map((pair) => pair.join('='))
+    .join(' ')
+const [CLIENT, LOOK_UPS, HEAD] = [TOKEN_CLIENT, LOOK_UP_CLIENT, HEADER].map(lineOf)
+const IDP = 'IDP_JWKS_URI=https://idp/keys IDP_AUDIENCE=us IDP_ADMIN_SCOPE=admin'
+const ONE_CREDENTIAL =
+  'cannot be combined with POLICY_ADMIN_HEADER: look-ups carry one credential. Remove one of the two'
 
-/** Variables that do not go together, or not without others. */
-const CONTRADICTORY: readonly (readonly [env: Record<string, string>, faults: readonly RegExp[]])[] = [
-  [{ MQ_SASL_MECHANISM: 'PLAIN' }, requires('MQ_SASL_MECHANISM', 'MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD')],
-  [
-    { MQ_SASL_MECHANISM: 'OAUTHBEARER' },
-    requires('MQ_SASL_MECHANISM', 'MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID', 'MQ_SASL_CLIENT_SECRET'),
-  ],
-  [{ ...LOGIN, MQ_SASL_MECHANISM: 'GSSAPI' }, [/must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHB/]],
-  [{ ...TOKEN_CLIENT, MQ_SASL_MECHANISM: 'oauthbearer' }, [/MQ_SASL_MECHANISM must be one of/]],
-  [{ ...TOKEN_CLIENT, MQ_SASL_TOKEN_URL: 'https://a:b@idp/' }, [/MQ_SASL_TOKEN_URL must .* without cred/]],
-  ...['auth=x', 'Auth=x', 'a', 'a=1,a=2', '1=x', 'a=\u0001'].map(
-    (MQ_SASL_EXTENSIONS) =>
-      [{ ...TOKEN_CLIENT, MQ_SASL_EXTENSIONS }, [/MQ_SASL_EXTENSIONS must be/]] as const,
-  ),
-  [
-    { ...LOOK_UP_CLIENT, ...HEADER },
-    [/POLICY_ADMIN_TOKEN_URL cannot be combined with POLICY_ADMIN_HEADER: .* Remove one of the two$/],
-  ],
-  ...['X Api Key', 'Content-Length', 'X-Key: hunter2'].map(
-    (POLICY_ADMIN_HEADER) =>
-      [{ ...HEADER, POLICY_ADMIN_HEADER }, [/POLICY_ADMIN_HEADER must be the name of a header/]] as const,
-  ),
-  [{ ...HEADER, POLICY_ADMIN_HEADER_FILE: '/no' }, [/must be a readable file/]],
-  [{ ...HEADER, POLICY_ADMIN_HEADER_FILE: '' }, requires('POLICY_ADMIN_HEADER', 'POLICY_ADMIN_HEADER_FILE')],
-  [{ ...HEADER, POLICY_ADMIN_HEADER: '' }, requires('POLICY_ADMIN_HEADER_FILE', 'POLICY_ADMIN_HEADER')],
-  ...['POLICY_ADMIN_CLIENT_SECRET', 'POLICY_ADMIN_CLIENT_ID'].map(
-    (name) => [{ ...LOOK_UP_CLIENT, [name]: '' }, requires('POLICY_ADMIN_TOKEN_URL', name)] as const,
-  ),
-  [{ IDP_JWKS_URI: 'https://idp', IDP_PARTY_CLAIM: 'party' }, requires('IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE')],
-]
-for (const [env, faults] of CONTRADICTORY) {
-  t.test(`${new URLSearchParams(env).toString().slice(0, 80)} is refused`, async (t) => {
-    const [, ...lines] = faultsOf({ ...REQUIRED, ...env }).split('\n')
-    t.match(lines, faults)
-    t.equal(lines.length, faults.length)
-    t.notMatch(lines.join(), 'hunter2')
+/** Each line variables that do not go together, or not without others, and the faults. */
+const CONTRADICTORY = `
+MQ_SASL_MECHANISM=PLAIN | MQ_SASL_USERNAME is required with MQ_SASL_MECHANISM | MQ_SASL_PASSWORD is required with MQ_SASL_MECHANISM
+MQ_SASL_MECHANISM=OAUTHBEARER | MQ_SASL_TOKEN_URL is required | MQ_SASL_CLIENT_ID is required | MQ_SASL_CLIENT_SECRET is required
+MQ_SASL_USERNAME=u MQ_SASL_PASSWORD=p MQ_SASL_MECHANISM=GSSAPI | MQ_SASL_MECHANISM must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHB
+${CLIENT} MQ_SASL_MECHANISM=oauthbearer | MQ_SASL_MECHANISM must be one of
+${CLIENT} MQ_SASL_TOKEN_URL=https://a:b@idp/ | MQ_SASL_TOKEN_URL must be an http:// or https:// URL without cred
+${CLIENT} MQ_SASL_EXTENSIONS=Auth=x | MQ_SASL_EXTENSIONS must be
+${CLIENT} MQ_SASL_EXTENSIONS=a | MQ_SASL_EXTENSIONS must be
+${CLIENT} MQ_SASL_EXTENSIONS=a=1,a=2 | MQ_SASL_EXTENSIONS must be
+${CLIENT} MQ_SASL_EXTENSIONS=a=\u0001 | MQ_SASL_EXTENSIONS must be
+${LOOK_UPS} ${HEAD} | POLICY_ADMIN_TOKEN_URL ${ONE_CREDENTIAL}
+${HEAD} POLICY_ADMIN_HEADER=Content-Length | POLICY_ADMIN_HEADER must be the name of a header
+${HEAD} POLICY_ADMIN_HEADER=X-Key: hunter2 | POLICY_ADMIN_HEADER must be the name of a header
+${HEAD} POLICY_ADMIN_HEADER_FILE=/no | POLICY_ADMIN_HEADER_FILE must be a readable file
+${HEAD} POLICY_ADMIN_HEADER_FILE= | POLICY_ADMIN_HEADER_FILE is required with POLICY_ADMIN_HEADER
+${HEAD} POLICY_ADMIN_HEADER= | POLICY_ADMIN_HEADER is required with POLICY_ADMIN_HEADER_FILE
+${LOOK_UPS} POLICY_ADMIN_CLIENT_SECRET= | POLICY_ADMIN_CLIENT_SECRET is required with POLICY_ADMIN_TOKEN_URL
+${LOOK_UPS} POLICY_ADMIN_CLIENT_ID= | POLICY_ADMIN_CLIENT_ID is required with POLICY_ADMIN_TOKEN_URL
+IDP_JWKS_URI=https://idp IDP_PARTY_CLAIM=party | IDP_ADMIN_SCOPE is required with IDP_PARTY_CLAIM`
+for (const line of CONTRADICTORY.trim().split('\n')) {
+  t.test(`${line} is refused`, async (t) => {
+    const [env = '', ...expected] = line.split(' | ')
+    const [, ...faults] = faultsOf({ ...REQUIRED, ...envOf(env) }).split('\n')
+    t.equal(faults.length, expected.length)
+    for (const [i, fault] of expected.entries()) t.ok(faults[i]?.startsWith(`  ${fault}`), String(faults[i]))
+    t.notMatch(faults.join(), 'hunter2')
   })
 }
 
@@ -326,97 +335,50 @@ t.test('a command that looks up one party needs a complete credential, too', asy
   t.throws(() => loadLookUp(client), /:\n {2}POLICY_ADMIN_CLIENT_SECRET is required with /)
 })
 
-const IDP_PLAIN = { ...IDP, IDP_JWKS_URI: 'http://idp/keys' }
-const TOO_SMALL = /^DATABASE_POOL_MAX .* Set it to at least MQ_PARTITIONS_AT_ONCE \+ 2/
-
-/** What has no effect, protects less than was meant, or is a slip, and all warnings of it. */
-const WARNED: readonly (readonly [env: Record<string, string>, warnings: readonly RegExp[]])[] = [
-  [{ RETRY_INTERVAL: 'often' }, [/^RETRY_INTERVAL has no effect.*every 60 seconds/]],
-  [SCRAM, []],
-  [{ ...SCRAM, MQ_SSL: '' }, []],
-  [
-    { ...SCRAM, MQ_SASL_PASSWORD_FILE: FILE },
-    [/^MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE$/],
-  ],
-  [LOGIN, [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/]],
-  [{ ...LOGIN, MQ_SASL_MECHANISM: 'PLAIN' }, [/sends the password in plain text/]],
-  [TOKEN_CLIENT, []],
-  [
-    { ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET_FILE: FILE },
-    [/^MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE$/],
-  ],
-  [
-    { ...TOKEN_CLIENT, MQ_SASL_TOKEN_URL: 'http://idp/token', MQ_SASL_USERNAME: 'u', MQ_SSL: '' },
-    [
-      /^MQ_SASL_USERNAME has no effect with MQ_SASL_MECHANISM=OAUTHBEARER$/,
-      /sends tokens in plain text/,
-      /^MQ_SASL_TOKEN_URL is an http:/,
-    ],
-  ],
-  [LOOK_UP_CLIENT, []],
-  [
-    { ...LOOK_UP_CLIENT, POLICY_ADMIN_TOKEN_URL: '' },
-    [/CLIENT_ID has no effect: POLICY_ADMIN_TOKEN_URL/, /CLIENT_SECRET has no/],
-  ],
-  [
-    {
-      ...LOOK_UP_CLIENT,
-      POLICY_ADMIN_URL: 'http://policy-admin',
-      POLICY_ADMIN_TOKEN_URL: 'http://identity.example/token',
-      POLICY_ADMIN_CLIENT_SECRET_FILE: FILE,
-    },
-    [
-      /^POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE/,
-      /^POLICY_ADMIN_URL is an http:.* credentials are sent in plain text/,
-      /^POLICY_ADMIN_TOKEN_URL is an http:/,
-    ],
-  ],
-  [IDP, []],
-  [IDP_PLAIN, [/^IDP_JWKS_URI is an http:\/\/ URL/]],
-  [{ ...IDP, IDP_AUDIENCE: '' }, [/^IDP_AUDIENCE is not set/]],
-  [{ ...IDP, IDP_ADMIN_SCOPE: '' }, [/^IDP_ADMIN_SCOPE is not set/]],
-  [{ ...IDP, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }, []],
-  [{ ...IDP, IDP_ADMIN_CLAIM: '/insurer.roles' }, []],
-  [
-    { ...IDP, IDP_ADMIN_CLAIM: 'insurer.roles' },
-    [/^IDP_ADMIN_CLAIM has a dot.* \/insurer\/roles.* \/insurer\.roles$/],
-  ],
-  [
-    { ...IDP, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' },
-    [/^IDP_ADMIN_CLAIM has no effect/, /^IDP_ADMIN_SCOPE is not set/],
-  ],
-  [
-    { ...IDP, IDP_JWKS_URI: '', IDP_ISSUER: 'x' },
-    [/^IDP_AUDIENCE has no effect:/, /^IDP_ADMIN_SCOPE has no effect:/, /^IDP_ISSUER has no effect:/],
-  ],
-  ...['1', '3', '4', '5'].map(
-    (DATABASE_POOL_MAX) => [{ DATABASE_POOL_MAX, MQ_PARTITIONS_AT_ONCE: '4' }, [TOO_SMALL]] as const,
-  ),
-  [{ DATABASE_POOL_MAX: '6', MQ_PARTITIONS_AT_ONCE: '4' }, []],
-  [
-    {
-      MQ_TOPIC: 'x',
-      RETRY_MAX_ATEMPTS: '1',
-      SMTP_OF_SOME_OTHER_SORT_ALTOGETHER: 'hunter2',
-      OTEL_ENDPOINTS: 'x',
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
-      OTEL_SERVICE_NAME: 'x',
-      PATH: '/bin',
-      HOSTNAME: 'box',
-    },
-    [
-      /^MQ_TOPIC is not a variable of this service: did you mean MQ_TOPICS\?$/,
-      /^RETRY_MAX_ATEMPTS is not a variable of this service: did you mean RETRY_MAX_ATTEMPTS\?$/,
-      /^SMTP_OF_SOME_OTHER_SORT_ALTOGETHER is not a variable of this service$/,
-      /^OTEL_ENDPOINTS is not a variable of this service: did you mean OTEL_ENDPOINT\?$/,
-    ],
-  ],
-]
-for (const [env, expected] of WARNED) {
-  t.test(`${new URLSearchParams(env).toString().slice(0, 80)}: ${expected.length} warnings`, async (t) => {
-    const { warnings } = loadConfig({ ...REQUIRED, ...env })
-    t.match(warnings, expected)
+const SCRAM_LINE = lineOf(SCRAM)
+/** Each line variables of which one has no effect, protects less than was meant, or is misspelt, and all warnings. */
+const WARNED = `
+RETRY_INTERVAL=often | RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds
+${SCRAM_LINE}
+${SCRAM_LINE} MQ_SSL=
+${SCRAM_LINE} MQ_SASL_PASSWORD_FILE=${FILE} | MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE
+MQ_SASL_USERNAME=u MQ_SASL_PASSWORD=p | MQ_SASL_USERNAME has no effect | MQ_SASL_PASSWORD has no effect
+MQ_SASL_USERNAME=u MQ_SASL_PASSWORD=p MQ_SASL_MECHANISM=PLAIN | MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password
+MQ_SSL_CA_FILE=${PEM} | MQ_SSL_CA_FILE has no effect: MQ_SSL is not true
+${CLIENT}
+${SCRAM_LINE} MQ_SASL_SCOPE=x | MQ_SASL_SCOPE has no effect without MQ_SASL_MECHANISM=OAUTHBEARER
+${CLIENT} MQ_SASL_CLIENT_SECRET_FILE=${FILE} | MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE
+${CLIENT} MQ_SASL_USERNAME=u | MQ_SASL_USERNAME has no effect with MQ_SASL_MECHANISM=OAUTHBEARER
+${CLIENT} MQ_SSL= | MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens
+${CLIENT} MQ_SASL_TOKEN_URL=http://idp/token | MQ_SASL_TOKEN_URL is an http:// URL
+${LOOK_UPS}
+${LOOK_UPS} POLICY_ADMIN_TOKEN_URL= | POLICY_ADMIN_CLIENT_ID has no effect: POLICY_ADMIN_TOKEN_URL | POLICY_ADMIN_CLIENT_SECRET has no effect
+${LOOK_UPS} POLICY_ADMIN_URL=http://policy-admin | POLICY_ADMIN_URL is an http:// URL: credentials
+${LOOK_UPS} POLICY_ADMIN_TOKEN_URL=http://idp/token | POLICY_ADMIN_TOKEN_URL is an http:// URL
+${LOOK_UPS} POLICY_ADMIN_CLIENT_SECRET_FILE=${FILE} | POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE
+POLICY_ADMIN_CA_FILE=${PEM} | POLICY_ADMIN_CA_FILE has no effect: POLICY_ADMIN_URL is an http:// URL
+${IDP}
+${IDP} IDP_JWKS_URI=http://idp/keys | IDP_JWKS_URI is an http:// URL
+${IDP} IDP_AUDIENCE= | IDP_AUDIENCE is not set
+${IDP} IDP_ADMIN_SCOPE= | IDP_ADMIN_SCOPE is not set
+${IDP} IDP_ADMIN_CLAIM=https://insurer.example/roles
+${IDP} IDP_ADMIN_CLAIM=/insurer.roles
+${IDP} IDP_ADMIN_CLAIM=insurer.roles | IDP_ADMIN_CLAIM has a dot
+${IDP} IDP_ADMIN_CLAIM=roles IDP_ADMIN_SCOPE= | IDP_ADMIN_CLAIM has no effect | IDP_ADMIN_SCOPE is not set
+IDP_ISSUER=x | IDP_ISSUER has no effect: without IDP_JWKS_URI all routes are open
+DATABASE_POOL_MAX=5 MQ_PARTITIONS_AT_ONCE=4 | DATABASE_POOL_MAX is too small
+DATABASE_POOL_MAX=6 MQ_PARTITIONS_AT_ONCE=4
+MQ_TOPIC=x | MQ_TOPIC is not a variable of this service: did you mean MQ_TOPICS?
+SMTP_OF_SOME_OTHER_SORT_ALTOGETHER=hunter2 | SMTP_OF_SOME_OTHER_SORT_ALTOGETHER is not a variable of this service
+OTEL_ENDPOINTS=x | OTEL_ENDPOINTS is not a variable of this service: did you mean OTEL_ENDPOINT?
+OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 OTEL_SERVICE_NAME=x PATH=/bin HOSTNAME=box`
+for (const line of WARNED.trim().split('\n')) {
+  t.test(`the warnings of ${line}`, async (t) => {
+    const [env = '', ...expected] = line.split(' | ')
+    const { warnings } = loadConfig({ ...REQUIRED, ...envOf(env) })
     t.equal(warnings.length, expected.length, warnings.join('\n'))
+    for (const [i, warning] of expected.entries()) t.ok(warnings[i]?.startsWith(warning), String(warnings[i]))
+    t.notMatch(warnings.join(), 'hunter2')
   })
 }
 
