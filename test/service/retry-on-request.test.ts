@@ -1,7 +1,7 @@
 import t from 'tap'
 import { OPTED_OUT, somePreferences } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
-import { record, retryAll, ruleTable, UNRESOLVED } from '../postgres/record.ts'
+import { record, ruleTable, UNRESOLVED } from '../postgres/record.ts'
 import '../stack/record-recipients.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
 import { command } from './command.ts'
@@ -160,21 +160,6 @@ t.test('filters choose by time, event type, rule and reason', async (t) => {
   }
   const { stdout } = await retry('--since', '3d', '--reason', 'party not', '--dry-run')
   t.equal(stdout.trimEnd().split('\n').length, 2)
-})
-
-t.test('an entry that fails again is retried by the service, and replay verifies it', async (t) => {
-  const [locator = ''] = await recorded({ eventId: 'skipped', partyLocator: 'error-1', ...NOT_FOUND })
-  t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /FAILED \(contact could not be resolved/ })
-  t.match(await rowOf(locator), { status: 'FAILED', attempt_count: 1, body: /CLM-1/ })
-  await retryAll(pool)
-  t.match(await rowOf(locator), { status: 'SENT', attempt_count: 2, body: /CLM-1/ })
-  t.match(await decisionsOf(locator), [
-    {},
-    { retried_by: 'alice' },
-    { retried_by: null, template_revision: String },
-  ])
-  t.match(await command(['replay', '--verify'], { DATABASE_URL: url }), { code: 0, stdout: /no difference/ })
-  takeKeys()
 })
 
 t.test('a message keeps its key unless the last one certainly did not go out', async (t) => {

@@ -31,10 +31,8 @@ const CASES: Readonly<Record<string, { change?: string; is: Record<'row' | 'deci
     change: `subject = 'stored subject', body = 'stored body'`,
     is: sentAs(1, { channel: 'EMAIL', subject: 'stored subject', body: 'stored body' }),
   },
-  'recovered-sms': { is: sentAs(1, { channel: 'SMS' }) },
   gone: { is: skipped('party not found') },
   'opted-out': { is: skipped('event type opted out') },
-  'no-email': { is: skipped('no email on file') },
   broken: {
     is: {
       row: {
@@ -67,17 +65,16 @@ t.test('party, age and attempts decide whether a failed row is retried', async (
   for (const name of names) world.policyAdministration.set(`error-${name}`, REACHABLE)
   world.policyAdministration.set('error-gone', 'unknown')
   world.policyAdministration.set('error-broken', 'error')
-  world.policyAdministration.set('error-no-email', { ...REACHABLE, email: null })
   await world.sql(`
     INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events) VALUES
-      ('error-opted-out', 'EMAIL', '["claim.paid"]'), ('error-recovered-sms', 'SMS', '[]')`)
+      ('error-opted-out', 'EMAIL', '["claim.paid"]')`)
   await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
   for (const [name, { change }] of Object.entries(CASES))
     if (change) await world.sql(`UPDATE ${LOG} SET ${change} WHERE event_id = $1`, [name])
 
   const before = await byEventId(world, `SELECT * FROM ${LOG}`)
   const service = await world.serve()
-  const counts = { SENT: 4, SKIPPED: 3, FAILED: 1, postponed: 0 }
+  const counts = { SENT: 3, SKIPPED: 2, FAILED: 1, postponed: 0 }
   t.match(await service.logged(/^retried failed notifications$/), counts)
   const rows = await byEventId(world, `SELECT * FROM ${LOG}`)
   const lastDecisions = await byEventId(

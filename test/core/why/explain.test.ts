@@ -62,25 +62,6 @@ t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
 })
 
-t.test('a decision is told in one sentence, with the reason why each rule above did not match', async (t) => {
-  const { decisions } = await explained({})
-  t.match(decisions, [
-    {
-      why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
-      because: 'The party prefers text messages, and we have its phone number.',
-    },
-  ])
-  t.same(decisions[0]?.rulesAbove, [
-    { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
-    { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
-    { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
-    { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
-    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-    { ruleId: 'no-phone', mismatch: '"phone on file" must be no, but is yes' },
-    { ruleId: 'email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-  ])
-})
-
 t.test('each decision is explained by the table of its own time', async (t) => {
   const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
   const { decisions } = await explained({}, muted)
