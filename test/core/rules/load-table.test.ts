@@ -17,45 +17,21 @@ t.test('a row becomes a rule', async (t) => {
   const { rules } = loadRuleTable(
     `${HEADINGS}\nr1,not claim.* or policy.issued,found,no,SMS,yes,no,SEND,EMAIL,,"Because, so."\nr2,,,,,,,SKIP,,muted,So.`,
   )
+  const any = { eventType: null, party: null, optedOut: null, preferredChannel: null }
+  const when = {
+    party: 'found',
+    optedOut: false,
+    preferredChannel: 'SMS',
+    emailOnFile: true,
+    phoneOnFile: false,
+  }
+  const eventType = { negated: true, names: ['policy.issued'], prefixes: ['claim.'], exactly: { length: 0 } }
   t.match(rules, [
     {
-      id: 'r1',
-      row: 2,
-      when: {
-        eventType: {
-          text: 'not claim.* or policy.issued',
-          negated: true,
-          names: ['policy.issued'],
-          prefixes: ['claim.'],
-          exactly: [],
-        },
-        party: 'found',
-        optedOut: false,
-        preferredChannel: 'SMS',
-        emailOnFile: true,
-        phoneOnFile: false,
-      },
-      outcome: 'SEND',
-      sendBy: 'EMAIL',
-      reason: null,
-      because: 'Because, so.',
+      ...{ id: 'r1', row: 2, outcome: 'SEND', sendBy: 'EMAIL', reason: null, because: 'Because, so.' },
+      when: { ...when, eventType: { ...eventType, text: 'not claim.* or policy.issued' } },
     },
-    {
-      id: 'r2',
-      row: 3,
-      when: {
-        eventType: null,
-        party: null,
-        optedOut: null,
-        preferredChannel: null,
-        emailOnFile: null,
-        phoneOnFile: null,
-      },
-      outcome: 'SKIP',
-      sendBy: null,
-      reason: 'muted',
-      because: 'So.',
-    },
+    { id: 'r2', row: 3, when: any, outcome: 'SKIP', sendBy: null, reason: 'muted', because: 'So.' },
   ])
 })
 
@@ -63,24 +39,27 @@ function withoutRows(rules: readonly Rule[]) {
   return rules.map(({ row, ...rule }) => rule)
 }
 
+const ROWS = 'a,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.'
+const FILE = `${HEADINGS}\n${ROWS}\n`
+const QUOTED = `"${HEADINGS.replaceAll(',', '","')}"\n"a","","","","","","","SKIP","","x","Y."\n"b","claim.*",,,,,,"SKIP",,"x","Y."\n`
+
 t.test('the formats of spreadsheet programs change only the row numbers', async (t) => {
-  const plain = loadRuleTable(`${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`).rules
+  const plain = loadRuleTable(FILE).rules
   const files = {
-    'a BOM': `\uFEFF${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`,
-    CRLF: `${HEADINGS}\r\na,,,,,,,SKIP,,x,Y.\r\nb,claim.*,,,,,,SKIP,,x,Y.\r\n`,
-    'mixed line ends': `${HEADINGS}\r\na,,,,,,,SKIP,,x,Y.\rb,claim.*,,,,,,SKIP,,x,Y.\n`,
-    'a BOM before quotes': `\uFEFF"rule"${HEADINGS.slice(4)}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`,
-    'no line end': `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.`,
-    'blank rows and cells': `${HEADINGS},,\na,,,,,,,SKIP,,x,Y.,,\nb,claim.*,,,,,,SKIP,,x,Y.,,\n,,,,,,,,,,,,\n\n  \n`,
-    'blanks around cells': `${HEADINGS}\n a , ,,,,,,SKIP ,, x ,Y. \nb,  claim.* ,,,,,,SKIP,,x,Y.\n`,
-    semicolons: `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', ';'),
-    tabs: `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', '\t'),
-    'semicolons, quotes, blank rows': `;;;\n"${HEADINGS.replaceAll(',', '";"')}"\na;;;;;;;SKIP;;x;Y.;;\n;;;\nb;claim.*;;;;;;SKIP;;"x";Y.`,
-    'capitals in headings and words': `${HEADINGS.toUpperCase()}\na,,,,,,,Skip,,x,Y.\nb,claim.*,,,,,,skip,,x,Y.\n`,
-    'a line that names the separator': `sep=;\r\n${`${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', ';')}`,
-    'line breaks in cells': `${HEADINGS.replace('send by', '"send\nby"')}\na,,,,,,,SKIP,,"x\r\n","\nY."\nb,"claim.*\n",,,,,,SKIP,,x,Y.\n`,
-    'typographic quotes': `${HEADINGS}\na,“”,,,,,,SKIP,,x,“Y.”\nb,„claim.*“,,,,,,SKIP,,«x»,Y.\n`,
-    'quotes everywhere': `"${HEADINGS.replaceAll(',', '","')}"\n"a","","","","","","","SKIP","","x","Y."\n"b","claim.*",,,,,,"SKIP",,"x","Y."\n`,
+    'a BOM': `\uFEFF${FILE}`,
+    CRLF: FILE.replaceAll('\n', '\r\n'),
+    'mixed line ends': FILE.replace('\n', '\r\n').replace('Y.\n', 'Y.\r'),
+    'a BOM before quotes': `\uFEFF"rule"${FILE.slice(4)}`,
+    'no line end': FILE.trimEnd(),
+    'blank rows and cells': `${FILE.replaceAll('\n', ',,\n')},,,,,,,,,,,,\n\n  \n`,
+    'blanks around cells': FILE.replaceAll(',', ' , '),
+    semicolons: FILE.replaceAll(',', ';'),
+    tabs: FILE.replaceAll(',', '\t'),
+    'capitals in headings and words': FILE.replace(HEADINGS, HEADINGS.toUpperCase()).replace('SKIP', 'Skip'),
+    'a line that names the separator': `sep=;\r\n${FILE.replaceAll(',', ';')}`,
+    'line breaks in cells': FILE.replace('send by', '"send\nby"').replace(',x,Y.', ',"x\r\n","\nY."'),
+    'typographic quotes': FILE.replace(',claim.*', ',„claim.*“').replace(',x,Y.', ',«x»,“Y.”'),
+    'quotes everywhere': QUOTED,
   }
   for (const [name, csvText] of Object.entries(files))
     t.strictSame(withoutRows(loadRuleTable(csvText).rules), withoutRows(plain), name)
