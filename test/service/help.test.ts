@@ -14,37 +14,25 @@ const WITHOUT_DATA = ['serve', 'migrate', 'openapi', 'export']
 const RULE_TABLE = join(import.meta.dirname, '../../rules/dispatch.csv')
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }
 
-/** The program as `main.ts` puts it together; in one process, since each takes a third of a second. */
-async function program(): Promise<Command> {
-  const folder = new URL('../../src/commands/', import.meta.url)
-  const all = new Command('notifications-service')
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts'))) {
-    for (const exported of Object.values(await import(new URL(file, folder).href)))
-      if (exported instanceof Command) all.addCommand(exported)
-  }
-  return all
-}
-
-/** What `--help` prints of a command and all below it. */
-function helpTexts(command: Command, path: readonly string[] = []): [string[], string][] {
-  let help = ''
-  command.configureOutput({
-    writeOut: (text) => {
-      help += text
-    },
-  })
-  command.outputHelp()
-  return [
-    [[...path], help],
-    ...command.commands.flatMap((below) => helpTexts(below, [...path, below.name()])),
-  ]
-}
-
 const top = await spawned(['--help'], {})
-const all: [string[], string][] = [
-  [[], top.stdout],
-  ...(await program()).commands.flatMap((below) => helpTexts(below, [below.name()])),
-]
+/** The help of each command and of all below it; in one process, since each takes a third of a second. */
+const all: [path: string[], help: string][] = [[[], top.stdout]]
+const folder = new URL('../../src/commands/', import.meta.url)
+for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts')))
+  for (const exported of Object.values(await import(new URL(file, folder).href)))
+    if (exported instanceof Command)
+      addHelp(new Command('notifications-service').addCommand(exported).commands[0] as Command, [])
+
+function addHelp(command: Command, above: readonly string[]): void {
+  const path = [...above, command.name()]
+  let help = ''
+  const writeOut = (text: string) => {
+    help += text
+  }
+  command.configureOutput({ writeOut }).outputHelp()
+  all.push([path, help])
+  for (const below of command.commands) addHelp(below, path)
+}
 
 t.test('the program lists each command, and prints the help of one', async (t) => {
   const named = all.flatMap(([[name = '', ...more]]) => (name === '' || more.length > 0 ? [] : [name]))

@@ -57,13 +57,6 @@ t.test('an event counts by its last result: a change for parties first unresolve
   })
 })
 
-t.test('the same table changes nothing for events that a sender refused at first', async (t) => {
-  const group = retried()
-  const facts = { ...group.facts, preferredChannel: 'IN_APP' } as const
-  const before = { ...group, earlier: [{ facts, outcome: 'SEND' as const, onRequest: false }] }
-  t.match(backtest(shipped, [before]), { changed: 0 })
-})
-
 t.test(
   'a skipped event that was retried on request is decided again by the facts of that time',
   async (t) => {

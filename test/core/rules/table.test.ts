@@ -1,13 +1,8 @@
 import t from 'tap'
-import type { Facts } from '../../../src/core/decision/facts.ts'
-import { faultsOf as faultsOfTable, someFacts } from '../build.ts'
+import { faultsOf as faultsOfTable } from '../build.ts'
 import { DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 const faultsOf = (...rows: string[]) => faultsOfTable(tableOf(rows))
-
-function reachable(eventType: string, change: Partial<Facts> = {}): Facts {
-  return someFacts({ eventType, preferredChannel: 'SMS', ...change })
-}
 
 t.test('a situation that no rule covers is named in words', async (t) => {
   const withoutNoPhone = DEFAULT_ROWS.filter((row) => !row.startsWith('no-phone,'))
@@ -78,12 +73,4 @@ t.test('a rule that can match nothing is refused, with the reason', async (t) =>
   t.strictSame(await faultsOf('a,,missing,,SMS,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
     `row 2: rule "a" ${channel}`,
   ])
-})
-
-t.test('a rule id may be the name of a special event of an event emitter', async (t) => {
-  for (const id of ['error', 'success', 'failure', 'constructor', 'toString']) {
-    const table = await tableOf([`${id},claim.paid,,,,,,SKIP,,x,Y.`, 'rest,,,,,,,SKIP,,x,Y.'])
-    t.equal(table.decide(reachable('claim.paid')).ruleId, id)
-    t.equal(table.decide(reachable('x')).ruleId, 'rest')
-  }
 })
