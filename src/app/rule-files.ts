@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
-import { checkPromises } from '../core/rules/check-promises.ts'
+import { checkRuleFiles } from '../core/rules/check-files.ts'
 import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
-import { loadPromises } from '../core/rules/load-promises.ts'
-import { createRuleTable, type RuleTable } from '../core/rules/table.ts'
-import { findUnknownEventTypes } from '../core/rules/unknown-event-types.ts'
+import { createRuleTable, enumeratedTable, type RuleTable } from '../core/rules/table.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { templates } from '../generated/templates.ts'
 
@@ -36,22 +34,18 @@ export interface RuleFiles {
  * breaks a promise is refused like any other faulty one: events can wait, but a message cannot be called back.
  */
 export async function readRuleFiles(): Promise<RuleFiles> {
-  const ruleTable = await ruleTableOf(await readText(RULE_TABLE))
-  const { rules, decide } = ruleTable
-  const unknown = findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES)
-  if (unknown.faults.length > 0) throw new RuleTableError(unknown.faults)
-  const promisesText = await readText(PROMISES)
-  const promises = loadPromises(promisesText, rules, TEMPLATE_EVENT_TYPES)
-  const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
-  const faults = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
-  if (faults.length > 0) throw new PromisesError(faults)
+  const [source, promises] = [await readText(RULE_TABLE), await readText(PROMISES)]
+  const checked = await checkRuleFiles(source, promises, TEMPLATE_EVENT_TYPES)
+  const { table, enumeration } = checked
+  if (enumeration === null || table.faults.length > 0) throw new RuleTableError(table.faults)
+  if (checked.promises.faults.length > 0) throw new PromisesError(checked.promises.faults)
   const envelopeMap = await readText(ENVELOPE_MAP)
   return {
-    ruleTable,
-    promises: promisesText,
+    ruleTable: enumeratedTable(enumeration, source, sha256(source)),
+    promises,
     envelopeMap: loadEnvelopeMap(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
-    warnings: unknown.warnings.map((warning) => `rule table, ${warning}`),
+    warnings: table.warnings.map((warning) => `rule table, ${warning}`),
   }
 }
 

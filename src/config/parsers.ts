@@ -5,10 +5,10 @@ import { databaseUrls } from '../core/text/database-urls.ts'
 import { milliseconds } from '../core/time/duration.ts'
 
 /** The supported values of `sslmode` in a database URL, with libpq's meaning. Without it there is no TLS. */
-const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
 
 /** The parameters of a database URL that name a file. */
-const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const
+const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey']
 
 const PORT_MAX = 65_535
 
@@ -74,14 +74,19 @@ export function duration(min: string, max: string) {
     .transform((found) => milliseconds(found) as number)
 }
 
+/** A comma-separated list. */
+function listOf(be: string, isGood: (items: readonly string[]) => boolean, options = { secret: false }) {
+  const { error, text } = must(`a comma-separated list of ${be}`, options)
+  return text.refine((found) => isGood(list(found)), { error }).transform(list)
+}
+
 /** Without IPv6 literals: the Kafka client splits an address at its first colon. */
 export function brokers() {
-  const { error, text } = must('a comma-separated list of host:port, without credentials', { secret: true })
   const isBroker = (item: string) => {
     const number = Number(/^[A-Za-z0-9._-]{1,253}:(\d{1,5})$/.exec(item)?.[1])
     return number >= 1 && number <= PORT_MAX
   }
-  return text.refine((found) => list(found).every(isBroker), { error }).transform(list)
+  return listOf('host:port, without credentials', (items) => items.every(isBroker), { secret: true })
 }
 
 /** Kafka's rule for topic names. */
@@ -90,23 +95,19 @@ export function isTopicName(text: string): boolean {
 }
 
 export function topics() {
-  const { error, text } = must(
-    'a comma-separated list of different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
+  return listOf(
+    'different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
+    (items) => items.every(isTopicName) && new Set(items).size === items.length,
   )
-  const areDifferent = (items: readonly string[]) => new Set(items).size === items.length
-  return text
-    .refine((found) => list(found).every(isTopicName) && areDifferent(list(found)), { error })
-    .transform(list)
 }
 
 /** `none` is an empty list. */
 export function jsonPointers() {
-  const { error, text } = must('a comma-separated list of JSON Pointers such as /party/locator, or none')
-  return text
-    .transform((found) => (found === 'none' ? [] : list(found)))
-    .refine((found) => found.every((pointer) => pointerFault(pointer) === null), {
-      error: ({ input }) => error({ input: String(input) }),
-    })
+  const isNone = (items: readonly string[]) => items.join() === 'none'
+  return listOf(
+    'JSON Pointers such as /party/locator, or none',
+    (items) => isNone(items) || items.every((item) => pointerFault(item) === null),
+  ).transform((items) => (isNone(items) ? [] : items))
 }
 
 /**
@@ -149,24 +150,21 @@ export function headerName() {
 
 /** By name; RFC 7628 allows letters for a name, and reserves `auth` for the token. */
 export function saslExtensions() {
-  const { error, text } = must('a comma-separated list of different name=value')
-  const isExtension = (item: string) => /^(?![Aa][Uu][Tt][Hh]=)[A-Za-z]+=[ -~]+$/.test(item)
-  return text
-    .transform((found) => list(found).map((item) => [item.split('=', 1)[0] ?? '', item] as const))
-    .refine((found) => found.every(([, item]) => isExtension(item)) && new Map(found).size === found.length, {
-      error: ({ input }) => error({ input: (input as string[][]).map(([, item]) => item).join() }),
-    })
-    .transform((found) =>
-      Object.fromEntries(found.map(([name, item]) => [name, item.slice(name.length + 1)])),
-    )
+  const isExtension = (item: string) => /^(?!auth=)[A-Za-z]+=[ -~]+$/i.test(item)
+  const byName = (items: readonly string[]) =>
+    Object.fromEntries(items.map((item) => [item.split('=', 1)[0], item.slice(item.indexOf('=') + 1)]))
+  return listOf(
+    'different name=value',
+    (items) => items.every(isExtension) && Object.keys(byName(items)).length === items.length,
+  ).transform(byName)
 }
 
 /** Without ports; names are compared in lower case. */
 export function hostNames() {
-  const { error, text } = must('a comma-separated list of host names without ports')
-  return text
-    .refine((found) => list(found).every((item) => /^[A-Za-z0-9._-]{1,253}$/.test(item)), { error })
-    .transform((found) => list(found).map((item) => item.toLowerCase()))
+  const isName = (item: string) => /^[A-Za-z0-9._-]{1,253}$/.test(item)
+  return listOf('host names without ports', (items) => items.every(isName)).transform((items) =>
+    items.map((item) => item.toLowerCase()),
+  )
 }
 
 /** libpq also reads these after the `?`. Ignoring them there would lead to another database than intended. */
@@ -176,10 +174,18 @@ const MISPLACED = ['user', 'password', 'port', 'dbname']
 export function postgresUrl() {
   const { error, text } = must(
     `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
-      `target_session_attrs read-write or absent, ${MISPLACED.join(', ')} before the ?, and ${SSL_FILES.join(', ')} readable files`,
+      `target_session_attrs read-write or absent, and ${MISPLACED.join(', ')} before the ?`,
     { secret: true },
   )
-  return text.refine((found) => databaseUrls(found).every(isPostgresUrl), { error })
+  return text
+    .refine((found) => databaseUrls(found).every(isPostgresUrl), { error, abort: true })
+    .superRefine((found, context) => {
+      for (const [name, path] of new URL(databaseUrls(found)[0] ?? '').searchParams) {
+        if (!SSL_FILES.includes(name) || isReadable(path)) continue
+        const message = must(`a URL whose ${name} is a readable file`).error({ input: path })
+        context.addIssue({ code: 'custom', message })
+      }
+    })
 }
 
 function isPostgresUrl(found: string): boolean {
@@ -188,17 +194,18 @@ function isPostgresUrl(found: string): boolean {
 }
 
 function isConnectable(parameters: URLSearchParams): boolean {
-  if (MISPLACED.some((name) => parameters.has(name))) return false
   const mode = parameters.get('sslmode')
-  // The service writes, so the other values cannot work.
-  if (!['read-write', null].includes(parameters.get('target_session_attrs'))) return false
-  const isModeKnown = mode === null || SSL_MODES.some((known) => known === mode)
-  return isModeKnown && SSL_FILES.every((name) => isReadable(parameters.get(name)))
+  return (
+    !MISPLACED.some((name) => parameters.has(name)) &&
+    // The service writes, so the other values cannot work.
+    ['read-write', null].includes(parameters.get('target_session_attrs')) &&
+    (mode === null || SSL_MODES.includes(mode))
+  )
 }
 
-function isReadable(path: string | null): boolean {
+function isReadable(path: string): boolean {
   try {
-    if (path !== null) accessSync(path, constants.R_OK)
+    accessSync(path, constants.R_OK)
     return true
   } catch {
     return false

@@ -65,14 +65,6 @@ t.test('a statement that blocks nobody is no fault', async (t) => {
     t.same(migrationFaults(`-- Why: a sample.\n${source}`), [], name)
 })
 
-t.test('letter case, white space, comments and strings make no difference', async (t) => {
-  const cases = [
-    'create index\n  concurrently a -- UPDATE;\n  on s.log (b, (c || f(d))) where b > 0',
-    'ALTER TABLE s.log /* ; */ ADD COLUMN b text COLLATE "C" DEFAULT \'a; -- (b\' NOT NULL',
-  ]
-  for (const statement of cases) t.same(faultsOf(statement), [], statement)
-})
-
 t.test(
   'only a table that the same file makes may be referenced, or have an index built under a lock',
   async (t) => {

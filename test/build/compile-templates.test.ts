@@ -63,17 +63,3 @@ t.test('with faults the build names each and writes nothing', async (t) => {
   })
   t.throws(() => statSync(target), { code: 'ENOENT' })
 })
-
-t.test('the build checks file names against the accepted outcomes', async (t) => {
-  const folder = t.testdir()
-  const source = join(folder, 'templates')
-  cpSync(templates, source, { recursive: true })
-  writeFileSync(join(source, 'claim.rejectd.mustache'), 'Subject: s\n\n{{locator}}')
-  t.match(run(source, join(folder, 'module.ts')), {
-    status: 1,
-    stderr: /claim\.rejectd\.mustache: "claim\.rejectd" is not .*; did you mean "claim\.rejected"\?/,
-  })
-  const sound = spawnSync(process.execPath, [program, '--sound', source, join(folder, 'module.ts')])
-  t.equal(sound.status, 0)
-  t.notMatch(readFileSync(join(folder, 'module.ts'), 'utf8'), 'claim.rejectd')
-})

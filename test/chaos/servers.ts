@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { startDatabaseProxy } from '../stack/database-proxy.ts'
 import { onServer } from '../stack/databases.ts'
-import { startPostgres } from '../stack/postgres.ts'
-import { promote, type Replication, startStandby } from '../stack/standby.ts'
+import { promote, type Replication, startPostgres, startStandby } from '../stack/postgres.ts'
 
 export interface Servers {
   /** The address of whichever server is the primary. */

@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import { createDocumentCheck } from '../http/documented.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
-import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { exchange, type Request } from './exchange.ts'
 
@@ -115,12 +114,4 @@ t.test('with the database down, only routes that need it answer 503', async (t) 
   }
   const response = await fetch(`${down.url}/log/list`)
   t.equal(response.status, 401, 'who may not ask is not told about the database')
-})
-
-t.test('without a key set all routes are open, and the log says so', async (t) => {
-  const open = await world.spawn()
-  await open.logged(/^all routes are open: set IDP_JWKS_URI to require tokens$/)
-  await until(async () => (await fetch(`${open.url}/readyz`)).ok, { what: 'the service to be ready' })
-  for (const headers of [{}, { authorization: BAD }] as Record<string, string>[])
-    t.equal((await exchange(open.url, { method: 'GET', path: '/log/list', headers })).status, 200)
 })

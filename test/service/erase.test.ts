@@ -1,5 +1,4 @@
 import t from 'tap'
-import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 import { everything } from './rows.ts'
@@ -130,31 +129,4 @@ t.test('no message to or about a person is left, and nothing is sent again', asy
   })
   t.equal(stdout.match(/cannot be redriven: it was erased on/g)?.length, 2)
   await second.stop()
-})
-
-t.test('erasures run beside a service that consumes events of the same person', async (t) => {
-  const events = Array.from({ length: 1_500 }, () => anEvent({ partyLocator: 'party-8' }))
-  await world.publish(events)
-  const ids = events.map(({ eventId }) => eventId)
-  const service = await world.serve()
-  await until(
-    async () =>
-      (await world.sql(`SELECT FROM notifications.notification_log WHERE event_id = ANY($1) LIMIT 1`, [ids]))
-        .length > 0,
-    { what: 'the first rows' },
-  )
-  t.match(await erase('--party', 'party-8', '--yes'), { code: 0 })
-  await world.caughtUp()
-  t.match(await erase('--party', 'party-8', '--yes'), { code: 0 })
-  t.match(
-    await world.sql(
-      `SELECT count(*)::int AS rows, count(body)::int AS texts FROM notifications.notification_log WHERE event_id = ANY($1)`,
-      [ids],
-    ),
-    [{ rows: events.length, texts: 0 }],
-  )
-  t.notOk(service.lines.find(({ msg }) => /a partition is blocked/.test(msg)))
-  const { code, stdout } = await command(['replay', '--verify'], { DATABASE_URL: world.databaseUrl })
-  t.equal(code, 0)
-  t.match(stdout, /entries compared, 15\d\d of them erased: no difference/)
 })

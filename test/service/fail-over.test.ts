@@ -1,7 +1,6 @@
 import t from 'tap'
 import { startDatabaseProxy } from '../stack/database-proxy.ts'
-import { startPostgres } from '../stack/postgres.ts'
-import { promote, startStandby } from '../stack/standby.ts'
+import { promote, startPostgres, startStandby } from '../stack/postgres.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 import { eachOnce, manyEvents, watchCheckpoints } from './exactly-once.ts'

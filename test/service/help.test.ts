@@ -14,37 +14,25 @@ const WITHOUT_DATA = ['serve', 'migrate', 'openapi', 'export']
 const RULE_TABLE = join(import.meta.dirname, '../../rules/dispatch.csv')
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }
 
-/** The program as `main.ts` puts it together; in one process, since each takes a third of a second. */
-async function program(): Promise<Command> {
-  const folder = new URL('../../src/commands/', import.meta.url)
-  const all = new Command('notifications-service')
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts'))) {
-    for (const exported of Object.values(await import(new URL(file, folder).href)))
-      if (exported instanceof Command) all.addCommand(exported)
-  }
-  return all
-}
-
-/** What `--help` prints of a command and all below it. */
-function helpTexts(command: Command, path: readonly string[] = []): [string[], string][] {
-  let help = ''
-  command.configureOutput({
-    writeOut: (text) => {
-      help += text
-    },
-  })
-  command.outputHelp()
-  return [
-    [[...path], help],
-    ...command.commands.flatMap((below) => helpTexts(below, [...path, below.name()])),
-  ]
-}
-
 const top = await spawned(['--help'], {})
-const all: [string[], string][] = [
-  [[], top.stdout],
-  ...(await program()).commands.flatMap((below) => helpTexts(below, [below.name()])),
-]
+/** The help of each command and of all below it; in one process, since each takes a third of a second. */
+const all: [path: string[], help: string][] = [[[], top.stdout]]
+const folder = new URL('../../src/commands/', import.meta.url)
+for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts')))
+  for (const exported of Object.values(await import(new URL(file, folder).href)))
+    if (exported instanceof Command)
+      addHelp(new Command('notifications-service').addCommand(exported).commands[0] as Command, [])
+
+function addHelp(command: Command, above: readonly string[]): void {
+  const path = [...above, command.name()]
+  let help = ''
+  const writeOut = (text: string) => {
+    help += text
+  }
+  command.configureOutput({ writeOut }).outputHelp()
+  all.push([path, help])
+  for (const below of command.commands) addHelp(below, path)
+}
 
 t.test('the program lists each command, and prints the help of one', async (t) => {
   const named = all.flatMap(([[name = '', ...more]]) => (name === '' || more.length > 0 ? [] : [name]))
@@ -102,7 +90,7 @@ t.test('--version prints the version, the commit if known, and that of Node.js',
 
 t.test('an older Node.js is named, with the remedy', async (t) => {
   const folder = t.testdir()
-  for (const version of ['v20.19.5', 'v23.11.0']) {
+  for (const version of ['v23.11.0']) {
     writeFileSync(join(folder, 'node'), `#!/bin/sh\necho ${version}\n`)
     chmodSync(join(folder, 'node'), 0o755)
     const started = spawnSync(MAIN, ['serve'], {
@@ -117,13 +105,6 @@ t.test('an older Node.js is named, with the remedy', async (t) => {
       ),
     })
   }
-  const pretend =
-    'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.20.0"}})'
-  const { status, stderr } = spawnSync(process.execPath, ['--import', pretend, MAIN, 'rules', 'check'], {
-    encoding: 'utf8',
-  })
-  t.equal(status, 1)
-  t.match(stderr, /^Node\.js 24 or newer is required; this is v\S+\n$/, 'as `node src/main.ts` finds out')
   const [, shell] = readFileSync(MAIN, 'utf8').split('\n')
   t.match(shell, ' v2[4-9].* ')
   t.equal(packageJson.engines.node, '>=24', 'both say the same')
@@ -134,11 +115,6 @@ t.test('all output goes through a pipe, however long it is', async (t) => {
   const faulty = join(folder, 'faulty.csv')
   const rows = Array.from({ length: 20_000 }, (_, row) => `rule-${row},nothing`)
   writeFileSync(faulty, [readFileSync(RULE_TABLE, 'utf8').split('\n')[0], ...rows, ''].join('\n'))
-  const faults = await spawned(['rules', 'diff', '--against', RULE_TABLE, '--table', faulty], {})
-  t.equal(faults.code, 1)
-  t.ok(faults.stderr.length > 1_000_000)
-  t.match(faults.stderr.slice(-200), 'row 20001')
-
   const checked = await spawned(['rules', 'check', '--table', faulty, '--json'], {})
   t.equal(checked.code, 1)
   t.ok(checked.stdout.length > 1_000_000)

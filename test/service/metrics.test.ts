@@ -118,19 +118,3 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
   await Promise.all(readers)
   t.equal((await get('/log/list')).status, 200)
 })
-
-t.test('each replica reports the partitions that it owns, and no partition is reported twice', async () => {
-  const second = await world.serve({ MANAGEMENT_PORT: '0' })
-  const urls = [managementUrl, await second.managementUrl()]
-  const all = Object.values(world.topics).flatMap((topic) =>
-    Array.from({ length: PARTITION_COUNT }, (_, partition) => `${topic}/${partition}`),
-  )
-  await until(
-    async () => {
-      const owned = await Promise.all(urls.map(async (url) => partitionsOf(await scrape(url))))
-      const places = owned.flat().map(({ place }) => place)
-      return owned.every(({ length }) => length > 0) && places.toSorted().join() === all.toSorted().join()
-    },
-    { what: 'the two to share the partitions' },
-  )
-})

@@ -64,23 +64,6 @@ t.test('of two simultaneous migrations, one waits for the other', async (t) => {
   t.equal(new Set(applied.map(({ name }) => name)).size, applied.length)
 })
 
-t.test('a failed migration leaves nothing behind, and can be run once it is corrected', async (t) => {
-  const { url, rows } = await anEmptyDatabase(t)
-  await rows('CREATE SCHEMA notifications')
-  await rows('CREATE TABLE notifications.decision (in_the_way boolean)')
-  const { code, stderr } = await migrate(url)
-  t.equal(code, 1)
-  t.match(stderr, /"decision" already exists/)
-  t.same(
-    (await rows(TABLES)).map(({ table_name }) => table_name).filter((name) => name !== 'migration'),
-    ['decision'],
-  )
-  t.same(await rows(APPLIED).catch(() => []), [])
-
-  await rows('DROP TABLE notifications.decision')
-  t.match(await migrate(url), { code: 0 })
-})
-
 t.test('migrate reports an unreachable database in a sentence without secrets', async (t) => {
   const { code, stdout, stderr } = await migrate('postgres://someone:pa55word@127.0.0.1:1/db')
   t.equal(code, 1)

@@ -1,11 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import pg from 'pg'
 import t from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
-import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
-import { until } from '../stack/until.ts'
 import { command } from './command.ts'
 
 const { url, pool, client } = await openDatabase(t)
@@ -100,50 +95,4 @@ t.test('a failed row that will still be retried is never pruned', async (t) => {
       stdout: /Deleted 1 log entry with/,
     },
   )
-})
-
-t.test('killed midway, prune has recorded its progress, and can be run again', async (t) => {
-  await client.query(`
-    INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, failure_reason,
-      attempt_count, created_at)
-    SELECT 'NTF-' || n, 'bulk-' || n, 'claim.paid', 'EMAIL', 'SKIPPED', 'of old', 0, now() - interval '500 days'
-    FROM generate_series(1, 2500) AS n`)
-  const locker = new pg.Client(url)
-  await locker.connect()
-  await locker.query('BEGIN')
-  const child = spawn(process.execPath, [MAIN, 'prune', '--older-than', '400d', '--yes'], {
-    env: { ...EXECUTABLE_ENV, ...env },
-    stdio: 'ignore',
-  })
-  const countLeft = async () =>
-    (
-      await rowsOf(
-        `SELECT count(*)::int AS count FROM notifications.notification_log WHERE event_id LIKE 'bulk-%'`,
-      )
-    )[0].count
-  // It comes to the rejected messages last, and waits there.
-  await until(async () => (await rowsOf('SELECT FROM notifications.pruning')).length === 1, {
-    what: 'it to begin',
-  })
-  await locker.query('LOCK notifications.rejected_message IN ACCESS EXCLUSIVE MODE')
-  await until(async () => (await countLeft()) === 0, { what: 'the rows to be gone' })
-  const isAtTheEnd = `
-    SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-    UNION ALL SELECT FROM notifications.pruning WHERE finished_at IS NOT NULL`
-  await until(async () => (await rowsOf(isAtTheEnd)).length > 0, {
-    what: 'it to wait for the lock, or be done',
-  })
-  child.kill('SIGKILL')
-  await once(child, 'close')
-  await locker.query('ROLLBACK')
-  await locker.end()
-  const [first] = await rowsOf('SELECT * FROM notifications.pruning')
-  t.match(first, { log_entries: '2504' })
-  if (first.finished_at === null) {
-    t.match(await prune('--older-than', '400d', '--yes'), {
-      code: 0,
-      stdout: /0 log entries with 0 decisions, 1 rejected/,
-    })
-  }
-  t.same(await eventIds(), ['young'])
 })

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -64,14 +62,6 @@ for (const [file, change, said] of SPOILT) {
     t.notMatch(stdout, /listening/)
   })
 }
-
-t.test('a port in use ends the process with 1', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const PORT = String((server.address() as AddressInfo).port)
-  t.match(await spawned(['serve'], { ...NOWHERE, PORT }), { code: 1, stderr: /the port is in use/ })
-})
 
 t.test('an event whose fields are in headers can be tried', async (t) => {
   const map = { eventId: 'header:ce_id', eventType: 'header:ce_type' }

@@ -20,18 +20,3 @@ t.test(
     t.equal(await rowCount(world), 20)
   },
 )
-
-t.test('a batch that decompresses to many times its size is processed in pieces', async (t) => {
-  const before = await rowCount(world)
-  const reason = 'x'.repeat(900_000)
-  const large = Array.from({ length: 30 }, () => ({
-    ...anEvent({ eventType: 'claim.rejected', payload: { locator: 'CLM-1', reason } }),
-    partition: 0,
-  }))
-  const noEvents = Array.from({ length: 30 }, () => ({ value: reason, partition: 0 }))
-  await world.publish([...large, ...noEvents], { compression: 1 })
-  await world.caughtUp()
-  t.equal(await rowCount(world), before + 30)
-  const [rejected] = await world.sql('SELECT count(*)::integer AS count FROM notifications.rejected_message')
-  t.equal(rejected?.count, 30)
-})

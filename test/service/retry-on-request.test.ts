@@ -1,7 +1,7 @@
 import t from 'tap'
 import { OPTED_OUT, somePreferences } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
-import { record, retryAll, ruleTable, UNRESOLVED } from '../postgres/record.ts'
+import { record, ruleTable, UNRESOLVED } from '../postgres/record.ts'
 import '../stack/record-recipients.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
 import { command } from './command.ts'
@@ -162,21 +162,6 @@ t.test('filters choose by time, event type, rule and reason', async (t) => {
   t.equal(stdout.trimEnd().split('\n').length, 2)
 })
 
-t.test('an entry that fails again is retried by the service, and replay verifies it', async (t) => {
-  const [locator = ''] = await recorded({ eventId: 'skipped', partyLocator: 'error-1', ...NOT_FOUND })
-  t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /FAILED \(contact could not be resolved/ })
-  t.match(await rowOf(locator), { status: 'FAILED', attempt_count: 1, body: /CLM-1/ })
-  await retryAll(pool)
-  t.match(await rowOf(locator), { status: 'SENT', attempt_count: 2, body: /CLM-1/ })
-  t.match(await decisionsOf(locator), [
-    {},
-    { retried_by: 'alice' },
-    { retried_by: null, template_revision: String },
-  ])
-  t.match(await command(['replay', '--verify'], { DATABASE_URL: url }), { code: 0, stdout: /no difference/ })
-  takeKeys()
-})
-
 t.test('a message keeps its key unless the last one certainly did not go out', async (t) => {
   const locators = await recorded(
     { eventId: 'refused', sendError: 'no mailbox' },
@@ -216,16 +201,6 @@ t.test('a rule table that is not in force retries nothing', async (t) => {
   t.match(await rowOf(locator), { status: 'SKIPPED', attempt_count: 0 })
   await activate(revision)
   t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /SENT by EMAIL/ })
-})
-
-t.test('erased entries, and entries of erased parties, are never retried', async (t) => {
-  const [erased = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND, reason: 'SECRET' })
-  t.match(await command(['erase', '--party', 'party-1', '--yes'], { DATABASE_URL: url }), { code: 0 })
-  t.notMatch(await allTables(), /CLM-1/, 'what a skipped row would be rendered from is erased too')
-  const [later = ''] = await recorded({ eventId: 'later', ...NOT_FOUND })
-  const stdout = /not retried: it was erased, or its party was/
-  for (const locator of [erased, later])
-    t.match(await retry(locator, ...BECAUSE), { code: 1, stdout }, locator)
 })
 
 t.test('entries given by locator are retried in pages', async (t) => {

@@ -31,10 +31,8 @@ const CASES: Readonly<Record<string, { change?: string; is: Record<'row' | 'deci
     change: `subject = 'stored subject', body = 'stored body'`,
     is: sentAs(1, { channel: 'EMAIL', subject: 'stored subject', body: 'stored body' }),
   },
-  'recovered-sms': { is: sentAs(1, { channel: 'SMS' }) },
   gone: { is: skipped('party not found') },
   'opted-out': { is: skipped('event type opted out') },
-  'no-email': { is: skipped('no email on file') },
   broken: {
     is: {
       row: {
@@ -67,17 +65,16 @@ t.test('party, age and attempts decide whether a failed row is retried', async (
   for (const name of names) world.policyAdministration.set(`error-${name}`, REACHABLE)
   world.policyAdministration.set('error-gone', 'unknown')
   world.policyAdministration.set('error-broken', 'error')
-  world.policyAdministration.set('error-no-email', { ...REACHABLE, email: null })
   await world.sql(`
     INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events) VALUES
-      ('error-opted-out', 'EMAIL', '["claim.paid"]'), ('error-recovered-sms', 'SMS', '[]')`)
+      ('error-opted-out', 'EMAIL', '["claim.paid"]')`)
   await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
   for (const [name, { change }] of Object.entries(CASES))
     if (change) await world.sql(`UPDATE ${LOG} SET ${change} WHERE event_id = $1`, [name])
 
   const before = await byEventId(world, `SELECT * FROM ${LOG}`)
   const service = await world.serve()
-  const counts = { SENT: 4, SKIPPED: 3, FAILED: 1, postponed: 0 }
+  const counts = { SENT: 3, SKIPPED: 2, FAILED: 1, postponed: 0 }
   t.match(await service.logged(/^retried failed notifications$/), counts)
   const rows = await byEventId(world, `SELECT * FROM ${LOG}`)
   const lastDecisions = await byEventId(
@@ -155,30 +152,5 @@ t.test(
         { attempt: 1, outcome: 'SEND', count: 50, receipts: 50 },
       ],
     )
-  },
-)
-
-t.test(
-  'while policy administration is known to be down no attempt is made; then rows are sent',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    world.policyAdministration.mode('down')
-    const service = await world.spawn(SHORT_MINUTE)
-    await world.publish(eventsOf('early', 60, (i) => `party-${i}`))
-    await world.caughtUp()
-    await service.logged(/policy administration is down/)
-    t.equal((await fetch(`${service.url}/readyz`)).status, 200)
-    await world.sql(`UPDATE ${LOG} SET ${LONG_AGO}`)
-    const statuses = () => world.sql(`SELECT status, attempt_count, count(*)::int FROM ${LOG} GROUP BY 1, 2`)
-
-    await passesOn(service, 2)
-    t.match(passesOf(service).at(-1), { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 60 })
-    t.same(await statuses(), [{ status: 'FAILED', attempt_count: 0, count: 60 }])
-
-    world.policyAdministration.mode('ok')
-    await service.logged(/policy administration is back/)
-    await until(async () => (await statuses())[0]?.status === 'SENT', { what: 'the rows to be sent' })
-    t.same(await statuses(), [{ status: 'SENT', attempt_count: 1, count: 60 }])
   },
 )

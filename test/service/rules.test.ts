@@ -77,16 +77,6 @@ t.test('rules diff compares with a file or a git revision', async (t) => {
   t.match(await diff('empty'), { code: 1, stderr: /^git revision "empty" has no dispatch\.csv: / })
 })
 
-t.test('a table that cannot be compared is reported with its faults', async (t) => {
-  const { table } = aCopy(t, (text) => text.replace(',not found,', ',not fuond,'))
-  t.match(await rules('diff', '--against', table), {
-    code: 1,
-    stderr: /^the rule table of .*dispatch\.csv has 1 fault:\n {2}row 3, column "party": "not fuond"/,
-  })
-  const stderr = /nowhere\.csv cannot be read: /
-  t.match(await rules('check', '--table', join(table, 'nowhere.csv')), { code: 1, stderr })
-})
-
 t.test('rules try decides by flags, by the JSON of an event, and by candidates', async (t) => {
   t.match(await rules('try', '--event-type', 'claim.paid', '--prefers', 'SMS', '--no-phone'), {
     code: 0,

@@ -150,11 +150,9 @@ await t.test('a topic without read rights is blocked, alone, until they are gran
   for (const when of ['before it was assigned', 'while it was consumed']) {
     await until(isHeld, { what: `the metric to say so, ${when}` })
     // It knows even where there is nothing to be read.
-    t.match(
-      await command(['doctor'], { ...world.env, ...env }),
-      { code: 1, stdout: new RegExp(`${claims}/0 at offset \\d+, no-rights: .*grant it READ`) },
-      when,
-    )
+    const { code, stdout } = await command(['doctor'], { ...world.env, ...env })
+    t.equal(code, 1, when)
+    t.match(stdout, new RegExp(`^failed +topics +missing or not readable: ${claims}\\n +→ .* grant`, 'm'))
     const event = anEvent()
     await world.publish([event])
     await othersGoOn()
@@ -246,7 +244,6 @@ t.test('doctor explains why an access token is refused, with the remedy', { skip
       /cannot be used \(.*ECONNREFUSED/,
       /check MQ_SASL_TOKEN_URL/,
     ],
-    [{ MQ_SASL_TOKEN_URL: idp.keySetUrl }, /answers with status 404/, /check MQ_SASL_TOKEN_URL/],
   ]
   for (const [env, fault, remedy] of wrong) {
     const { code, stdout } = await command(['doctor'], { ...world.env, ...BY_TOKEN, ...env })
@@ -265,9 +262,6 @@ t.test('doctor explains why an access token is refused, with the remedy', { skip
     code: 1,
     stdout: /OAUTHBEARER authentication failed: .*invalid_token.*\n +→ compare issuer, audience and scope/,
   })
-  const service = await world.serve({ ...BY_TOKEN, MQ_SASL_CLIENT_SECRET: 'wr0ng' })
-  t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /token endpoint refuses/)
-  await service.stop()
 })
 
 t.test('a broker certificate of another authority is not trusted', { skip }, async (t) => {
@@ -285,35 +279,23 @@ t.test('a broker certificate of another authority is not trusted', { skip }, asy
 
 const CA = `sslrootcert=${certificates.ca}`
 const OTHER_CA = `sslrootcert=${certificates.otherCa}`
-const CONNECTIONS: readonly (readonly [string, string, string, RegExp | null])[] = [
-  ['without sslmode, TLS is not used', 'localhost', '', /no encryption/],
-  ['disable: TLS is not used', 'localhost', 'sslmode=disable', /no encryption/],
-  ['require: any certificate will do', '127.0.0.1', 'sslmode=require', null],
-  [
-    'require with an authority: it must be the right one',
-    '127.0.0.1',
-    `sslmode=require&${OTHER_CA}`,
-    /certificate/,
-  ],
-  ['verify-ca: the host is not compared', '127.0.0.1', `sslmode=verify-ca&${CA}`, null],
-  ['verify-ca: the authority is', 'localhost', `sslmode=verify-ca&${OTHER_CA}`, /certificate/],
-  ['verify-ca: those that Node knows, without one', 'localhost', 'sslmode=verify-ca', /certificate/],
-  ['verify-full: all is well', 'localhost', `sslmode=verify-full&${CA}`, null],
-  [
-    'verify-full: the host is compared',
-    '127.0.0.1',
-    `sslmode=verify-full&${CA}`,
-    /altnames|not in the cert/i,
-  ],
-  ['verify-full: the authority is compared', 'localhost', `sslmode=verify-full&${OTHER_CA}`, /certificate/],
-]
-for (const [title, host, parameters, fault] of CONNECTIONS) {
-  t.test(`sslmode ${title}`, async (t) => {
-    const said = await migrate(databaseUrl(host, parameters), { info: () => {} }).then(
-      (made) => `made: ${made}`,
-      String,
-    )
-    t.match(said, fault ?? /^made: $/)
-    t.notMatch(said, PASSWORD)
+/** Each line a case: what it shows, the host, the parameters of the URL, and the error, if any. */
+const CONNECTIONS = `
+without sslmode, TLS is not used, localhost, , no encryption
+disable: TLS is not used, localhost, sslmode=disable, no encryption
+require: any certificate will do, 127.0.0.1, sslmode=require, made
+require with an authority: it must be the right one, 127.0.0.1, sslmode=require&${OTHER_CA}, certificate
+verify-ca: the host is not compared, 127.0.0.1, sslmode=verify-ca&${CA}, made
+verify-ca: the authority is, localhost, sslmode=verify-ca&${OTHER_CA}, certificate
+verify-ca: those that Node knows, localhost, sslmode=verify-ca, certificate
+verify-full: all is well, localhost, sslmode=verify-full&${CA}, made
+verify-full: the host is compared, 127.0.0.1, sslmode=verify-full&${CA}, altnames|not in the cert
+verify-full: the authority is compared, localhost, sslmode=verify-full&${OTHER_CA}, certificate`
+for (const line of CONNECTIONS.trim().split('\n')) {
+  const [said = '', parameters = '', host = '', ...title] = line.split(', ').reverse()
+  t.test(`sslmode ${title.reverse().join(', ')}`, async (t) => {
+    const found = await migrate(databaseUrl(host, parameters), { info: () => {} }).then(() => 'made', String)
+    t.match(found, new RegExp(said, 'i'))
+    t.notMatch(found, PASSWORD)
   })
 }

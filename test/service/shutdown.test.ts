@@ -143,33 +143,3 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
     await consistent(t, world)
   })
 })
-
-t.test(
-  'a process that is stopped during a retry pass ends promptly with 0',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-    const countOf = async (status: string) =>
-      (await world.sql('SELECT FROM notifications.notification_log WHERE status = $1', [status])).length
-    const eventCount = 3_000
-    world.policyAdministration.set('party-late', 'error')
-    const first = await world.serve()
-    await world.publish(Array.from({ length: eventCount }, () => anEvent({ partyLocator: 'party-late' })))
-    await world.caughtUp()
-    await first.stop()
-    await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
-    // Slow, so that the pass takes a while.
-    world.policyAdministration.set('party-late', 'slow')
-
-    const service = await world.spawn({ SHUTDOWN_GRACE })
-    await until(async () => (await countOf('SENT')) > 0, { what: 'the pass to be under way', intervalMs: 10 })
-    await endsBy(t, service, 'SIGTERM', 0)
-    const leftCount = await countOf('FAILED')
-    t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
-    await consistent(t, world)
-
-    await world.serve()
-    await until(async () => (await countOf('SENT')) === eventCount, { what: 'the rest to be sent' })
-    await consistent(t, world)
-  },
-)

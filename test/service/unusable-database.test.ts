@@ -1,9 +1,7 @@
 import t, { type Test } from 'tap'
-import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type World } from '../stack/world.ts'
 import { command } from './command.ts'
-import { eachOnce, manyEvents } from './exactly-once.ts'
 import { rowsOf } from './rows.ts'
 
 // They mostly wait, each in a world of its own.
@@ -99,25 +97,3 @@ for (const [index, { what, spoil, mend, readiness: said, check }] of FAULTS.entr
     t.equal((await rowsOf(world, 'notification_log')).length, 1)
   })
 }
-
-t.test(
-  'two consumers through a pooler in transaction mode log every event once',
-  { buffered: true, skip: NO_PGBOUNCER },
-  async (t) => {
-    const world = await aWorld(t)
-    const pooler = await startPgBouncer(world.databaseUrl, {
-      pool_mode: 'transaction',
-      default_pool_size: '4',
-    })
-    t.teardown(() => pooler.close())
-    const DATABASE_URL = pooler.through(world.databaseUrl)
-    const services = [await world.serve({ DATABASE_URL }), await world.serve({ DATABASE_URL })]
-    const events = manyEvents(600, 2)
-    await world.publish(events)
-    await world.caughtUp()
-    await eachOnce(t, world, events)
-    const { stdout } = await command(['doctor'], { ...world.env, DATABASE_URL })
-    t.match(stdout, /^ok +database +PostgreSQL \d+.*through a pooler$/m)
-    for (const service of services) t.equal(await service.stop(), 0)
-  },
-)

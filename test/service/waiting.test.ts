@@ -31,6 +31,7 @@ t.test(
       level: 'warn',
       reason: /run the command `migrate`/,
     })
+    await service.logged(/^all routes are open: set IDP_JWKS_URI to require tokens$/)
     t.match(await get(service, '/healthz'), { status: 200 })
     t.match(await get(service, '/readyz'), { status: 503, body: { detail: /run the command `migrate`/ } })
 

@@ -11,45 +11,67 @@ export interface Blocked {
 
 export type DatabaseProxy = Awaited<ReturnType<typeof startDatabaseProxy>>
 
-interface Catch {
-  readonly statement: Statement
-  take(link: Link, frame: Buffer): void
+/** One client's connection, and the one to the server. */
+interface Link {
+  readonly sockets: readonly [client: Socket, server: Socket]
+  /** Gets what the client sends, instead of the server. */
+  held: Buffer[] | null
+  /** Gets what the server sends, instead of the client. */
+  onReply: ((data: Buffer) => void) | null
 }
 
 /**
- * Stands between one client and a PostgreSQL server on loopback, and knows enough of the protocol (version 3, without
- * TLS) to tell messages apart and to know a few statements.
+ * Stands between clients and a PostgreSQL server on loopback, without TLS. A client sends a simple query in a piece of its own, as
+ * `pg` does, since it waits for the answer to the one before.
  */
 export async function startDatabaseProxy(serverUrl: string) {
   let target = new URL(serverUrl)
   const links = new Set<Link>()
-  let frozen = false
-  let caught: Catch | null = null
+  let isFrozen = false
+  /** Takes the next such statement. */
+  let caught: { readonly statement: Statement; take(link: Link, sent: Buffer): void } | null = null
 
   const server = createServer((client) => {
-    const link = new Link(client, connect(Number(target.port), target.hostname), {
-      onFrame: (frame) => {
-        const mine = caught
-        if (mine === null || !isStatement(frame, mine.statement)) return link.toServer(frame)
-        caught = null
-        mine.take(link, frame)
-      },
-      onEnd: () => links.delete(link),
-    })
+    const upstream = connect(Number(target.port), target.hostname)
+    const link: Link = { sockets: [client, upstream], held: null, onReply: null }
     links.add(link)
-    if (frozen) link.pause()
+    for (const socket of link.sockets) {
+      socket.setNoDelay()
+      // Whichever side ends, and however, the other side is to notice.
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        breakOff(link)
+        links.delete(link)
+      })
+    }
+    client.on('data', (data) => {
+      const mine = caught
+      if (link.held !== null) link.held.push(data)
+      else if (mine !== null && isStatement(data, mine.statement)) {
+        caught = null
+        mine.take(link, data)
+      } else upstream.write(data)
+    })
+    upstream.on('data', (data) => {
+      if (link.onReply === null) client.write(data)
+      else link.onReply(data)
+    })
+    if (isFrozen) for (const socket of link.sockets) socket.pause()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
 
-  function catchNext<T>(
-    statement: Statement,
-    signal: AbortSignal,
-    then: (resolve: (value: T) => void) => Catch['take'],
-  ): Promise<T> {
+  /** Resolves to the next such statement, which is not passed on. Once the signal is aborted, none is caught any more. */
+  function catchNext(statement: Statement, signal: AbortSignal): Promise<{ link: Link; sent: Buffer }> {
     if (caught !== null) throw new Error('another statement is waited for already')
     return new Promise((resolve, reject) => {
-      const mine = { statement, take: then(resolve) }
+      const mine = {
+        statement,
+        take: (link: Link, sent: Buffer) => {
+          link.held = []
+          resolve({ link, sent })
+        },
+      }
       caught = mine
       const giveUp = () => {
         if (caught === mine) caught = null
@@ -64,158 +86,71 @@ export async function startDatabaseProxy(serverUrl: string) {
   /** Breaks all connections; returns how many there were. */
   const cut = () => {
     const count = links.size
-    for (const link of links) link.break()
+    for (const link of links) breakOff(link)
     return count
   }
+  const sockets = () => [...links].flatMap((link) => link.sockets)
   /** The connections that are open now go dead: not a byte goes through, and nobody is told. New ones work. */
   const goDead = () => {
-    for (const link of links) link.pause()
+    for (const socket of sockets()) socket.pause()
   }
   return {
     /** The server's connection string, by way of this proxy. */
     url: url.href,
     /** From now on goes to another server; breaks all connections. */
-    pointTo: (serverUrl: string): void => {
-      target = new URL(serverUrl)
+    pointTo: (newUrl: string): void => {
+      target = new URL(newUrl)
       cut()
     },
     cut,
     /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
     freeze: (): void => {
-      frozen = true
+      isFrozen = true
       goDead()
     },
     goDead,
     thaw: (): void => {
-      frozen = false
-      for (const link of links) link.resume()
+      isFrozen = false
+      for (const socket of sockets()) socket.resume()
     },
-    /** Holds the next such statement; resolves when it has come. Once the signal is aborted, none is held any more. */
-    hold: (statement: Statement, signal: AbortSignal) =>
-      catchNext<Blocked>(statement, signal, (resolve) => (link, frame) => {
-        link.hold()
-        resolve({ forward: () => link.release(frame) })
-      }),
+    /** Holds the next such statement; resolves when it has come. */
+    hold: async (statement: Statement, signal: AbortSignal): Promise<Blocked> => {
+      const { link, sent } = await catchNext(statement, signal)
+      return { forward: () => release(link, sent) }
+    },
     /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
-    loseReply: (signal: AbortSignal) =>
-      catchNext<void>('COMMIT', signal, (resolve) => (link, commit) => {
-        link.loseReply(resolve)
-        link.toServer(commit)
-      }),
+    loseReply: async (signal: AbortSignal): Promise<void> => {
+      const { link, sent } = await catchNext('COMMIT', signal)
+      await new Promise<void>((resolve) => {
+        // A transaction that had failed says ROLLBACK.
+        link.onReply = (data) => {
+          if (!data.includes('COMMIT\0')) return
+          breakOff(link)
+          resolve()
+        }
+        release(link, sent)
+      })
+    },
     close: async (): Promise<void> => {
       const closed = once(server, 'close')
       server.close()
-      for (const link of links) link.break()
+      cut()
       await closed
     },
   }
 }
 
-/** One client's connection and its counterpart to the server. */
-class Link {
-  readonly #client: Socket
-  readonly #server: Socket
-  readonly #fromClient = new Frames({ untyped: 1 })
-  readonly #fromServer = new Frames({ untyped: 0 })
-  #held: Buffer[] | null = null
-  #onReplyLost: (() => void) | null = null
-
-  constructor(
-    client: Socket,
-    server: Socket,
-    { onFrame, onEnd }: { onFrame: (frame: Buffer) => void; onEnd: () => void },
-  ) {
-    this.#client = client
-    this.#server = server
-    for (const socket of [client, server]) {
-      socket.setNoDelay()
-      // Whichever side ends, and however, the other side is to notice.
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        this.break()
-        onEnd()
-      })
-    }
-    client.on('data', (data) => {
-      for (const frame of this.#fromClient.push(data)) {
-        if (this.#held !== null) this.#held.push(frame)
-        else onFrame(frame)
-      }
-    })
-    server.on('data', (data) => {
-      if (this.#onReplyLost === null) client.write(data)
-      for (const frame of this.#fromServer.push(data)) {
-        if (this.#onReplyLost === null || !isCommitted(frame)) continue
-        this.break()
-        this.#onReplyLost()
-      }
-    })
-  }
-
-  toServer(frame: Buffer): void {
-    this.#server.write(frame)
-  }
-
-  hold(): void {
-    this.#held = []
-  }
-
-  release(first: Buffer): void {
-    const held = this.#held ?? []
-    this.#held = null
-    for (const frame of [first, ...held]) this.toServer(frame)
-  }
-
-  loseReply(onReplyLost: () => void): void {
-    this.#onReplyLost = onReplyLost
-  }
-
-  pause(): void {
-    this.#client.pause()
-    this.#server.pause()
-  }
-
-  resume(): void {
-    this.#client.resume()
-    this.#server.resume()
-  }
-
-  break(): void {
-    this.#client.destroy()
-    this.#server.destroy()
-  }
+function release(link: Link, first: Buffer): void {
+  const [, upstream] = link.sockets
+  for (const data of [first, ...(link.held ?? [])]) upstream.write(data)
+  link.held = null
 }
 
-/** Cuts a stream into messages: a byte that names the type, then their length; the very first one has no type. */
-class Frames {
-  #rest: Buffer = Buffer.alloc(0)
-  #untyped: number
-
-  constructor({ untyped }: { untyped: number }) {
-    this.#untyped = untyped
-  }
-
-  push(data: Buffer): Buffer[] {
-    this.#rest = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data])
-    const frames: Buffer[] = []
-    for (;;) {
-      const start = this.#untyped > 0 ? 0 : 1
-      if (this.#rest.length < start + 4) return frames
-      const end = start + this.#rest.readInt32BE(start)
-      if (this.#rest.length < end) return frames
-      frames.push(this.#rest.subarray(0, end))
-      this.#rest = this.#rest.subarray(end)
-      this.#untyped = 0
-    }
-  }
+function breakOff({ sockets }: Link): void {
+  for (const socket of sockets) socket.destroy()
 }
 
 /** A simple query: type Q, length, text. */
-function isStatement(frame: Buffer, statement: Statement): boolean {
-  return frame[0] === 0x51 && frame.toString('latin1', 5, 5 + statement.length) === statement
-}
-
-/** The end of a command: type C, length, tag. A transaction that had failed says ROLLBACK. */
-function isCommitted(frame: Buffer): boolean {
-  return frame[0] === 0x43 && frame.toString('latin1', 5) === 'COMMIT\0'
+function isStatement(data: Buffer, statement: Statement): boolean {
+  return data[0] === 0x51 && data.toString('latin1', 5, 5 + statement.length) === statement
 }

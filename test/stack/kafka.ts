@@ -1,7 +1,5 @@
-import { type SecureListener, startApacheKafka } from './kafka/apache.ts'
-import type { Kafka } from './kafka/broker.ts'
-import { kafkaJars } from './kafka/jars.ts'
-import { assertJava } from './kafka/java.ts'
+import { type Kafka, type SecureListener, startApacheKafka } from './kafka/apache.ts'
+import { assertJava, kafkaJars } from './kafka/jars.ts'
 import { startMockKafka } from './kafka/mock.ts'
 
 /**

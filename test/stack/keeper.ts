@@ -1,75 +1,45 @@
-// The process between a test and its server. It owns one directory and runs at most one process at a time in
-// it, on behalf of the parent that forked it. When the channel to that parent closes, for whatever reason
-// (SIGKILL included), it ends the process and removes the directory. It lives in its own session, so that a
-// Ctrl-C at the terminal reaches the parent only.
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// The process between a test and its server, in a session of its own, so that a Ctrl-C at the terminal reaches the test only.
+// Once its parent is gone, however that ended (SIGKILL included), it ends the server and removes a temporary directory.
+import { spawn } from 'node:child_process'
+import { openSync, rmSync, writeSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
-import type { Command, FromKeeper, ToKeeper } from './keep.ts'
+import type { Kept } from './keep.ts'
 
-/** How long an abandoned process may take to end before it is killed. */
+/** Time that an abandoned server has before it is killed. */
 const ABANDON_TIMEOUT_MS = 5_000
 
-const [name = '', givenDir = '', abandonSignal = 'SIGKILL'] = process.argv.slice(2)
-const dir = givenDir || mkdtempSync(join(tmpdir(), `notifications-${name}-`))
-mkdirSync(dir, { recursive: true })
-const logFile = openSync(join(dir, 'log'), 'a')
+const { file, args, uid, gid, dir, isTemporary, abandonSignal }: Kept = JSON.parse(process.argv[2] ?? '')
+const log = openSync(join(dir, 'log'), 'a')
+let isAbandoned = false
 
-let child: ChildProcess | undefined
-let leaving = false
-
-process.on('message', (message: ToKeeper) => {
-  if (message.type === 'spawn') spawnChild(message.command)
-  else signalChild(message.signal)
+const child = spawn(file, args, {
+  cwd: dir,
+  detached: true,
+  // A server that reads its standard input ends when that closes: it stays open as long as this process.
+  stdio: ['pipe', log, log],
+  ...(uid === undefined ? {} : { uid, gid }),
 })
-for (const event of ['disconnect', 'SIGINT', 'SIGTERM', 'SIGHUP']) process.once(event, leave)
-report({ type: 'ready', dir })
-
-function spawnChild({ file, args, env, uid, gid }: Command): void {
-  if (leaving) return
-  child = spawn(file, args, {
-    cwd: dir,
-    env: { ...process.env, ...env },
-    detached: true,
-    // A server that reads its standard input ends when that closes: it stays open as long as this process.
-    stdio: ['pipe', logFile, logFile],
-    ...(uid === undefined ? {} : { uid, gid }),
-  })
-  child.once('spawn', () => report({ type: 'spawned', pid: child?.pid ?? 0 }))
-  child.once('error', (error) => {
-    child = undefined
-    report({ type: 'failed', error: error.message })
-  })
-  child.once('exit', (code, signal) => {
-    child = undefined
-    report({ type: 'exited', code, signal })
-    if (leaving) remove()
-  })
-}
+child.once('spawn', () => process.send?.(child.pid, () => {}))
+child.once('error', ({ message }) => {
+  writeSync(log, message)
+  process.exit(1)
+})
+child.once('exit', (code, signal) => {
+  if (isAbandoned && isTemporary) rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
+  process.exit(signal === null ? (code ?? 1) : 128 + constants.signals[signal])
+})
+process.on('message', end)
+for (const event of ['disconnect', 'SIGINT', 'SIGTERM', 'SIGHUP']) process.once(event, abandon)
 
 /** SIGKILL goes to the whole process group, since its leader can no longer end the others. */
-function signalChild(signal: NodeJS.Signals): void {
-  if (child?.pid === undefined) return
-  if (signal === 'SIGKILL') process.kill(-child.pid, signal)
+function end(signal: NodeJS.Signals): void {
+  if (signal === 'SIGKILL' && child.pid !== undefined) process.kill(-child.pid, signal)
   else child.kill(signal)
 }
 
-function leave(): void {
-  if (leaving) return
-  leaving = true
-  if (child === undefined) remove()
-  signalChild(abandonSignal as NodeJS.Signals)
-  setTimeout(() => signalChild('SIGKILL'), ABANDON_TIMEOUT_MS)
-}
-
-function remove(): never {
-  // A directory that the caller named holds data that the caller wants to keep.
-  if (!givenDir) rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
-  process.exit()
-}
-
-function report(message: FromKeeper): void {
-  // A parent that has just gone is noticed by the disconnect.
-  if (process.connected) process.send?.(message, () => {})
+function abandon(): void {
+  isAbandoned = true
+  end(abandonSignal)
+  setTimeout(end, ABANDON_TIMEOUT_MS, 'SIGKILL')
 }

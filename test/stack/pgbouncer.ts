@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
+import { onServer } from './databases.ts'
 import { freePort } from './free-port.ts'
 import { keep } from './keep.ts'
 
@@ -45,13 +45,7 @@ export async function startPgBouncer(serverUrl: string, settings: Record<string,
     `[databases]\n* = host=${hostname} port=${serverPort}\n[pgbouncer]\n${lines.join('\n')}\n`,
   )
   const command = { file: String(FILE), args: [...(process.getuid?.() === 0 ? ['-u', 'nobody'] : []), file] }
-  const answers = async () => {
-    const client = new pg.Client(through(serverUrl))
-    client.on('error', () => {})
-    await client.connect()
-    await client.end()
-    return true
-  }
+  const answers = () => onServer(through(serverUrl), async () => true)
   try {
     await keeper.start(command, answers, START_TIMEOUT_MS)
   } catch (error) {

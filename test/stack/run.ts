@@ -2,22 +2,21 @@
 // Starts PostgreSQL, Kafka, a stand-in for policy administration and the service, publishes a few hundred events,
 // shows what became of them, and stays up until Ctrl-C. DATABASE_URL and MQ_BROKERS, where set, win over servers of
 // its own. The service listens on PORT (4006; 0 picks a free one), on loopback only.
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import pg from 'pg'
 import { backlog } from './backlog.ts'
-import { endChildren, interrupted } from './demo/ending.ts'
-import { makePublication, TOPIC_NAMES, type Topics } from './demo/messages.ts'
-import { readOutcome } from './demo/outcome.ts'
-import { PREFERENCES } from './demo/parties.ts'
-import { choosePort } from './demo/port.ts'
-import { reportText } from './demo/report.ts'
-import { done, print, step } from './demo/screen.ts'
+import { makePublication, PREFERENCES, TOPIC_NAMES, type Topics } from './demo/messages.ts'
+import { report } from './demo/report.ts'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { freePort } from './free-port.ts'
 import { type Keeper, keep } from './keep.ts'
 import { startPolicyAdministration } from './policy-administration.ts'
+import { children } from './processes.ts'
 import { kafkaServer, postgresServer, type Server } from './servers.ts'
+import { timed } from './timed.ts'
 import { createTopics, endOffsets, ensureTopics, produce } from './topics.ts'
 import { until } from './until.ts'
 
@@ -27,6 +26,7 @@ const PARTITION_COUNT = 3
 const READY_TIMEOUT_MS = 30_000
 const PROCESSED_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 15_000
+const PARENT_CHECK_MS = 500
 
 type Sql = (query: string, values?: unknown[]) => Promise<pg.QueryResultRow[]>
 
@@ -35,7 +35,7 @@ const broken = Promise.withResolvers<never>()
 let service: Keeper | undefined
 
 async function run(): Promise<void> {
-  const port = await choosePort(HOST)
+  const port = await choosePort()
   const managementPort = await freePort()
   print('The notifications service on a stack of its own\n')
   const servers = await startServers()
@@ -62,35 +62,44 @@ async function run(): Promise<void> {
     MANAGEMENT_PORT: String(managementPort),
     SHUTDOWN_GRACE: '10s',
   }
-  const keeper = await serviceKeeper(logDir)
+  await rm(logDir, { recursive: true, force: true })
+  const signals = { stopSignal: 'SIGTERM', abandonSignal: 'SIGTERM' } as const
+  const keeper = await keep({ name: 'the service', dir: logDir, ...signals, stopTimeoutMs: STOP_TIMEOUT_MS })
   const envFile = await writeEnvironment(env)
   await step('database schema', () => keeper.run(command('migrate', env)))
   const serviceUrl = `http://${HOST}:${port}`
   await step(`service at ${serviceUrl}`, () =>
-    keeper.start(command('serve', env), () => isReady(serviceUrl), READY_TIMEOUT_MS),
+    keeper.start(
+      command('serve', env),
+      async () => (await fetch(`${serviceUrl}/readyz`)).ok,
+      READY_TIMEOUT_MS,
+    ),
   )
   watch('the service', keeper)
   print(`    its log: ${relative(process.cwd(), join(logDir, 'log'))}`)
   service = keeper
 
-  const sql = openDatabase(databaseUrl)
-  await step(`preferences of ${PREFERENCES.length} parties`, () => setPreferences(sql))
-  const publication = makePublication(topics, new Date())
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
+  // Its end is reported as the end of PostgreSQL.
+  pool.on('error', () => {})
+  const sql: Sql = async (query, values) => (await pool.query(query, values)).rows
+  await step(`preferences of ${PREFERENCES.length} parties`, () =>
+    sql(
+      `INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events)
+       SELECT party, channel, "optedOut" FROM jsonb_to_recordset($1) AS each (party text, channel text, "optedOut" jsonb)
+       ON CONFLICT (party_locator) DO UPDATE
+       SET preferred_channel = excluded.preferred_channel, opted_out_events = excluded.opted_out_events`,
+      [JSON.stringify(PREFERENCES)],
+    ),
+  )
+  const publication = makePublication(topics, Date.now())
   const { messages } = publication
   await step(`${messages.length} messages published`, () => produce(brokers, messages))
   await step('all of them processed', () => processed(sql, brokers, topics))
 
   const database = process.env.DATABASE_URL ? '"$DATABASE_URL"' : databaseUrl
-  print(
-    `\n${reportText(publication, await readOutcome(sql, publication), {
-      serviceUrl,
-      consoleUrl: `http://${HOST}:${managementPort}/console`,
-      database,
-      brokers,
-      topics,
-      envFile,
-    })}`,
-  )
+  const consoleUrl = `http://${HOST}:${managementPort}/console`
+  print(`\n${await report(sql, publication, { serviceUrl, consoleUrl, database, brokers, topics, envFile })}`)
   print('\nAll of it stays up until Ctrl-C.')
 }
 
@@ -99,7 +108,7 @@ function startServers(): Promise<Server[]> {
   return Promise.all(
     [postgresServer(), kafkaServer(note)].map(async (starting) => {
       const server = await starting
-      done(server.description)
+      print(`  ✓ ${server.description}`)
       watch(server.name, server)
       return server
     }),
@@ -112,18 +121,6 @@ async function makeTopics([postgres, kafka]: Server[], brokers: string): Promise
   if (kafka?.local && !postgres?.local) return createTopics(brokers, partitionCounts)
   await ensureTopics(brokers, partitionCounts)
   return Object.fromEntries(TOPIC_NAMES.map((name) => [name, name])) as Topics
-}
-
-async function serviceKeeper(dir: string): Promise<Keeper> {
-  await rm(dir, { recursive: true, force: true })
-  await mkdir(dir, { recursive: true })
-  return keep({
-    name: 'the service',
-    dir,
-    stopSignal: 'SIGTERM',
-    abandonSignal: 'SIGTERM',
-    stopTimeoutMs: STOP_TIMEOUT_MS,
-  })
 }
 
 /**
@@ -140,28 +137,6 @@ async function writeEnvironment(env: Readonly<Record<string, string>>): Promise<
 
 function command(name: 'migrate' | 'serve', env: Record<string, string>) {
   return { file: MAIN, args: [name], env: { ...env, ...EXECUTABLE_ENV } }
-}
-
-async function isReady(serviceUrl: string): Promise<boolean> {
-  return (await fetch(`${serviceUrl}/readyz`)).ok
-}
-
-function openDatabase(databaseUrl: string): Sql {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
-  // Its end is reported as the end of PostgreSQL.
-  pool.on('error', () => {})
-  return async (query, values) => (await pool.query(query, values)).rows
-}
-
-async function setPreferences(sql: Sql): Promise<void> {
-  await sql(
-    `INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events)
-     SELECT "partyLocator", "preferredChannel", "optedOutEvents"
-     FROM jsonb_to_recordset($1) AS party ("partyLocator" text, "preferredChannel" text, "optedOutEvents" jsonb)
-     ON CONFLICT (party_locator) DO UPDATE
-     SET preferred_channel = excluded.preferred_channel, opted_out_events = excluded.opted_out_events`,
-    [JSON.stringify(PREFERENCES)],
-  )
 }
 
 async function processed(sql: Sql, brokers: string, topics: Topics): Promise<void> {
@@ -189,6 +164,62 @@ function watch(name: string, part: Pick<Keeper, 'ended' | 'logTail'>): void {
   })
 }
 
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Takes one step, then says what was done and how long it took. */
+async function step<T>(what: string | ((value: T) => string), work: () => Promise<T>): Promise<T> {
+  const { value, seconds } = await timed(work)
+  print(`  ✓ ${typeof what === 'string' ? what : what(value)} in ${seconds} s`)
+  return value
+}
+
+/** Throws, with the remedy, if the port is taken: before anything is started. */
+async function choosePort(): Promise<number> {
+  const port = Number(process.env.PORT || 4006)
+  if (port === 0) return freePort()
+  const server = createServer().listen(port, HOST)
+  await once(server, 'listening').catch(({ message }: Error) => {
+    throw new Error(
+      `The service cannot listen on port ${port} (${message}). Choose another, for example by: make run PORT=4007`,
+    )
+  })
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Resolves at the first signal, or once the parent is gone; a second signal ends this process at once, and all that it started. */
+function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    const parent = process.ppid
+    setInterval(() => process.ppid !== parent && resolve(), PARENT_CHECK_MS).unref()
+    let isFirst = true
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        if (!isFirst) process.exit(1)
+        isFirst = false
+        resolve()
+      })
+    }
+  })
+}
+
+/** Tells all children to go, those of a start half done included, and waits until none is left. */
+async function endChildren(): Promise<void> {
+  const told = new Set<number>()
+  const allGone = () => {
+    const pids = children(process.pid)
+    for (const pid of pids.filter((pid) => !told.has(pid))) {
+      told.add(pid)
+      process.kill(pid, 'SIGTERM')
+    }
+    return pids.length === 0
+  }
+  await until(allGone, { what: 'all that was started to end', timeoutMs: STOP_TIMEOUT_MS })
+}
+
 let exitCode = 0
 try {
   const interruption = interrupted()
@@ -200,6 +231,6 @@ try {
 print('\nStopping …')
 // The service in order; the servers, whose data nobody will miss, as they are.
 await service?.stop()
-await endChildren(STOP_TIMEOUT_MS)
+await endChildren()
 print('Stopped.')
 process.exit(exitCode)

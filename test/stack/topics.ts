@@ -59,44 +59,16 @@ export async function ensureTopics(brokers: string, partitionCounts: Record<stri
     try {
       await admin.createTopics({ topics, waitForLeaders: false })
       // kafkajs's own wait gives up where a busy broker does not know the topic for a moment.
-      await until(() => haveLeaders(admin, Object.keys(partitionCounts)), {
-        what: 'the topics to have leaders',
-      })
+      const haveLeaders = async () => {
+        const metadata = await admin.fetchTopicMetadata({ topics: Object.keys(partitionCounts) })
+        return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
+      }
+      await until(haveLeaders, { what: 'the topics to have leaders' })
     } catch (error) {
       // The mock has no controller. It makes a topic when it is asked for it.
       if ((error as Error).name !== 'KafkaJSBrokerNotFound') throw error
-      await admin.fetchTopicMetadata({
-        topics: topics.map(({ topic }) => topic),
-      })
+      await admin.fetchTopicMetadata({ topics: Object.keys(partitionCounts) })
     }
-  })
-}
-
-async function haveLeaders(admin: Admin, topics: string[]): Promise<boolean> {
-  const metadata = await admin.fetchTopicMetadata({ topics })
-  return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
-}
-
-/** Deletes a topic and makes it anew, empty. Not on the mock broker, which has no topic administration. */
-export async function recreateTopic(brokers: string, topic: string, partitionCount: number): Promise<void> {
-  await withAdmin(brokers, async (admin) => {
-    await admin.deleteTopics({ topics: [topic] })
-    await until(async () => !(await admin.listTopics()).includes(topic), { what: `${topic} to be gone` })
-  })
-  await ensureTopics(brokers, { [topic]: partitionCount })
-}
-
-/** Removes the messages of a partition before this offset, as retention does. Not on the mock broker. */
-export async function removeBefore(
-  brokers: string,
-  topic: string,
-  partition: number,
-  offset: number,
-): Promise<void> {
-  await withAdmin(brokers, async (admin) => {
-    // kafkajs forgets to learn first who leads the partition.
-    await admin.fetchTopicOffsets(topic)
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
   })
 }
 
@@ -121,11 +93,6 @@ function aclOf(resourceName: string, { username, operation, on = 'TOPIC' }: Righ
   }
 }
 
-/** Removes a group that has no members, and all of its offsets. Not on the mock broker. */
-export async function deleteGroup(brokers: string, group: string): Promise<void> {
-  await withAdmin(brokers, (admin) => admin.deleteGroups([group]))
-}
-
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
 export async function produce(
   brokers: string,
@@ -143,10 +110,7 @@ export async function produce(
   }))
   await producer.connect()
   try {
-    await producer.sendBatch({
-      topicMessages,
-      ...(compression === undefined ? {} : { compression }),
-    })
+    await producer.sendBatch({ topicMessages, ...(compression === undefined ? {} : { compression }) })
   } finally {
     await producer.disconnect()
   }
@@ -181,10 +145,7 @@ export async function endOffsets(brokers: string, topic: string): Promise<Offset
 /** Offset at which the group would go on, by partition; −1 where it has committed none. */
 export async function committedOffsets(brokers: string, group: string, topic: string): Promise<Offsets> {
   return withAdmin(brokers, async (admin) => {
-    const [fetched] = await admin.fetchOffsets({
-      groupId: group,
-      topics: [topic],
-    })
+    const [fetched] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
     return Object.fromEntries(
       (fetched?.partitions ?? []).map(({ partition, offset }) => [partition, Number(offset)]),
     )

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
 import type { TopicPartition } from '../../core/batch/position.ts'
 import { counted } from '../../core/text/count.ts'
-import { type Brokers, keyOf, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
+import { type Brokers, keyOf, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
@@ -35,20 +35,10 @@ export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise
     const faults = [
       ...listUnserved(topics).map(([key, { reason }]) => faultOf(key, reason)),
       ...(await lockedFor(pool, topics)),
-      ...(await unreadableOf(brokers, [...lagging, ...endsOfQuiet(partitions, lagging)])),
+      ...(await unreadableOf(brokers, lagging)),
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
     return `${counted(partitions.length, 'partition')}, none blocked`
-  })
-}
-
-/** Only a read reveals a missing READ right: a topic without a backlog is read at its end. */
-function endsOfQuiet(partitions: readonly PartitionEnds[], lagging: readonly Next[]): Next[] {
-  const read = new Set(lagging.map(({ topic }) => topic))
-  return partitions.flatMap(({ topic, partition, end }) => {
-    if (read.has(topic)) return []
-    read.add(topic)
-    return [{ topic, partition, next: end }]
   })
 }
 

@@ -6,6 +6,8 @@ import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
+import { type Brokers, READ_COMMITTED } from '../../kafka/brokers.ts'
+import { brokerReason } from '../../kafka/patches/fetch-response.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
@@ -57,7 +59,7 @@ export const CHECKS: readonly Check[] = [
     name: 'broker',
     prefix: 'MQ_',
     run: async ({ broker }) => {
-      const { brokerCount } = await describeBrokers(broker)
+      const { brokerCount } = await withBrokers(broker, CLIENT_ID, (brokers) => brokers.describe())
       const { ssl, sasl } = broker.connection
       const login = sasl === null ? '' : `, logged in by ${sasl.mechanism.toUpperCase()}`
       return `${counted(brokerCount, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
@@ -81,13 +83,18 @@ export const CHECKS: readonly Check[] = [
     name: 'topics',
     prefix: 'MQ_',
     after: ['broker'],
-    run: async ({ broker }) => {
-      const { topics: existing } = await describeBrokers(broker)
-      const missing = broker.topics.filter((topic) => !existing.includes(topic))
-      const named = missing.map((topic) => `${topic}${didYouMean(nearest(topic, existing))}`)
-      if (missing.length > 0) throw new Error(`missing or not readable: ${named.join(', ')}`)
-      return broker.topics.join(', ')
-    },
+    run: ({ broker }) =>
+      withBrokers(broker, CLIENT_ID, async (brokers) => {
+        const { topics } = broker
+        const { topics: existing } = await brokers.describe()
+        const missing = topics.filter((topic) => !existing.includes(topic))
+        const faults = [
+          ...missing.map((topic) => `${topic}${didYouMean(nearest(topic, existing))}`),
+          ...(await unreadableOf(brokers, topics)),
+        ]
+        if (faults.length > 0) throw new Error(`missing or not readable: ${faults.join(', ')}`)
+        return topics.join(', ')
+      }),
     remedies: { '.': 'create them, grant this user read access, or correct MQ_TOPICS' },
   },
   {
@@ -290,8 +297,17 @@ async function partyToAsk(config: Config): Promise<string> {
   return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
 }
 
-function describeBrokers(broker: Config['broker']) {
-  return withBrokers(broker, CLIENT_ID, (brokers) => brokers.describe())
+/** The topics that this user sees but may not read, which only a fetch reveals. */
+async function unreadableOf(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
+  const unreadable: string[] = []
+  const ends = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
+  for (const topic of topics) {
+    const one = ends.find((found) => found.topic === topic)
+    if (one === undefined) continue
+    const { error } = await brokers.fetch({ ...one, from: one.earliest, bytesMax: 1 }, READ_COMMITTED)
+    if (error !== null && brokerReason(error) === 'no-rights') unreadable.push(topic)
+  }
+  return unreadable
 }
 
 async function withPool<T>({ database }: Config, use: (pool: DatabasePool) => Promise<T>): Promise<T> {

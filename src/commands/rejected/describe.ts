@@ -1,4 +1,4 @@
-import type { RedriveResult, Rejected, SettledResult } from '../../core/event/rejected-message.ts'
+import type { RedriveResult, Rejected } from '../../core/event/rejected-message.ts'
 import { printable } from '../../core/text/sanitize.ts'
 
 interface Refused {
@@ -8,11 +8,10 @@ interface Refused {
 /** The result of a redrive or of its dry run; `note` gives details. */
 export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
-export function sentenceOf(outcome: RedriveOutcome | SettledResult): string {
+export function sentenceOf(outcome: RedriveOutcome | RedriveResult): string {
   const said = 'note' in outcome && outcome.note !== '' ? `  ${printable(outcome.note)}` : ''
   if (outcome.result === 'refused') return `cannot be redriven: ${outcome.error}`
   if (outcome.result === 'rejected') return `still rejected: ${printable(outcome.error)}`
-  if (outcome.result === 'dismissed') return `dismissed: ${printable(outcome.error)}`
   if (outcome.result === 'duplicate') return 'already logged, no second row'
   return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
 }
@@ -37,9 +36,13 @@ export function summaryOf(rejected: Rejected) {
 export function lineOf(rejected: Rejected): string {
   const { id, topic, partition, offset, byteCount, error, rejectedAt, erasedAt, redriven } =
     summaryOf(rejected)
-  const state = redriven === null ? '' : `  (redriven ${redriven.at}: ${redriven.result.result})`
+  const state = redriven === null ? '' : `  (${settledAs(redriven)})`
   const size = erasedAt === null ? `${byteCount ?? 'no'} bytes` : 'erased'
   return `${id}  ${rejectedAt}  ${topic}/${partition}@${offset}  ${size}  ${printable(error)}${state}`
+}
+
+function settledAs({ at, result: { result } }: NonNullable<Rejected['redriven']>): string {
+  return result === 'dismissed' ? `dismissed ${at}` : `redriven ${at}: ${result}`
 }
 
 export function wholeOf(rejected: Rejected) {
@@ -68,14 +71,19 @@ export function textOf(rejected: Rejected): string {
     `id         ${rejected.id}`,
     `from       ${rejected.topic}/${rejected.partition}, offset ${rejected.message.offset}`,
     `rejected   ${rejected.rejectedAt}, ${rejected.code}: ${printable(rejected.error)}`,
-    redriven === null
-      ? 'redriven   never'
-      : `redriven   ${redriven.at} by ${printable(redriven.by)}: ${sentenceOf(redriven.result)}`,
+    redriven === null ? 'redriven   never' : settledBy(redriven),
     ...(rejected.erasedAt === null ? [] : [`erased     ${rejected.erasedAt}`]),
     `key        ${shownBytes(key)}`,
     ...shown,
     `value      ${shownBytes(value)}`,
   ].join('\n')
+}
+
+function settledBy({ at, by, result }: NonNullable<Rejected['redriven']>): string {
+  const when = `${at} by ${printable(by)}`
+  return result.result === 'dismissed'
+    ? `dismissed  ${when}: ${printable(result.error)}`
+    : `redriven   ${when}: ${sentenceOf(result)}`
 }
 
 function shownBytes(bytes: Uint8Array | null): string {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
-import { enumerate } from '../../core/rules/enumerate-situations.ts'
+import { enumerate } from '../../core/rules/first-match.ts'
 import { listOutcomes } from '../../core/rules/outcomes.ts'
 import { fileOption, helpEnd } from '../terminal/options.ts'
 

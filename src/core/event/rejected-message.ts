@@ -12,7 +12,6 @@ export type RedriveResult = Readonly<z.infer<typeof redriveResult>>
 /** An operator settled the message without a redrive; `error` is the reason. */
 const dismissal = z.object({ result: z.literal('dismissed'), error: z.string() })
 const settled = z.discriminatedUnion('result', [...redriveResult.options, dismissal])
-export type SettledResult = Readonly<z.infer<typeof settled>>
 
 const redrive = z.object({ at: z.string(), by: z.string(), result: settled })
 

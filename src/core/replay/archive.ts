@@ -1,6 +1,6 @@
-import { enumerate } from '../rules/enumerate-situations.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import { cellsOf, isAboutTemplates } from '../rules/event-type-cell.ts'
+import { enumerate } from '../rules/first-match.ts'
 import { loadRuleTable } from '../rules/load-table.ts'
 import { resultOf } from '../rules/rule.ts'
 import type { Archive, Decider } from './verify-entry.ts'

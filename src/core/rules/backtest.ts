@@ -1,10 +1,11 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { describeResult, type RuleResult } from '../decision/decide.ts'
+import type { RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'
 import { CHANGE_KINDS, decidedAlike, kindOf } from './diff.ts'
+import { changeInWords } from './diff-text.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
@@ -181,10 +182,7 @@ function compare(a: string, b: string): number {
 export function describeBacktest(result: BacktestResult): string[] {
   const { events, changed, unchanged, byAnotherRule, invalidParties, channels, changes, lines } = result
   const linesChanged = lines.filter((line) => line.changed > 0)
-  const kinds = Map.groupBy(changes, ({ eventType, before, after }) => {
-    const rules = `(rule "${before.ruleId}" before, rule "${after.ruleId}" now)`
-    return `from ${describeResult(before)} to ${describeResult(after)} for ${eventType} ${rules}`
-  })
+  const kinds = Map.groupBy(changes, (change) => changeInWords(change, change.eventType))
   return [
     `${counted(events, 'event')}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
     ...(changed === 0 ? [] : [describeChannels(channels)]),

@@ -42,7 +42,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   const rank = (change: Change) => CHANGE_KINDS.indexOf(kindOf(change))
   const ordered = changes.toSorted((one, other) => rank(one) - rank(other))
   return [
-    ...Map.groupBy(ordered, (change) => wordsOf(change, describeClasses(change.eventClasses, classes))),
+    ...Map.groupBy(ordered, (change) => changeInWords(change, describeClasses(change.eventClasses, classes))),
   ].map(([words, group]) => ({
     kind: kindOf(group[0] as Change),
     sentence: `${counted(group.length, 'situation')} ${group.length === 1 ? 'changes' : 'change'} ${words}`,
@@ -68,7 +68,11 @@ export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   ]
 }
 
-function wordsOf({ before, after }: Change, eventTypes: string): string {
+/** Example: `from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
+export function changeInWords(
+  { before, after }: Pick<Change, 'before' | 'after'>,
+  eventTypes: string,
+): string {
   const rules =
     before.ruleId === after.ruleId
       ? `rule "${before.ruleId}" as before`

@@ -1,7 +1,7 @@
 import { ADDRESS_OF } from '../decision/channel.ts'
 import { cellText, FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
-import type { Answer, Enumeration } from './enumerate-situations.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
+import type { Answer, Enumeration } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'

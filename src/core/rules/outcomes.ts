@@ -1,5 +1,5 @@
 import { describeResult } from '../decision/decide.ts'
-import type { Enumeration } from './enumerate-situations.ts'
+import type { Enumeration } from './first-match.ts'
 import { resultOf } from './rule.ts'
 import { describeSituation } from './situations.ts'
 

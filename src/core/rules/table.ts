@@ -1,8 +1,8 @@
 import type { RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
-import { type Enumeration, enumerate } from './enumerate-situations.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
+import { type Enumeration, enumerate } from './first-match.ts'
 import { loadRuleTable } from './load-table.ts'
 import { type Rule, resultOf } from './rule.ts'
 

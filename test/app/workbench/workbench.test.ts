@@ -152,10 +152,3 @@ t.test('it can be closed during a back-test', async (t) => {
   const next = messages?.next()
   await Promise.all([t.rejects(async () => next), closing.close()])
 })
-
-t.test('it can be closed while the rest of a back-test is not read', async (t) => {
-  const closing = workbenchOn(database.url)
-  const messages = closing.backtest(jobOf(MUTED, LATELY), forever())?.[Symbol.asyncIterator]()
-  t.equal((await messages?.next())?.done, false)
-  await closing.close()
-})

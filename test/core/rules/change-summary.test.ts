@@ -1,7 +1,7 @@
 import t from 'tap'
 import { diffToMarkdown } from '../../../src/core/rules/change-summary.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
-import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 const before = await tableOf(DEFAULT_ROWS)
 
@@ -29,22 +29,6 @@ t.test('a short diff is a list under each sentence', async (t) => {
 - 2 situations with the same result by another rule (rule "sms" before, rule "text" now)
 `,
   )
-})
-
-t.test('a long diff is folded away, sentence by sentence', async (t) => {
-  const markdown = await markdownOf(above('opted-out', 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
-  t.match(
-    markdown,
-    /^### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n\n#### No longer sent\n\n<details><summary>2 situations change from /,
-  )
-  t.equal(
-    markdown.match(/<details><summary>[^<\n]+<\/summary>\n\n(?:- [^\n]+\n)+\n<\/details>\n/g)?.length,
-    6,
-  )
-})
-
-t.test('an empty diff says that nothing changes', async (t) => {
-  t.equal(await markdownOf(DEFAULT_ROWS), '### Rule table: 0 situations change\n')
 })
 
 t.test('text of the table is escaped', async (t) => {

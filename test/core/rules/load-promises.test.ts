@@ -40,13 +40,6 @@ t.test('a row becomes a promise', async (t) => {
   )
 })
 
-t.test('every outcome can be promised or excluded', async (t) => {
-  const outcomes = ['SEND', 'SKIP', 'FAIL', 'not SEND', 'not SKIP', 'not FAIL']
-  const channels = ['not by EMAIL', 'not by SMS', 'not by IN_APP']
-  for (const outcome of [...outcomes, ...channels])
-    t.strictSame(faultsOf(`a,,,,,,,${outcome},,`), [], outcome)
-})
-
 t.test('a file without promises is refused', async (t) => {
   t.strictSame(faultsOf(), ['row 1 is the only line: add at least one promise below the headings'])
   t.throws(() => loadPromises('', []), {

@@ -4,7 +4,7 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import type { Rule } from '../../../src/core/rules/rule.ts'
 import { someFacts } from '../build.ts'
-import { DEFAULT_ROWS, HEADINGS, SITUATIONS, tableOf } from './default-table.ts'
+import { HEADINGS } from './default-table.ts'
 
 const found = someFacts({ preferredChannel: 'SMS', phoneOnFile: false })
 
@@ -35,12 +35,4 @@ t.test('addresses of a party that was not found are unknown and match only blank
   t.match(mismatchOf(',,,,no,', facts), '"email on file" must be no, but is unknown')
   t.match(mismatchOf(',,,,,yes', facts), '"phone on file" must be yes, but is unknown')
   t.equal(mismatchOf(',not found,,,,', facts), null)
-})
-
-t.test('the rule that decides is the first without a mismatch', async (t) => {
-  const table = await tableOf(DEFAULT_ROWS)
-  for (const situation of SITUATIONS) {
-    const facts = { eventType: 'claim.paid', ...situation }
-    t.equal(table.rules.find((rule) => firstMismatch(rule, facts) === null)?.id, table.decide(facts).ruleId)
-  }
 })

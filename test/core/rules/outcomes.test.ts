@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { enumerate } from '../../../src/core/rules/enumerate-situations.ts'
+import { enumerate } from '../../../src/core/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../../src/core/rules/outcomes.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
@@ -52,20 +52,6 @@ t.test('types without a template, wildcards and exceptions have sections of thei
     DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not a.b,')),
   )
   t.match(negated, /\na\.b\n {2}party found, opted out, .*: SKIP \(no email on file\)/)
-})
-
-t.test('differing lines are reported with their event type', async (t) => {
-  const usual = await outcomesOf(DEFAULT_ROWS)
-  t.strictSame(compareOutcomes(usual.replaceAll('\n', '\r\n'), await outcomesOf(DEFAULT_ROWS, ['x.y'])), {
-    gone: [],
-    fresh: [],
-  })
-  const muted = await outcomesOf(above('opted-out', 'muted,claim.paid,found,no,EMAIL,no,no,SKIP,,muted,Y.'))
-  const fresh = [
-    'claim.paid: party found, not opted out, prefers EMAIL, no email on file, no phone on file: SKIP (muted), rule "muted"',
-  ]
-  t.strictSame(compareOutcomes(usual, muted), { gone: [], fresh })
-  t.strictSame(compareOutcomes(muted, usual), { gone: fresh, fresh: [] })
 })
 
 /** What git makes of two versions that go back to one; throws on a conflict. */

@@ -3,27 +3,13 @@ import { ADDRESSES, CHANNELS } from '../../../src/core/decision/channel.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../../src/core/rules/situations.ts'
 import { someFacts } from '../build.ts'
-import { DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
+import { HEADINGS, SITUATIONS } from './default-table.ts'
 
 /** The situations that rules with these conditions tell apart. */
 function fold(...conditions: string[]) {
   const rows = conditions.map((cells, index) => `r${index},${cells},SKIP,,x,Y.`)
   return foldSituations(loadRuleTable([HEADINGS, ...rows].join('\n')).rules)
 }
-
-t.test(
-  'there are 12 situations of the shipped table for each channel and one more, each at its own position',
-  async (t) => {
-    const { positionOf } = foldSituations(loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n')).rules)
-    t.equal(SITUATIONS.length, 12 * CHANNELS.length + 1)
-    for (const [position, situation] of SITUATIONS.entries()) t.equal(positionOf(situation), position)
-    const counts = Object.groupBy(SITUATIONS, ({ party }) => party)
-    t.equal(counts.found?.length, 8 * CHANNELS.length)
-    t.equal(counts['not found']?.length, 2 * CHANNELS.length)
-    t.equal(counts.unresolved?.length, 2 * CHANNELS.length)
-    t.equal(counts.missing?.length, 1)
-  },
-)
 
 t.test('a fact that no rule tests is in no situation', async (t) => {
   const { situations, positionOf } = fold('claim.paid,found,,EMAIL,yes,')

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { faultsOf } from '../build.ts'
 import { ALL_CASES, applying, csvOf, interpret, isSafe, type Row, tables } from './random-tables.ts'
@@ -22,7 +23,7 @@ t.test(`dispatch decides by the first matching row, for ${RUN_COUNT} random tabl
         const faults = await faultsOf(create(rows))
         if (faults.length === 0)
           throw new Error('a table with a gap, an unsafe SEND or a dead rule was accepted')
-        const named = faults.flatMap((fault) => /rule "(r\d+)" can never apply/.exec(fault)?.[1] ?? [])
+        const named = faults.flatMap((fault) => /rule "(\w+)" can never apply/.exec(fault)?.[1] ?? [])
         const dead = rows.filter((row) => !alive.includes(row)).map(({ rule }) => rule)
         if (named.join() !== dead.join()) throw new Error(`never applying: ${named}, not ${dead}`)
         if (named.length < faults.length === safe) throw new Error(`safe: ${safe}, but ${faults.join('\n')}`)
@@ -36,6 +37,9 @@ t.test(`dispatch decides by the first matching row, for ${RUN_COUNT} random tabl
       const table = await create(alive)
       for (const one of ALL_CASES) {
         const { ruleId, outcome, channel, reason } = table.decide(one)
+        const first = table.rules.find((rule) => firstMismatch(rule, one) === null)?.id
+        if (first !== ruleId)
+          throw new Error(`${ruleId} decides, but the first without a mismatch is ${first}`)
         const got = JSON.stringify({ ruleId, outcome, channel, reason })
         const expected = JSON.stringify(interpret(rows, one))
         if (got !== expected) throw new Error(`${JSON.stringify(one)}: ${got}, not ${expected}`)

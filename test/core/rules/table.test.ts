@@ -1,13 +1,8 @@
 import t from 'tap'
-import type { Facts } from '../../../src/core/decision/facts.ts'
-import { faultsOf as faultsOfTable, someFacts } from '../build.ts'
+import { faultsOf as faultsOfTable } from '../build.ts'
 import { DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 const faultsOf = (...rows: string[]) => faultsOfTable(tableOf(rows))
-
-function reachable(eventType: string, change: Partial<Facts> = {}): Facts {
-  return someFacts({ eventType, preferredChannel: 'SMS', ...change })
-}
 
 t.test('a situation that no rule covers is named in words', async (t) => {
   const withoutNoPhone = DEFAULT_ROWS.filter((row) => !row.startsWith('no-phone,'))
@@ -15,18 +10,6 @@ t.test('a situation that no rule covers is named in words', async (t) => {
     'no rule covers: party found, not opted out, prefers SMS, no email on file, no phone on file (every event type)',
     'no rule covers: party found, not opted out, prefers SMS, email on file, no phone on file (every event type)',
   ])
-})
-
-t.test('a gap for some event types names them', async (t) => {
-  t.strictSame(
-    await faultsOf(
-      'all-but-claims,not claim.* or policy.issued,,,,,,SKIP,,x,Y.',
-      'rest,,found,,,,,SKIP,,x,Y.',
-      'n,,not found,,,,,SKIP,,x,Y.',
-      'u,,unresolved,,,,,SKIP,,x,Y.',
-    ),
-    ['no rule covers: party missing (claim.*, policy.issued)'],
-  )
 })
 
 t.test('a SEND without a found party is refused', async (t) => {
@@ -45,12 +28,6 @@ t.test('a SEND without an address for its channel is refused', async (t) => {
   t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
     'row 2: rule "by-sms" sends by SMS with no phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (every event type)',
   ])
-})
-
-t.test('a SEND is checked only for situations that no rule above it matches', async (t) => {
-  const rowsAbove = ['a,,,,,no,,SKIP,,x,Y.', 'b,,not found,,,,,SKIP,,x,Y.', 'c,,unresolved,,,,,SKIP,,x,Y.']
-  const table = await tableOf([...rowsAbove, 'd,,missing,,,,,SKIP,,x,Y.', 'e,,,,,,,SEND,EMAIL,,Y.'])
-  t.strictSame(table.decide(reachable('x')), { ruleId: 'e', outcome: 'SEND', channel: 'EMAIL', reason: null })
 })
 
 t.test('a rule hidden by rules above it is refused, and they are named', async (t) => {
@@ -96,12 +73,4 @@ t.test('a rule that can match nothing is refused, with the reason', async (t) =>
   t.strictSame(await faultsOf('a,,missing,,SMS,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
     `row 2: rule "a" ${channel}`,
   ])
-})
-
-t.test('a rule id may be the name of a special event of an event emitter', async (t) => {
-  for (const id of ['error', 'success', 'failure', 'constructor', 'toString']) {
-    const table = await tableOf([`${id},claim.paid,,,,,,SKIP,,x,Y.`, 'rest,,,,,,,SKIP,,x,Y.'])
-    t.equal(table.decide(reachable('claim.paid')).ruleId, id)
-    t.equal(table.decide(reachable('x')).ruleId, 'rest')
-  }
 })

@@ -33,22 +33,3 @@ t.test('a misspelt event type is a fault, unless it is marked as exact', async (
     warnings: ['row 2, column "event type": there is no template for "invoice.payed"'],
   })
 })
-
-t.test('the name of a family of known event types causes a warning that names the wildcard', async (t) => {
-  for (const [value, meant] of [
-    ['invoice', 'invoice.*'],
-    ['Claims', 'claim.*'],
-  ]) {
-    t.strictSame(foundIn(`not ${value}`), {
-      faults: [],
-      warnings: [`row 2, column "event type": there is no template for "${value}"; did you mean "${meant}"?`],
-    })
-  }
-  t.notMatch(foundIn('exactly invoice').warnings, [/did you mean/])
-})
-
-t.test('known event types, their wildcards and blank cells cause no warning', async (t) => {
-  for (const eventTypes of [...EVENT_TYPES, 'claim.*', 'policy.* or invoice.paid', '']) {
-    t.strictSame(foundIn(eventTypes), { faults: [], warnings: [] }, eventTypes)
-  }
-})

@@ -22,113 +22,50 @@ function faultsIn(text: string, file = 'claim.paid.mustache'): string[] {
 }
 
 const VARIABLES = 'the variables are eventType, locator, reason'
-
 const NO_LOCATOR = '3: the body must insert {{locator}}, whether there is a reason or not'
-/** Each: a file, and its only fault, by line. */
-const FAULTY: readonly (readonly [text: string, fault: string])[] = [
-  [
-    'Subject: {{eventTyp}}\n\n{{locator}}\n{{{Reason}}}{{&locater}}\n{{zzzzzzzzz}}{{.}}{{locator.length}}{{}}\n',
-    `1: "eventTyp" is not a variable: ${VARIABLES}; did you mean "eventType"?`,
-  ],
-  [
-    'Subject: s\n\n{{locator}}{{constructor}}{{__proto__}}',
-    `3: "constructor" is not a variable: ${VARIABLES}`,
-  ],
-  [
-    'Subject: s\n\n{{locator}}\n{{#reasons}}\n{{x}}\n{{/reasons}}\n{{^raeson}}{{/raeson}}',
-    `4: "reasons" is not a variable: ${VARIABLES}; did you mean "reason"?`,
-  ],
-  [
-    'Subject: s\n\n{{locator}}\n{{^reason}}{{/reason}}\n{{#reason}}\nwhy {\n',
-    '7: section "reason" is never closed: put {{/reason}} where it ends',
-  ],
-  [
-    'Subject: s\n\n{{#locator}}\n{{^reason}}\nwhy',
-    '5: section "reason" is never closed: put {{/reason}} where it ends',
-  ],
-  [
-    'Subject: {{#reason}}s\n\n{{/reason}}{{locator}}',
-    '1: section "reason" is never closed: put {{/reason}} where it ends',
-  ],
-  [
-    'Subject: s\n\n{{locator}}\n{{#reason}}\nwhy\n{{/raeson}}\n{{x}}',
-    '6: section "reason" is still open here: close it first, with {{/reason}}',
-  ],
-  [
-    'Subject: s\n\n{{#locator}}{{locator}}\n{{#reason}}\n{{/locator}}\n{{/reason}}',
-    '5: section "reason" is still open here: close it first, with {{/reason}}',
-  ],
-  ['Subject: s\n\n{{locator}}\n{{/reason}}', '4: no section "reason" is open here: remove the closing tag'],
-  [
-    'Subject: s\n\n{{locator}}\n{{reason\n{{locator}\n',
-    '4: a tag is never closed: end it with as many } as it has {',
-  ],
-  [
-    'Subject: s\n\n{{locator}}\n{{#reason}}\n{{{reason}}\n{{/reason}}\n',
-    '5: a tag is never closed: end it with as many } as it has {',
-  ],
-  ['Hello\n\n{{locator}} {{x}}', '1: the subject is missing: begin the file with "Subject: …"'],
-  ['', '1: the subject is missing: begin the file with "Subject: …"'],
-  ...['', ' \t', ' {{! none }}', ' {{#reason}}r{{/reason}}', ' {{^reason}}r{{/reason}}', ' {{locator}}'].map(
-    (subject) =>
-      [
-        `Subject:${subject}\n\n{{locator}}`,
-        '1: the subject is or can be empty: give it fixed words',
-      ] as const,
-  ),
-  ['Subject: one\n two {{x}}\n\n{{locator}}', '2: the subject is one line: leave the line after it blank'],
-  ['Subject: {{locator\n}}\n\n{{locator}}', '1: a tag is never closed: end it with as many } as it has {'],
-  [
-    'Subject: {{> head}}\n\n{{locator}}\n{{#reason}}\n{{>foot}}\n{{/reason}}',
-    '1: partial "head" cannot be used: write its text here',
-  ],
-  [
-    'Subject: s\n\n{{locator}}\n{{=<% %>=}}\n<% reason %>{{ = }}\n{{x}}',
-    '4: the delimiters cannot be changed: remove this tag and write {{…}} throughout',
-  ],
-  ['Subject: s\n\n \n', '3: the body is empty: write it below the subject'],
-  ...[
-    'no locator',
-    '{{eventType}} {{reason}}',
-    '{{#locator}}some{{/locator}}{{! {{locator}}',
-    '{{#reason}}{{locator}}{{/reason}}',
-    '{{^reason}}{{locator}}{{/reason}}',
-    '{{^locator}}{{locator}}{{/locator}}',
-  ].map((body) => [`Subject: s {{locator}}\n\n${body}\n`, NO_LOCATOR] as const),
-  ...['\0', '\uFFFD'].map(
-    (garbled) =>
-      [
-        `Subject: s\n\n{{locator}}\nGr${garbled}${garbled}e`,
-        '4: this is not UTF-8 text: save the file as UTF-8',
-      ] as const,
-  ),
-]
 
-const FAULTY_GENERIC: typeof FAULTY = [
-  ['Subject: s', '3: the body is empty: write it below the subject'],
-  ...[
-    'Something happened',
-    'A {{eventType}} event has occurred.',
-    'A {{eventType}} event has occurred ',
-    '\nA {{eventType}} event has occurred',
-    'A {{eventType}} event has occurred\n{{locator}}',
-    'A {{{eventType}}} event has occurred',
-    'A {{&eventType}} event has occurred',
-  ].map(
-    (body) =>
-      [
-        `Subject: s\n\n${body}\n`,
-        '3: the body must be exactly "A {{eventType}} event has occurred"',
-      ] as const,
-  ),
-]
+/** Each line a file, with ↵ for its line breaks, and its only fault, by line. */
+const FAULTY = `
+Subject: {{eventTyp}}↵↵{{locator}}↵{{{Reason}}}{{&locater}}  1: "eventTyp" is not a variable: ${VARIABLES}; did you mean "eventType"?
+Subject: s↵↵{{locator}}{{constructor}}{{__proto__}}  3: "constructor" is not a variable: ${VARIABLES}
+Subject: s↵↵{{locator}}↵{{#reasons}}↵{{x}}↵{{/reasons}}  4: "reasons" is not a variable: ${VARIABLES}; did you mean "reason"?
+Subject: s↵↵{{locator}}↵{{^reason}}{{/reason}}↵{{#reason}}↵why {↵  7: section "reason" is never closed: put {{/reason}} where it ends
+Subject: {{#reason}}s↵↵{{/reason}}{{locator}}  1: section "reason" is never closed: put {{/reason}} where it ends
+Subject: s↵↵{{locator}}↵{{#reason}}↵why↵{{/raeson}}↵{{x}}  6: section "reason" is still open here: close it first, with {{/reason}}
+Subject: s↵↵{{#locator}}{{locator}}↵{{#reason}}↵{{/locator}}↵{{/reason}}  5: section "reason" is still open here: close it first, with {{/reason}}
+Subject: s↵↵{{locator}}↵{{/reason}}  4: no section "reason" is open here: remove the closing tag
+Subject: s↵↵{{locator}}↵{{reason↵{{locator}↵  4: a tag is never closed: end it with as many } as it has {
+Subject: s↵↵{{locator}}↵{{#reason}}↵{{{reason}}↵{{/reason}}↵  5: a tag is never closed: end it with as many } as it has {
+Hello↵↵{{locator}} {{x}}  1: the subject is missing: begin the file with "Subject: …"
+Subject:↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
+Subject: {{! none }}↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
+Subject: {{#reason}}r{{/reason}}↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
+Subject: {{^reason}}r{{/reason}}↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
+Subject: {{locator}}↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
+Subject: one↵ two {{x}}↵↵{{locator}}  2: the subject is one line: leave the line after it blank
+Subject: {{> head}}↵↵{{locator}}  1: partial "head" cannot be used: write its text here
+Subject: s↵↵{{locator}}↵{{=<% %>=}}↵<% reason %>{{ = }}↵{{x}}  4: the delimiters cannot be changed: remove this tag and write {{…}} throughout
+Subject: s↵↵ ↵  3: the body is empty: write it below the subject
+Subject: s {{locator}}↵↵no locator  ${NO_LOCATOR}
+Subject: s↵↵{{#locator}}some{{/locator}}{{! {{locator}}  ${NO_LOCATOR}
+Subject: s↵↵{{#reason}}{{locator}}{{/reason}}  ${NO_LOCATOR}
+Subject: s↵↵{{^reason}}{{locator}}{{/reason}}  ${NO_LOCATOR}
+Subject: s↵↵{{^locator}}{{locator}}{{/locator}}  ${NO_LOCATOR}
+Subject: s↵↵{{locator}}↵Gr\0e  4: this is not UTF-8 text: save the file as UTF-8
+Subject: s↵↵{{locator}}↵Gr\uFFFDe  4: this is not UTF-8 text: save the file as UTF-8`
+const FAULTY_GENERIC = ['', '.', '↵{{locator}}'].map(
+  (end) =>
+    `Subject: s↵↵A {{{eventType}}} event has occurred${end}  3: the body must be exactly "A {{eventType}} event has occurred"`,
+)
 
 for (const [file, faulty] of [
-  ['claim.paid.mustache', FAULTY],
+  ['claim.paid.mustache', FAULTY.trim().split('\n')],
   ['generic.mustache', FAULTY_GENERIC],
 ] as const) {
-  for (const [text, fault] of faulty) {
-    t.test(`the build refuses ${file} of ${JSON.stringify(text)}`, async (t) => {
+  for (const line of faulty) {
+    t.test(`the build refuses ${file} of ${JSON.stringify(line)}`, async (t) => {
+      const [, source = '', fault] = /^(.*?) {2}(.*)$/.exec(line) ?? []
+      const text = source.replaceAll('↵', '\n')
       t.strictSame(faultsIn(text, file), [`${file}:${fault}`])
       const marked = `\uFEFF${text.replaceAll('\n', '\r\n')}`
       t.strictSame(faultsIn(marked, file), [`${file}:${fault}`], 'with BOM and CRLF too')

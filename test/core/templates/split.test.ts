@@ -8,14 +8,6 @@ t.test('a source is a subject, a blank line and the body', async (t) => {
   t.strictSame(splitSource('Subject:Hi {{locator}} \t\r  \rOne\r\rTwo\r'), parts, 'CR and stray blanks')
 })
 
-t.test('a source without a body has an empty one', async (t) => {
-  t.strictSame(splitSource('Subject: Hi'), { subject: 'Hi', body: '', bodyLine: 3 })
-})
-
-t.test('without a blank line, the body starts right after the subject', async (t) => {
-  t.strictSame(splitSource('Subject: Hi\nthere'), { subject: 'Hi', body: 'there', bodyLine: 2 })
-})
-
 t.test('a source without a subject is all body', async (t) => {
   t.strictSame(splitSource('Hello\n\nyou'), { subject: '', body: 'Hello\n\nyou', bodyLine: 1 })
   t.strictSame(splitSource(''), { subject: '', body: '', bodyLine: 1 })

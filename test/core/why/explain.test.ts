@@ -62,25 +62,6 @@ t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
 })
 
-t.test('a decision is told in one sentence, with the reason why each rule above did not match', async (t) => {
-  const { decisions } = await explained({})
-  t.match(decisions, [
-    {
-      why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
-      because: 'The party prefers text messages, and we have its phone number.',
-    },
-  ])
-  t.same(decisions[0]?.rulesAbove, [
-    { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
-    { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
-    { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
-    { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
-    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-    { ruleId: 'no-phone', mismatch: '"phone on file" must be no, but is yes' },
-    { ruleId: 'email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-  ])
-})
-
 t.test('each decision is explained by the table of its own time', async (t) => {
   const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
   const { decisions } = await explained({}, muted)
@@ -178,27 +159,6 @@ const FAILED = {
   decidedAt: '2026-01-31T11:00:00.000000Z',
   receipt: null,
 } as const
-
-t.test('a given-up entry says so, and keeps the reason of its rule', async (t) => {
-  const entry = {
-    ...anEntryWith({}, FAILED),
-    status: 'FAILED',
-    failureReason: 'HTTP 500',
-    attemptCount: 3,
-  } as const
-  const waiting = explain(entry, await rulesOf(entry.decisions))
-  t.match(waiting.decisions[1]?.why, /waits for a retry/)
-  t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
-  const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first try and 1 retry\.$/)
-  t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
-  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first try and 1 retry \(HTTP 500\)/)
-})
-
-t.test('the person who requested a retry and the reason are told', async (t) => {
-  const retried = await explained(FAILED, { retry: { by: 'alice', because: 'an outage\u001b[2J' } })
-  t.ok(describeEntry(retried).includes('  retried by alice: an outage\uFFFD[2J'))
-})
 
 t.test('the text for a terminal describes an entry attempt by attempt', async (t) => {
   const lines = describeEntry(await explained(FAILED, {}))

@@ -1,106 +1,97 @@
-import type { Publication, Topics } from './messages.ts'
-import type { Outcome, Sample } from './outcome.ts'
+import type { QueryResultRow } from 'pg'
+import type { makePublication, Topics } from './messages.ts'
+
+type Sql = (query: string, values?: unknown[]) => Promise<QueryResultRow[]>
 
 /** Where to look further. */
-export interface Places {
-  serviceUrl: string
-  consoleUrl: string
-  /** As one would name it to psql. */
-  database: string
-  brokers: string
-  topics: Topics
+interface Places {
+  readonly serviceUrl: string
+  readonly consoleUrl: string
+  /** The database as an argument of psql. */
+  readonly database: string
+  readonly brokers: string
+  readonly topics: Topics
   /** Holds the environment of the service, for a shell. */
-  envFile: string
+  readonly envFile: string
 }
 
-/** The outcome as text for people. */
-export function reportText(publication: Publication, outcome: Outcome, places: Places): string {
+/** What became of the published messages, as text for people. */
+export async function report(
+  sql: Sql,
+  { messages, eventIds, rejectedKey }: ReturnType<typeof makePublication>,
+  places: Places,
+): Promise<string> {
+  const rows = await sql(
+    `SELECT status, channel, coalesce(failure_reason, '') AS reason, count(*)::integer AS count
+     FROM notifications.notification_log WHERE event_id = ANY ($1)
+     GROUP BY status, channel, reason
+     ORDER BY array_position(ARRAY['SENT', 'SKIPPED', 'FAILED'], status), channel, count DESC`,
+    [eventIds],
+  )
+  const rejected = await sql(
+    `SELECT error, count(*)::integer AS count FROM notifications.rejected_message WHERE key = $1
+     GROUP BY error ORDER BY count DESC, error`,
+    [Buffer.from(rejectedKey)],
+  )
+  // The longest text of each channel shows the most.
+  const samples = await sql(
+    `SELECT DISTINCT ON (channel) locator, channel, party_locator, event_type, subject, body
+     FROM notifications.notification_log WHERE event_id = ANY ($1) AND status = 'SENT'
+     ORDER BY channel, length(body) DESC, locator`,
+    [eventIds],
+  )
+  const [rowCount, rejectedCount] = [rows, rejected].map((some) =>
+    some.reduce((sum, { count }) => sum + count, 0),
+  )
+  const absorbed = messages.length - Number(rowCount) - Number(rejectedCount)
+  const isRight = rowCount === eventIds.length
+  const result = isRight ? 'each event has exactly one row' : `WRONG: there are ${eventIds.length} events`
   return [
-    balance(publication, outcome),
-    table(outcome.rows),
-    rejections(outcome),
-    ...outcome.samples.map(sampleText),
-    whereToLook(outcome, places),
-    commandLine(outcome, places),
-    ownEvent(places),
+    `What became of ${messages.length} messages: ${rowCount} log rows, ${absorbed} duplicates absorbed, ${rejectedCount} rejected; ${result}.`,
+    table([{ status: 'status', channel: 'channel', count: 'count', reason: 'reason' }, ...rows]),
+    'Messages that are not valid events, stored whole in notifications.rejected_message:',
+    rejected.map(({ error, count }) => `  ${count}  ${error}`).join('\n'),
+    ...samples.map(sampleText),
+    whereToLook(samples[0] ?? {}, places),
   ].join('\n\n')
 }
 
-function balance({ messages, eventIds }: Publication, { rowCount, rejectedCount }: Outcome): string {
-  const absorbed = messages.length - rowCount - rejectedCount
-  const result =
-    rowCount === eventIds.length
-      ? 'each event has exactly one row'
-      : `WRONG: there are ${eventIds.length} events, each of which should have one row`
-  return `What became of ${messages.length} messages: ${rowCount} log rows, ${absorbed} duplicates absorbed, ${rejectedCount} rejected; ${result}.`
-}
-
-function table(rows: Outcome['rows']): string {
-  const cells = rows.map(({ status, channel, reason, count }) => [status, channel, String(count), reason])
-  const all = [['status', 'channel', 'count', 'reason'], ...cells]
-  const widths = [0, 1, 2].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
-  const [statusWidth = 0, channelWidth = 0, countWidth = 0] = widths
-  return all
-    .map(([status = '', channel = '', count = '', reason = '']) =>
-      `  ${status.padEnd(statusWidth)}  ${channel.padEnd(channelWidth)}  ${count.padStart(countWidth)}  ${reason}`.trimEnd(),
+function table(rows: readonly QueryResultRow[]): string {
+  return rows
+    .map(({ status, channel, count, reason }) =>
+      `  ${status.padEnd(9)}${channel.padEnd(9)}${String(count).padStart(5)}  ${reason}`.trimEnd(),
     )
     .join('\n')
 }
 
-function rejections({ rejected }: Outcome): string {
-  return [
-    'Messages that are not valid events, stored whole in notifications.rejected_message:',
-    ...rejected.map(({ error, count }) => `  ${count}  ${error}`),
-  ].join('\n')
-}
-
 const SENT_BY: Record<string, string> = { EMAIL: 'Email', SMS: 'Text message', IN_APP: 'Message in the app' }
 
-function sampleText({ channel, partyLocator, eventType, subject, body }: Sample): string {
+function sampleText({ channel, party_locator, event_type, subject, body }: QueryResultRow): string {
   const lines = [`Subject: ${subject}`, '', ...body.trim().split('\n')]
   return [
-    `${SENT_BY[channel] ?? channel} to ${partyLocator} (${eventType}):`,
+    `${SENT_BY[channel] ?? channel} to ${party_locator} (${event_type}):`,
     ...lines.map((line) => `  │ ${line}`.trimEnd()),
   ].join('\n')
 }
 
-function whereToLook({ samples }: Outcome, { serviceUrl, consoleUrl, database }: Places): string {
-  const [sample] = samples
-  return [
-    'Look at',
-    `  ${consoleUrl}`,
-    `  ${serviceUrl}/log/list`,
-    ...(sample
-      ? [
-          `  ${serviceUrl}/log/${sample.locator}`,
-          `  ${serviceUrl}/log/list?partyLocator=${sample.partyLocator}`,
-        ]
-      : []),
-    `  ${serviceUrl}/log/list?status=FAILED`,
-    `  ${serviceUrl}/log/list?eventType=claim.rejected&status=SENT`,
-    `  ${serviceUrl}/readyz`,
-    `  psql ${database} -c 'SELECT * FROM notifications.notification_log ORDER BY locator DESC LIMIT 10'`,
-  ].join('\n')
-}
+function whereToLook({ locator, party_locator }: QueryResultRow, places: Places): string {
+  const { serviceUrl, consoleUrl, database, envFile, brokers, topics } = places
+  const event =
+    '{"eventId":"my-first-event","eventType":"claim.paid","partyLocator":"party-0030","payload":{"locator":"CLM-1"}}'
+  return `Look at
+  ${consoleUrl}
+  ${serviceUrl}/log/list
+  ${serviceUrl}/log/${locator}
+  ${serviceUrl}/log/list?partyLocator=${party_locator}
+  ${serviceUrl}/log/list?eventType=claim.rejected&status=SENT
+  ${serviceUrl}/readyz
+  psql ${database} -c 'SELECT * FROM notifications.notification_log ORDER BY locator DESC LIMIT 10'
 
-function commandLine({ samples: [sample] }: Outcome, { envFile }: Places): string {
-  return [
-    'Ask the command line, in another terminal and this folder',
-    `  export PATH=$PWD/node_modules/.bin:$PATH; set -a; . ./${envFile}; set +a`,
-    ...(sample ? [`  src/main.ts why ${sample.locator}`] : []),
-    '  src/main.ts doctor',
-  ].join('\n')
-}
+Ask the command line, in another terminal and this folder
+  export PATH=$PWD/node_modules/.bin:$PATH; set -a; . ./${envFile}; set +a
+  src/main.ts why ${locator}
+  src/main.ts doctor
 
-function ownEvent({ brokers, topics }: Places): string {
-  const envelope = {
-    eventId: 'my-first-event',
-    eventType: 'claim.paid',
-    partyLocator: 'party-0030',
-    payload: { locator: 'CLM-1' },
-  }
-  return [
-    'Publish an event of your own, then look at the list again',
-    `  echo '${JSON.stringify(envelope)}' | MQ_BROKERS=${brokers} node_modules/.bin/node test/stack/publish.ts ${topics.claims}`,
-  ].join('\n')
+Publish an event of your own, then look at the list again
+  echo '${event}' | MQ_BROKERS=${brokers} node_modules/.bin/node test/stack/publish.ts ${topics.claims}`
 }

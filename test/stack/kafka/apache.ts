@@ -2,13 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { type Keeper, keep } from '../keep.ts'
+import { type Keeper, keep, type LocalServer } from '../keep.ts'
 import { answersGroups } from '../topics.ts'
-import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 180_000
 /** Whoever came by a token has to log in again after this time, or is cut off. kafkajs does 10 s before. */
 export const SESSION_MS = 11_000
+
+/** The mock cannot be started again. */
+export interface Kafka extends LocalServer {
+  /** `mock` if no real broker could be had: tests that need one skip, with that reason. */
+  kind: 'apache' | 'mock'
+  /** Bootstrap servers, as MQ_BROKERS takes them. */
+  brokers: string
+  /** The segments of each partition are in a directory `<topic>-<partition>`; empty for the mock. */
+  dataDir: string
+}
 
 /**
  * One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, and whoever has an
@@ -54,7 +63,7 @@ export async function startApacheKafka(
     const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
     log(`kafka: ${brokers}, files in ${keeper.dir}`)
-    return { ...keeper.server(start), kind: 'apache', brokers, dataDir: dataDirIn(keeper.dir) }
+    return { ...keeper, start, kind: 'apache', brokers, dataDir: dataDirIn(keeper.dir) }
   } catch (error) {
     await keeper.close()
     throw error

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { keep } from '../keep.ts'
 import { answers } from '../topics.ts'
-import type { Kafka } from './broker.ts'
+import type { Kafka } from './apache.ts'
 
 const START_TIMEOUT_MS = 10_000
 const REMEDY = 'Install a JDK (17 or later) with Maven, or kcat, or set MQ_BROKERS to a broker that runs.'
@@ -35,7 +35,7 @@ export async function startMockKafka(log: (line: string) => void): Promise<Kafka
     log(`kafka: mock broker at ${brokers}`)
     const start = () =>
       Promise.reject(new Error('the mock broker cannot be started again: its port and data are gone'))
-    return { ...keeper.server(start), kind: 'mock', brokers, dataDir: '' }
+    return { ...keeper, start, kind: 'mock', brokers, dataDir: '' }
   } catch (error) {
     await keeper.close()
     throw error
