@@ -1,6 +1,5 @@
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
-import { Table } from '../list.tsx'
 import { Card, Links, State, Title } from '../parts.tsx'
 import { hrefOf, type Query, type Route } from '../route.ts'
 import {
@@ -10,7 +9,7 @@ import {
   labelOf,
   nameOfStatus,
   REST,
-  type Table as Series,
+  type Table,
   tableOf,
 } from '../series.ts'
 import { counted, numberOf, stepName } from '../text.ts'
@@ -96,20 +95,19 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
         </p>
       )}
       <Card id="chart" title={`Entries by ${NAMES[dimension].toLowerCase()}, last ${window}`}>
+        <Totals table={table} dimension={dimension} from={from} />
         {table.total > 0 ? (
           <Chart table={table} stepS={counts.stepS} dimension={dimension} />
         ) : (
           <p>{total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}</p>
         )}
-        <Totals table={table} dimension={dimension} from={from} />
-        <Steps table={table} stepS={counts.stepS} dimension={dimension} />
       </Card>
     </>
   )
 }
 
 interface ChartProps {
-  readonly table: Series
+  readonly table: Table
   readonly stepS: number
   readonly dimension: Dimension
 }
@@ -117,19 +115,16 @@ interface ChartProps {
 /** Positions of labels on the time axis, from its start (0) to its end (1). */
 const MARKS = [0, 0.25, 0.5, 0.75]
 
-/**
- * Entries over time as stacked bars. Each bar's tooltip has its counts, and it links to its entries. Screen readers get the
- * table.
- */
+/** Entries over time as stacked bars, each of which links to its entries. The tooltip of a bar is also its name. */
 function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
   const top = 2 * Math.ceil(Math.max(2, ...sums) / 2)
   const percentOf = (count: number) => `${(100 * count) / top}%`
   const iso = (atS: number) => new Date(atS * 1_000).toISOString()
   return (
-    <div class="chart" aria-hidden="true">
+    <div class="chart">
       {[0, top / 2, top].map((level) => (
-        <span key={level} class="level" style={{ bottom: percentOf(level) }}>
+        <span key={level} class="level" aria-hidden="true" style={{ bottom: percentOf(level) }}>
           {numberOf(level)}
         </span>
       ))}
@@ -137,8 +132,7 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
         <a
           key={startS}
           class="bar"
-          tabIndex={-1}
-          href={hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) })}
+          href={sums[i] ? hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) }) : undefined}
           title={[
             `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`,
             ...series
@@ -155,7 +149,7 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
         </a>
       ))}
       {MARKS.map((part) => (
-        <span key={part} class="mark" style={{ left: `${100 * part}%` }}>
+        <span key={part} class="mark" aria-hidden="true" style={{ left: `${100 * part}%` }}>
           {stepName(startsS[Math.floor(part * startsS.length)] ?? 0, stepS)}
         </span>
       ))}
@@ -180,27 +174,5 @@ function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: 
         </li>
       ))}
     </ul>
-  )
-}
-
-/** The numbers of the chart, the newest first. */
-function Steps({ table: { startsS, series }, stepS, dimension }: ChartProps) {
-  const columns = series.map(({ name }) => labelOf(dimension, name))
-  const rows = startsS.map((startS, i) => ({
-    key: startS,
-    cells: {
-      ...Object.fromEntries(series.map(({ counts }, at) => [columns[at], numberOf(counts[i] ?? 0)])),
-      From: stepName(startS, stepS),
-    },
-  }))
-  return (
-    <details>
-      <summary>Show as a table</summary>
-      <Table
-        label="Entries over time"
-        columns={['From', ...columns.map((name) => [name, 'align-right'] as const)]}
-        rows={rows.reverse()}
-      />
-    </details>
   )
 }
