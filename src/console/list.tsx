@@ -19,9 +19,6 @@ import { hrefOf, type Query, type Route } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
 import type { Items, Loaded } from './use-data.ts'
 
-/** A column's name, and the class of its cells. */
-type Column = string | readonly [name: string, className: string]
-
 /** Long text is cut, and shown whole on hover. Other content has its own title. */
 export type Cell =
   | string
@@ -30,29 +27,33 @@ export type Cell =
   | VNode
   | { readonly title: string; readonly show: ComponentChildren }
 
-/** A row of a table: its cells by column name. The whole row links to `href`. */
+/** A row of a table: its cells by column, in the same order in all rows. The whole row links to `href`. */
 export interface Row {
   readonly key: string | number
   readonly href?: string
   readonly cells: Readonly<Record<string, Cell>>
 }
 
-interface TableProps {
-  readonly label: string
-  readonly columns: readonly Column[]
-  readonly rows: readonly Row[]
+/** Columns of a fixed width; the others share the rest. */
+const CLASSES: Readonly<Record<string, string>> = {
+  Time: 'short',
+  Status: 'short',
+  Channel: 'short',
+  ID: 'short mono',
+  Member: 'middle mono',
+  Rule: 'middle mono',
+  'Event type': 'middle',
 }
 
 /** A table; in a narrow window, a card for each row. */
-export function Table({ label, columns, rows }: TableProps) {
-  const named = columns.map((column) => (typeof column === 'string' ? [column] : column))
+export function Table({ label, rows }: { label: string; rows: readonly Row[] }) {
   return (
     <section class="card table" aria-label={label}>
       <table>
         <thead>
           <tr>
-            {named.map(([name, className]) => (
-              <th key={name} scope="col" class={className}>
+            {Object.keys(rows[0]?.cells ?? {}).map((name) => (
+              <th key={name} scope="col" class={CLASSES[name]}>
                 {name}
               </th>
             ))}
@@ -61,10 +62,10 @@ export function Table({ label, columns, rows }: TableProps) {
         <tbody>
           {rows.map(({ key, href, cells }) => (
             <tr key={key}>
-              {named.map(([name = '', className], index) => {
-                const { title, show } = shownOf(cells[name] ?? null)
+              {Object.entries(cells).map(([name, cell], index) => {
+                const { title, show } = shownOf(cell)
                 return (
-                  <td key={name} class={className} data-column={name} title={title}>
+                  <td key={name} class={CLASSES[name]} data-column={name} title={title}>
                     <div>{index === 0 && href ? <a href={href}>{show}</a> : show}</div>
                     {/* biome-ignore lint/a11y/useAnchorContent: for the pointer only; the row has a real link in its first cell */}
                     {index > 0 && href && <a class="open" href={href} tabIndex={-1} aria-hidden="true" />}
@@ -116,7 +117,6 @@ interface ListProps<Item> {
   readonly route: Route
   readonly filters: readonly Filter[]
   readonly pages: Loaded<Items<Item>>
-  readonly columns: readonly Column[]
   readonly rowOf: (item: Item) => Row
   readonly noun: readonly [one: string, many: string]
   /** Further parameters of the next page's address. */
@@ -125,7 +125,7 @@ interface ListProps<Item> {
 
 /** A searchable list in pages. The address contains the page, so that Back returns to it. */
 export function List<Item>(props: ListProps<Item>) {
-  const { label, route, filters, pages, columns, rowOf, noun, following } = props
+  const { label, route, filters, pages, rowOf, noun, following } = props
   const { data, problem, isLoading, retry } = pages
   const { items, next } = data ?? { items: [], next: null }
   const values = valuesOf(filters, route.query)
@@ -142,7 +142,7 @@ export function List<Item>(props: ListProps<Item>) {
     <>
       <Filters at={route.path} filters={filters} values={values} active={active} />
       <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load all.'} retry={retry} />
-      {items.length > 0 && <Table label={label} columns={columns} rows={items.map((item) => rowOf(item))} />}
+      {items.length > 0 && <Table label={label} rows={items.map((item) => rowOf(item))} />}
       <div class="hstack">
         <span role="status">
           {isLoading ? 'Loading…' : problem === null && `${found}${isPart ? ' on this page' : ''}`}

@@ -7,7 +7,7 @@ import { Facts, State, Time, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { type Items, useData, usePages } from '../use-data.ts'
-import { ENTRY_COLUMNS, ENTRY_FILTERS, entryRow } from './log.tsx'
+import { ENTRY_FILTERS, entryRow } from './log.tsx'
 
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
 export function PartyView(route: Route) {
@@ -49,8 +49,7 @@ export function PartyView(route: Route) {
             filters={ENTRY_FILTERS}
             pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, route.query) }}
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
-            columns={ENTRY_COLUMNS.filter(([name]) => name !== 'Member')}
-            rowOf={(item) => ('locator' in item ? entryRow(item, localTime) : changeRow(item))}
+            rowOf={rowOf}
             noun={['entry', 'entries']}
           />
           {loaded.data?.isMore && <p>Only the last 100 changes of preferences are shown.</p>}
@@ -78,12 +77,20 @@ function timeOf(item: ListedLogEntry | PreferenceChange): string {
   return 'locator' in item ? item.createdAt : item.changedAt
 }
 
+function rowOf(item: ListedLogEntry | PreferenceChange): Row {
+  if (!('locator' in item)) return changeRow(item)
+  const { cells, ...row } = entryRow(item, localTime)
+  const { Member: _, ...others } = cells
+  return { ...row, cells: others }
+}
+
 function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): Row {
   return {
     key: changedAt,
     cells: {
       Time: timeCell(changedAt, localTime),
       Status: 'Preferences',
+      'Event type': null,
       Channel: inWords(CHANNEL_NAMES[after.preferredChannel]),
       'Subject or reason': `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`,
     },

@@ -53,7 +53,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
     isNarrow ? (
       <Table
         label={`The ${SHEETS[key].what}s`}
-        columns={SHEETS[key].columns}
         rows={draft[key].map((row, index) => ({
           key: index,
           cells: Object.fromEntries(SHEETS[key].columns.map((column, at) => [column, row[at] ?? ''])),

@@ -131,12 +131,11 @@ function Report({ of: { job, report } }: { of: Found }) {
           </p>
           <Table
             label="Events decided differently"
-            columns={[['When', 'short'], 'Member', 'Event type', 'What happened', 'What would happen']}
             rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
               key: event.locator,
               href: hrefOf(['log', event.locator]),
               cells: {
-                When: timeCell(event.createdAt),
+                Time: timeCell(event.createdAt),
                 Member: event.partyLocator,
                 'Event type': event.eventType,
                 'What happened': `${event.before}, by rule "${event.ruleBefore}"`,
