@@ -7,6 +7,11 @@ import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
 import { type Draft, FIRST_ROW, isFilled, type Verdict } from './draft.ts'
 
+/** Focuses the first element of a selector once the changes made so far are rendered. */
+export function focus(selector: string): void {
+  queueMicrotask(() => document.querySelector<HTMLElement>(selector)?.focus())
+}
+
 /** More than anybody reads; a file can have many thousands. */
 const SHOWN_COUNT_MAX = 200
 
@@ -180,7 +185,7 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
             <div key={text} class="notice notice-bad">
               <strong>Broken: </strong>
               {column !== null && `${column}: `}
-              <Finding text={text} />
+              {visible(text)}
               {eventTypes !== undefined && (
                 <Button onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
               )}
@@ -201,17 +206,6 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
         </>
       )}
       <Notice of={warnings} />
-    </>
-  )
-}
-
-/** A fault, with each of its situations on its own line. */
-export function Finding({ text }: { text: string }) {
-  const [first = '', ...situations] = text.split('\n')
-  return (
-    <>
-      {visible(first)}
-      {situations.length > 0 && <Bullets of={situations.map((situation) => situation.trim())} />}
     </>
   )
 }
