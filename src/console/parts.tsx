@@ -45,10 +45,25 @@ const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
-  const [tone = 'secondary', sign] = TONES[of.slice(0, 3)] ?? []
+  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
+  return (
+    <Tag tone={tone} sign={sign}>
+      {inWords(of)}
+    </Tag>
+  )
+}
+
+interface TagProps {
+  readonly tone?: string | undefined
+  readonly sign?: string | undefined
+  readonly children: ComponentChildren
+}
+
+/** Words with a colour, and a sign for those who see no colours. */
+export function Tag({ tone = 'secondary', sign, children }: TagProps) {
   return (
     <span class="badge" data-variant={tone} data-sign={sign}>
-      {inWords(of)}
+      {children}
     </span>
   )
 }

@@ -71,17 +71,17 @@ async function testViews(): Promise<void> {
     const { status } = aConsole()
     const { page } = await open(t, '#/rules', { status: async () => ({ ...(await status()), lookUps }) })
     await dots(page).waitFor()
-    t.equal(await dots(page).locator('.is-well').count(), 3)
+    t.equal(await dots(page).locator('[data-sign=●]').count(), 3)
     await page.getByText('1 blocked partition').click()
     await page.getByText('claims/3, since 31 Jan 2026, 13:00: locked.').waitFor()
     lookUps = 'policy administration is down'
     await page.clock.fastForward(5_000)
     await page.getByRole('alert').getByText('Contact look-ups: policy administration is down').waitFor()
-    t.same(await dots(page).locator('.is-bad').allInnerTexts(), ['Contact look-ups'])
+    t.same(await dots(page).locator('[data-sign=✕]').allInnerTexts(), ['Contact look-ups'])
     await page.route('**/status', (route) => route.abort())
     await page.clock.fastForward(5_000)
     await page.getByRole('alert').getByText('State unknown: The service did not respond.').waitFor()
-    t.equal(await dots(page).locator('.is-well').count(), 0)
+    t.equal(await dots(page).locator('[data-sign=●]').count(), 0)
   })
 
   t.test('a list that could not be read is read again by itself', async (t) => {
