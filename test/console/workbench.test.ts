@@ -382,7 +382,14 @@ async function testWorkbench(): Promise<void> {
     await page.getByRole('link', { name: 'Try a change in the workbench' }).click()
     await page.getByRole('button', { name: 'Undo' }).click()
     t.equal(await page.getByLabel('event type, colleague').count(), 0, 'another view loses no undo')
-    await banner.getByText('rule added: "colleague"').waitFor()
+    await banner.getByRole('button', { name: 'Keep my draft' }).click()
+    await banner.waitFor({ state: 'hidden' })
+    t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no address')
+    await page.unroute('**/console/data/workbench')
+    await look(page)
+    await banner.getByRole('button', { name: 'Drop my draft' }).click()
+    await banner.waitFor({ state: 'hidden' })
+    t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no email on file')
   })
 
   t.test('on a phone it can only be read', async (t) => {
