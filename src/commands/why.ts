@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createArchivedRules } from '../app/in-force.ts'
+import { archivedRulesOf } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'
@@ -35,8 +35,8 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
       process.exitCode = 1
       return
     }
-    const rulesOf = createArchivedRules(() => pool)
-    const explained = explain(entry, await rulesOf(entry.decisions), loadTraceUrl(process.env))
+    const rules = await archivedRulesOf(pool, entry.decisions)
+    const explained = explain(entry, rules, loadTraceUrl(process.env))
     await print(...(json ? [JSON.stringify(explained)] : describeEntry(explained)))
   })
 }

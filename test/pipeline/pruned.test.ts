@@ -2,7 +2,7 @@ import t from 'tap'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import { createArchive } from '../../src/core/replay/archive.ts'
 import { verify } from '../../src/core/replay/verify-entry.ts'
-import { createRuleCache } from '../../src/core/why/archived-rules.ts'
+import { readRules } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
@@ -151,9 +151,9 @@ t.test(
     )
     const entry = await getLogEntry(pool, { maxAgeMs: 86_400_000, attemptCountMax: 3 }, rows[0].locator)
     if (entry === null) throw new Error('there is no such entry')
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
+    const rules = await readRules(entry.decisions, (revision) => readArchivedRuleTable(pool, revision), [])
     t.equal(
-      explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
+      explain(entry, rules).decisions[0]?.why,
       'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
     )
     const archive = createArchive({
