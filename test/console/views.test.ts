@@ -116,7 +116,10 @@ async function testViews(): Promise<void> {
     for (const [figure, address] of [
       [page.getByRole('link', { name: /^Failed/ }), /#\/log\?status=FAILED&from=7d$/],
       [page.getByRole('link', { name: '5 are given up' }), /#\/log\?status=FAILED&notTold=true&from=7d$/],
-      [page.locator('.legend').getByRole('link'), /#\/log\?eventType=claim\.paid&from=7d$/],
+      [
+        page.locator('main').getByRole('link', { name: 'claim.paid 7' }).first(),
+        /#\/log\?eventType=claim\.paid&from=7d$/,
+      ],
     ] as const) {
       await figure.click()
       await page.waitForURL(address)

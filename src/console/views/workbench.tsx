@@ -128,7 +128,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               title="What changes"
               about="A situation is one combination of what rules look at: the party, its opt-out and channel, and what is on file. It counts once, however many event types it concerns."
             >
-              <Changes of={verdict} />
+              <Changes {...verdict.summary} />
             </Card>
             <Card
               id="broken"
