@@ -1,4 +1,5 @@
 import { pathToFileURL } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { readConsolePage } from '../../../src/http/console/page.ts'
 import { ADMIN_SCOPE, startIdentityProvider } from '../../stack/identity-provider.ts'
@@ -95,6 +96,13 @@ t.test('the page runs only its own code, and is cached until it changes', async 
   const kept = { 'cache-control': 'public, max-age=31536000, immutable', 'content-type': 'text/javascript' }
   t.match(script.headers, { ...secure, ...kept })
   t.equal((await get('/console/main-OLD.js')).statusCode, 404)
+  const gzipped = { 'content-encoding': 'gzip', vary: 'accept-encoding' }
+  const zipped = await open.app.inject({
+    url: '/console/main-ABC.js',
+    headers: { 'accept-encoding': 'br, gzip' },
+  })
+  t.match(zipped.headers, { ...kept, ...gzipped })
+  t.equal(gunzipSync(zipped.rawPayload).toString(), script.body)
   t.match(await get('/console/'), { statusCode: 308, headers: { location: '../console' } })
 })
 
