@@ -266,6 +266,12 @@ async function testWorkbench(): Promise<void> {
     await page.getByRole('button', { name: 'Exclude this case' }).click()
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '1 promise narrowed, 1 rule narrowed')
+    await page
+      .getByText(
+        'is now "A party that opted out of an event type is never told of it (event type: not claim.paid)"',
+      )
+      .first()
+      .waitFor()
     await page.getByText('event type "not claim.paid" instead of any').first().waitFor()
     await page.getByLabel('outcome, no-email').selectOption('FAIL')
     await page.getByLabel('reason, no-email').fill('')

@@ -35,6 +35,9 @@ export function WorkbenchView() {
   )
 }
 
+/** The end of the sentence of a promise that `Exclude this case` narrowed. */
+const NARROWED = / \(event type: [^)]*\)$/
+
 const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
 type Tab = keyof typeof TABS
 
@@ -50,7 +53,9 @@ function Bench({ start }: { start: WorkbenchStart }) {
   }
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
-    if (row !== undefined) change({ promises: draft.promises.with(index, row.with(1, types)) })
+    if (row === undefined) return
+    const narrowed = row.with(0, `${row[0]?.replace(NARROWED, '')} (event type: ${types})`).with(1, types)
+    change({ promises: draft.promises.with(index, narrowed) })
     focus('#broken')
   }
   return (
