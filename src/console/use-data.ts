@@ -102,7 +102,8 @@ export interface Items<Item> {
 
 /** The service's pages can be short during a search: up to this many are read to fill one. */
 const READ_COUNT_MAX = 20
-const PAGE_ITEMS = 100
+/** The most that the service returns at once. */
+const PAGE_ITEMS = 200
 
 /** Loads a page of a list, again at each navigation. */
 export function usePages<Item>(path: readonly string[], query: Query): Loaded<Items<Item>> {

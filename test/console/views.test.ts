@@ -313,9 +313,9 @@ async function testViews(): Promise<void> {
       return { items, next: from >= 200 ? null : { createdAt: TIME, locator: locator(from + limit - 1) } }
     }
     const { page } = await open(t, '#/log', { logEntries: { list, get: async () => ENTRY } })
-    await page.getByText('100 entries on this page').waitFor()
+    await page.getByText('200 entries on this page').waitFor()
     await page.getByRole('link', { name: 'Next page' }).click()
-    const row = page.getByRole('row', { name: 'type-150' })
+    const row = page.getByRole('row', { name: 'type-250' })
     await row.click()
     await page.getByRole('region', { name: 'What happened' }).waitFor()
     await page.goBack()
@@ -338,7 +338,7 @@ async function testViews(): Promise<void> {
     await page.getByRole('link', { name: 'Rules', exact: true }).click()
     await page.getByText('In force since').waitFor()
     await page.getByRole('link', { name: 'Log', exact: true }).click()
-    await page.getByText('100 entries on this page').waitFor()
+    await page.getByText('200 entries on this page').waitFor()
     t.equal(await page.evaluate('scrollY'), 0, 'a link leads to the top')
   })
 
