@@ -92,10 +92,17 @@ function shownOf(cell: Cell): { readonly title?: string; readonly show: Componen
 export function Clamped({ text }: { text: string }) {
   return (
     <span class="clamp">
-      <bdi>{text}</bdi>
+      <bdi>
+        {text
+          .split(REFERENCE)
+          .map((part, index) => (index % 2 === 1 ? <span class="whole">{part}</span> : part))}
+      </bdi>
     </span>
   )
 }
+
+/** A short reference such as `CLM-2026-00056`, which must not break at its hyphens. */
+const REFERENCE = /\b([A-Z]{2,8}(?:-[A-Z0-9]{1,12}){1,3})\b/
 
 /** A relative or other short time, with the exact time in the title. */
 export function timeCell(iso: string | null, words = ago): Cell {

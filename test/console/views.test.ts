@@ -165,12 +165,23 @@ async function testViews(): Promise<void> {
 
   const LONG = `PTY-\u05D0${'0123456789'.repeat(25)}`
   t.test('long values are cut after two lines, and whole on hover and on focus', async (t) => {
-    const { page } = await open(t, '#/log', withEntry({ ...GIVEN_UP, partyLocator: LONG, eventType: LONG }))
+    const { page } = await open(
+      t,
+      '#/log',
+      withEntry({
+        ...{ ...GIVEN_UP, partyLocator: LONG, eventType: LONG },
+        failureReason: `${'x'.repeat(48)} CLM-2026-00056`,
+      }),
+    )
     const row = page.getByRole('row', { name: LONG })
     await row.waitFor()
     const heightPx = async () => (await row.boundingBox())?.height ?? 0
     t.ok((await heightPx()) <= 60, `${await heightPx()} px`)
     t.equal(await row.getByTitle(LONG).count(), 2)
+    const reason = row.locator('td').last().locator('.whole')
+    const lineCount = (element: unknown) =>
+      (element as { getClientRects(): ArrayLike<unknown> }).getClientRects().length
+    t.equal(await reason.evaluate(lineCount), 1, 'a reference is on one line')
     t.equal(await row.locator('bdi', { hasText: LONG }).count(), 2, 'its direction stays its own')
     await row.getByRole('link').first().focus()
     await page.keyboard.press('Shift+Tab')
