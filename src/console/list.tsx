@@ -1,6 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
+import type { Page } from '../core/log/log-page.ts'
 import {
   Button,
   Choice,
@@ -17,7 +18,7 @@ import {
 } from './parts.tsx'
 import { hrefOf, type Query, type Route } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
-import type { Items, Loaded } from './use-data.ts'
+import type { Loaded } from './use-data.ts'
 
 /** Long text is cut, and shown whole on hover. Other content has its own title. */
 export type Cell =
@@ -123,7 +124,7 @@ interface ListProps<Item> {
   /** The address of the list. */
   readonly route: Route
   readonly filters: readonly Filter[]
-  readonly pages: Loaded<Items<Item>>
+  readonly pages: Loaded<Page<Item>>
   readonly rowOf: (item: Item) => Row
   readonly noun: readonly [one: string, many: string]
   /** Further parameters of the next page's address. */
@@ -133,8 +134,8 @@ interface ListProps<Item> {
 /** A searchable list in pages. The address contains the page, so that Back returns to it. */
 export function List<Item>(props: ListProps<Item>) {
   const { label, route, filters, pages, rowOf, noun, following } = props
-  const { data, problem, isLoading, retry } = pages
-  const { items, next } = data ?? { items: [], next: null }
+  const { data, problem, retry } = pages
+  const { items, nextCursor } = data ?? { items: [], nextCursor: null }
   const values = valuesOf(filters, route.query)
   const active = activeOf(filters, values)
   const hasRows = items.length > 0
@@ -143,7 +144,7 @@ export function List<Item>(props: ListProps<Item>) {
     scrollTo(0, Title.scrollYWanted)
     Title.scrollYWanted = null
   }, [hasRows])
-  const isPart = route.query.cursor !== undefined || next !== null
+  const isPart = route.query.cursor !== undefined || nextCursor !== null
   const found = items.length > 0 ? counted(items.length, ...noun) : noneOf(noun[1], active, isPart)
   return (
     <>
@@ -152,11 +153,11 @@ export function List<Item>(props: ListProps<Item>) {
       {items.length > 0 && <Table label={label} rows={items.map((item) => rowOf(item))} />}
       <div class="hstack">
         <span role="status">
-          {isLoading ? 'Loading…' : problem === null && `${found}${isPart ? ' on this page' : ''}`}
+          {problem === null && (data === null ? 'Loading…' : `${found}${isPart ? ' on this page' : ''}`)}
         </span>
         {route.query.cursor && <a href={hrefOf(route.path, values)}>First page</a>}
-        {next !== null && (
-          <a href={hrefOf(route.path, { ...values, ...following, cursor: next })}>Next page</a>
+        {nextCursor !== null && (
+          <a href={hrefOf(route.path, { ...values, ...following, cursor: nextCursor })}>Next page</a>
         )}
       </div>
     </>

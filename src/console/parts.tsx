@@ -157,7 +157,7 @@ export const NOT_LOADED = 'Could not load this page.'
 
 /** Shows that data is loading, why it could not be loaded, or since when it is out of date. */
 export function State({ of }: { of: Loaded<unknown> }) {
-  const { data, problem, isLoading, retry, readAtMs } = of
+  const { data, problem, retry, readAtMs } = of
   const since = readAtMs === null ? null : localTime(new Date(readAtMs).toISOString())
   return (
     <>
@@ -166,7 +166,7 @@ export function State({ of }: { of: Loaded<unknown> }) {
         title={since === null ? NOT_LOADED : `Not current since ${since}.`}
         retry={retry}
       />
-      {isLoading && data === null && problem === null && <p role="status">Loading…</p>}
+      {data === null && problem === null && <p role="status">Loading…</p>}
     </>
   )
 }

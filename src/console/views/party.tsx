@@ -1,12 +1,13 @@
 import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
+import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
 import { Facts, State, Time, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
-import { type Items, useData, usePages } from '../use-data.ts'
+import { useData, usePages } from '../use-data.ts'
 import { ENTRY_FILTERS, entryRow } from './log.tsx'
 
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
@@ -20,10 +21,12 @@ export function PartyView(route: Route) {
   const isFiltered = Object.values(values).some(Boolean)
   const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
   const isKnown =
-    loaded.data?.preferences || loaded.data?.changes.length || pages.data?.items.length || pages.data?.next
+    loaded.data?.preferences ||
+    loaded.data?.changes.length ||
+    pages.data?.items.length ||
+    pages.data?.nextCursor
   const newest = pages.data?.items[0]
-  const isUnknown =
-    !isKnown && !isFiltered && loaded.data !== null && !pages.isLoading && pages.problem === null
+  const isUnknown = !isKnown && !isFiltered && loaded.data !== null && pages.data !== null
   return (
     <>
       <Title name={`Member ${partyLocator}`}>
@@ -62,15 +65,15 @@ export function PartyView(route: Route) {
 
 /** A page of entries and the changes of the same period, newest first. */
 function withChanges(
-  { items, next }: Items<ListedLogEntry>,
+  { items, nextCursor }: Page<ListedLogEntry>,
   changes: readonly PreferenceChange[],
   { from = '', to = '~', before = '~' }: Query,
-): Items<ListedLogEntry | PreferenceChange> {
-  const oldest = next === null ? '' : (items.at(-1)?.createdAt ?? '~')
+): Page<ListedLogEntry | PreferenceChange> {
+  const oldest = nextCursor === null ? '' : (items.at(-1)?.createdAt ?? '~')
   const shown = changes.filter(
     ({ changedAt: at }) => at >= startOf(from) && at >= oldest && at < startOf(to) && at < before,
   )
-  return { items: [...items, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)), next }
+  return { items: [...items, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)), nextCursor }
 }
 
 function timeOf(item: ListedLogEntry | PreferenceChange): string {
