@@ -4,7 +4,7 @@ import { describeDiff } from '../core/rules/diff-text.ts'
 import { RuleTableError } from '../core/rules/errors.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { CorrectableError } from '../core/text/faults.ts'
-import { createRuleCache } from '../core/why/archived-rules.ts'
+import { readRules } from '../core/why/archived-rules.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { listActivations, readArchived } from '../postgres/read/read-archive.ts'
@@ -12,9 +12,9 @@ import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { type RuleFiles, ruleTableOf, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
-/** Reads past rules from the archive, by revision. */
-export function createArchivedRules(pool: () => DatabasePool) {
-  return createRuleCache((revision) => readArchived(pool(), 'ruleset', revision), TEMPLATE_EVENT_TYPES)
+/** The rules that made these decisions, from the archive. */
+export function archivedRulesOf(pool: DatabasePool, decisions: readonly { ruleTableRevision: string }[]) {
+  return readRules(decisions, (revision) => readArchived(pool, 'ruleset', revision), TEMPLATE_EVENT_TYPES)
 }
 
 /** Archives the rule table, the envelope map and the templates, so that each decision can name its revisions. */

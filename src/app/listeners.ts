@@ -4,7 +4,7 @@ import { showBlocked } from '../core/batch/service-status.ts'
 import { showRules } from '../core/rules/current-rules.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import type { Since } from '../core/time/duration.ts'
-import { explain } from '../core/why/explain.ts'
+import { explain } from '../core/why/explain-decision.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import { readConsolePage } from '../http/console/page.ts'
 import type { Workbench } from '../http/console/workbench.ts'
@@ -26,7 +26,7 @@ import { timeOf } from '../postgres/read/time-of.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Database } from './database.ts'
-import { createArchivedRules } from './in-force.ts'
+import { archivedRulesOf } from './in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
@@ -85,7 +85,6 @@ export function createListeners(parts: ListenerParts) {
 
 /** The log. Each entry is explained by the rules then in force. */
 function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: Database): LogEntries {
-  const rulesOf = createArchivedRules(httpPool)
   return {
     list: async ({ from, to, ...filter }, page, signal) =>
       readUntil(signal, listPool(), async (connection) => {
@@ -95,7 +94,7 @@ function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: D
       }),
     get: async (locator) => {
       const entry = await getLogEntry(httpPool(), retry, locator)
-      return entry && explain(entry, await rulesOf(entry.decisions), traceUrl)
+      return entry && explain(entry, await archivedRulesOf(httpPool(), entry.decisions), traceUrl)
     },
   }
 }

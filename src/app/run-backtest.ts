@@ -3,7 +3,7 @@ import type { RuleTable } from '../core/rules/table.ts'
 import type { RulesByRevision } from '../core/why/archived-rules.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { decisionGroups } from '../postgres/read/group-decisions.ts'
-import { createArchivedRules } from './in-force.ts'
+import { archivedRulesOf } from './in-force.ts'
 
 export interface BacktestPeriod {
   /** A time, in the database's format. */
@@ -24,7 +24,6 @@ export async function runBacktest(
   { since, until, pageCountMax }: BacktestPeriod,
   onProgress: (eventCount: number) => Promise<void> | void,
 ): Promise<BacktestResult> {
-  const rulesOf = createArchivedRules(() => pool)
   let rules: RulesByRevision = new Map()
   const test = createBacktest(candidate, (revision, ruleId) => {
     const known = rules.get(revision)
@@ -32,7 +31,7 @@ export async function runBacktest(
   })
   let seen = 0
   for await (const { events, groups } of decisionGroups(pool, since, pageCountMax, until)) {
-    rules = await rulesOf(groups)
+    rules = await archivedRulesOf(pool, groups)
     for (const group of groups) test.add(group)
     seen += events
     await onProgress(seen)

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
-import { createArchivedRules } from '../app/in-force.ts'
+import { archivedRulesOf } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'
-import { describeEntry, explain } from '../core/why/explain.ts'
+import { describeEntry, explain } from '../core/why/explain-decision.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, getLogEntryOfEvent } from '../postgres/read/get-log-entry.ts'
 import { note, print } from './terminal/print.ts'
@@ -35,8 +35,8 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
       process.exitCode = 1
       return
     }
-    const rulesOf = createArchivedRules(() => pool)
-    const explained = explain(entry, await rulesOf(entry.decisions), loadTraceUrl(process.env))
+    const rules = await archivedRulesOf(pool, entry.decisions)
+    const explained = explain(entry, rules, loadTraceUrl(process.env))
     await print(...(json ? [JSON.stringify(explained)] : describeEntry(explained)))
   })
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
+import type { Page } from '../core/log/log-page.ts'
 import {
   Button,
   Choice,
@@ -17,10 +18,7 @@ import {
 } from './parts.tsx'
 import { hrefOf, type Query, type Route } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
-import type { Items, Loaded } from './use-data.ts'
-
-/** A column's name, and the class of its cells. */
-type Column = string | readonly [name: string, className: string]
+import type { Loaded } from './use-data.ts'
 
 /** Long text is cut, and shown whole on hover. Other content has its own title. */
 export type Cell =
@@ -30,29 +28,33 @@ export type Cell =
   | VNode
   | { readonly title: string; readonly show: ComponentChildren }
 
-/** A row of a table: its cells by column name. The whole row links to `href`. */
+/** A row of a table: its cells by column, in the same order in all rows. The whole row links to `href`. */
 export interface Row {
   readonly key: string | number
   readonly href?: string
   readonly cells: Readonly<Record<string, Cell>>
 }
 
-interface TableProps {
-  readonly label: string
-  readonly columns: readonly Column[]
-  readonly rows: readonly Row[]
+/** Columns of a fixed width; the others share the rest. */
+const CLASSES: Readonly<Record<string, string>> = {
+  Time: 'short',
+  Status: 'short',
+  Channel: 'short',
+  ID: 'short mono',
+  Member: 'middle mono',
+  Rule: 'middle mono',
+  'Event type': 'middle',
 }
 
 /** A table; in a narrow window, a card for each row. */
-export function Table({ label, columns, rows }: TableProps) {
-  const named = columns.map((column) => (typeof column === 'string' ? [column] : column))
+export function Table({ label, rows }: { label: string; rows: readonly Row[] }) {
   return (
     <section class="card table" aria-label={label}>
       <table>
         <thead>
           <tr>
-            {named.map(([name, className]) => (
-              <th key={name} scope="col" class={className}>
+            {Object.keys(rows[0]?.cells ?? {}).map((name) => (
+              <th key={name} scope="col" class={CLASSES[name]}>
                 {name}
               </th>
             ))}
@@ -61,10 +63,10 @@ export function Table({ label, columns, rows }: TableProps) {
         <tbody>
           {rows.map(({ key, href, cells }) => (
             <tr key={key}>
-              {named.map(([name = '', className], index) => {
-                const { title, show } = shownOf(cells[name] ?? null)
+              {Object.entries(cells).map(([name, cell], index) => {
+                const { title, show } = shownOf(cell)
                 return (
-                  <td key={name} class={className} data-column={name} title={title}>
+                  <td key={name} class={CLASSES[name]} data-column={name} title={title}>
                     <div>{index === 0 && href ? <a href={href}>{show}</a> : show}</div>
                     {/* biome-ignore lint/a11y/useAnchorContent: for the pointer only; the row has a real link in its first cell */}
                     {index > 0 && href && <a class="open" href={href} tabIndex={-1} aria-hidden="true" />}
@@ -91,10 +93,17 @@ function shownOf(cell: Cell): { readonly title?: string; readonly show: Componen
 export function Clamped({ text }: { text: string }) {
   return (
     <span class="clamp">
-      <bdi>{text}</bdi>
+      <bdi>
+        {text
+          .split(REFERENCE)
+          .map((part, index) => (index % 2 === 1 ? <span class="whole">{part}</span> : part))}
+      </bdi>
     </span>
   )
 }
+
+/** A short reference such as `CLM-2026-00056`, which must not break at its hyphens. */
+const REFERENCE = /\b([A-Z]{2,8}(?:-[A-Z0-9]{1,12}){1,3})\b/
 
 /** A relative or other short time, with the exact time in the title. */
 export function timeCell(iso: string | null, words = ago): Cell {
@@ -115,8 +124,7 @@ interface ListProps<Item> {
   /** The address of the list. */
   readonly route: Route
   readonly filters: readonly Filter[]
-  readonly pages: Loaded<Items<Item>>
-  readonly columns: readonly Column[]
+  readonly pages: Loaded<Page<Item>>
   readonly rowOf: (item: Item) => Row
   readonly noun: readonly [one: string, many: string]
   /** Further parameters of the next page's address. */
@@ -125,9 +133,9 @@ interface ListProps<Item> {
 
 /** A searchable list in pages. The address contains the page, so that Back returns to it. */
 export function List<Item>(props: ListProps<Item>) {
-  const { label, route, filters, pages, columns, rowOf, noun, following } = props
-  const { data, problem, isLoading, retry } = pages
-  const { items, next } = data ?? { items: [], next: null }
+  const { label, route, filters, pages, rowOf, noun, following } = props
+  const { data, problem, retry } = pages
+  const { items, nextCursor } = data ?? { items: [], nextCursor: null }
   const values = valuesOf(filters, route.query)
   const active = activeOf(filters, values)
   const hasRows = items.length > 0
@@ -136,20 +144,20 @@ export function List<Item>(props: ListProps<Item>) {
     scrollTo(0, Title.scrollYWanted)
     Title.scrollYWanted = null
   }, [hasRows])
-  const isPart = route.query.cursor !== undefined || next !== null
+  const isPart = route.query.cursor !== undefined || nextCursor !== null
   const found = items.length > 0 ? counted(items.length, ...noun) : noneOf(noun[1], active, isPart)
   return (
     <>
       <Filters at={route.path} filters={filters} values={values} active={active} />
       <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load all.'} retry={retry} />
-      {items.length > 0 && <Table label={label} columns={columns} rows={items.map((item) => rowOf(item))} />}
+      {items.length > 0 && <Table label={label} rows={items.map((item) => rowOf(item))} />}
       <div class="hstack">
         <span role="status">
-          {isLoading ? 'Loading…' : problem === null && `${found}${isPart ? ' on this page' : ''}`}
+          {problem === null && (data === null ? 'Loading…' : `${found}${isPart ? ' on this page' : ''}`)}
         </span>
         {route.query.cursor && <a href={hrefOf(route.path, values)}>First page</a>}
-        {next !== null && (
-          <a href={hrefOf(route.path, { ...values, ...following, cursor: next })}>Next page</a>
+        {nextCursor !== null && (
+          <a href={hrefOf(route.path, { ...values, ...following, cursor: nextCursor })}>Next page</a>
         )}
       </div>
     </>

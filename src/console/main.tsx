@@ -86,9 +86,6 @@ function App() {
         Skip to content
       </button>
       <header class="hstack">
-        <a class="button ghost brand" href={hrefOf([])}>
-          Notifications
-        </a>
         <Links
           label="Views"
           of={NAVIGATION.map((of) => ({
@@ -107,7 +104,7 @@ function App() {
           <TokenForm why={why} onToken={() => setWhy(null)} />
         )}
       </main>
-      <footer class="hstack justify-center">
+      <footer class="hstack justify-center text-light">
         Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC too.'}
         {token.get() !== null && (
           <button

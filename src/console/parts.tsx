@@ -45,10 +45,25 @@ const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
-  const [tone = 'secondary', sign] = TONES[of.slice(0, 3)] ?? []
+  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
+  return (
+    <Tag tone={tone} sign={sign}>
+      {inWords(of)}
+    </Tag>
+  )
+}
+
+interface TagProps {
+  readonly tone?: string | undefined
+  readonly sign?: string | undefined
+  readonly children: ComponentChildren
+}
+
+/** Words with a colour, and a sign for those who see no colours. */
+export function Tag({ tone = 'secondary', sign, children }: TagProps) {
   return (
     <span class="badge" data-variant={tone} data-sign={sign}>
-      {inWords(of)}
+      {children}
     </span>
   )
 }
@@ -142,7 +157,7 @@ export const NOT_LOADED = 'Could not load this page.'
 
 /** Shows that data is loading, why it could not be loaded, or since when it is out of date. */
 export function State({ of }: { of: Loaded<unknown> }) {
-  const { data, problem, isLoading, retry, readAtMs } = of
+  const { data, problem, retry, readAtMs } = of
   const since = readAtMs === null ? null : localTime(new Date(readAtMs).toISOString())
   return (
     <>
@@ -151,7 +166,7 @@ export function State({ of }: { of: Loaded<unknown> }) {
         title={since === null ? NOT_LOADED : `Not current since ${since}.`}
         retry={retry}
       />
-      {isLoading && data === null && problem === null && <p role="status">Loading…</p>}
+      {data === null && problem === null && <p role="status">Loading…</p>}
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { ServiceStatus } from '../core/batch/service-status.ts'
-import { Details } from './parts.tsx'
+import { Details, Tag } from './parts.tsx'
 import { counted, localTime } from './text.ts'
 import { useData } from './use-data.ts'
 
@@ -21,10 +21,12 @@ export function Status() {
   )
   return (
     <>
-      <ul class="status hstack unstyled" aria-label="State of the service">
+      <ul class="hstack unstyled" aria-label="State of the service">
         {parts.map(({ name, fault }) => (
-          <li key={name} class={fault === null ? 'is-well' : 'is-bad'} title={fault ?? 'works'}>
-            {name}
+          <li key={name} title={fault ?? 'works'}>
+            <Tag tone={fault === null ? 'success' : 'danger'} sign={fault === null ? '●' : '✕'}>
+              {name}
+            </Tag>
           </li>
         ))}
       </ul>

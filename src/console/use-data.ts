@@ -8,13 +8,12 @@ export interface Loaded<Data> {
   readonly data: Data | null
   /** In words; null if there is none. */
   readonly problem: string | null
-  readonly isLoading: boolean
   /** Time at which `data` was completely read, in milliseconds since 1970; null before that. */
   readonly readAtMs: number | null
   /** Asks again at once, which also happens automatically; null if the answer would be the same. */
   readonly retry: (() => void) | null
 }
-const NOTHING = { data: null, problem: null, isLoading: true, readAtMs: null, retry: null }
+const NOTHING = { data: null, problem: null, readAtMs: null, retry: null }
 
 /** `visit` counts navigations. `refused` handles a token that the service refuses. */
 export const Visit = createContext({ visit: 0, refused: (_error: RequestError) => {} })
@@ -52,7 +51,7 @@ function useLoaded<Data>(
       let nextMs = everyMs
       try {
         const data = await load(stop.signal)
-        change({ data, problem: null, isLoading: false, readAtMs: Date.now() })
+        change({ data, problem: null, readAtMs: Date.now() })
       } catch (error) {
         if (stop.signal.aborted) return
         if (!(error instanceof RequestError)) throw error
@@ -60,7 +59,7 @@ function useLoaded<Data>(
         // 0: there was no response.
         const mayPass = error.status === 0 || error.status >= 500
         if (mayPass) nextMs = RETRY_MS
-        change({ problem: error.message, isLoading: false, retry: mayPass ? again : null })
+        change({ problem: error.message, retry: mayPass ? again : null })
       } finally {
         clearTimeout(slow)
       }
@@ -74,7 +73,7 @@ function useLoaded<Data>(
       if (!document.hidden && timer !== undefined) void again()
     }
     document.addEventListener('visibilitychange', onSight)
-    change(everyMs === null ? NOTHING : { isLoading: true })
+    if (everyMs === null) change(NOTHING)
     void again()
     return () => {
       document.removeEventListener('visibilitychange', onSight)
@@ -94,29 +93,20 @@ export function useData<Data>(
   return useLoaded(JSON.stringify([path, query]), (signal) => read<Data>(path, query, signal), everyMs)
 }
 
-/** A page of a list, newest first, and the cursor of the next one. */
-export interface Items<Item> {
-  readonly items: readonly Item[]
-  readonly next: string | null
-}
-
 /** The service's pages can be short during a search: up to this many are read to fill one. */
 const READ_COUNT_MAX = 20
-const PAGE_ITEMS = 100
+/** The most that the service returns at once. */
+const PAGE_ITEMS = 200
 
 /** Loads a page of a list, again at each navigation. */
-export function usePages<Item>(path: readonly string[], query: Query): Loaded<Items<Item>> {
+export function usePages<Item>(path: readonly string[], query: Query): Loaded<Page<Item>> {
   const load = async (signal: AbortSignal) => {
-    let page: Items<Item> = { items: [], next: null }
-    for (let count = 0; count < READ_COUNT_MAX && page.items.length < PAGE_ITEMS / 2; count++) {
-      const cursor = page.next ?? query.cursor
-      const { items, nextCursor } = await read<Page<Item>>(
-        path,
-        { ...query, cursor, limit: String(PAGE_ITEMS) },
-        signal,
-      )
-      page = { items: [...page.items, ...items], next: nextCursor }
-      if (nextCursor === null) break
+    const limit = String(PAGE_ITEMS)
+    let page = await read<Page<Item>>(path, { ...query, limit }, signal)
+    for (let count = 1; count < READ_COUNT_MAX && page.items.length < PAGE_ITEMS / 2; count++) {
+      if (page.nextCursor === null) break
+      const next = await read<Page<Item>>(path, { ...query, cursor: page.nextCursor, limit }, signal)
+      page = { ...next, items: [...page.items, ...next.items] }
     }
     return page
   }

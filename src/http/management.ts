@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Tokens } from './auth/tokens.ts'
+import type { Tokens } from './auth/rights.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
 import { unavailable } from './problems/error-handler.ts'

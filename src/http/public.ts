@@ -1,5 +1,5 @@
-import { requireAccess } from './auth/access.ts'
-import { requireTokens, type Tokens } from './auth/tokens.ts'
+import { requireAccess, type Tokens } from './auth/rights.ts'
+import { requireTokens } from './auth/tokens.ts'
 import { documentRoutes } from './openapi.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { type LogEntries, logRoutes } from './routes/log.ts'

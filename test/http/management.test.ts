@@ -142,18 +142,6 @@ t.test('every example conforms to its schema', async (t) => {
   t.ok(exampleCount > 60)
 })
 
-t.test('defaults are documented', async (t) => {
-  const parameters: { name: string; schema: unknown }[] = open.paths['/log/list'].get.parameters
-  t.match(parameters.find(({ name }) => name === 'limit')?.schema, { default: 50, minimum: 1, maximum: 200 })
-  const { schema } = open.paths['/preferences/{partyLocator}'].put.requestBody.content['application/json']
-  t.same(schema, { $ref: '#/components/schemas/NewPreferences' })
-  t.match(open.components.schemas.NewPreferences.properties, {
-    email: { default: null },
-    preferredChannel: { default: 'EMAIL' },
-    optedOutEvents: { default: [] },
-  })
-})
-
 t.test('errors are documented as problems, and tokens on the routes that require them', async (t) => {
   const { get } = closed.paths['/log/list']
   t.same(get.security, [{ token: [] }])
@@ -196,13 +184,6 @@ t.test('a request for a foreign host name is refused on every route', async (t) 
   t.equal(await statusOf('Host: evil.example\r\nX-Forwarded-Host: localhost\r\n'), 421)
   const response = await fetch(`${url}/metrics`)
   t.equal(response.status, 200, 'which is asked for by its address')
-})
-
-t.test('it answers errors like the public listener', async (t) => {
-  const response = await fetch(`${url}/nowhere`)
-  t.equal(response.status, 404)
-  t.equal(response.headers.get('content-type'), 'application/problem+json')
-  t.equal((await fetch(`${url}/console/%2e%2e/package.json`)).status, 404)
 })
 
 t.test('a port in use names the variable to change', async (t) => {

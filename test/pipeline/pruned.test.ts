@@ -2,8 +2,8 @@ import t from 'tap'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import { createArchive } from '../../src/core/replay/archive.ts'
 import { verify } from '../../src/core/replay/verify-entry.ts'
-import { createRuleCache } from '../../src/core/why/archived-rules.ts'
-import { explain } from '../../src/core/why/explain.ts'
+import { readRules } from '../../src/core/why/archived-rules.ts'
+import { explain } from '../../src/core/why/explain-decision.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
@@ -137,9 +137,9 @@ t.test(
     )
     const entry = await getLogEntry(pool, { maxAgeMs: 86_400_000, attemptCountMax: 3 }, rows[0].locator)
     if (entry === null) throw new Error('there is no such entry')
-    const rulesOf = createRuleCache((revision) => readArchived(pool, 'ruleset', revision), [])
+    const rules = await readRules(entry.decisions, (revision) => readArchived(pool, 'ruleset', revision), [])
     t.equal(
-      explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
+      explain(entry, rules).decisions[0]?.why,
       'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
     )
     const archive = createArchive({

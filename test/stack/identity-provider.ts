@@ -109,7 +109,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
 }
 
 /** An RSA key of its own id. */
-export async function newSigningKey(): Promise<SigningKey> {
+async function newSigningKey(): Promise<SigningKey> {
   const kid = crypto.randomUUID()
   const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true })
   const privateJwk = { ...(await exportJWK(privateKey)), kid, use: 'sig', alg: 'RS256' }

@@ -5,6 +5,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import type { Attempt } from '../../src/core/attempt/attempt.ts'
 import type { Delivery } from '../../src/core/attempt/delivery.ts'
+import type { Backlog } from '../../src/core/batch/backlog.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -13,23 +14,34 @@ import { aFound } from '../core/build.ts'
 import { aMessage } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
 
+const BACKLOG: Backlog = {
+  assignedCount: 2,
+  brokerReachable: true,
+  databaseReachable: true,
+  partitions: [
+    { topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 },
+    { topic: 'claims', partition: 4, messageCount: 0, oldestAgeS: 0 },
+  ],
+  failedRows: { waiting: 4, givenUp: 5 },
+}
+
+/** Reads the metrics, each time with this backlog. */
 function theMetrics() {
+  let backlog = BACKLOG
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
     eventTypes: new Set(['claim.paid']),
-    backlog: async () => ({
-      assignedCount: 2,
-      brokerReachable: true,
-      databaseReachable: true,
-      partitions: [{ topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 }],
-      failedRows: { waiting: 4, givenUp: 5 },
-    }),
+    backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
     isPolicyAdministrationDown: () => true,
   })
-  return { metrics, read: async () => readExposition((await metrics.expose()).text) }
+  const read = async (change: Partial<Backlog> = {}) => {
+    backlog = { ...BACKLOG, ...change }
+    return readExposition((await metrics.expose()).text)
+  }
+  return { metrics, read }
 }
 
 const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []) =>
@@ -136,7 +148,8 @@ t.test('contacts are counted by the result of their look-up', async (t) => {
 })
 
 t.test('the backlog is read when metrics are requested', async (t) => {
-  const { value } = await theMetrics().read()
+  const { read } = theMetrics()
+  const { value } = await read()
   const place = { topic: 'claims', partition: '3' }
   t.equal(value('notifications_consumer_lag_messages', place), 7)
   t.equal(value('notifications_oldest_unprocessed_event_age_seconds', place), 12.5)
@@ -148,6 +161,23 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)
   t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
+
+  const partitions = BACKLOG.partitions.slice(1)
+  const { value: later } = await read({
+    ...{
+      partitions,
+      failedRows: null,
+      assignedCount: null,
+      brokerReachable: false,
+      databaseReachable: false,
+    },
+  })
+  t.equal(later('notifications_consumer_lag_messages', place), undefined, 'what is not known is left out')
+  t.equal(later('notifications_consumer_lag_messages', { ...place, partition: '4' }), 0)
+  t.equal(later('notifications_oldest_unprocessed_event_age_seconds', place), undefined)
+  t.equal(later('notifications_failed_rows', { state: 'waiting' }), undefined)
+  for (const name of ['consumer_joined', 'assigned_partitions', 'broker_reachable', 'database_reachable'])
+    t.equal(later(`notifications_${name}`), 0, name)
 })
 
 const file = (name: string) => readFile(new URL(`../../src/telemetry/${name}`, import.meta.url), 'utf8')

@@ -1,4 +1,4 @@
-import { createArchivedRules } from '../../app/in-force.ts'
+import { archivedRulesOf } from '../../app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
@@ -9,9 +9,9 @@ import { note } from './print.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
-  const rulesOf = createArchivedRules(() => pool)
   const revisions = await listArchived(pool, 'ruleset')
-  const tables = [...(await rulesOf(revisions.map((ruleTableRevision) => ({ ruleTableRevision })))).values()]
+  const made = revisions.map((ruleTableRevision) => ({ ruleTableRevision }))
+  const tables = [...(await archivedRulesOf(pool, made)).values()]
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
   const isAllRead = tables.every((rules) => typeof rules !== 'string')
   if (!isAllRead || ids.length === 0 || [PRUNED_RULE_ID, ...ids].includes(rule)) return

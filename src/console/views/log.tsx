@@ -32,16 +32,6 @@ const FILTERS: readonly Filter[] = [
   { name: 'eventId', label: 'Event ID' },
 ]
 
-/** The columns of a list of entries. */
-export const ENTRY_COLUMNS = [
-  ['Time', 'short'],
-  ['Status', 'short'],
-  ['Event type', 'middle'],
-  ['Member', 'middle mono'],
-  ['Channel', 'short'],
-  'Subject or reason',
-] as const
-
 /** The log, filtered, newest first. */
 export function LogView(route: Route) {
   const values = valuesOf(FILTERS, route.query)
@@ -60,7 +50,6 @@ export function LogView(route: Route) {
         route={route}
         filters={FILTERS}
         pages={pages}
-        columns={ENTRY_COLUMNS}
         rowOf={entryRow}
         noun={['entry', 'entries']}
       />

@@ -1,6 +1,5 @@
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
-import { Table } from '../list.tsx'
 import { Card, Links, State, Title } from '../parts.tsx'
 import { hrefOf, type Query, type Route } from '../route.ts'
 import {
@@ -8,12 +7,12 @@ import {
   DIMENSIONS,
   type Dimension,
   labelOf,
-  nameOfStatus,
   REST,
-  type Table as Series,
+  type Series,
+  type Table,
   tableOf,
 } from '../series.ts'
-import { counted, numberOf, stepName } from '../text.ts'
+import { numberOf, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 10_000
@@ -59,27 +58,23 @@ export function OverviewView({ query }: Route) {
 }
 
 function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension }) {
-  const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === counts.stepS)
+  const { stepS } = counts
+  const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
   // From the data, since the period just chosen may not have been counted yet.
-  const window = from === undefined ? '' : WINDOWS[from]
+  const last = `last ${from === undefined ? '' : WINDOWS[from]}`
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = tableOf(counts, dimension)
   const { total, series } = tableOf(counts, 'status')
+  const all = { name: 'All', total, mark: 'var(--primary)', href: hrefOf(['log'], { from }) }
+  const figureOf = (of: Dimension) => (series: Series, index: number) => ({
+    name: labelOf(of, series.name),
+    total: series.total,
+    mark: colourOf(of, series.name, index),
+    href: series.name === REST ? undefined : hrefOf(['log'], { [of]: series.name, from }),
+  })
   return (
     <>
-      <ul class="tiles unstyled" aria-label={`Entries in the last ${window}, by status`}>
-        {[{ name: 'All', total }, ...series].map(({ name, total }) => (
-          <li key={name}>
-            <a
-              class="card tile flex flex-col unstyled"
-              style={{ '--mark': name === 'All' ? 'var(--primary)' : `var(--${name.toLowerCase()})` }}
-              href={hrefOf(['log'], { status: name === 'All' ? '' : name, from })}
-            >
-              {nameOfStatus(name)} <strong>{numberOf(total)}</strong>
-            </a>
-          </li>
-        ))}
-      </ul>
+      <Figures of={[all, ...series.map(figureOf('status'))]} />
       {givenUp > 0 && (
         <p>
           Of the failed entries,{' '}
@@ -95,21 +90,43 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
           longer periods, see the metrics dashboard.
         </p>
       )}
-      <Card id="chart" title={`Entries by ${NAMES[dimension].toLowerCase()}, last ${window}`}>
+      <Card id="chart" title={`Entries by ${NAMES[dimension].toLowerCase()}, ${last}`}>
+        {dimension !== 'status' && <Figures of={table.series.map(figureOf(dimension))} />}
         {table.total > 0 ? (
-          <Chart table={table} stepS={counts.stepS} dimension={dimension} />
+          <Chart table={table} stepS={stepS} dimension={dimension} />
         ) : (
           <p>{total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}</p>
         )}
-        <Totals table={table} dimension={dimension} from={from} />
-        <Steps table={table} stepS={counts.stepS} dimension={dimension} />
       </Card>
     </>
   )
 }
 
+interface Figure {
+  readonly name: string
+  readonly total: number
+  /** The colour of its bars. */
+  readonly mark: string
+  readonly href: string | undefined
+}
+
+/** Totals, each with a link to its entries; also the legend of the chart. */
+function Figures({ of }: { of: readonly Figure[] }) {
+  return (
+    <ul class="tiles unstyled">
+      {of.map(({ name, total, mark, href }) => (
+        <li key={name}>
+          <a class="card tile unstyled" style={{ '--mark': mark }} href={href}>
+            <bdi>{name}</bdi> <strong>{numberOf(total)}</strong>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 interface ChartProps {
-  readonly table: Series
+  readonly table: Table
   readonly stepS: number
   readonly dimension: Dimension
 }
@@ -117,90 +134,46 @@ interface ChartProps {
 /** Positions of labels on the time axis, from its start (0) to its end (1). */
 const MARKS = [0, 0.25, 0.5, 0.75]
 
-/**
- * Entries over time as stacked bars. Each bar's tooltip has its counts, and it links to its entries. Screen readers get the
- * table.
- */
+/** Entries over time as stacked bars, each of which links to its entries. The tooltip of a bar is also its name. */
 function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
   const top = 2 * Math.ceil(Math.max(2, ...sums) / 2)
   const percentOf = (count: number) => `${(100 * count) / top}%`
   const iso = (atS: number) => new Date(atS * 1_000).toISOString()
   return (
-    <div class="chart" aria-hidden="true">
+    <div class="chart">
       {[0, top / 2, top].map((level) => (
-        <span key={level} class="level" style={{ bottom: percentOf(level) }}>
+        <span key={level} class="level" aria-hidden="true" style={{ bottom: percentOf(level) }}>
           {numberOf(level)}
         </span>
       ))}
-      {startsS.map((startS, i) => (
-        <a
-          key={startS}
-          class="bar"
-          tabIndex={-1}
-          href={hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) })}
-          title={[
-            `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`,
-            ...series
-              .filter(({ counts }) => counts[i])
-              .map(({ name, counts }) => `${labelOf(dimension, name)} ${numberOf(counts[i] ?? 0)}`),
-          ].join('\n')}
-        >
-          {series.map(({ name, counts }, index) => (
-            <div
-              key={name}
-              style={{ height: percentOf(counts[i] ?? 0), background: colourOf(dimension, name, index) }}
-            />
-          ))}
-        </a>
-      ))}
+      {startsS.map((startS, i) => {
+        const parts = series.flatMap(({ name, counts }, index) => {
+          const count = counts[i] ?? 0
+          return count === 0 ? [] : [{ name: labelOf(dimension, name), count, index, series: name }]
+        })
+        const period = `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`
+        return (
+          <a
+            key={startS}
+            class="bar"
+            href={sums[i] ? hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) }) : undefined}
+            title={[period, ...parts.map(({ name, count }) => `${name} ${numberOf(count)}`)].join('\n')}
+          >
+            {parts.map(({ series, count, index }) => (
+              <div
+                key={series}
+                style={{ height: percentOf(count), background: colourOf(dimension, series, index) }}
+              />
+            ))}
+          </a>
+        )
+      })}
       {MARKS.map((part) => (
-        <span key={part} class="mark" style={{ left: `${100 * part}%` }}>
+        <span key={part} class="mark" aria-hidden="true" style={{ left: `${100 * part}%` }}>
           {stepName(startsS[Math.floor(part * startsS.length)] ?? 0, stepS)}
         </span>
       ))}
     </div>
-  )
-}
-
-/** The legend of the chart, with totals; each links to its entries. */
-function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: CountWindow | undefined }) {
-  return (
-    <ul class="legend hstack unstyled">
-      {table.series.map(({ name, total }, index) => (
-        <li key={name} style={{ '--mark': colourOf(dimension, name, index) }}>
-          {name === REST ? (
-            name
-          ) : (
-            <a href={hrefOf(['log'], { [dimension]: name, from })}>
-              <bdi>{labelOf(dimension, name)}</bdi>
-            </a>
-          )}{' '}
-          {counted(total, 'entry', 'entries')}
-        </li>
-      ))}
-    </ul>
-  )
-}
-
-/** The numbers of the chart, the newest first. */
-function Steps({ table: { startsS, series }, stepS, dimension }: ChartProps) {
-  const columns = series.map(({ name }) => labelOf(dimension, name))
-  const rows = startsS.map((startS, i) => ({
-    key: startS,
-    cells: {
-      ...Object.fromEntries(series.map(({ counts }, at) => [columns[at], numberOf(counts[i] ?? 0)])),
-      From: stepName(startS, stepS),
-    },
-  }))
-  return (
-    <details>
-      <summary>Show as a table</summary>
-      <Table
-        label="Entries over time"
-        columns={['From', ...columns.map((name) => [name, 'align-right'] as const)]}
-        rows={rows.reverse()}
-      />
-    </details>
   )
 }

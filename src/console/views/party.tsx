@@ -1,13 +1,14 @@
 import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
+import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
 import { Facts, State, Time, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
-import { type Items, useData, usePages } from '../use-data.ts'
-import { ENTRY_COLUMNS, ENTRY_FILTERS, entryRow } from './log.tsx'
+import { useData, usePages } from '../use-data.ts'
+import { ENTRY_FILTERS, entryRow } from './log.tsx'
 
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
 export function PartyView(route: Route) {
@@ -20,10 +21,12 @@ export function PartyView(route: Route) {
   const isFiltered = Object.values(values).some(Boolean)
   const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
   const isKnown =
-    loaded.data?.preferences || loaded.data?.changes.length || pages.data?.items.length || pages.data?.next
+    loaded.data?.preferences ||
+    loaded.data?.changes.length ||
+    pages.data?.items.length ||
+    pages.data?.nextCursor
   const newest = pages.data?.items[0]
-  const isUnknown =
-    !isKnown && !isFiltered && loaded.data !== null && !pages.isLoading && pages.problem === null
+  const isUnknown = !isKnown && !isFiltered && loaded.data !== null && pages.data !== null
   return (
     <>
       <Title name={`Member ${partyLocator}`}>
@@ -49,8 +52,7 @@ export function PartyView(route: Route) {
             filters={ENTRY_FILTERS}
             pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, route.query) }}
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
-            columns={ENTRY_COLUMNS.filter(([name]) => name !== 'Member')}
-            rowOf={(item) => ('locator' in item ? entryRow(item, localTime) : changeRow(item))}
+            rowOf={rowOf}
             noun={['entry', 'entries']}
           />
           {loaded.data?.isMore && <p>Only the last 100 changes of preferences are shown.</p>}
@@ -63,19 +65,26 @@ export function PartyView(route: Route) {
 
 /** A page of entries and the changes of the same period, newest first. */
 function withChanges(
-  { items, next }: Items<ListedLogEntry>,
+  { items, nextCursor }: Page<ListedLogEntry>,
   changes: readonly PreferenceChange[],
   { from = '', to = '~', before = '~' }: Query,
-): Items<ListedLogEntry | PreferenceChange> {
-  const oldest = next === null ? '' : (items.at(-1)?.createdAt ?? '~')
+): Page<ListedLogEntry | PreferenceChange> {
+  const oldest = nextCursor === null ? '' : (items.at(-1)?.createdAt ?? '~')
   const shown = changes.filter(
     ({ changedAt: at }) => at >= startOf(from) && at >= oldest && at < startOf(to) && at < before,
   )
-  return { items: [...items, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)), next }
+  return { items: [...items, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)), nextCursor }
 }
 
 function timeOf(item: ListedLogEntry | PreferenceChange): string {
   return 'locator' in item ? item.createdAt : item.changedAt
+}
+
+function rowOf(item: ListedLogEntry | PreferenceChange): Row {
+  if (!('locator' in item)) return changeRow(item)
+  const { cells, ...row } = entryRow(item, localTime)
+  const { Member: _, ...others } = cells
+  return { ...row, cells: others }
 }
 
 function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): Row {
@@ -84,6 +93,7 @@ function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): R
     cells: {
       Time: timeCell(changedAt, localTime),
       Status: 'Preferences',
+      'Event type': null,
       Channel: inWords(CHANNEL_NAMES[after.preferredChannel]),
       'Subject or reason': `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`,
     },

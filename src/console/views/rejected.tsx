@@ -26,7 +26,6 @@ export function RejectedView(route: Route) {
         route={route}
         filters={FILTERS}
         pages={usePages<ShownRejectedMessage>(['rejected'], asked)}
-        columns={[['Time', 'short'], ['ID', 'short mono'], 'Source', 'Error', 'First bytes', 'What next']}
         rowOf={rowOf}
         noun={['message', 'messages']}
       />

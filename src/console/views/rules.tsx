@@ -34,11 +34,7 @@ function Shown({ of: { revision, activation, rules } }: { of: CurrentRules }) {
           Commit: activation?.gitCommit?.slice(0, 12) ?? null,
         }}
       />
-      <Table
-        label="Rule table"
-        columns={[['Rule', 'middle mono'], 'Applies to', 'Outcome', 'Because']}
-        rows={rules.map(rowOf)}
-      />
+      <Table label="Rule table" rows={rules.map(rowOf)} />
     </>
   )
 }

@@ -1,12 +1,21 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import type { Cells } from '../../core/rules/diff-rows.ts'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
-import { Table } from '../list.tsx'
+import { type Row, Table } from '../list.tsx'
 import { Bullets, Button, Card, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
 import { changedFiles, SHEETS, type SheetKey, useDraft, useVerdict } from '../workbench/draft.ts'
-import { Changes, FileFindings, type Lead, Notice, Promises, VerdictBar } from '../workbench/findings.tsx'
-import { Grid } from '../workbench/grid.tsx'
+import {
+  Changes,
+  FileFindings,
+  focus,
+  type Lead,
+  Notice,
+  Promises,
+  VerdictBar,
+} from '../workbench/findings.tsx'
+import { Grid, Paste } from '../workbench/grid.tsx'
 import { Propose } from '../workbench/propose.tsx'
 import { TextsEditor } from '../workbench/texts.tsx'
 import { Trial } from '../workbench/trial.tsx'
@@ -20,22 +29,20 @@ export function WorkbenchView() {
   return (
     <>
       <Title name="Workbench" />
-      <p class="text-light">
-        Try a change of rules, promises or texts before you propose it. Nothing here changes the service. Your
-        changes are marked.
-      </p>
       <State of={loaded} />
       {loaded.data !== null && <Bench start={loaded.data} />}
     </>
   )
 }
 
+/** The end of the sentence of a promise that `Exclude this case` narrowed. */
+const NARROWED = / \(event type: [^)]*\)$/
+
 const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
 type Tab = keyof typeof TABS
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
-  const focus = useFocus()
   const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
   const verdict = useVerdict(draft, inForce, start.outcomes)
   const isCurrent = verdict?.of === draft
@@ -46,58 +53,66 @@ function Bench({ start }: { start: WorkbenchStart }) {
   }
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
-    if (row !== undefined) change({ promises: draft.promises.with(index, row.with(1, types)) })
+    if (row === undefined) return
+    const narrowed = row.with(0, `${row[0]?.replace(NARROWED, '')} (event type: ${types})`).with(1, types)
+    change({ promises: draft.promises.with(index, narrowed) })
     focus('#broken')
   }
-  const editor = (key: SheetKey) =>
-    isNarrow ? (
-      <Table
-        label={`The ${SHEETS[key].what}s`}
-        columns={SHEETS[key].columns}
-        rows={draft[key].map((row, index) => ({
-          key: index,
-          cells: Object.fromEntries(SHEETS[key].columns.map((column, at) => [column, row[at] ?? ''])),
-        }))}
-      />
-    ) : (
-      <Grid
-        key={key}
-        sheet={SHEETS[key]}
-        rows={draft[key]}
-        before={inForce[key]}
-        faults={verdict?.[key].faults ?? []}
-        onRows={(rows, place) => change({ [key]: rows }, place)}
-        focus={(id) => focus(`#${id}`)}
-      />
-    )
   return (
     <>
       {outdated !== null && <Outdated {...outdated} />}
       <Notice of={conflicts} />
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
-      <nav class="hstack" aria-label="Files">
-        {Object.entries(TABS).map(([key, name]) => (
-          <Button
-            key={key}
-            class="ghost"
-            aria-current={key === tab ? 'true' : undefined}
-            onClick={() => setTab(key as Tab)}
-          >
-            {name}
-          </Button>
-        ))}
+      <div class="hstack">
+        <nav class="hstack" aria-label="Files">
+          {Object.entries(TABS).map(([key, name]) => (
+            <Button
+              key={key}
+              class="ghost"
+              aria-current={key === tab ? 'true' : undefined}
+              onClick={() => setTab(key as Tab)}
+            >
+              {name}
+            </Button>
+          ))}
+        </nav>
         {!isNarrow && (
-          <Button
-            title="Takes back your last change, of rules, promises or texts"
-            aria-disabled={undo === null}
-            onClick={() => undo?.()}
-          >
-            Undo
-          </Button>
+          <>
+            <Button
+              title="Takes back your last change, of rules, promises or texts"
+              aria-disabled={undo === null}
+              onClick={() => undo?.()}
+            >
+              Undo
+            </Button>
+            {tab !== 'templates' && (
+              <>
+                <Button onClick={() => change({ [tab]: inForce[tab] })}>
+                  Start over with {SHEETS[tab].file}
+                </Button>
+                <Paste key={tab} sheet={SHEETS[tab]} onRows={(rows) => change({ [tab]: rows })} />
+              </>
+            )}
+            <About tab={tab} />
+          </>
         )}
-      </nav>
-      {tab !== 'templates' && !isNarrow && <About tab={tab} />}
-      {tab !== 'templates' && editor(tab)}
+      </div>
+      {tab !== 'templates' &&
+        (isNarrow ? (
+          <Table
+            label={`The ${SHEETS[tab].what}s`}
+            rows={draft[tab].map((row, index) => rowOf(tab, row, index))}
+          />
+        ) : (
+          <Grid
+            key={tab}
+            sheet={SHEETS[tab]}
+            rows={draft[tab]}
+            before={inForce[tab]}
+            faults={verdict?.[tab].faults ?? []}
+            onRows={(rows, place) => change({ [tab]: rows }, place)}
+          />
+        ))}
       {verdict !== null && (
         <>
           {tab === 'templates' ? (
@@ -118,7 +133,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               title="What changes"
               about="A situation is one combination of what rules look at: the party, its opt-out and channel, and what is on file. It counts once, however many event types it concerns."
             >
-              <Changes of={verdict} />
+              <Changes {...verdict.summary} />
             </Card>
             <Card
               id="broken"
@@ -167,17 +182,34 @@ function Bench({ start }: { start: WorkbenchStart }) {
   )
 }
 
-function About({ tab }: { tab: SheetKey }) {
+/** A row of a sheet to read. */
+function rowOf(sheet: SheetKey, row: Cells, key: number): Row {
+  return {
+    key,
+    cells: Object.fromEntries(SHEETS[sheet].columns.map((column, at) => [column, row[at] ?? ''])),
+  }
+}
+
+function About({ tab }: { tab: Tab }) {
   return (
-    <p class="text-light">
-      {tab === 'table'
-        ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
-        : 'A promise says what must never happen, whoever edits the rules. '}
-      A blank cell matches anything. As event type write one (<code>claim.paid</code>), several (
-      <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
-      <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter leads
-      to the cell below, Shift+Enter to the one above; Alt with ↑ or ↓ moves the row.
-    </p>
+    <details>
+      <summary>How it works</summary>
+      <p>
+        Try a change of rules, promises or texts before you propose it. Nothing here changes the service. Your
+        changes are marked.
+      </p>
+      {tab !== 'templates' && (
+        <p>
+          {tab === 'table'
+            ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
+            : 'A promise says what must never happen, whoever edits the rules. '}
+          A blank cell matches anything. As event type write one (<code>claim.paid</code>), several (
+          <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
+          <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter
+          leads to the cell below, Shift+Enter to the one above; Alt with ↑ or ↓ moves the row.
+        </p>
+      )}
+    </details>
   )
 }
 
@@ -199,20 +231,6 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
       </div>
     </div>
   )
-}
-
-/** Returns a function that focuses the first element of a selector after the next rendering. */
-function useFocus(): (selector: string) => void {
-  const wanted = useRef<string | null>(null)
-  const [, render] = useState(0)
-  useLayoutEffect(() => {
-    if (wanted.current !== null) document.querySelector<HTMLElement>(wanted.current)?.focus()
-    wanted.current = null
-  })
-  return (selector) => {
-    wanted.current = selector
-    render((count) => count + 1)
-  }
 }
 
 /** The width of a phone, on which nobody edits a table. */

@@ -5,7 +5,6 @@ import {
   type BacktestReport,
   CHANGED_CSV,
 } from '../../core/workbench/backtest-report.ts'
-
 import { askLines } from '../api.ts'
 import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
@@ -14,91 +13,68 @@ import { hrefOf } from '../route.ts'
 import { counted, dayOf, numberOf } from '../text.ts'
 import type { Verdict } from './draft.ts'
 
-interface Found {
-  readonly job: BacktestJob
-  readonly report: BacktestReport
-}
-
 /** The last result, kept while the page is open, since opening an entry leaves the view. */
-let kept: Found | null = null
+let kept: { readonly job: BacktestJob; readonly report: BacktestReport } | null = null
 
-/** Runs one back-test at a time, until it is stopped or its page is left. */
-function useBacktest() {
+/** From the start to the end of the suggested period. */
+const PERIOD_MS = 6 * 86_400_000
+
+/** Recorded events, decided again by this table: one run at a time, until it is stopped or its page is left. */
+export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean }) {
+  const { files, texts, ruleTable } = of
   const [progress, setProgress] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])
+  const isRunning = progress !== null
+  const isUsable = !isRunning && isCurrent && ruleTable !== null
 
-  async function run(job: BacktestJob): Promise<void> {
-    const stop = new AbortController()
-    running.current = stop
+  const run = async (event: SubmitEvent) => {
+    const { from, to } = filledIn(event)
+    if (!isUsable) return
+    const period = {
+      from: new Date(`${from}T00:00`).toISOString(),
+      to: new Date(`${to}T24:00`).toISOString(),
+    }
+    const job = { table: files.table, eventTypes: texts.eventTypes, ...period }
+    running.current = new AbortController()
+    const { signal } = running.current
     setProblem(null)
     setProgress('Starting…')
     try {
-      const messages = askLines<BacktestMessage>(['workbench', 'backtest'], job, stop.signal)
-      for await (const message of messages) {
+      for await (const message of askLines<BacktestMessage>(['workbench', 'backtest'], job, signal)) {
         if (message.kind === 'progress')
           setProgress(`${counted(message.events, 'event', 'events')} decided again…`)
         if (message.kind === 'problem') setProblem(message.problem)
         if (message.kind === 'report') kept = { job, report: message.report }
       }
     } catch (error) {
-      if (!stop.signal.aborted) setProblem((error as Error).message)
+      if (!signal.aborted) setProblem((error as Error).message)
     }
     setProgress(null)
   }
-  return { run, stop: () => running.current?.abort(), progress, problem }
-}
-
-/** From the start to the end of the suggested period. */
-const PERIOD_MS = 6 * 86_400_000
-
-/** Recorded events, decided again by this table. */
-export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean }) {
-  const { files, texts, ruleTable } = of
-  const { run, stop, progress, problem } = useBacktest()
-  const isRunning = progress !== null
-  const isUsable = isCurrent && ruleTable !== null
-  const submit = (event: SubmitEvent) => {
-    const { from, to } = filledIn(event)
-    if (isRunning || !isUsable) return
-    const period = {
-      from: new Date(`${from}T00:00`).toISOString(),
-      to: new Date(`${to}T24:00`).toISOString(),
-    }
-    void run({ table: files.table, eventTypes: texts.eventTypes, ...period })
-  }
+  const firstDay = dayOf(new Date(Date.now() - PERIOD_MS))
   return (
     <>
-      <form class="hstack backtest" onSubmit={submit}>
-        <Field
-          label="From"
-          name="from"
-          type="date"
-          required
-          defaultValue={dayOf(new Date(Date.now() - PERIOD_MS))}
-        />
+      <form class="hstack backtest" onSubmit={run}>
+        <Field label="From" name="from" type="date" required defaultValue={firstDay} />
         <Field label="To" name="to" type="date" required defaultValue={dayOf(new Date())} />
-        <button type="submit" aria-disabled={isRunning || !isUsable}>
+        <button type="submit" aria-disabled={!isUsable}>
           Back-test
         </button>
-        {isRunning && <Button onClick={stop}>Stop</Button>}
+        {isRunning && <Button onClick={() => running.current?.abort()}>Stop</Button>}
         <span role="status">{ruleTable === null ? 'Correct the faults first.' : progress}</span>
       </form>
       <Problem of={problem} />
-      {kept !== null && (
-        <>
-          {kept.job.table !== files.table && (
-            <p class="notice">This result is for the table before your last edits. Run it again.</p>
-          )}
-          <Report of={kept} />
-        </>
+      {kept !== null && kept.job.table !== files.table && (
+        <p class="notice">This result is for the table before your last edits. Run it again.</p>
       )}
+      {kept !== null && <Report {...kept} />}
     </>
   )
 }
 
-function Report({ of: { job, report } }: { of: Found }) {
+function Report({ job, report }: NonNullable<typeof kept>) {
   const { events, changed, byAnotherRule, kinds, list } = report
   return (
     <>
@@ -131,12 +107,11 @@ function Report({ of: { job, report } }: { of: Found }) {
           </p>
           <Table
             label="Events decided differently"
-            columns={[['When', 'short'], 'Member', 'Event type', 'What happened', 'What would happen']}
             rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
               key: event.locator,
               href: hrefOf(['log', event.locator]),
               cells: {
-                When: timeCell(event.createdAt),
+                Time: timeCell(event.createdAt),
                 Member: event.partyLocator,
                 'Event type': event.eventType,
                 'What happened': `${event.before}, by rule "${event.ruleBefore}"`,

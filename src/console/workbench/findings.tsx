@@ -1,11 +1,16 @@
+import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { FileReport } from '../../core/rules/check-files.ts'
-import { CHANGE_KINDS, kindOf, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
-import { type Placed, placeOf } from '../../core/workbench/review.ts'
+import { placeOf } from '../../core/workbench/review.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
 import { type Draft, FIRST_ROW, isFilled, type Verdict } from './draft.ts'
+
+/** Focuses the first element of a selector once the changes made so far are rendered. */
+export function focus(selector: string): void {
+  queueMicrotask(() => document.querySelector<HTMLElement>(selector)?.focus())
+}
 
 /** More than anybody reads; a file can have many thousands. */
 const SHOWN_COUNT_MAX = 200
@@ -88,11 +93,12 @@ export function Notice({ of, isBad = false }: { of: readonly string[]; isBad?: b
 }
 
 /** Changes for members, the most harmful first. */
-export function Changes({ of: { summary } }: { of: Verdict }) {
-  const { rows, texts, diff } = summary
+export function Changes({ rows, texts, diff }: ChangeSummary) {
+  const kinds = diff === null ? [] : [...Map.groupBy(groupChanges(diff), ({ kind }) => kind)]
+  const rest = diff === null ? [] : describeRest(diff)
   return (
     <>
-      {rows.length > 0 && <Bullets of={rows.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text)} />}
+      <Bullets of={rows.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text)} />
       {texts !== null && texts.length > 0 && (
         <Details
           summary={textsIn(texts.length)}
@@ -101,49 +107,22 @@ export function Changes({ of: { summary } }: { of: Verdict }) {
           )}
         />
       )}
-      {diff === null ? (
-        <p>Correct the faults first: the table cannot be used as it is.</p>
-      ) : (
-        <Decisions of={diff} />
-      )}
-    </>
-  )
-}
-
-const KIND_TONES: Readonly<Record<string, string>> = {
-  'no longer sent': 'danger',
-  'with another reason only': 'secondary',
-}
-
-function Decisions({ of: diff }: { of: RuleTableDiff }) {
-  const rest = describeRest(diff)
-  const byKind = Map.groupBy(diff.changes, kindOf)
-  return (
-    <>
       <p>
-        {diff.changes.length === 0
-          ? 'Nothing: every situation has the same decision as now.'
-          : `${summariseDiff(diff)}.`}
+        {diff === null
+          ? 'Correct the faults first: the table cannot be used as it is.'
+          : kinds.length === 0
+            ? 'Nothing: every situation has the same decision as now.'
+            : `${summariseDiff(diff)}.`}
       </p>
-      {CHANGE_KINDS.filter((kind) => byKind.has(kind)).map((kind) => {
-        const changes = byKind.get(kind) ?? []
-        const sentences = groupChanges({ ...diff, changes })
-        const leftOut = sentences.length - SHOWN_COUNT_MAX
-        return (
-          <section key={kind} aria-label={kind}>
-            <h3>
-              <span class="badge" data-variant={KIND_TONES[kind] ?? 'warning'}>
-                {changes.length}
-              </span>{' '}
-              {kind}
-            </h3>
-            {sentences.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
-              <Details key={sentence} summary={sentence} of={situations} />
-            ))}
-            {leftOut > 0 && <p>and {counted(leftOut, 'more sentence', 'more sentences')}</p>}
-          </section>
-        )
-      })}
+      {kinds.map(([kind, groups]) => (
+        <section key={kind} aria-label={kind}>
+          <h3>{kind}</h3>
+          {groups.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
+            <Details key={sentence} summary={sentence} of={situations} />
+          ))}
+          {groups.length > SHOWN_COUNT_MAX && <p>and {groups.length - SHOWN_COUNT_MAX} more</p>}
+        </section>
+      ))}
       {rest.length > 0 && (
         <section aria-label="Same for members">
           <h3>Same for members</h3>
@@ -166,52 +145,40 @@ interface PromisesProps {
 
 /** Each promise: the broken ones first, with the rules that break them. */
 export function Promises({ of: { faults, warnings, summary }, rows, onExclude }: PromisesProps) {
-  const placed = faults.map(placeOf).filter((fault): fault is Placed & { row: number } => fault.row !== null)
-  const broken = new Set(placed.map(({ row }) => row))
-  const kept = rows.filter((row, index) => isFilled(row) && !broken.has(index + FIRST_ROW))
+  const placed = faults
+    .map(placeOf)
+    .filter(({ row }) => row !== null)
+    .sort((a, b) => (a.row ?? 0) - (b.row ?? 0))
+  const kept = rows.filter(
+    (cells, index) => isFilled(cells) && !placed.some(({ row }) => row === index + FIRST_ROW),
+  )
   return (
     <>
-      {placed
-        .toSorted((a, b) => a.row - b.row)
-        .slice(0, SHOWN_COUNT_MAX)
-        .map(({ row, text, column }) => {
-          const [, eventTypes] = EXCLUSION.exec(text) ?? []
-          return (
-            <div key={text} class="notice notice-bad">
-              <strong>Broken: </strong>
-              {column !== null && `${column}: `}
-              <Finding text={text} />
-              {eventTypes !== undefined && (
-                <Button onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
-              )}
-            </div>
-          )
-        })}
+      {placed.slice(0, SHOWN_COUNT_MAX).map(({ row, text, column }) => {
+        const [, eventTypes] = EXCLUSION.exec(text) ?? []
+        return (
+          <div key={text} class="notice notice-bad">
+            <strong>Broken: </strong>
+            {column !== null && `${column}: `}
+            {visible(text)}
+            {row !== null && eventTypes !== undefined && (
+              <Button onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
+            )}
+          </div>
+        )
+      })}
+      {summary !== null && faults.length > 0 && (
+        <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
+      )}
       {summary === null ? (
         <p>Promises are checked once both files can be read.</p>
       ) : (
-        <>
-          {faults.length > 0 && (
-            <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
-          )}
-          <Details
-            summary={`${counted(kept.length, 'promise', 'promises')} kept`}
-            of={kept.map(([name = '']) => name)}
-          />
-        </>
+        <Details
+          summary={`${counted(kept.length, 'promise', 'promises')} kept`}
+          of={kept.map(([name = '']) => name)}
+        />
       )}
       <Notice of={warnings} />
-    </>
-  )
-}
-
-/** A fault, with each of its situations on its own line. */
-export function Finding({ text }: { text: string }) {
-  const [first = '', ...situations] = text.split('\n')
-  return (
-    <>
-      {visible(first)}
-      {situations.length > 0 && <Bullets of={situations.map((situation) => situation.trim())} />}
     </>
   )
 }

@@ -18,57 +18,48 @@ const FIRST = {
   ...Object.fromEntries(FACT_LIST.map(([key, { usual }]) => [key, usual])),
 } as Tried
 
+/** The event in a form, with the facts assumed for it. */
+function triedIn(form: HTMLFormElement): Tried {
+  const given = new FormData(form)
+  const text = (name: string) => String(given.get(name))
+  const facts = FACT_LIST.map(([key, { usual }]) => [
+    key,
+    typeof usual === 'boolean' ? given.has(key) : text(key),
+  ])
+  const event = { eventType: text('eventType'), locator: text('locator'), reason: text('reason') || null }
+  return { ...event, ...Object.fromEntries(facts) } as Tried
+}
+
 /** The draft's result in one situation. */
 export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
   const [tried, setTried] = useState(FIRST)
-  const set = (change: Partial<Tried>) => setTried((held) => ({ ...held, ...change }))
+  const { templates } = texts.report
   const result =
-    ruleTable &&
-    texts.report.templates &&
-    tried.eventType &&
-    tryEvent(ruleTable, texts.report.templates, eventOfTrial(tried))
+    ruleTable && templates && tried.eventType && tryEvent(ruleTable, templates, eventOfTrial(tried))
   return (
     <div class="columns">
-      <div class="fields">
+      <form class="fields" onInput={({ currentTarget }) => setTried(triedIn(currentTarget))}>
         <Field
           label="Event type"
+          name="eventType"
           list="event-types"
-          value={tried.eventType}
+          defaultValue={FIRST.eventType}
           maxLength={255}
-          onInput={({ currentTarget }) => set({ eventType: currentTarget.value })}
         />
-        <Field
-          label="Claim, policy or bill"
-          value={tried.locator}
-          onInput={({ currentTarget }) => set({ locator: currentTarget.value })}
-        />
-        <Field
-          label="Reason, if the event gives one"
-          value={tried.reason ?? ''}
-          onInput={({ currentTarget }) => set({ reason: currentTarget.value || null })}
-        />
+        <Field label="Claim, policy or bill" name="locator" defaultValue={FIRST.locator} />
+        <Field label="Reason, if the event gives one" name="reason" />
         {FACT_LIST.map(([key, { column, values, usual }]) => {
           const label = `${column.charAt(0).toUpperCase()}${column.slice(1)}`
           return typeof usual === 'boolean' ? (
             <label key={key}>
-              <input
-                type="checkbox"
-                checked={tried[key] === true}
-                onChange={({ currentTarget }) => set({ [key]: currentTarget.checked })}
-              />
+              <input type="checkbox" name={key} defaultChecked={usual} />
               {label}
             </label>
           ) : (
-            <Choice
-              key={key}
-              label={label}
-              value={String(tried[key])}
-              options={values as string[]}
-              onValue={(value) => set({ [key]: value })}
-            />
+            <Choice key={key} label={label} name={key} value={usual} options={values as string[]} />
           )
         })}
-      </div>
+      </form>
       <div aria-live="polite">{result ? <Result of={result} /> : <p>Correct the faults first.</p>}</div>
     </div>
   )

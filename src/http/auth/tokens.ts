@@ -2,16 +2,13 @@ import fastifyJwt, { type TokenOrHeader } from '@fastify/jwt'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import type { Config } from '../../config/config.ts'
 import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
-import { CHALLENGE, requireAdmin } from './access.ts'
 import { createKeySet, NoKeysError } from './key-set.ts'
+import { CHALLENGE, requireRight, type Tokens } from './rights.ts'
 import { ALGORITHMS } from './signing-key.ts'
-
-export type Tokens = NonNullable<Config['tokens']>
 
 /** Tolerance for clock differences. */
 const CLOCK_TOLERANCE_MS = 5_000
@@ -37,23 +34,12 @@ export function subjectOf(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
-/** Requests whose token names the party of the path. */
-const ofOwnParty = new WeakSet<FastifyRequest>()
-
-/** True if a request is about the party that its token names. */
-export function isOfOwnParty(request: FastifyRequest): boolean {
-  return ofOwnParty.has(request)
-}
-
 /**
- * Requires a valid token on every route whose access is not `open`. Call it before routes are added. Keys load in the background
+ * Requires a valid token with the right that its route needs, on every route whose access is not `open`. Call it before routes are added. Keys load in the background
  * once the app is ready.
  */
-export function requireTokens(
-  app: HttpApp,
-  { keySetUrl, issuer, audience, partyClaim, ...right }: Tokens,
-  log: Logger,
-): void {
+export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
+  const { keySetUrl, issuer, audience } = tokens
   const keySet = createKeySet(keySetUrl, log)
   app.addHook('onReady', async () => keySet.start())
   app.addHook('onClose', async () => keySet.stop())
@@ -80,25 +66,15 @@ export function requireTokens(
   })
 
   app.addHook('onRequest', async (request) => {
-    const { access } = request.routeOptions.config
-    if (access === 'open') return
+    if (request.routeOptions.config.access === 'open') return
     try {
       request.user = claims.parse(await request.jwtVerify())
     } catch (error) {
       request.user = null
       throw problemOf(error)
     }
-    if (access === 'admin') requireAdmin(request.user, right)
-    if (access !== 'party' || partyClaim === null) return
-    if (namesParty(request, partyClaim)) ofOwnParty.add(request)
-    else requireAdmin(request.user, right, partyClaim)
+    requireRight(request, tokens)
   })
-}
-
-/** True if a token's claim equals the party locator of the path, character by character. */
-function namesParty({ user, params }: FastifyRequest, partyClaim: string): boolean {
-  const { partyLocator } = params as { partyLocator: string }
-  return user !== null && Object.hasOwn(user, partyClaim) && user[partyClaim] === partyLocator
 }
 
 /** The bearer token of the request's only `Authorization` header; throws a problem if there is none. */

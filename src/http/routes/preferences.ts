@@ -9,7 +9,8 @@ import {
   storedPreferences,
 } from '../../core/party/preferences.ts'
 import { isPattern } from '../../core/rules/event-type-cell.ts'
-import { isOfOwnParty, subjectOf } from '../auth/tokens.ts'
+import { isOfOwnParty } from '../auth/rights.ts'
+import { subjectOf } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { described, parseJson, text } from '../request/fields.ts'

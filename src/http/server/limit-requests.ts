@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { Access } from '../auth/access.ts'
+import type { Access } from '../auth/rights.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from './base.ts'

@@ -75,30 +75,22 @@ const UNFIT: Record<string, () => [Key, object?]> = {
   'a point that is not on its curve': () => [elliptic, { y: Buffer.alloc(32, 1).toString('base64url') }],
   'a key without its kind': () => [rsa, { kty: undefined }],
 }
-for (const [what, make] of Object.entries(UNFIT)) {
-  t.test(`${what} verifies no token, and other keys still do`, async (t) => {
+t.test('a key that is not fit for signatures verifies no token, and other keys still do', async (t) => {
+  for (const [what, make] of Object.entries(UNFIT)) {
     const [key, changes] = make()
     const statusOf = await appTrusting(t, [jwkOf(key, changes), jwkOf(foreign)])
-    t.equal(await statusOf(signedBy(key, claims)), 401)
-    t.equal(await statusOf(signedBy(foreign, claims)), 200)
-  })
-}
-
-t.test('an RSA key with an even exponent is not used', async (t) => {
-  t.not(signingKeyOf(jwkOf(rsa)), null)
-  t.equal(signingKeyOf(jwkOf(rsa, { e: 'AQAC' })), null)
+    t.equal(await statusOf(signedBy(key, claims)), 401, what)
+    t.equal(await statusOf(signedBy(foreign, claims)), 200, what)
+  }
+  t.equal(signingKeyOf(jwkOf(rsa, { e: 'AQAC' })), null, 'an even exponent')
 })
 
 t.test('an RSA key with exponent 1, or with few bits, verifies no token', async (t) => {
   // With exponent 1 the padded hash is its own signature: anyone can make it.
   for (const e of ['AQ', 'AQAA', 'Ag', 'AA']) {
     const statusOf = await appTrusting(t, [jwkOf(rsa, { e })])
-    const [head = '', payload = ''] = signedBy(rsa, claims).split('.')
-    t.equal(
-      await statusOf(`${head}.${payload}.${paddedHash(`${head}.${payload}`).toString('base64url')}`),
-      401,
-      e,
-    )
+    const input = signedBy(rsa, claims).split('.').slice(0, 2).join('.')
+    t.equal(await statusOf(`${input}.${paddedHash(input).toString('base64url')}`), 401, e)
     t.equal(await statusOf(signedBy(rsa, claims)), 401, e)
   }
 })

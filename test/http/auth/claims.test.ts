@@ -3,149 +3,119 @@ import { AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.t
 import { documentedApp } from '../documented.ts'
 import { dependencies, tokensOf } from '../fixture.ts'
 
-/** Claims from which rights follow, as in each provider's documentation. */
-interface Provider {
-  readonly adminClaim: string
-  readonly adminScope: string
-  readonly partyClaim: string
-  /** By the rights that a token gives. */
-  readonly tokens: Readonly<Record<'administrator' | 'member' | 'nobody', readonly object[]>>
-}
+type Right = 'administrator' | 'member' | 'nobody'
+/** The claims and scope of an administrator, the claim of a party, and tokens with the right that each gives. */
+type Provider = readonly [
+  adminClaim: string,
+  adminScope: string,
+  partyClaim: string,
+  tokens: readonly (readonly [Right, object])[],
+]
 
-const ENTRA = {
-  ver: '2.0',
-  tid: 'f8cdef31-a31e-4b4a-93e4-5f571e91255a',
-  oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
-  azp: '0b1b8b0e-5a3d-4a43-8a4c-1f1a9f0c4f4f',
-}
-const OKTA = {
-  ver: 1,
-  cid: '0oabucvyc38HLL1ef0h7',
-  uid: '00uixa271s6x7qt8I0h7',
-  jti: 'AT.0mP4JKAZX1iACIT4vbEDF7LpvDVjxypPMf0D7uX39RE',
-}
-const KEYCLOAK = {
-  typ: 'Bearer',
-  azp: 'console',
-  'allowed-origins': ['https://console.insurer.example'],
-  preferred_username: 'ann',
-}
 const account = { roles: ['manage-account', 'view-profile'] }
-const AUTH0 = { azp: 'my_client_id', gty: 'password' }
+const of = (...roles: string[]) => ({ roles })
 
+/** Claims as in the documentation of each provider. */
 const PROVIDERS: Readonly<Record<string, Provider>> = {
-  'Entra ID, app roles': {
-    adminClaim: 'roles',
-    adminScope: 'Notifications.Admin',
-    partyClaim: 'extn.partyLocator',
-    tokens: {
-      administrator: [
-        { ...ENTRA, roles: ['Notifications.Admin'] },
-        { ...ENTRA, idtyp: 'app', roles: ['Reports.Read', 'Notifications.Admin'] },
-      ],
-      member: [{ ...ENTRA, scp: 'Notifications.Admin', 'extn.partyLocator': 'PTY-1' }],
-      nobody: [
-        { ...ENTRA, scp: 'Notifications.Admin' },
-        { ...ENTRA, roles: ['notifications.admin'], 'extn.partyLocator': ['PTY-1'] },
-      ],
-    },
-  },
-  'Entra ID, delegated': {
-    adminClaim: 'scp',
-    adminScope: 'notifications.admin',
-    partyClaim: 'extn.partyLocator',
-    tokens: {
-      administrator: [{ ...ENTRA, scp: 'User.Read notifications.admin' }],
-      member: [{ ...ENTRA, scp: 'User.Read', 'extn.partyLocator': 'PTY-1' }],
-      nobody: [
-        { ...ENTRA, scp: 'notifications.administer' },
-        { ...ENTRA, roles: ['notifications.admin'] },
-      ],
-    },
-  },
-  'Okta, scopes': {
-    adminClaim: 'scp',
-    adminScope: 'notifications:admin',
-    partyClaim: 'partyLocator',
-    tokens: {
-      administrator: [{ ...OKTA, scp: ['openid', 'notifications:admin'] }],
-      member: [{ ...OKTA, scp: ['openid'], partyLocator: 'PTY-1' }],
-      nobody: [
-        { ...OKTA, scp: ['openid'] },
-        { ...OKTA, scp: ['openid notifications:admin'] },
-      ],
-    },
-  },
-  'Okta, groups': {
-    adminClaim: 'groups',
-    adminScope: 'notifications-admins',
-    partyClaim: 'partyLocator',
-    tokens: {
-      administrator: [{ ...OKTA, groups: ['Everyone', 'notifications-admins'], partyLocator: 'PTY-2' }],
-      member: [{ ...OKTA, groups: ['Everyone'], partyLocator: 'PTY-1' }],
-      nobody: [{ ...OKTA, groups: ['Everyone'], partyLocator: 'PTY-2' }],
-    },
-  },
-  'Keycloak, realm roles': {
-    adminClaim: '/realm_access/roles',
-    adminScope: 'notifications-admin',
-    partyClaim: 'party',
-    tokens: {
-      administrator: [
-        {
-          ...KEYCLOAK,
-          realm_access: { roles: ['offline_access', 'notifications-admin'] },
-          scope: 'email profile',
-        },
-      ],
-      member: [{ ...KEYCLOAK, realm_access: { roles: ['offline_access'] }, party: 'PTY-1' }],
-      nobody: [
-        { ...KEYCLOAK, scope: 'notifications-admin' },
-        { ...KEYCLOAK, resource_access: { account: { roles: ['notifications-admin'] } } },
-        { ...KEYCLOAK, '/realm_access/roles': ['notifications-admin'] },
-      ],
-    },
-  },
-  'Keycloak, client roles': {
-    adminClaim: '/resource_access/notifications/roles',
-    adminScope: 'admin',
-    partyClaim: 'party',
-    tokens: {
-      administrator: [{ ...KEYCLOAK, resource_access: { account, notifications: { roles: ['admin'] } } }],
-      member: [{ ...KEYCLOAK, resource_access: { account }, party: 'PTY-1' }],
-      nobody: [{ ...KEYCLOAK, resource_access: { account: { roles: ['admin'] } } }],
-    },
-  },
-  'Auth0, permissions': {
-    adminClaim: 'permissions',
-    adminScope: 'admin:notifications',
-    partyClaim: 'https://insurer.example/party',
-    tokens: {
-      administrator: [{ ...AUTH0, scope: 'openid', permissions: ['read:reports', 'admin:notifications'] }],
-      member: [{ ...AUTH0, permissions: [], 'https://insurer.example/party': 'PTY-1' }],
-      nobody: [{ ...AUTH0, scope: 'openid admin:notifications', permissions: [] }],
-    },
-  },
-  'Auth0, roles in a claim of its own': {
-    adminClaim: 'https://insurer.example/roles',
-    adminScope: 'admin',
-    partyClaim: 'https://insurer.example/party',
-    tokens: {
-      administrator: [{ ...AUTH0, 'https://insurer.example/roles': ['admin'] }],
-      member: [{ ...AUTH0, 'https://insurer.example/roles': [], 'https://insurer.example/party': 'PTY-1' }],
-      nobody: [{ ...AUTH0, 'https://insurer.example/roles': { admin: true } }],
-    },
-  },
-  'any, the default': {
-    adminClaim: 'scope',
-    adminScope: 'notifications:admin',
-    partyClaim: 'party',
-    tokens: {
-      administrator: [{ scope: 'openid notifications:admin' }, { scope: ['openid', 'notifications:admin'] }],
-      member: [{ scope: 'openid', party: 'PTY-1' }],
-      nobody: [{ scope: null }, { scope: 'notifications' }, { scope: 1, party: 1 }],
-    },
-  },
+  'Entra ID, app roles': [
+    'roles',
+    'Notifications.Admin',
+    'extn.partyLocator',
+    [
+      ['administrator', of('Notifications.Admin')],
+      ['administrator', { idtyp: 'app', ...of('Reports.Read', 'Notifications.Admin') }],
+      ['member', { scp: 'Notifications.Admin', 'extn.partyLocator': 'PTY-1' }],
+      ['nobody', { scp: 'Notifications.Admin' }],
+      ['nobody', { ...of('notifications.admin'), 'extn.partyLocator': ['PTY-1'] }],
+    ],
+  ],
+  'Entra ID, delegated': [
+    'scp',
+    'notifications.admin',
+    'extn.partyLocator',
+    [
+      ['administrator', { scp: 'User.Read notifications.admin' }],
+      ['member', { scp: 'User.Read', 'extn.partyLocator': 'PTY-1' }],
+      ['nobody', { scp: 'notifications.administer' }],
+      ['nobody', of('notifications.admin')],
+    ],
+  ],
+  'Okta, scopes': [
+    'scp',
+    'notifications:admin',
+    'partyLocator',
+    [
+      ['administrator', { scp: ['openid', 'notifications:admin'] }],
+      ['member', { scp: ['openid'], partyLocator: 'PTY-1' }],
+      ['nobody', { scp: ['openid'] }],
+      ['nobody', { scp: ['openid notifications:admin'] }],
+    ],
+  ],
+  'Okta, groups': [
+    'groups',
+    'notifications-admins',
+    'partyLocator',
+    [
+      ['administrator', { groups: ['Everyone', 'notifications-admins'], partyLocator: 'PTY-2' }],
+      ['member', { groups: ['Everyone'], partyLocator: 'PTY-1' }],
+      ['nobody', { groups: ['Everyone'], partyLocator: 'PTY-2' }],
+    ],
+  ],
+  'Keycloak, realm roles': [
+    '/realm_access/roles',
+    'notifications-admin',
+    'party',
+    [
+      ['administrator', { realm_access: of('offline_access', 'notifications-admin'), scope: 'email' }],
+      ['member', { realm_access: of('offline_access'), party: 'PTY-1' }],
+      ['nobody', { scope: 'notifications-admin' }],
+      ['nobody', { resource_access: { account: of('notifications-admin') } }],
+      ['nobody', { '/realm_access/roles': ['notifications-admin'] }],
+    ],
+  ],
+  'Keycloak, client roles': [
+    '/resource_access/notifications/roles',
+    'admin',
+    'party',
+    [
+      ['administrator', { resource_access: { account, notifications: of('admin') } }],
+      ['member', { resource_access: { account }, party: 'PTY-1' }],
+      ['nobody', { resource_access: { account: of('admin') } }],
+    ],
+  ],
+  'Auth0, permissions': [
+    'permissions',
+    'admin:notifications',
+    'https://insurer.example/party',
+    [
+      ['administrator', { scope: 'openid', permissions: ['read:reports', 'admin:notifications'] }],
+      ['member', { permissions: [], 'https://insurer.example/party': 'PTY-1' }],
+      ['nobody', { scope: 'openid admin:notifications', permissions: [] }],
+    ],
+  ],
+  'Auth0, roles in a claim of its own': [
+    'https://insurer.example/roles',
+    'admin',
+    'party',
+    [
+      ['administrator', { 'https://insurer.example/roles': ['admin'] }],
+      ['member', { 'https://insurer.example/roles': [], party: 'PTY-1' }],
+      ['nobody', { 'https://insurer.example/roles': { admin: true } }],
+    ],
+  ],
+  'any, the default': [
+    'scope',
+    'notifications:admin',
+    'party',
+    [
+      ['administrator', { scope: 'openid notifications:admin' }],
+      ['administrator', { scope: ['openid', 'notifications:admin'] }],
+      ['member', { scope: 'openid', party: 'PTY-1' }],
+      ['nobody', { scope: null }],
+      ['nobody', { scope: 'notifications' }],
+      ['nobody', { scope: 1, party: 1 }],
+    ],
+  ],
 }
 
 const idp = await startIdentityProvider({
@@ -155,48 +125,35 @@ const idp = await startIdentityProvider({
 t.teardown(() => idp.stop())
 
 /** The rights of a token: to read the log, to read only the preferences of its own party, or none. */
-async function rightsOf({ tokens: _, ...right }: Partial<Provider>, token: string): Promise<string> {
-  const app = documentedApp(dependencies({ tokens: { ...tokensOf(idp), ...right } }).all)
-  const statusOf = async (url: string) =>
-    (await app.inject({ url, headers: { authorization: `Bearer ${token}` } })).statusCode
-  const [log, preferences] = [await statusOf('/log/list'), await statusOf('/preferences/PTY-1')]
+async function rightOf(token: string, adminClaim: string, adminScope: string, partyClaim: string) {
+  const tokens = { ...tokensOf(idp), adminClaim, adminScope, partyClaim }
+  const app = documentedApp(dependencies({ tokens }).all)
+  const ask = (url: string) => app.inject({ url, headers: { authorization: `Bearer ${token}` } })
+  const [log, preferences] = [await ask('/log/list'), await ask('/preferences/PTY-1')]
   await app.close()
-  if (log === 200) return 'administrator'
-  if (log !== 403) return `${log}`
-  return preferences === 404 ? 'member' : 'nobody'
+  if (log.statusCode === 200) return 'administrator'
+  t.equal(log.statusCode, 403)
+  t.equal(log.json().detail, `The token needs ${adminScope} in its claim ${adminClaim}.`)
+  // Clients can request a scope, but no role.
+  const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
+  const challenge = `Bearer realm="notifications-service", error="insufficient_scope"${scope}`
+  t.equal(log.headers['www-authenticate'], challenge)
+  return preferences.statusCode === 404 ? 'member' : 'nobody'
 }
 
-for (const [name, provider] of Object.entries(PROVIDERS)) {
-  t.test(`${name}: the claim ${provider.adminClaim} gives the rights of an administrator`, async (t) => {
-    for (const [right, tokens] of Object.entries(provider.tokens)) {
-      for (const claims of tokens) {
-        const token = await idp.forge({ scope: undefined, ...claims, aud: AUDIENCE } as never)
-        t.equal(await rightsOf(provider, token), right, JSON.stringify(claims))
-      }
+for (const [name, [adminClaim, adminScope, partyClaim, tokens]] of Object.entries(PROVIDERS)) {
+  t.test(`${name}: the claim ${adminClaim} gives the rights of an administrator`, async (t) => {
+    for (const [right, claims] of tokens) {
+      const token = await idp.forge({ scope: undefined, ...claims, aud: AUDIENCE } as never)
+      t.equal(await rightOf(token, adminClaim, adminScope, partyClaim), right, JSON.stringify(claims))
     }
   })
 }
 
 t.test('a token issued by oidc-provider is read by the configured claim', async (t) => {
   const token = await idp.token()
-  const right = { adminScope: 'notifications-admin', partyClaim: 'party' }
-  t.equal(await rightsOf({ ...right, adminClaim: '/realm_access/roles' }, token), 'administrator')
-  t.equal(await rightsOf({ ...right, adminClaim: 'scope' }, token), 'member')
-  t.equal(await rightsOf({ ...right, adminClaim: 'scope', partyClaim: 'sub' }, token), 'nobody')
-})
-
-t.test('a refusal names a scope only if clients can request it', async (t) => {
-  for (const [adminClaim, scope] of [
-    ['scp', ', scope="admin"'],
-    ['roles', ''],
-  ]) {
-    const tokens = { ...tokensOf(idp), adminScope: 'admin', adminClaim: String(adminClaim) }
-    const app = documentedApp(dependencies({ tokens }).all)
-    const headers = { authorization: `Bearer ${await idp.forge()}` }
-    const response = await app.inject({ url: '/log/list', headers })
-    const challenge = `Bearer realm="notifications-service", error="insufficient_scope"${scope}`
-    t.equal(response.headers['www-authenticate'], challenge)
-    t.equal(response.json().detail, `The token needs admin in its claim ${adminClaim}.`)
-    await app.close()
-  }
+  const scope = 'notifications-admin'
+  t.equal(await rightOf(token, '/realm_access/roles', scope, 'party'), 'administrator')
+  t.equal(await rightOf(token, 'scope', scope, 'party'), 'member')
+  t.equal(await rightOf(token, 'scope', scope, 'sub'), 'nobody')
 })

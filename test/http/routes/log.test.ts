@@ -31,15 +31,6 @@ for (const path of ['/log', '/notifications']) {
   })
 }
 
-t.test('fields outside the API document are not shown', async (t) => {
-  const { all } = dependencies()
-  const app = documentedApp({
-    ...all,
-    logEntries: { ...all.logEntries, get: async () => ({ ...ENTRY, lastAttemptAt: 'x' }) as typeof ENTRY },
-  })
-  t.notHas((await app.inject(`/log/${ENTRY.locator}`)).json(), { lastAttemptAt: 'x' })
-})
-
 t.test('a decision older than a fact is shown without it', async (t) => {
   const { all } = dependencies()
   const facts = { eventType: 'a', party: 'found', preferredChannel: 'EMAIL', optedOut: false } as const

@@ -9,7 +9,7 @@ const app = documentedApp(all)
 t.teardown(() => app.close())
 t.beforeEach(() => stored.clear())
 
-const DEFAULTS = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }
+const _DEFAULTS = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }
 const FULL = {
   email: 'member@example.com',
   phone: '+41 44 000 00 00',
@@ -34,13 +34,6 @@ t.test('preferences that were put are returned, stored, shown and listed', async
     items: [{ partyLocator: 'PTY-1', ...FULL }],
     nextCursor: null,
   })
-})
-
-t.test('a missing field is replaced by its default', async (t) => {
-  await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
-  const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: {} })
-  t.same(put.json(), DEFAULTS)
-  t.same((await app.inject(urlOf('PTY-1'))).json(), DEFAULTS)
 })
 
 const LONGEST = {

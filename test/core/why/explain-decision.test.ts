@@ -2,8 +2,8 @@ import t from 'tap'
 import type { RecordedFacts } from '../../../src/core/decision/facts.ts'
 import type { RecordedDecision } from '../../../src/core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../../src/core/log/log-entry.ts'
-import { createRuleCache } from '../../../src/core/why/archived-rules.ts'
-import { describeEntry, explain } from '../../../src/core/why/explain.ts'
+import { readRules } from '../../../src/core/why/archived-rules.ts'
+import { describeEntry, explain } from '../../../src/core/why/explain-decision.ts'
 import { ENTRY } from '../../http/fixture.ts'
 import { someFacts } from '../build.ts'
 import { FIRST_TABLE } from '../rules/default-table.ts'
@@ -17,7 +17,8 @@ const SOURCES = new Map([
   ['today', TABLE_OF_TODAY],
   ['odd', 'not a table'],
 ])
-const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null, [])
+const rulesOf = (decisions: readonly RecordedDecision[]) =>
+  readRules(decisions, async (revision) => SOURCES.get(revision) ?? null, [])
 
 /** As they are on record, whichever facts come later. */
 const FACTS: RecordedFacts = {
@@ -131,23 +132,6 @@ t.test('missing information is said to be missing', async (t) => {
     t.match(told, { why: words, because: null })
     t.same(told?.rulesAbove, [])
   }
-})
-
-t.test('a rule table is read once; of very many, the oldest are forgotten', async (t) => {
-  const read: string[] = []
-  const remember = createRuleCache(async (revision) => {
-    read.push(revision)
-    return FIRST_TABLE
-  }, [])
-  const OLD = { ruleTableRevision: 'old' }
-  await remember([OLD, OLD])
-  await remember([OLD])
-  t.same(read, ['old'])
-  for (let i = 0; i < 16; i++) await remember([{ ruleTableRevision: `revision ${i}` }])
-  await remember([{ ruleTableRevision: 'revision 15' }])
-  t.equal(read.length, 17)
-  await remember([OLD])
-  t.equal(read.length, 18)
 })
 
 const FAILED = {

@@ -1,7 +1,9 @@
-import type { RouteOptions } from 'fastify'
+import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../../config/config.ts'
 import { parsePointer, valueAt } from '../../core/event/json-pointer.ts'
 import { ProblemError } from '../problems/problem.ts'
+
+export type Tokens = NonNullable<Config['tokens']>
 
 /** The `WWW-Authenticate` header of every refusal. */
 export const CHALLENGE = 'Bearer realm="notifications-service"'
@@ -26,27 +28,43 @@ export function requireAccess({ method, url, config }: RouteOptions): void {
   }
 }
 
+/** Requests whose token names the party of the path. */
+const ofOwnParty = new WeakSet<FastifyRequest>()
+
+/** True if a request is about the party that its token names. */
+export function isOfOwnParty(request: FastifyRequest): boolean {
+  return ofOwnParty.has(request)
+}
+
 /**
- * Throws a 403 that names the missing right, unless a token has the administrator's right. A null scope requires none.
- *
- * @param partyClaim the claim with which a token would be accepted for its own party, if any
+ * Throws a 403 that names the missing right, unless the request's token has the right that its route needs: an administrator's,
+ * or that of the party in the path to its own preferences. A null scope requires none.
  */
-export function requireAdmin(
-  token: object,
-  { adminScope, adminClaim }: Pick<NonNullable<Config['tokens']>, 'adminScope' | 'adminClaim'>,
-  partyClaim?: string,
-): void {
+export function requireRight(request: FastifyRequest, { partyClaim, adminScope, adminClaim }: Tokens): void {
+  const { access } = request.routeOptions.config
+  const isForParty = access === 'party' && partyClaim !== null
+  const token: Readonly<Record<string, unknown>> = request.user ?? {}
+  if (isForParty && namesParty(token, partyClaim, request.params)) {
+    ofOwnParty.add(request)
+    return
+  }
+  if (access !== 'admin' && !isForParty) return
   if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return
   const missing = `${adminScope} in its claim ${adminClaim}`
   // A role is not a scope that a client could request.
   const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
   const allows = `allows only the preferences of the party in its claim ${partyClaim}`
-  const isMember = partyClaim !== undefined
   throw new ProblemError('forbidden', {
-    detail: isMember ? `The token ${allows}.` : `The token needs ${missing}.`,
-    cause: `the token does not have ${missing}${isMember ? `, and the token ${allows}` : ''}`,
+    detail: isForParty ? `The token ${allows}.` : `The token needs ${missing}.`,
+    cause: `the token does not have ${missing}${isForParty ? `, and the token ${allows}` : ''}`,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })
+}
+
+/** True if a token's claim equals the party locator of the path, character by character. */
+function namesParty(token: Readonly<Record<string, unknown>>, partyClaim: string, params: unknown): boolean {
+  const { partyLocator } = params as { partyLocator: string }
+  return Object.hasOwn(token, partyClaim) && token[partyClaim] === partyLocator
 }
 
 /** The elements of a list claim, or the words of a string claim; none for any other claim. */

@@ -9,7 +9,7 @@ import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
-import { tell } from './story.ts'
+import { tell } from './why-told-or-not.ts'
 
 /** Explains each decision by the rules of its time. `traceUrl` is a trace's web page, with `{traceId}` in it. */
 export function explain(
