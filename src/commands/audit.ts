@@ -21,13 +21,11 @@ import { parseEvent } from '../core/event/parse-event.ts'
 import { type Brokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
-import { type AuditNeeds, PartitionAudit } from '../pipeline/audit.ts'
+import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
+import { findRejected, findRows, listSkips } from '../postgres/read/audit.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
-import { findRejected } from '../postgres/read/find-rejected.ts'
-import { findRows } from '../postgres/read/find-rows.ts'
-import { listSkips } from '../postgres/read/list-skips.ts'
 import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
@@ -124,7 +122,7 @@ async function auditWith(
   const work = async () => {
     for (const partition of waiting) {
       const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
-      await new PartitionAudit({ ...needs, read }, partition, sum).run()
+      await auditPartition({ ...needs, read }, partition, sum)
     }
   }
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))

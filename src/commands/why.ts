@@ -5,7 +5,7 @@ import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { describeEntry, explain } from '../core/why/explain-decision.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { getLogEntry, getLogEntryOfEvent } from '../postgres/read/get-log-entry.ts'
+import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { note, print } from './terminal/print.ts'
 
 export const whyCommand = new Command('why')
@@ -29,7 +29,7 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const limits = loadRetryLimits(process.env)
     const byLocator = isLogLocator(id) ? await getLogEntry(pool, limits, id) : null
-    const entry = byLocator ?? (await getLogEntryOfEvent(pool, limits, id))
+    const entry = byLocator ?? (await getLogEntry(pool, limits, id, 'event_id'))
     if (entry === null) {
       note(`no log entry has the locator or the event id ${printable(id)}`)
       process.exitCode = 1

@@ -53,103 +53,91 @@ const PAGE_BYTES_MAX = 8 * 1024 * 1024
 /**
  * Compares the messages of a partition with the database, page by page. A committed message up to the checkpoint must have a row,
  * its own or one of the same event id, or be a rejected message, unless it was skipped or may be pruned. Messages after the
- * checkpoint are only counted.
+ * checkpoint are only counted. Adds to `counts`.
  */
-export class PartitionAudit {
-  readonly #needs: AuditNeeds
-  readonly #audited: AuditedPartition
-  readonly #counts: Counts
-
-  /** @param counts totals, increased with each page */
-  constructor(needs: AuditNeeds, audited: AuditedPartition, counts: Counts) {
-    this.#needs = needs
-    this.#audited = audited
-    this.#counts = counts
+export async function auditPartition(
+  needs: AuditNeeds,
+  audited: AuditedPartition,
+  counts: Counts,
+): Promise<void> {
+  const { topic, partition, from: wanted, end, earliest, checkpoint, untilMs } = audited
+  const from = wanted > earliest ? wanted : earliest
+  const page: Read[] = []
+  let pageBytes = 0
+  let timestampMs: bigint | undefined
+  const flush = async () => {
+    if (page.length > 0) await auditPage(page.splice(0))
+    pageBytes = 0
+    needs.onProgress()
   }
-
-  async run(): Promise<void> {
-    const { from: wanted, end, earliest } = this.#audited
-    const from = wanted > earliest ? wanted : earliest
-    const page: Read[] = []
-    let pageBytes = 0
-    let timestampMs: bigint | undefined
-    const flush = async () => {
-      if (page.length > 0) await this.#auditPage(page.splice(0))
-      pageBytes = 0
-      this.#needs.onProgress()
-    }
-    await this.#auditRemoved(wanted, (from < end ? from : end) - 1n)
-    for await (const piece of this.#needs.read({ ...this.#audited, from })) {
-      if (piece.kind === 'removed') await this.#auditRemoved(piece.first, piece.last)
-      else if (piece.kind === 'unreadable') await this.#auditUnreadable(piece, timestampMs)
-      else {
-        timestampMs = piece.messages.at(-1)?.timestampMs
-        for (const message of piece.messages) {
-          page.push({ message, fate: piece.fate })
-          pageBytes += sizeOf(message)
-          if (page.length >= PAGE_COUNT_MAX || pageBytes >= PAGE_BYTES_MAX) await flush()
-        }
+  await auditRemoved(wanted, (from < end ? from : end) - 1n)
+  for await (const piece of needs.read({ ...audited, from })) {
+    if (piece.kind === 'removed') await auditRemoved(piece.first, piece.last)
+    else if (piece.kind === 'unreadable') await auditUnreadable(piece, timestampMs)
+    else {
+      timestampMs = piece.messages.at(-1)?.timestampMs
+      for (const message of piece.messages) {
+        page.push({ message, fate: piece.fate })
+        pageBytes += sizeOf(message)
+        if (page.length >= PAGE_COUNT_MAX || pageBytes >= PAGE_BYTES_MAX) await flush()
       }
     }
-    await flush()
   }
+  await flush()
 
-  async #auditRemoved(first: bigint, last: bigint): Promise<void> {
-    const { checkpoint } = this.#audited
+  async function auditRemoved(first: bigint, last: bigint): Promise<void> {
     // A partition that the service never consumed needs no rows.
     const next = checkpoint === null ? last + 1n : checkpoint + 1n
     const firstGone = next > first ? next : first
     const goneCount = offsetCount(firstGone, last)
-    this.#counts.removed += offsetCount(first, last) - goneCount
+    counts.removed += offsetCount(first, last) - goneCount
     if (goneCount === 0) return
-    this.#counts.gone += goneCount
+    counts.gone += goneCount
     const detail = "the broker's retention removed them before they were processed"
-    await this.#report('gone', firstGone, { last: String(last), detail })
+    await report('gone', firstGone, { last: String(last), detail })
   }
 
-  async #auditUnreadable(
+  async function auditUnreadable(
     { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
     timestampMs: bigint | undefined,
   ): Promise<void> {
-    const { topic, partition } = this.#audited
     const count = offsetCount(first, last)
-    if (!this.#isProcessed(first)) {
-      this.#counts.waiting += count
+    if (!isProcessed(first)) {
+      counts.waiting += count
       return
     }
-    const skipped = (await this.#needs.skips(topic, partition)).reduce((sum, { from, to }) => {
+    const skipped = (await needs.skips(topic, partition)).reduce((sum, { from, to }) => {
       const [begin, end] = [from > first ? from : first, to !== null && to < last ? to : last]
       return sum + offsetCount(begin, end)
     }, 0)
-    this.#counts.skipped += Math.min(skipped, count)
+    counts.skipped += Math.min(skipped, count)
     if (skipped >= count) return
     // A pruning also deletes the records of skips.
-    const mayBePruned = isPruned(await this.#needs.prunings(topic, partition), last, timestampMs)
-    this.#counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
-    if (!mayBePruned) await this.#report('unreadable', first, { last: String(last), detail })
+    const mayBePruned = isPruned(await needs.prunings(topic, partition), last, timestampMs)
+    counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
+    if (!mayBePruned) await report('unreadable', first, { last: String(last), detail })
   }
 
-  async #auditPage(page: readonly Read[]): Promise<void> {
-    const { untilMs } = this.#audited
+  async function auditPage(page: readonly Read[]): Promise<void> {
     let unlogged: ParsedRead[] = []
     for (const { message, fate } of page) {
-      if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) this.#counts.later++
-      else if (!this.#isProcessed(message.offset)) this.#counts[fate === 'aborted' ? 'aborted' : 'waiting']++
+      if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) counts.later++
+      else if (!isProcessed(message.offset)) counts[fate === 'aborted' ? 'aborted' : 'waiting']++
       else {
-        const parsed = await this.#needs.parse(message, null)
+        const parsed = await needs.parse(message, null)
         if (parsed.kind !== 'tombstone') unlogged.push({ message, fate, parsed })
-        else this.#counts[fate === 'committed' ? 'tombstones' : 'aborted']++
+        else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
       }
     }
     // An earlier envelope map may have read a message that has no row by the current one.
-    for (const revision of [null, ...this.#needs.earlierMaps])
-      if (unlogged.length > 0) unlogged = await this.#auditByMap(revision, unlogged)
-    if (unlogged.length > 0) await this.#auditUnlogged(unlogged)
+    for (const revision of [null, ...needs.earlierMaps])
+      if (unlogged.length > 0) unlogged = await auditByMap(revision, unlogged)
+    if (unlogged.length > 0) await auditUnlogged(unlogged)
   }
 
   /** Audits the messages that have a row by this envelope map (null: the current one), and returns the others. */
-  async #auditByMap(revision: string | null, all: readonly ParsedRead[]): Promise<ParsedRead[]> {
-    const { parse, findRows } = this.#needs
+  async function auditByMap(revision: string | null, all: readonly ParsedRead[]): Promise<ParsedRead[]> {
+    const { parse, findRows } = needs
     const parsed = await Promise.all(
       all.map((read) => (revision === null ? read.parsed : parse(read.message, revision))),
     )
@@ -160,68 +148,65 @@ export class PartitionAudit {
       const one = parsed[i]
       const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
       if (row === undefined || one?.kind !== 'event') unlogged.push(read)
-      else await this.#auditLogged(read, one.event, row)
+      else await auditLogged(read, one.event, row)
     }
     return unlogged
   }
 
   /** The row may come from this message, or from another one with the same event id. */
-  async #auditLogged({ message, fate }: Read, event: Event, row: LoggedRow): Promise<void> {
+  async function auditLogged({ message, fate }: Read, event: Event, row: LoggedRow): Promise<void> {
     const { locator, origin } = row
-    const { topic, partition } = this.#audited
     const isOwn =
       origin?.offset === message.offset && origin.partition === partition && origin.topic === topic
     const differs = async (detail: string) => {
-      this.#counts.differs++
-      await this.#report('differs', message.offset, { eventId: event.eventId, locator, detail })
+      counts.differs++
+      await report('differs', message.offset, { eventId: event.eventId, locator, detail })
     }
     if (fate !== 'committed') {
       const end = fate === 'open' ? 'has no end' : 'was aborted'
       if (isOwn) await differs(`${locator} is its row, although its transaction ${end}`)
       // An aborted event that was published again has the row of the committed message.
-      else this.#counts.aborted++
+      else counts.aborted++
       return
     }
     if (origin === null) {
       await differs(`${locator} is its row, but no decision explains it`)
       return
     }
-    const differences = await this.#differencesOf(message, event, row)
+    const differences = await differencesOf(message, event, row)
     if (differences.length > 0) await differs(`${locator}: ${differences.join(', ')}`)
-    else this.#counts[isOwn ? 'rows' : 'duplicates']++
-    if (isOwn && row.erased) this.#counts.erased++
+    else counts[isOwn ? 'rows' : 'duplicates']++
+    if (isOwn && row.erased) counts.erased++
   }
 
   /** The party is compared as read by the envelope map of the row's time. */
-  async #differencesOf(message: Message, event: Event, row: LoggedRow): Promise<string[]> {
+  async function differencesOf(message: Message, event: Event, row: LoggedRow): Promise<string[]> {
     const differences: string[] = []
     const { eventType, partyLocator, envelopeMapRevision } = row
     if (eventType !== event.eventType)
       differences.push(differenceOf('event_type', eventType, event.eventType))
     if (partyLocator === event.partyLocator) return differences
-    const then = envelopeMapRevision === null ? null : await this.#needs.parse(message, envelopeMapRevision)
+    const then = envelopeMapRevision === null ? null : await needs.parse(message, envelopeMapRevision)
     const published = then?.kind === 'event' ? then.event.partyLocator : event.partyLocator
     if (partyLocator !== published) differences.push(differenceOf('party_locator', partyLocator, published))
     return differences
   }
 
   /** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
-  async #auditUnlogged(unlogged: readonly ParsedRead[]): Promise<void> {
-    const { topic, partition } = this.#audited
+  async function auditUnlogged(unlogged: readonly ParsedRead[]): Promise<void> {
     const messages = unlogged.map(({ message }) => message)
     const [rejected, prunings, skips] = await Promise.all([
-      this.#needs.findRejected(topic, partition, messages),
-      this.#needs.prunings(topic, partition),
-      this.#needs.skips(topic, partition),
+      needs.findRejected(topic, partition, messages),
+      needs.prunings(topic, partition),
+      needs.skips(topic, partition),
     ])
-    const counts = this.#counts
     for (const { message, fate, parsed } of unlogged) {
       const { offset, timestampMs } = message
       const kept = rejected.get(offset)
       if (kept !== undefined && fate !== 'committed') {
         counts.differs++
         const detail = 'it is stored as a rejected message, although its transaction was not committed'
-        await this.#report('differs', offset, { detail })
+        await report('differs', offset, { detail })
       } else if (kept !== undefined) {
         counts.rejected++
         if (kept.erased) counts.erased++
@@ -230,23 +215,21 @@ export class PartitionAudit {
       else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
       else {
         counts.missing++
-        await this.#report('missing', offset, missingOf(parsed))
+        await report('missing', offset, missingOf(parsed))
       }
     }
   }
 
-  #isProcessed(offset: bigint): boolean {
-    const { checkpoint } = this.#audited
+  function isProcessed(offset: bigint): boolean {
     return checkpoint !== null && offset <= checkpoint
   }
 
-  async #report(
+  async function report(
     kind: Finding['kind'],
     offset: bigint,
     found: Omit<Finding, 'kind' | 'topic' | 'partition' | 'offset'>,
   ): Promise<void> {
-    const { topic, partition } = this.#audited
-    await this.#needs.report({ kind, topic, partition, offset: String(offset), ...found })
+    await needs.report({ kind, topic, partition, offset: String(offset), ...found })
   }
 }
 

@@ -57,49 +57,38 @@ export interface Checked {
   readonly evidence: Evidence
 }
 
-type Invariant = (world: World) => Iterable<string>
+/** `running`: messages may be under way; `caught up`: all are consumed; `settled`: failed rows are retried, too. */
+export type Stage = (typeof STAGES)[number]
+const STAGES = ['running', 'caught up', 'settled'] as const
 
-/** Invariants that hold at every moment. */
-const ALWAYS = {
-  'one row per event': oneRowPerEvent,
-  'each row is one that the model allows': rowsAllowed,
-  'decisions and rows agree': decisionsAgree,
-  'one receipt per row sent by EMAIL or SMS': oneReceiptPerRow,
-  'each message goes to its own party': toOwnParty,
-  'each rejected message once, with its place': rejectedOnce,
-  'no checkpoint moves back': noCheckpointMovesBack,
-  'nothing lies beyond its checkpoint': nothingBeyond,
-} as const satisfies Record<string, Invariant>
+/** Each invariant, and from which stage on it holds. */
+const INVARIANTS = {
+  'one row per event': ['running', oneRowPerEvent],
+  'each row is one that the model allows': ['running', rowsAllowed],
+  'decisions and rows agree': ['running', decisionsAgree],
+  'one receipt per row sent by EMAIL or SMS': ['running', oneReceiptPerRow],
+  'each message goes to its own party': ['running', toOwnParty],
+  'each rejected message once, with its place': ['running', rejectedOnce],
+  'no checkpoint moves back': ['running', noCheckpointMovesBack],
+  'nothing lies beyond its checkpoint': ['running', nothingBeyond],
+  'all is caught up': ['caught up', caughtUp],
+  'each row is sent, and sent once': ['caught up', sentOnce],
+  'retries settle': ['settled', retriesSettled],
+} as const satisfies Record<string, readonly [Stage, (world: World) => Iterable<string>]>
 
-/** Further invariants once faults, backlog and retries are over. */
-const SETTLED = {
-  'all is caught up': caughtUp,
-  'each row is sent, and sent once': sentOnce,
-} as const satisfies Record<string, Invariant>
-
-const RETRIED = {
-  'retries settle': retriesSettled,
-} as const satisfies Record<string, Invariant>
-
-export type InvariantName = keyof typeof ALWAYS | keyof typeof SETTLED | keyof typeof RETRIED
+export type InvariantName = keyof typeof INVARIANTS
 export interface Violation {
   readonly invariant: InvariantName
   readonly what: string
 }
 
-/** `running`: messages may be under way; `caught up`: all are consumed; `settled`: failed rows are retried, too. */
-export type Stage = 'running' | 'caught up' | 'settled'
-
 /** Recomputes the truth from the input alone and says where the snapshot is another. */
 export function check(checked: Checked, stage: Stage): Violation[] {
   const world = worldOf(checked)
-  const invariants: [string, Invariant][] = [
-    ...Object.entries(ALWAYS),
-    ...(stage === 'running' ? [] : Object.entries(SETTLED)),
-    ...(stage === 'settled' ? Object.entries(RETRIED) : []),
-  ]
-  return invariants.flatMap(([invariant, find]) =>
-    Array.from(find(world), (what) => ({ invariant: invariant as InvariantName, what })),
+  return Object.entries(INVARIANTS).flatMap(([invariant, [from, find]]) =>
+    STAGES.indexOf(from) > STAGES.indexOf(stage)
+      ? []
+      : Array.from(find(world), (what) => ({ invariant: invariant as InvariantName, what })),
   )
 }
 

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
@@ -118,8 +117,7 @@ t.test('a request to an endpoint that does not answer within 5 s fails', { timeo
 })
 
 t.test('the file of the secret is read for each token', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'access-token-'))
-  t.teardown(() => rm(folder, { recursive: true }))
+  const folder = t.testdir({})
   const file = join(folder, 'secret')
   const authorizationOf = async (secret: string) => {
     await writeFile(file, secret)
@@ -139,38 +137,29 @@ t.test('each failure is reported in a sentence without the secret', async (t) =>
   const answer = (status: number, body: string) => {
     endpoint.answer = (_request, response) => void response.writeHead(status).end(body)
   }
-  const refusal = { error: 'invalid_client', error_description: 'no such\u001b[2J client' }
-  const cases: readonly (readonly [number, string, RegExp])[] = [
+  const refusal = (error: string, error_description: string) => JSON.stringify({ error, error_description })
+  const token = (more: string) => `{"access_token":"x","token_type":"Bearer"${more}}`
+  const cases: [status: number, body: string, message: RegExp][] = [
     [
       401,
-      JSON.stringify(refusal),
-      /refuses a token \(status 401, invalid_client: no such\uFFFD\[2J client\)$/,
+      refusal('invalid_client', 'no \u001b[2J'),
+      /refuses a token \(status 401, invalid_client: no \uFFFD\[2J\)$/,
     ],
     [
       401,
-      JSON.stringify({ error: 'x', error_description: `p:ss% p%3Ass%25 ${btoa('a+client:p%3Ass%25')}` }),
-      /refuses a token \(status 401, x: \*\*\* \*\*\* \*\*\*\)$/,
+      refusal('x', `p:ss% p%3Ass%25 ${btoa('a+client:p%3Ass%25')}`),
+      /\(status 401, x: \*\*\* \*\*\* \*\*\*\)$/,
     ],
     [400, '{"error":"invalid_scope"}', /refuses a token \(status 400, invalid_scope\)$/],
     [500, '{"error":"x"}', /answers with status 500$/],
     [302, '', /answers with status 302$/],
-    ...['-5', '""', '"soon"', 'true', '[]'].map(
-      (expires) =>
-        [
-          200,
-          `{"access_token":"x","token_type":"Bearer","expires_in":${expires}}`,
-          /answers with no access token \(.*expires_in/,
-        ] as const,
-    ),
     [200, '<html>', /answers with no access token \(/],
-    [
-      200,
-      '{"access_token":"a\\u0001host=b","token_type":"Bearer"}',
-      /no access token \(.*control characters\)$/,
-    ],
-    [200, '{"access_token":"","token_type":"Bearer"}', /answers with no access token \(.*access_token/],
+    [200, token('').replace('x', 'a\\u0001host=b'), /no access token \(.*control characters\)$/],
+    [200, token('').replace('x', ''), /answers with no access token \(.*access_token/],
     [200, '{"access_token":"x"}', /answers with no access token \(.*token_type/],
   ]
+  for (const expires of ['-5', '""', '"soon"', 'true', '[]'])
+    cases.push([200, token(`,"expires_in":${expires}`), /answers with no access token \(.*expires_in/])
   for (const [status, body, message] of cases) {
     answer(status, body)
     await t.rejects(tokensOf().value(), { message }, `${status}`)

@@ -7,7 +7,7 @@ import {
   noCounts,
 } from '../../src/core/audit/finding.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import { type AuditNeeds, type LoggedRow, PartitionAudit } from '../../src/pipeline/audit.ts'
+import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
 import { aParsedEvent } from '../core/attempt/build.ts'
 
 const PARTITION: AuditedPartition = {
@@ -50,7 +50,7 @@ async function audit(
 ) {
   const findings: Finding[] = []
   const counts = noCounts()
-  const partitionAudit = new PartitionAudit(
+  await auditPartition(
     {
       read: async function* () {
         yield* pieces
@@ -69,7 +69,6 @@ async function audit(
     { ...PARTITION, ...partition },
     counts,
   )
-  await partitionAudit.run()
   return { counts, findings, sound: isSound(counts) }
 }
 

@@ -115,11 +115,11 @@ export class MemoryStore {
   }
 
   rows(): Row[] {
-    return this.#committed<Row>('log').sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
+    return this.#all<Row>('log').sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
   }
   /** Ordered by attempt. */
   decisions(): RecordedAttempt[] {
-    return this.#committed<RecordedAttempt>('decision').sort((a, b) => a.attempt - b.attempt)
+    return this.#all<RecordedAttempt>('decision').sort((a, b) => a.attempt - b.attempt)
   }
   checkpoint({ topic, partition }: TopicPartition): bigint {
     return (this.#tables.get(`checkpoint ${topic}/${partition}`) as bigint | undefined) ?? -1n
@@ -128,10 +128,10 @@ export class MemoryStore {
     this.#tables.set(`checkpoint ${topic}/${partition}`, offset)
   }
   rejected(): StoredRejection[] {
-    return this.#committed<StoredRejection>('rejected')
+    return this.#all<StoredRejection>('rejected')
   }
   redrives(): RedriveResult[] {
-    return this.#committed<RedriveResult>('redrive')
+    return this.#all<RedriveResult>('redrive')
   }
   forgetDecisions(eventId: string): void {
     for (const { locator, attempt } of this.decisions().filter((one) => one.eventId === eventId))
@@ -182,20 +182,15 @@ export class MemoryStore {
       },
       readPreferences: async (parties) => {
         await before('readPreferences')
-        return new Map(
-          parties.flatMap((party) => {
-            const found = this.#preferences.get(party)
-            return found === undefined ? [] : [[party, found] as const]
-          }),
-        )
+        return new Map([...this.#preferences].filter(([party]) => parties.includes(party)))
       },
       insertEntries: async (attempts) => {
         const inserted: Attempt[] = []
         for (const attempt of attempts) {
           await before('insertEntries')
           await lock(`event ${attempt.eventId}`)
-          if (this.#all<Row>(scope, 'log').some(({ eventId }) => eventId === attempt.eventId)) continue
-          this.#write(scope, 'log', attempt)
+          if (this.#all<Row>('log', scope).some(({ eventId }) => eventId === attempt.eventId)) continue
+          this.#write(scope, attempt)
           inserted.push(attempt)
         }
         return inserted
@@ -205,19 +200,21 @@ export class MemoryStore {
         if (attempts.length > 0) await before('updateEntries')
         for (const attempt of attempts) {
           await lock(`row ${attempt.locator}`)
-          this.#write(scope, 'log', attempt, deliveries.get(attempt.locator)?.error)
+          this.#write(scope, attempt, deliveries)
         }
       },
-      insertRejected: async (partition, rejected) => {
+      insertRejected: async ({ topic, partition }, rejected) => {
         if (rejected.length > 0) await before('insertRejected')
-        for (const { message, rejection } of rejected)
-          this.#insertRejected(scope, partition, message, rejection)
+        for (const one of rejected) {
+          const key = `rejected ${topic}/${partition}/${one.message.offset}`
+          if (this.#read(scope, key) !== undefined) continue
+          scope.writes.set(key, { id: ++this.#rejectedCount, topic, partition, ...one })
+        }
       },
       markSendFailures: async (inserted, deliveries) => {
         const failed = inserted.filter(({ locator }) => deliveries.get(locator)?.error != null)
         if (failed.length > 0) await before('markSendFailures')
-        for (const attempt of failed)
-          this.#write(scope, 'log', attempt, deliveries.get(attempt.locator)?.error)
+        for (const attempt of failed) this.#write(scope, attempt, deliveries)
       },
       recordDecisions: async (attempts, deliveries, ruleTableRevision, move) => {
         if (attempts.length > 0 || move !== null) await before('recordDecisions')
@@ -253,7 +250,7 @@ export class MemoryStore {
     const owner = this.#locks.get(`row ${locator}`)
     const status = due.variables === undefined ? 'FAILED' : 'SKIPPED'
     if (row === undefined || (owner !== undefined && owner.root !== scope.root)) return []
-    const last = this.#all<RecordedAttempt>(scope, 'decision')
+    const last = this.#all<RecordedAttempt>('decision', scope)
       .filter((decision) => decision.locator === locator)
       .sort((a, b) => a.attempt - b.attempt)
       .at(-1)
@@ -264,9 +261,9 @@ export class MemoryStore {
     return [[locator, { origin, variables, templateRevision }]]
   }
 
-  #write(scope: Scope, table: 'log', attempt: Attempt, sendError?: string | null): void {
-    this.#check(table, attempt)
-    scope.writes.set(`${table} ${attempt.locator}`, rowOf(attempt, sendError))
+  #write(scope: Scope, attempt: Attempt, deliveries: Deliveries = new Map()): void {
+    this.#check('log', attempt)
+    scope.writes.set(`log ${attempt.locator}`, rowOf(attempt, deliveries.get(attempt.locator)?.error))
   }
 
   #record(scope: Scope, attempt: Attempt, deliveries: Deliveries, ruleTableRevision: string): void {
@@ -278,33 +275,15 @@ export class MemoryStore {
     scope.writes.set(key, recordOf(attempt, deliveries, ruleTableRevision, scope.startedAt))
   }
 
-  #insertRejected(
-    scope: Scope,
-    { topic, partition }: TopicPartition,
-    message: RejectedMessage['message'],
-    rejection: RejectedMessage['rejection'],
-  ): void {
-    const key = `rejected ${topic}/${partition}/${message.offset}`
-    if (this.#read(scope, key) !== undefined) return
-    scope.writes.set(key, { id: ++this.#rejectedCount, topic, partition, message, rejection })
-  }
-
   #check(table: 'log' | 'decision', attempt: Attempt): void {
     const words = this.refuses(table, attempt)
     if (words !== null) throw new DatabaseFault('23514', words)
   }
 
-  #committed<Value>(table: Table): Value[] {
-    const found: Value[] = []
-    for (const [key, value] of this.#tables) if (key.startsWith(`${table} `)) found.push(value as Value)
-    return found
-  }
-
-  /** Committed values and the transaction's own. */
-  #all<Value>(scope: Scope, table: Table): Value[] {
+  /** The committed values of a table, and those of a transaction. */
+  #all<Value>(table: Table, scope: Scope | null = null): Value[] {
     const found = new Map<string, unknown>()
-    for (const [key, value] of this.#tables) if (key.startsWith(`${table} `)) found.set(key, value)
-    for (const writes of scope.chain())
+    for (const writes of [this.#tables, ...(scope?.chain() ?? [])])
       for (const [key, value] of writes) if (key.startsWith(`${table} `)) found.set(key, value)
     return [...found.values()] as Value[]
   }
@@ -341,9 +320,7 @@ export class MemoryStore {
   #end(scope: Scope): void {
     scope.isOver = true
     const released = new Set<string>()
-    for (const [key, owner] of this.#locks) if (owner === scope) released.add(key)
-    if (scope.parent === null)
-      for (const [key, owner] of this.#locks) if (owner.root === scope) released.add(key)
+    for (const [key, owner] of this.#locks) if (owner === scope || owner.root === scope) released.add(key)
     for (const key of released) this.#locks.delete(key)
     const woken = this.#waiters.filter(({ key }) => released.has(key))
     this.#waiters = this.#waiters.filter(({ key }) => !released.has(key))

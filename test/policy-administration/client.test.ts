@@ -132,23 +132,8 @@ t.test('a refused connection has its reason', async (t) => {
 })
 
 t.test('locators are encoded into one path segment, below the path of the base URL', async (t) => {
-  const parties = [
-    'a/b',
-    '100%',
-    'æ漢🙂',
-    'a b',
-    'a?b=c',
-    'a#b',
-    '..%2f',
-    '...',
-    'a\\b',
-    'a\0b',
-    'a\r\nHost: b',
-    '__proto__',
-    '%2e%2e',
-    '../x',
-    "!'()*",
-  ]
+  const parties =
+    "a/b|100%|æ漢🙂|a b|a?b=c|a#b|..%2f|...|a\\b|a\0b|a\r\nHost: b|__proto__|%2e%2e|../x|!'()*".split('|')
   const server = await serve(t, (_, response) => answerFound(response))
   for (const [base, path] of [
     ['', ''],

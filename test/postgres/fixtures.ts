@@ -2,7 +2,6 @@ import pg from 'pg'
 import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import type { Message } from '../../src/core/event/message.ts'
-import type { LogPosition } from '../../src/core/log/log-page.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 
@@ -32,20 +31,4 @@ export async function planOf(pool: CommonQueryMethods, query: QuerySqlToken): Pr
 
 export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {
   return { offset, key: null, value: value === null ? null : Buffer.from(value), headers: {} }
-}
-
-interface Page {
-  readonly items: readonly { readonly eventId: string }[]
-  readonly next: LogPosition | null
-}
-
-/** The event ids of all pages of a list, in its order. */
-export async function eventIdsOfPages(read: (after: LogPosition | null) => Promise<Page>): Promise<string[]> {
-  const all: string[] = []
-  for (let after: LogPosition | null | undefined; after !== null; ) {
-    const page: Page = await read(after ?? null)
-    all.push(...page.items.map(({ eventId }) => eventId))
-    after = page.next
-  }
-  return all
 }

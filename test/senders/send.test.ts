@@ -30,15 +30,14 @@ function sendVia(senders: Senders) {
   }
 }
 
+const sending = (send: Sender['send'], countMax = 100): Sender => ({ countMax, send })
+
 function senderOf(prefix: string, countMax = 100) {
   const batches: (readonly Message[])[] = []
-  const sender: Sender = {
-    countMax,
-    async send(messages) {
-      batches.push(messages)
-      return messages.map(({ idempotencyKey }) => accepted(prefix + idempotencyKey))
-    },
-  }
+  const sender = sending(async (messages) => {
+    batches.push(messages)
+    return messages.map(({ idempotencyKey }) => accepted(prefix + idempotencyKey))
+  }, countMax)
   return { sender, batches }
 }
 
@@ -46,13 +45,8 @@ t.test('each sender is called once with its own messages, and each row has its d
   const email = senderOf('email:')
   const sms = senderOf('sms:')
   const send = sendVia(someSenders({ EMAIL: email.sender, SMS: sms.sender }))
-  const results = await send([
-    outgoing('SMS', 'a'),
-    outgoing('EMAIL', 'b'),
-    outgoing('IN_APP', 'c'),
-    outgoing('SMS', 'd'),
-    outgoing('EMAIL', 'e'),
-  ])
+  const channels = ['SMS', 'EMAIL', 'IN_APP', 'SMS', 'EMAIL'] as const
+  const results = await send(channels.map((channel, i) => outgoing(channel, 'abcde'.charAt(i))))
   t.strictSame(results, [
     { receipt: 'sms:a', error: null },
     { receipt: 'email:b', error: null },
@@ -60,16 +54,8 @@ t.test('each sender is called once with its own messages, and each row has its d
     { receipt: 'sms:d', error: null },
     { receipt: 'email:e', error: null },
   ])
-  t.strictSame(
-    sms.batches,
-    [
-      [
-        { idempotencyKey: 'a', to: 'to-a', subject: 's', body: 'b' },
-        { idempotencyKey: 'd', to: 'to-d', subject: 's', body: 'b' },
-      ],
-    ],
-    'a sender sees nothing but the message',
-  )
+  const seen = ['a', 'd'].map((key) => ({ idempotencyKey: key, to: `to-${key}`, subject: 's', body: 'b' }))
+  t.strictSame(sms.batches, [seen], 'a sender sees nothing but the message')
   t.equal(email.batches.length, 1)
 })
 
@@ -81,23 +67,19 @@ t.test('a channel without messages is not called', async (t) => {
   t.equal(batches.length, 0)
 })
 
-const answering = (...results: unknown[]) =>
-  ({ countMax: 100, send: async () => results }) as unknown as Sender
+const answering = (...results: unknown[]) => sending(async () => results as Answer[])
 const RECEIPT = accepted('x')
 /** A sender's behaviour with two messages, and the error of both. */
 const FAILING: readonly (readonly [what: string, sender: Sender, error: string])[] = [
   ['throws an error with a code', throwing, 'failed (EENVELOPE)'],
   [
     'throws at once',
-    {
-      countMax: 100,
-      send: () => {
-        throw new TypeError('x')
-      },
-    },
+    sending(() => {
+      throw new TypeError('x')
+    }),
     'failed (TypeError)',
   ],
-  ['throws what is no error', { countMax: 100, send: () => Promise.reject('x') }, 'failed (string)'],
+  ['throws what is no error', sending(() => Promise.reject('x')), 'failed (string)'],
   ['gives no result', answering(), 'answered for 0 of 2 messages'],
   ['gives one result', answering(RECEIPT), 'answered for 1 of 2 messages'],
   ['gives three results', answering(RECEIPT, RECEIPT, RECEIPT), 'answered for 3 of 2 messages'],
@@ -125,13 +107,10 @@ t.test(
   async (t) => {
     const signals: AbortSignal[] = []
     const late = Promise.withResolvers<never>()
-    const hanging: Sender = {
-      countMax: 100,
-      send: (_, { signal }) => {
-        signals.push(signal)
-        return late.promise
-      },
-    }
+    const hanging = sending((_, { signal }) => {
+      signals.push(signal)
+      return late.promise
+    })
     const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: senderOf('sms:').sender }), 10)
     const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')], NO_QUERY)
     t.strictSame(deliveries.get('NTF-a'), {
@@ -176,13 +155,10 @@ t.test('no part is larger than the maximum of the sender', async (t) => {
 })
 
 t.test('a failed part leaves the answers of other parts unchanged', async (t) => {
-  const sender: Sender = {
-    countMax: 1,
-    send: async ([message]) => {
-      if (message?.idempotencyKey === 'a') throw new Error('x')
-      return [accepted('x')]
-    },
-  }
+  const sender = sending(async ([message]) => {
+    if (message?.idempotencyKey === 'a') throw new Error('x')
+    return [accepted('x')]
+  }, 1)
   const send = sendVia(someSenders({ EMAIL: sender }))
   t.match(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
     { isUnknown: true },
@@ -191,13 +167,10 @@ t.test('a failed part leaves the answers of other parts unchanged', async (t) =>
 })
 
 t.test('a sender that stops at the abort can still answer for each message', async (t) => {
-  const stopping: Sender = {
-    countMax: 100,
-    send: async (_, { signal }) => {
-      await once(signal, 'abort')
-      return [accepted('x'), { answer: 'deferred', error: 'no time' }]
-    },
-  }
+  const stopping = sending(async (_, { signal }) => {
+    await once(signal, 'abort')
+    return [accepted('x'), { answer: 'deferred', error: 'no time' }]
+  })
   const send = sendByChannel(someSenders({ EMAIL: stopping }), 200)
   const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')], NO_QUERY)
   t.match([...deliveries.values()], [{ receipt: 'x' }, { isDeferred: true }])
@@ -205,13 +178,10 @@ t.test('a sender that stops at the abort can still answer for each message', asy
 
 t.test('messages not passed to the sender before the deadline are deferred', async (t) => {
   const handedOver: string[] = []
-  const hanging: Sender = {
-    countMax: 1,
-    send: async ([message]) => {
-      handedOver.push(message?.idempotencyKey ?? '')
-      return message?.idempotencyKey === 'a' ? [accepted('x')] : new Promise(() => {})
-    },
-  }
+  const hanging = sending(async ([message]) => {
+    handedOver.push(message?.idempotencyKey ?? '')
+    return message?.idempotencyKey === 'a' ? [accepted('x')] : new Promise(() => {})
+  }, 1)
   const sms = senderOf('sms:')
   const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: sms.sender }), 10)
   const all = [...['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key)), outgoing('SMS', 'e')]

@@ -14,9 +14,10 @@ const recordedRow = recordedLogEntry.extend({
 export function getLogEntry(
   pool: DatabasePool,
   limits: GivenUpLimits,
-  locator: string,
+  value: string,
+  column: 'locator' | 'event_id' = 'locator',
 ): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(limits, 'locator', locator))
+  return pool.maybeOne(logEntryQuery(limits, column, value))
 }
 
 /** The distinct variables of an entry's texts; none if they were erased. */
@@ -24,14 +25,6 @@ export async function readVariables(pool: DatabasePool, locator: string): Promis
   const row = z.object({ variables: z.custom<Variables>((variables) => typeof variables === 'object') })
   return pool.anyFirst(sql.type(row)`
     SELECT DISTINCT variables FROM notifications.decision WHERE locator = ${locator} AND variables IS NOT NULL`)
-}
-
-export function getLogEntryOfEvent(
-  pool: DatabasePool,
-  limits: GivenUpLimits,
-  eventId: string,
-): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(limits, 'event_id', eventId))
 }
 
 export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_id', value: string) {

@@ -101,21 +101,9 @@ const NO_IDENTIFIERS: [title: string, json: string][] = [
 
 const OTHERS: [title: string, value: Buffer | string, code: RejectionCode][] = [
   ['empty', '', 'empty'],
-  ...[
-    'null',
-    'true',
-    'false',
-    '0',
-    '-0',
-    '1e999',
-    '""',
-    '"event"',
-    '[]',
-    '[{}]',
-    '[[[]]]',
-    ' null ',
-    '\ufeff1',
-  ].map((value): [string, string, RejectionCode] => [`${value}, which is no object`, value, 'not-object']),
+  ...[...words`null true false 0 -0 1e999 "" "event" [] [{}] [[[]]]`, ' null ', '\ufeff1'].map(
+    (value): [string, string, RejectionCode] => [`${value}, which is no object`, value, 'not-object'],
+  ),
   ['blanks', ' \t\r\n', 'not-json'],
   ['a lone BOM', '\ufeff', 'not-json'],
   ['two BOMs', '\ufeff\ufeff{}', 'not-json'],

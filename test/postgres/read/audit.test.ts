@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { findRejected } from '../../../src/postgres/read/find-rejected.ts'
-import { findRows, findRowsQuery } from '../../../src/postgres/read/find-rows.ts'
-import { listSkips } from '../../../src/postgres/read/list-skips.ts'
+import { findRejected, findRows, findRowsQuery, listSkips } from '../../../src/postgres/read/audit.ts'
 import { openDatabase, planOf } from '../fixtures.ts'
 
 const ROW_COUNT = 50_000

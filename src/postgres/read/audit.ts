@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import type { Message } from '../../core/event/message.ts'
+import { SKIPPED_TO } from '../../core/event/rejected-message.ts'
+import { arrayOf, columnOf } from '../sql/columns.ts'
+import { keptOf } from '../write/cut-large-message.ts'
+
+const rowOf = z
+  .object({
+    eventId: z.string(),
+    locator: z.string(),
+    eventType: z.string(),
+    partyLocator: z.string().nullable(),
+    topic: z.string().nullable(),
+    partition: z.number().nullable(),
+    offset: z.bigint().nullable(),
+    envelopeMapRevision: z.string().nullable(),
+    erased: z.boolean(),
+  })
+  .transform(({ topic, partition, offset, ...row }) => ({
+    ...row,
+    origin: topic === null || partition === null || offset === null ? null : { topic, partition, offset },
+  }))
+
+/** The rows of events, with the message data in each row's first decision. */
+export function findRowsQuery(eventIds: readonly string[]) {
+  return sql.prepared('find-rows', rowOf)`
+    SELECT
+      entry.event_id AS "eventId", entry.locator, entry.event_type AS "eventType",
+      entry.party_locator AS "partyLocator", first.topic, first.partition_id AS partition, first."offset",
+      first.envelope_map_revision AS "envelopeMapRevision", first.erased_at IS NOT NULL AS erased
+    FROM notifications.notification_log AS entry
+    LEFT JOIN LATERAL (
+      SELECT topic, partition_id, "offset", envelope_map_revision, erased_at FROM notifications.decision
+      WHERE decision.locator = entry.locator ORDER BY attempt LIMIT 1
+    ) AS first ON true
+    WHERE entry.event_id = ANY(${arrayOf('text', eventIds)})`
+}
+
+export async function findRows(pool: CommonQueryMethods, eventIds: readonly string[]) {
+  const rows = await pool.any(findRowsQuery(eventIds))
+  return new Map(rows.map((row) => [row.eventId, row]))
+}
+
+const rejectedRow = z.object({ offset: z.bigint(), erased: z.boolean() })
+
+/**
+ * Returns the messages of a partition that are stored as rejected, by offset. Compares the hash too, because a recreated topic
+ * has other messages at the same offsets.
+ */
+export async function findRejected(
+  pool: CommonQueryMethods,
+  topic: string,
+  partition: number,
+  messages: readonly Message[],
+): Promise<ReadonlyMap<bigint, z.infer<typeof rejectedRow>>> {
+  const column = columnOf(messages)
+  const rows = await pool.any(sql.type(rejectedRow)`
+    SELECT rejected."offset", rejected.erased_at IS NOT NULL AS erased
+    FROM unnest(${column('int8', ({ offset }) => offset)}, ${column('text', hashOf)}) AS message ("offset", sha256)
+    JOIN notifications.rejected_message AS rejected
+      ON rejected.topic = ${topic} AND rejected.partition_id = ${partition}
+        AND rejected."offset" = message."offset" AND rejected.value_sha256 = decode(message.sha256, 'hex')`)
+  return new Map(rows.map((row) => [row.offset, row]))
+}
+
+function hashOf({ value }: Message): string {
+  return createHash('sha256')
+    .update(keptOf(value) ?? '')
+    .digest('hex')
+}
+
+const skip = z.object({ from: z.bigint(), to: z.bigint().nullable() })
+
+/**
+ * Ranges of offsets that `rejected skip` passed over, both ends included. Only the record's text contains the last offset, which
+ * is null if the text was erased.
+ */
+export function listSkips(
+  pool: CommonQueryMethods,
+  topic: string,
+  partition: number,
+): Promise<readonly z.infer<typeof skip>[]> {
+  return pool.any(sql.type(skip)`
+    SELECT "offset" AS "from",
+      substring(error FROM ${SKIPPED_TO}::text)::bigint AS "to"
+    FROM notifications.rejected_message
+    WHERE topic = ${topic} AND partition_id = ${partition} AND code = 'unreadable'
+    ORDER BY "offset"`)
+}
