@@ -5,23 +5,16 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { decisionGroups } from '../postgres/read/group-decisions.ts'
 import { archivedRulesOf } from './in-force.ts'
 
-export interface BacktestPeriod {
-  /** A time, in the database's format. */
-  readonly since: string
-  /** Null: up to now. */
-  readonly until: string | null
-  /** Number of events that the database looks at per page. */
-  readonly pageCountMax: number
-}
-
 /**
- * Decides all events of a period by a candidate table. `onProgress` gets the number of decided events after each page; the next
+ * Decides all events of a period by a candidate table. The times are in the database's format; `until` null: up to now.
+ * `pageCountMax`: number of events that the database looks at per page. `onProgress` gets the number of decided events after each page; the next
  * page waits for it.
  */
 export async function runBacktest(
   pool: DatabasePool,
   candidate: Pick<RuleTable, 'decide'>,
-  { since, until, pageCountMax }: BacktestPeriod,
+  [since, until]: readonly [since: string, until: string | null],
+  pageCountMax: number,
   onProgress: (eventCount: number) => Promise<void> | void,
 ): Promise<BacktestResult> {
   let rules: RulesByRevision = new Map()

@@ -44,7 +44,7 @@ async function check({ templates, annotations, json }: Options): Promise<void> {
   }
   if (annotations) {
     const annotation = (level: 'error' | 'warning', { file, line, text }: TemplateFault) =>
-      workflowCommand({ level, file: relative('', join(templates, file)), line, text })
+      workflowCommand(level, relative('', join(templates, file)), line, text)
     await print(
       ...warnings.map((warning) => annotation('warning', warning)),
       ...faults.map((fault) => annotation('error', fault)),

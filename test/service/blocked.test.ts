@@ -14,10 +14,10 @@ const service = await world.serve({ MANAGEMENT_PORT: '0' })
 const managementUrl = await service.managementUrl()
 const { claims } = world.topics
 
-async function isHeld(reason: string): Promise<boolean> {
-  const { value } = readExposition(await (await fetch(`${managementUrl}/metrics`)).text())
-  return value('notifications_partition_blocked', { topic: claims, partition: '0', reason }) === 1
-}
+const metrics = async () => readExposition(await (await fetch(`${managementUrl}/metrics`)).text())
+const place = { topic: claims, partition: '0' }
+const isHeld = async (reason: string) =>
+  (await metrics()).value('notifications_partition_blocked', { ...place, reason }) === 1
 
 const loggedIds = async () =>
   new Set((await rowsOf(world, 'notification_log')).map(({ event_id }) => event_id))
@@ -52,6 +52,7 @@ t.test(
     await othersGoOn()
     await until(() => isHeld('locked'), { what: 'the metric to say so' })
     await othersGoOn()
+    t.equal((await metrics()).value('notifications_consumer_lag_messages', place), events.length)
     const { code, stdout } = await command(['doctor'], world.env)
     t.equal(code, 1)
     t.match(stdout, new RegExp(`${claims}/0 at offset 1, locked: .*pg_locks`))

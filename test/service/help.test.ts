@@ -131,6 +131,7 @@ t.test('a reader that closes its pipe ends a command without an error text', asy
 const WRONG = `
 rules
 rules diff
+rules try
 rules check --tabel x
 rules diff --against x --tabel y
 log --since 2026-02-30

@@ -107,19 +107,6 @@ t.test('redriven twice, or logged meanwhile, an event gets no second row and no 
   t.match((await rejected('list', '--topic', 'claims', '--all')).stdout, /redriven .*: duplicate/)
 })
 
-t.test('a message that the database still refuses is recorded and kept', async (t) => {
-  const value = anEvent({ eventId: 'refused' }).value
-  const refused = await keep('claims', 9, 'refused-by-database', value)
-  await client.query(
-    `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id <> 'refused')`,
-  )
-  t.match(await rejected('redrive', refused, '--yes'), { code: 0, stdout: /still rejected.*trap/ })
-  t.match(await rowsOf(`SELECT * FROM notifications.redrive WHERE rejected_message_id = ${refused}`), [
-    { result: 'rejected', code: 'refused-by-database' },
-  ])
-  t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 4)
-})
-
 t.test(
   'a message of which only the first bytes are kept is not redriven, and nothing is recorded',
   async (t) => {

@@ -14,7 +14,6 @@ const TABLE = readFileSync(SHIPPED, 'utf8')
 
 /** Runs these where no service is configured: none is needed. */
 const rules = (...args: string[]) => command(['rules', ...args], {})
-const templates = (...args: string[]) => command(['templates', ...args], {})
 
 /** A copy of the rules and the templates; `change` is made to the rule table. */
 function aCopy(t: Test, change: (table: string) => string = (table) => table) {
@@ -27,27 +26,6 @@ function aCopy(t: Test, change: (table: string) => string = (table) => table) {
 }
 
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
-
-t.test('check and diff have the same contents as JSON', async (t) => {
-  const { table } = aCopy(t, withoutOptedOut)
-  const checked = await rules('check', '--table', table, '--json')
-  t.equal(checked.code, 1)
-  t.match(JSON.parse(checked.stdout), [
-    { file: /dispatch\.csv$/, faults: [], summary: String },
-    { file: /promises\.csv$/, faults: [String], summary: /^\d+ promises$/ },
-    { file: /envelope\.json$/, faults: [], summary: String },
-  ])
-  const { code, stdout } = await rules('diff', '--against', SHIPPED, '--table', table, '--json')
-  t.equal(code, 0)
-  const { changes, moved, reworded, sentences } = JSON.parse(stdout)
-  t.match(changes[0], {
-    situation: { optedOut: true },
-    eventClasses: [{ members: ['any other event type'] }],
-    before: { outcome: 'SKIP', ruleId: 'opted-out' },
-  })
-  t.same([moved, reworded], [[], []])
-  t.match(sentences[0], `${changes.length} situations change: `)
-})
 
 t.test('rules diff compares with a file or a git revision', async (t) => {
   const other = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))
@@ -102,16 +80,6 @@ t.test('rules try decides by flags, by the JSON of an event, and by candidates',
   })
 })
 
-t.test('rules try reports missing or wrong input', async (t) => {
-  const event = join(t.testdir({ 'event.json': '{"eventType":"claim.paid"}' }), 'event.json')
-  const wrong = [
-    [[], 2, /name an event type by --event-type, or an event by --event/],
-    [['--event', event], 2, /this message is not a valid event and would be rejected: eventId is missing/],
-    [['--event-type', 'x', '--templates', RULES], 1, /is not a template: name it/],
-  ] as const
-  for (const [args, code, stderr] of wrong) t.match(await rules('try', ...args), { code, stderr })
-})
-
 t.test(
   'a real party is tried by its preferences and one look-up, and nothing is shown or stored',
   async (t) => {
@@ -154,16 +122,3 @@ t.test(
     t.equal(await allTables(), before)
   },
 )
-
-t.test('templates check reports faults by file and line, with exit code 1', async (t) => {
-  const copy = aCopy(t)
-  writeFileSync(join(copy.templates, 'claim.paid.mustache'), 'Subject: Paid\n\n{{locater}}')
-  t.match(await templates('check', '--templates', copy.templates), {
-    code: 1,
-    stdout: '',
-    stderr: /^the templates have 1 fault:\n {2}claim\.paid\.mustache:3: "locater" is not a variable/,
-  })
-  const { code, stdout } = await templates('check', '--json')
-  t.equal(code, 0)
-  t.match(JSON.parse(stdout), { faults: [], lines: [{ file: 'adjustment.applied.mustache' }] })
-})

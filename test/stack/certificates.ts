@@ -26,14 +26,8 @@ export async function makeCertificates(): Promise<Certificates> {
   const authority = (name: string) =>
     openssl([
       ...['req', '-x509', ...NEW_KEY, '-days', '1', '-subj', `/CN=${name}`],
-      ...[
-        '-addext',
-        'keyUsage=critical,keyCertSign',
-        '-keyout',
-        path(`${name}.key`),
-        '-out',
-        path(`${name}.pem`),
-      ],
+      ...['-addext', 'keyUsage=critical,keyCertSign'],
+      ...['-keyout', path(`${name}.key`), '-out', path(`${name}.pem`)],
     ])
   await Promise.all([authority('ca'), authority('other-ca')])
   await openssl([

@@ -28,7 +28,7 @@ const TEMPLATE_LOCK = 4_006_002
  */
 export async function createDatabase(
   serverUrl = serverFromEnvironment(),
-  { template = 'template1' }: { template?: string } = {},
+  template = 'template1',
 ): Promise<Database> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`))
@@ -38,11 +38,8 @@ export async function createDatabase(
       onServer(serverUrl, async (client) => {
         const isUnused = async () =>
           (await client.query('SELECT FROM pg_stat_activity WHERE datname = $1', [name])).rowCount === 0
-        await until(isUnused, {
-          what: 'its connections to end',
-          timeoutMs: CONNECTIONS_END_MS_MAX,
-          intervalMs: 10,
-        }).catch(() => {})
+        const patience = { timeoutMs: CONNECTIONS_END_MS_MAX, intervalMs: 10 }
+        await until(isUnused, { what: 'its connections to end', ...patience }).catch(() => {})
         await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
       }),
   }
@@ -56,7 +53,7 @@ export async function createMigratedDatabase(serverUrl = serverFromEnvironment()
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [template])
     if (rowCount === 0) await makeTemplate(client, serverUrl, template)
   })
-  return createDatabase(serverUrl, { template })
+  return createDatabase(serverUrl, template)
 }
 
 /** One that is dropped with its test. */

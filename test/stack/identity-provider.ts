@@ -1,14 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import {
-  type CryptoKey,
-  exportJWK,
-  generateKeyPair,
-  type JWK,
-  type JWTHeaderParameters,
-  type JWTPayload,
-  SignJWT,
-} from 'jose'
+import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose'
 import Provider from 'oidc-provider'
 import { freePort } from './free-port.ts'
 
@@ -17,15 +9,10 @@ export const ADMIN_SCOPE = 'notifications:admin'
 /** Who may ask for tokens by the client credentials grant. */
 export const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
 const RESOURCE = 'https://notifications.example'
+const GRANT = { grant_type: 'client_credentials', resource: RESOURCE }
 
 /** A private key and its public half. */
-export interface SigningKey {
-  readonly kid: string
-  readonly privateKey: CryptoKey
-  readonly publicKey: CryptoKey
-  readonly privateJwk: JWK
-}
-
+export type SigningKey = Awaited<ReturnType<typeof newSigningKey>>
 export type IdentityProvider = Awaited<ReturnType<typeof startIdentityProvider>>
 
 /** Starts a real OpenID provider on loopback, with a fresh RSA key. Its tokens have these claims, too. */
@@ -57,11 +44,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
       const response = await fetch(`${issuer}/token`, {
         method: 'POST',
         headers: { authorization: `Basic ${btoa(`${CLIENT.id}:${CLIENT.secret}`)}` },
-        body: new URLSearchParams({
-          grant_type: 'client_credentials',
-          resource: RESOURCE,
-          ...(scope === undefined ? {} : { scope }),
-        }),
+        body: new URLSearchParams({ ...GRANT, ...(scope === undefined ? {} : { scope }) }),
       })
       const { access_token } = (await response.json()) as { access_token?: string }
       if (access_token === undefined) throw new Error(`no token: status ${response.status}`)
@@ -94,11 +77,8 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
     /** `up`, or what every request gets instead: a 500, no answer at all, or this handler's. */
     be: (state: 'up' | 'broken' | 'hanging' | RequestListener): void => {
       if (typeof state === 'function') handle = state
-      else
-        handle =
-          state === 'up'
-            ? null
-            : (_request, response) => void (state === 'broken' && response.writeHead(500).end())
+      else if (state === 'up') handle = null
+      else handle = (_, response) => void (state === 'broken' && response.writeHead(500).end())
     },
     stop: async (): Promise<void> => {
       server.close()
@@ -109,7 +89,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
 }
 
 /** An RSA key of its own id. */
-async function newSigningKey(): Promise<SigningKey> {
+export async function newSigningKey() {
   const kid = crypto.randomUUID()
   const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true })
   const privateJwk = { ...(await exportJWK(privateKey)), kid, use: 'sig', alg: 'RS256' }
@@ -138,10 +118,8 @@ function providerOf(issuer: string, { privateJwk }: SigningKey, extraClaims: JWT
         // For clients that ask for a token of no particular resource.
         defaultResource: () => RESOURCE,
         getResourceServerInfo: () => ({
-          scope: ADMIN_SCOPE,
-          audience: AUDIENCE,
-          accessTokenFormat: 'jwt',
-          jwt: { sign: { alg: 'RS256' } },
+          ...{ scope: ADMIN_SCOPE, audience: AUDIENCE },
+          ...{ accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } } },
         }),
       },
     },

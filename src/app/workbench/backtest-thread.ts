@@ -37,8 +37,7 @@ async function runToEnd({ table, eventTypes, from, to }: BacktestJob): Promise<B
   try {
     const candidate = await createRuleTable(table, eventTypes, sha256)
     pool = await openPool({ databaseUrl, connectionCountMax: 1, endWithClient: true })
-    const period = { since: from, until: to, pageCountMax: PAGE_COUNT_MAX }
-    const result = await runBacktest(pool, candidate, period, async (events) => {
+    const result = await runBacktest(pool, candidate, [from, to], PAGE_COUNT_MAX, async (events) => {
       const goOn = once(port, 'message')
       port.postMessage({ kind: 'progress', events } satisfies BacktestMessage)
       await goOn

@@ -16,7 +16,6 @@ import {
 
 /** A service transaction may keep the lock during slow sends, but none waits for a lock this long. */
 const LOCK_WAIT_MS = 6_000
-const INSPECTED_COUNT_MAX = 20
 
 interface Next extends TopicPartition {
   readonly next: bigint
@@ -44,22 +43,17 @@ export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise
 
 async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
-  const waiting = [...all]
-  const workers = Array.from({ length: INSPECTED_COUNT_MAX }, async () => {
-    for (let asked = waiting.pop(); asked !== undefined; asked = waiting.pop()) {
-      const { topic, partition, next } = asked
-      const inspected = await inspectPartition(brokers, { topic, partition }, next)
-      if (inspected.kind !== 'unreadable') continue
-      const { reason, detail, last, next: intact } = inspected
-      const end = last ?? (intact === null ? null : intact - 1n)
-      const skip =
-        end === null
-          ? ''
-          : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --reason …`
-      faults.push(faultOf(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
-    }
-  })
-  await Promise.all(workers)
+  for (const { topic, partition, next } of all) {
+    const inspected = await inspectPartition(brokers, { topic, partition }, next)
+    if (inspected.kind !== 'unreadable') continue
+    const { reason, detail, last, next: intact } = inspected
+    const end = last ?? (intact === null ? null : intact - 1n)
+    const skip =
+      end === null
+        ? ''
+        : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --reason …`
+    faults.push(faultOf(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
+  }
   return faults.sort()
 }
 

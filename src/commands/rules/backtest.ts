@@ -39,8 +39,7 @@ async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const start = await timeOf(pool, since)
-    const period = { since: start, until: null, pageCountMax: PAGE_COUNT_MAX }
-    const backtested = await runBacktest(pool, candidate, period, (count) =>
+    const backtested = await runBacktest(pool, candidate, [start, null], PAGE_COUNT_MAX, (count) =>
       showProgress(`${count} events decided again`),
     )
     const result = { since: start, ...backtested }

@@ -59,7 +59,7 @@ async function report({ file, faults, warnings, summary }: FileReport & { file: 
 
 function annotationsOf({ file, faults, warnings }: FileReport & { file: string }): string[] {
   const command = (level: 'error' | 'warning') => (text: string) =>
-    workflowCommand({ level, file, line: rowIn(text), text })
+    workflowCommand(level, file, rowIn(text), text)
   return [...warnings.map(command('warning')), ...faults.map(command('error'))]
 }
 

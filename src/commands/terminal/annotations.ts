@@ -1,14 +1,13 @@
-export interface Annotation {
-  readonly level: 'error' | 'warning'
-  /** Relative to the root of the repository. */
-  readonly file: string
-  /** Null: the whole file. */
-  readonly line: number | null
-  readonly text: string
-}
-
-/** A workflow command of GitHub Actions, with which a pull request shows the remark at its line. */
-export function workflowCommand({ level, file, line, text }: Annotation): string {
+/**
+ * A workflow command of GitHub Actions, with which a pull request shows the remark at its line (null: of the whole file). `file` is
+ * relative to the root of the repository.
+ */
+export function workflowCommand(
+  level: 'error' | 'warning',
+  file: string,
+  line: number | null,
+  text: string,
+): string {
   const place = line === null ? '' : `,line=${line}`
   return `::${level} file=${escapeProperty(file)}${place}::${escapeData(text)}`
 }

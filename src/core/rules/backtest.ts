@@ -10,46 +10,20 @@ import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
 /** Events of one type and situation that a candidate table decides differently. */
-export interface BacktestChange {
+interface BacktestChange {
   readonly eventType: string
   readonly facts: RecordedFacts
   readonly before: RuleResult
   readonly after: RuleResult
-  readonly count: number
+  count: number
   /** Locators of their log entries, up to a readable number. */
-  readonly locators: readonly string[]
+  readonly locators: string[]
 }
 
-/** Number of messages by one channel: sent, and sent under the candidate. */
-export interface ChannelCounts {
-  readonly channel: Channel
-  readonly before: number
-  readonly after: number
-}
-
-export interface BacktestLine {
-  readonly eventType: string
-  readonly ruleId: string
-  readonly unchanged: number
-  readonly changed: number
-}
-
-export interface BacktestResult {
-  readonly events: number
-  readonly changed: number
-  readonly unchanged: number
-  /** Unchanged decisions that another rule makes in the candidate. */
-  readonly byAnotherRule: number
-  /** Events with an invalid party locator. Their reason does not change while they are skipped. */
-  readonly invalidParties: number
-  readonly channels: readonly ChannelCounts[]
-  /** The most harmful first; the most frequent first within a kind. */
-  readonly changes: readonly BacktestChange[]
-  readonly lines: readonly BacktestLine[]
-}
+export type BacktestResult = ReturnType<ReturnType<typeof createBacktest>['result']>
 
 /** The reason that a rule of a revision gave; undefined if unknown. */
-export type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
+type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
 
 const SAMPLE_COUNT_MAX = 3
 /** Limit for one change. */
@@ -60,18 +34,17 @@ const LOCATORS_HELD_MAX = 50_000
 const EVENT_TYPE_COUNT_MAX = 1_000
 const OTHER_EVENT_TYPES = '(other event types)'
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
+  /**
+   * `byAnotherRule`: unchanged decisions that another rule makes in the candidate. `invalidParties`: events with an invalid party
+   * locator, whose reason does not change while they are skipped.
+   */
   const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
-  const changes = new Map<string, Mutable<BacktestChange> & { locators: string[] }>()
-  const lines = new Map<string, Mutable<BacktestLine>>()
+  const changes = new Map<string, BacktestChange>()
+  const lines = new Map<string, { eventType: string; ruleId: string; unchanged: number; changed: number }>()
+  const channels = CHANNELS.map((channel) => ({ channel, before: 0, after: 0 }))
   const eventTypes = new Set<string>()
   let locatorsHeld = 0
-  const sent = { before: new Map<Channel, number>(), after: new Map<Channel, number>() }
-  const countSent = (counter: Map<Channel, number>, { outcome, channel }: RuleResult, count: number) => {
-    if (outcome === 'SEND') counter.set(channel, (counter.get(channel) ?? 0) + count)
-  }
 
   function nameOf(eventType: string): string {
     if (eventTypes.size < EVENT_TYPE_COUNT_MAX) eventTypes.add(eventType)
@@ -84,50 +57,43 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
       const { facts, result: after } = decideAgain(candidate, group)
       const eventType = nameOf(facts.eventType)
       const before = recordedResult(group, after, reasonOf)
-      countSent(sent.before, before, count)
-      countSent(sent.after, after, count)
+      for (const sent of channels) {
+        if (isSentBy(sent.channel, before)) sent.before += count
+        if (isSentBy(sent.channel, after)) sent.after += count
+      }
       const isChanged = !decidedAlike(before, after)
       counts.events += count
       if (isChanged) counts.changed += count
       else if (after.ruleId !== ruleId) counts.byAnotherRule += count
       if (group.invalidParty) counts.invalidParties += count
 
-      const line = entryOf(lines, [eventType, ruleId], () => ({
-        eventType,
-        ruleId,
-        unchanged: 0,
-        changed: 0,
-      }))
+      const line = entryOf(lines, [eventType, ruleId], { eventType, ruleId, unchanged: 0, changed: 0 })
       line[isChanged ? 'changed' : 'unchanged'] += count
       if (!isChanged) return
-      const change = entryOf(changes, [eventType, describeSituation(facts), before, after], () => ({
-        eventType,
-        facts,
-        before,
-        after,
-        count: 0,
-        locators: [],
-      }))
+      const fresh = { eventType, facts, before, after, count: 0, locators: [] }
+      const change = entryOf(changes, [eventType, describeSituation(facts), before, after], fresh)
       change.count += count
       const room = Math.min(LOCATOR_COUNT_MAX - change.locators.length, LOCATORS_HELD_MAX - locatorsHeld)
       const some = group.locators.slice(0, room)
       locatorsHeld += some.length
       change.locators.push(...some)
     },
-    result: (): BacktestResult => ({
+    result: () => ({
       ...counts,
       unchanged: counts.events - counts.changed,
-      channels: CHANNELS.map((channel) => ({
-        channel,
-        before: sent.before.get(channel) ?? 0,
-        after: sent.after.get(channel) ?? 0,
-      })),
+      /** Number of messages by each channel: sent, and sent under the candidate. */
+      channels,
+      /** The most harmful first; the most frequent first within a kind. */
       changes: [...changes.values()].sort((a, b) => rankOf(a) - rankOf(b) || b.count - a.count),
       lines: [...lines.values()].sort(
         (a, b) => compare(a.eventType, b.eventType) || compare(a.ruleId, b.ruleId),
       ),
     }),
   }
+}
+
+function isSentBy(channel: Channel, result: RuleResult): boolean {
+  return result.outcome === 'SEND' && result.channel === channel
 }
 
 function rankOf(change: BacktestChange): number {
@@ -165,11 +131,10 @@ function recordedResult(
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
 }
 
-function entryOf<Entry>(entries: Map<string, Entry>, key: readonly unknown[], create: () => Entry): Entry {
+/** The entry of a key; the fresh one if there is none yet. */
+function entryOf<Entry>(entries: Map<string, Entry>, key: readonly unknown[], fresh: Entry): Entry {
   const text = JSON.stringify(key)
-  const known = entries.get(text)
-  if (known !== undefined) return known
-  const entry = create()
+  const entry = entries.get(text) ?? fresh
   entries.set(text, entry)
   return entry
 }
@@ -181,36 +146,32 @@ function compare(a: string, b: string): number {
 /** The result in lines: the number of changed events, each kind of change with its situations, and counts by type and rule. */
 export function describeBacktest(result: BacktestResult): string[] {
   const { events, changed, unchanged, byAnotherRule, invalidParties, channels, changes, lines } = result
-  const linesChanged = lines.filter((line) => line.changed > 0)
+  const are = (count: number, singular: string, plural: string) =>
+    `${count} ${count === 1 ? singular : plural}`
+  const told = [
+    `${counted(events, 'event')}: ${are(changed, 'changes', 'change')}, ${are(unchanged, 'does', 'do')} not`,
+  ]
+  if (changed > 0) told.push(describeChannels(channels))
+  if (byAnotherRule > 0) told.push(`${counted(byAnotherRule, 'event')} with the same result by another rule`)
+  if (invalidParties > 0)
+    told.push(`${counted(invalidParties, 'event')} with an invalid party locator, whose reason no table sets`)
   const kinds = Map.groupBy(changes, (change) => changeInWords(change, change.eventType))
-  return [
-    `${counted(events, 'event')}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
-    ...(changed === 0 ? [] : [describeChannels(channels)]),
-    ...(byAnotherRule === 0
-      ? []
-      : [`${counted(byAnotherRule, 'event')} with the same result by another rule`]),
-    ...(invalidParties === 0
-      ? []
-      : [`${counted(invalidParties, 'event')} with an invalid party locator, whose reason no table sets`]),
-    ...[...kinds].flatMap(([words, group]) => {
-      const count = group.reduce((sum, change) => sum + change.count, 0)
-      return [
-        `${counted(count, 'event')} ${count === 1 ? 'changes' : 'change'} ${words}:`,
-        ...group.map(
-          (change) =>
-            `    ${change.count}: ${describeSituation(change.facts)}, such as ${change.locators.slice(0, SAMPLE_COUNT_MAX).join(', ')}`,
-        ),
-      ]
-    }),
-    ...(changed === 0 ? [] : ['Where events change, by event type and rule, unchanged and changed:']),
-    ...linesChanged.map(
-      (line) => `    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`,
-    ),
-  ].map(printable)
+  for (const [words, group] of kinds) {
+    const count = group.reduce((sum, change) => sum + change.count, 0)
+    told.push(`${counted(count, 'event')} ${count === 1 ? 'changes' : 'change'} ${words}:`)
+    for (const { count, facts, locators } of group) {
+      const some = locators.slice(0, SAMPLE_COUNT_MAX).join(', ')
+      told.push(`    ${count}: ${describeSituation(facts)}, such as ${some}`)
+    }
+  }
+  if (changed > 0) told.push('Where events change, by event type and rule, unchanged and changed:')
+  for (const line of lines.filter((line) => line.changed > 0))
+    told.push(`    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`)
+  return told.map(printable)
 }
 
 /** Example: "412 messages fewer by SMS, 37 more by EMAIL". */
-export function describeChannels(channels: readonly ChannelCounts[]): string {
+function describeChannels(channels: BacktestResult['channels']): string {
   const words = channels
     .map(({ channel, before, after }) => ({ channel, difference: after - before }))
     .filter(({ difference }) => difference !== 0)

@@ -47,12 +47,22 @@ export interface RuleTableDiff {
 
 /** Compares the decisions of two tables, situation by situation. Their wording makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
-  const { classes, classOf } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
-  const { situations } = foldSituations([...before.rules, ...after.rules])
+  const rules = [...before.rules, ...after.rules]
+  const { classes, classOf } = foldEventTypes(cellsOf(rules), [])
   const changes: Change[] = []
   const moved: Change[] = []
-  for (const situation of situations) {
-    for (const change of compare(before, after, situation, classes)) {
+  for (const situation of foldSituations(rules).situations) {
+    const differences = classes.flatMap((eventClass) => {
+      const facts = { eventType: eventClass.representative, ...situation }
+      const results = { before: before.decide(facts), after: after.decide(facts) }
+      const key = JSON.stringify(results)
+      return isSame(results) ? [] : [{ key, eventClass, results }]
+    })
+    // Classes with the same difference share one change.
+    for (const [first, ...others] of Map.groupBy(differences, ({ key }) => key).values()) {
+      if (first === undefined) continue
+      const eventClasses = [first, ...others].map(({ eventClass }) => eventClass)
+      const change = { situation, eventClasses, ...first.results }
       if (decidedAlike(change.before, change.after)) moved.push(change)
       else changes.push(change)
     }
@@ -60,25 +70,8 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
   return { classes, classOf, changes, moved, reworded: reworded(before.rules, after.rules) }
 }
 
-/** The differences in one situation. Classes with the same difference share one change. */
-function compare(
-  before: RuleTable,
-  after: RuleTable,
-  situation: Situation,
-  classes: readonly EventClass[],
-): Change[] {
-  const changes = new Map<string, Change & { eventClasses: EventClass[] }>()
-  for (const eventClass of classes) {
-    const facts = { eventType: eventClass.representative, ...situation }
-    const results = { before: before.decide(facts), after: after.decide(facts) }
-    if (results.before.ruleId === results.after.ruleId && decidedAlike(results.before, results.after))
-      continue
-    const key = JSON.stringify(results)
-    const same = changes.get(key)
-    if (same === undefined) changes.set(key, { situation, eventClasses: [eventClass], ...results })
-    else same.eventClasses.push(eventClass)
-  }
-  return [...changes.values()]
+function isSame({ before, after }: Pick<Change, 'before' | 'after'>): boolean {
+  return before.ruleId === after.ruleId && decidedAlike(before, after)
 }
 
 /** True if the log would show no difference between the two. */

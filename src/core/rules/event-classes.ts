@@ -12,12 +12,6 @@ export interface EventClass {
   readonly words: readonly string[]
 }
 
-export interface EventClasses {
-  readonly classes: readonly EventClass[]
-  /** Position in `classes` of any event type. Unknown types are not cached: memory grows with the table only. */
-  readonly classOf: (eventType: string) => number
-}
-
 /**
  * Folds all possible event types into the classes that these cells distinguish. A type is known by its name if a cell has it,
  * else by the longest wildcard prefix that matches it, which decides all shorter ones. One fresh type per prefix, and one without
@@ -26,7 +20,11 @@ export interface EventClasses {
 export function foldEventTypes(
   cells: readonly EventTypeCell[],
   knownEventTypes: readonly string[],
-): EventClasses {
+): {
+  readonly classes: readonly EventClass[]
+  /** Position in `classes` of any event type. Unknown types are not cached: memory grows with the table only. */
+  readonly classOf: (eventType: string) => number
+} {
   const distinct = [...new Map(cells.map((cell) => [keyOf(cell), cell])).values()]
   const names = new Set(distinct.flatMap((cell) => cell.names))
   const prefixes = [...new Set(distinct.flatMap((cell) => cell.prefixes))].sort((a, b) => b.length - a.length)

@@ -26,19 +26,32 @@ export function parseYesNo(text: string): boolean {
   return oneOf(['yes', 'no'])(text) === 'yes'
 }
 
-/** An id that no row above has; added to `rowOfId`. Throws CellFault. */
+/** A permanent id that no row above has; added to `rowOfId`. Throws CellFault. */
 export function parseRuleId(text: string, row: number, rowOfId: Map<string, number>): string {
   if (text === '') throw new CellFault('is blank: give the rule a permanent id')
-  if (!RULE_ID.test(text)) {
+  if (!RULE_ID.test(text))
     throw new CellFault(
       `"${text}" is not a rule id: use at most 64 letters, digits, ".", "_" and "-", a letter or digit first`,
     )
-  }
-  const rowAbove = rowOfId.get(text)
-  if (rowAbove !== undefined) {
-    throw new CellFault(`"${text}" is already the rule in row ${rowAbove}: give each rule an id of its own`)
-  }
-  rowOfId.set(text, row)
+  return unused(text, row, rowOfId, (above) => `the rule in row ${above}: give each rule an id of its own`)
+}
+
+/** A sentence that no row above has; added to `rowOfName`. Throws CellFault. */
+export function parsePromiseName(text: string, row: number, rowOfName: Map<string, number>): string {
+  if (text === '') throw new CellFault('is blank: say in one sentence what is promised')
+  const name = parseReason(text)
+  return unused(name, row, rowOfName, (above) => `the promise in row ${above}: say how this one differs`)
+}
+
+function unused(
+  text: string,
+  row: number,
+  rowOf: Map<string, number>,
+  fault: (above: number) => string,
+): string {
+  const above = rowOf.get(text)
+  if (above !== undefined) throw new CellFault(`"${text}" is already ${fault(above)}`)
+  rowOf.set(text, row)
   return text
 }
 
@@ -51,16 +64,5 @@ export function parseReason(text: string): string {
 /** A sentence for people. Throws CellFault. */
 export function parseBecause(text: string): string {
   if (text === '') throw new CellFault('is blank: say in one sentence why the rule is as it is')
-  return parseReason(text)
-}
-
-/** A sentence that no row above has; added to `rowOfName`. Throws CellFault. */
-export function parsePromiseName(text: string, row: number, rowOfName: Map<string, number>): string {
-  if (text === '') throw new CellFault('is blank: say in one sentence what is promised')
-  const rowAbove = rowOfName.get(text)
-  if (rowAbove !== undefined) {
-    throw new CellFault(`"${text}" is already the promise in row ${rowAbove}: say how this one differs`)
-  }
-  rowOfName.set(text, row)
   return parseReason(text)
 }

@@ -1,21 +1,15 @@
 import { didYouMean, isSlip, nearest } from '../text/nearest.ts'
 import type { Rule } from './rule.ts'
 
-/** One sentence each, with row, column, value and the nearest type that has a template. */
-export interface UnknownEventTypes {
-  /** One or two characters from a known type: probably typos, which would mute or send something by mistake. */
-  readonly faults: readonly string[]
-  readonly warnings: readonly string[]
-}
-
 /**
- * Event types in rules that have no template. A type very near to a known one is a fault, unless marked `exactly`. For a type
- * near to a family, such as `claim`, the family's wildcard is the nearest.
+ * Event types in rules that have no template: one sentence each, with row, column, value and the nearest type that has one. A type
+ * one or two characters from a known one is a fault, unless marked `exactly`: it would mute or send something by mistake. For a
+ * type near to a family, such as `claim`, the family's wildcard is the nearest.
  */
 export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
   knownEventTypes: readonly string[],
-): UnknownEventTypes {
+): { readonly faults: readonly string[]; readonly warnings: readonly string[] } {
   const domains = knownEventTypes.flatMap((name) => /^(.+?)\./.exec(name)?.[1] ?? [])
   const families = [...new Set(domains.map((domain) => `${domain}.*`))]
   const unknown = rules.flatMap(({ row, when }) => {

@@ -3,10 +3,10 @@ import { rowIn, workflowCommand } from '../../../src/commands/terminal/annotatio
 
 t.test('an annotation is one line, whatever its text', async (t) => {
   t.equal(
-    workflowCommand({ level: 'error', file: 'rules/a,b:c.csv', line: 3, text: 'row 3: 100 %\n  ::x' }),
+    workflowCommand('error', 'rules/a,b:c.csv', 3, 'row 3: 100 %\n  ::x'),
     '::error file=rules/a%2Cb%3Ac.csv,line=3::row 3: 100 %25%0A  ::x',
   )
-  t.equal(workflowCommand({ level: 'warning', file: 'a', line: null, text: 'b' }), '::warning file=a::b')
+  t.equal(workflowCommand('warning', 'a', null, 'b'), '::warning file=a::b')
 })
 
 t.test('a sentence that begins with a row is shown at its line', async (t) => {

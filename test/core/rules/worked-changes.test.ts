@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Facts } from '../../../src/core/decision/facts.ts'
 import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
-import { someFacts } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { DEFAULT_ROWS, HEADINGS } from './default-table.ts'
 
@@ -40,64 +38,16 @@ function applied(section: string) {
   return { table: changed(TABLE, rows, aboveName), promises: changed(PROMISES, promises, '') }
 }
 
-type Decides = readonly [
-  facts: Partial<Facts>,
-  decision: { outcome: string; channel?: string; reason?: string },
-]
-const SEND = { outcome: 'SEND' }
-const SKIP = { outcome: 'SKIP' }
-const by = (channel: string) => ({ outcome: 'SEND', channel })
-const BY_SMS = { preferredChannel: 'SMS' } as const
-const NO_PHONE = { preferredChannel: 'SMS', phoneOnFile: false } as const
-const PAID = { eventType: 'invoice.paid' }
-const OVERDUE = { eventType: 'invoice.overdue' }
-const CLAIM = { eventType: 'claim.paid' }
-const CHANNELS = ['EMAIL', 'SMS', 'IN_APP'] as const
-const muted = (eventType: string): Decides => [{ eventType }, { outcome: 'SKIP', reason: 'event type muted' }]
-
-/** The changes of the page: what each decides of a rejected claim, but for these facts, and how many promises it breaks. */
-const CHANGES: Readonly<Record<string, readonly [brokenCount: number, ...Decides[]]>> = {
-  'Mute a type': [0, [PAID, SKIP], [{}, SEND]],
-  'A type that never goes by SMS': [
-    0,
-    [BY_SMS, by('EMAIL')],
-    [{ ...BY_SMS, emailOnFile: false }, SKIP],
-    [{ ...BY_SMS, ...PAID }, by('SMS')],
-  ],
-  'A critical type that ignores the opt-out': [
-    1,
-    [{ optedOut: true }, SEND],
-    [{ optedOut: true, ...PAID }, SKIP],
-  ],
-  'Claims by email where there is no phone': [
-    0,
-    [{ ...NO_PHONE, ...CLAIM }, by('EMAIL')],
-    [{ ...NO_PHONE, ...CLAIM, optedOut: true }, SKIP],
-    [{ ...NO_PHONE, ...CLAIM, emailOnFile: false }, SKIP],
-    [{ ...NO_PHONE, ...PAID }, SKIP],
-  ],
-  'Mute two types': [0, muted('invoice.finalised'), muted('payment.received'), [PAID, SEND]],
-  'A lapsed policy in spite of an opt-out': [
-    1,
-    [{ eventType: 'policy.lapsed', optedOut: true }, SEND],
-    [{ eventType: 'policy.issued', optedOut: true }, SKIP],
-  ],
-  'Nothing for unknown types': [
-    0,
-    ...EVENT_TYPES.map((eventType): Decides => [{ eventType }, SEND]),
-    ...CHANNELS.map(
-      (preferredChannel): Decides => [
-        { eventType: 'consent.given', preferredChannel },
-        { outcome: 'SKIP', reason: 'no text for this event type' },
-      ],
-    ),
-  ],
-  'An overdue invoice by SMS': [
-    0,
-    ...CHANNELS.map((preferredChannel): Decides => [{ ...OVERDUE, preferredChannel }, by('SMS')]),
-    [{ ...OVERDUE, phoneOnFile: false }, by('EMAIL')],
-    [{ ...OVERDUE, optedOut: true }, SKIP],
-  ],
+/** The changes of the page, and how many of the promises as they were each breaks. */
+const CHANGES: Readonly<Record<string, number>> = {
+  'Mute a type': 0,
+  'A type that never goes by SMS': 0,
+  'A critical type that ignores the opt-out': 1,
+  'Claims by email where there is no phone': 0,
+  'Mute two types': 0,
+  'A lapsed policy in spite of an opt-out': 1,
+  'Nothing for unknown types': 0,
+  'An overdue invoice by SMS': 0,
 }
 const loaded = (table: string) => createRuleTable(table, EVENT_TYPES, () => 'revision')
 const before = await loaded(TABLE.join('\n'))
@@ -109,8 +59,8 @@ t.test('each section of the page has its change', async (t) => {
   )
 })
 
-for (const [index, [title, [brokenCount, ...decisions]]] of Object.entries(CHANGES).entries()) {
-  t.test(`"${title}" passes every check and does what the page says`, async (t) => {
+for (const [index, [title, brokenCount]] of Object.entries(CHANGES).entries()) {
+  t.test(`"${title}" passes every check and changes what the page says`, async (t) => {
     const section = sections[index] ?? ''
     const { table: tableText, promises: promisesText } = applied(section)
     const { table, promises } = await checkRuleFiles(tableText, promisesText, EVENT_TYPES)
@@ -120,11 +70,5 @@ for (const [index, [title, [brokenCount, ...decisions]]] of Object.entries(CHANG
 
     const after = await loaded(tableText)
     t.match(section, `The summary says: ${describeDiff(diffRuleTables(before, after))[0]}`)
-    for (const [facts, decision] of decisions)
-      t.match(
-        after.decide(someFacts({ eventType: 'claim.rejected', ...facts })),
-        decision,
-        JSON.stringify(facts),
-      )
   })
 }

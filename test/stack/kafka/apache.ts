@@ -73,33 +73,17 @@ export async function startApacheKafka(
 async function format(keeper: Keeper, jarsDir: string, properties: string, more: string[]): Promise<void> {
   // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
   const clusterId = randomBytes(11).toString('hex')
+  const args = ['format', '-t', clusterId, '-c', properties, ...more]
   // It ends within a second: compiling its code well would take longer than running it.
-  await keeper.run(
-    java(jarsDir, ['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', [
-      'format',
-      '-t',
-      clusterId,
-      '-c',
-      properties,
-      ...more,
-    ]),
-  )
+  await keeper.run(java(jarsDir, ['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', args))
 }
 
 function java(jarsDir: string, flags: string[], mainClass: string, args: string[]) {
-  return {
-    file: 'java',
-    args: [
-      '-XX:+UseSerialGC',
-      '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
-      '-Dorg.slf4j.simpleLogger.showDateTime=true',
-      ...flags,
-      '-cp',
-      join(jarsDir, '*'),
-      mainClass,
-      ...args,
-    ],
-  }
+  const logging = ['defaultLogLevel=warn', 'showDateTime=true'].map(
+    (set) => `-Dorg.slf4j.simpleLogger.${set}`,
+  )
+  const classPath = ['-cp', join(jarsDir, '*')]
+  return { file: 'java', args: ['-XX:+UseSerialGC', ...logging, ...flags, ...classPath, mainClass, ...args] }
 }
 
 function dataDirIn(dir: string): string {

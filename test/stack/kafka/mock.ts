@@ -13,13 +13,11 @@ const REMEDY = 'Install a JDK (17 or later) with Maven, or kcat, or set MQ_BROKE
  * @throws where kcat is missing
  */
 export async function startMockKafka(log: (line: string) => void): Promise<Kafka> {
-  await assertKcat()
-  // It has nothing to save, and takes no other signal while it waits for input.
-  const keeper = await keep({
-    name: 'kafka-mock',
-    stopSignal: 'SIGKILL',
-    abandonSignal: 'SIGKILL',
+  await promisify(execFile)('kcat', ['-V']).catch((cause) => {
+    throw new Error(`kcat does not run either. ${REMEDY}`, { cause })
   })
+  // It has nothing to save, and takes no other signal while it waits for input.
+  const keeper = await keep({ name: 'kafka-mock', stopSignal: 'SIGKILL', abandonSignal: 'SIGKILL' })
   try {
     let brokers = ''
     // A producer that waits for its standard input, which the keeper holds open, keeps the mock cluster up.
@@ -39,13 +37,5 @@ export async function startMockKafka(log: (line: string) => void): Promise<Kafka
   } catch (error) {
     await keeper.close()
     throw error
-  }
-}
-
-async function assertKcat(): Promise<void> {
-  try {
-    await promisify(execFile)('kcat', ['-V'])
-  } catch (cause) {
-    throw new Error(`kcat does not run either. ${REMEDY}`, { cause })
   }
 }
