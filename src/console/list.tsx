@@ -187,7 +187,7 @@ function activeOf(filters: readonly Filter[], values: Query): Active[] {
     const value = values[name]
     if (!value) return []
     const option = options.find(([choice]) => choice === value)
-    const words = isTime ? localTime(startOf(value)) : typeof option === 'object' ? option[1] : value
+    const words = isTime ? localTime(startOf(value)) : (option?.[1] ?? value)
     return [{ name, label, words: visible(words) }]
   })
 }
