@@ -100,6 +100,8 @@ const UNDO_COUNT_MAX = 100
 /** Kept while the page is open, so that visiting another view loses nothing. */
 let past: Kept[] = []
 
+export type Bench = ReturnType<typeof useDraft>
+
 /**
  * The draft, which begins as the files in force. It is stored in this tab, so that visiting a log entry, or a reload, loses
  * nothing. Typing into one cell or text is undone in one step.
