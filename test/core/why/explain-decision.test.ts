@@ -48,7 +48,6 @@ async function explained(...decisions: Partial<RecordedDecision>[]) {
   const entry = anEntryWith(...decisions)
   return explain(entry, await rulesOf(entry.decisions))
 }
-const whyOf = async (decision: Partial<RecordedDecision>) => (await explained(decision)).decisions[0]?.why
 
 t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -91,39 +90,35 @@ t.test('each decision is explained by the table of its own time', async (t) => {
   t.equal(decisions[1]?.rulesAbove.length, 3)
 })
 
-t.test('the preceding change of preferences is told', async (t) => {
-  const optedOut = {
-    outcome: 'SKIP',
-    ruleId: 'opted-out',
-    reason: 'event type opted out',
-    facts: { ...FACTS, optedOut: true },
-  } as const
-  const changedAt = '2026-11-05T00:00:00.000001Z'
-  const optedOutAt = '2026-11-03T00:00:00.000001Z'
-  const preferenceChange = { changedAt, changedBy: 'ada', optedOutAt }
-  t.match(
-    await whyOf({ ...optedOut, preferenceChange }),
-    `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers SMS`,
-  )
-  t.match(
-    await whyOf({ preferenceChange: { ...preferenceChange, optedOutAt: null } }),
-    `phone on file, preferences of ${changedAt} by ada: The party`,
-  )
-  t.match(
-    await whyOf({ preferenceChange: { changedAt, changedBy: null, optedOutAt: null } }),
-    `phone on file, preferences of ${changedAt}: The party`,
-  )
+const optedOutAt = '2026-01-03T00:00:00.000001Z'
+const changedAt = '2026-01-05T00:00:00.000001Z'
+const change = (changedBy: string | null, optedOutAt: string | null) => ({
+  preferenceChange: { changedAt, changedBy, optedOutAt },
 })
+const OPTED_OUT = {
+  outcome: 'SKIP',
+  ruleId: 'opted-out',
+  reason: 'event type opted out',
+  facts: { ...FACTS, optedOut: true },
+} as const
+const WHY: readonly [Partial<RecordedDecision>, string | RegExp][] = [
+  [
+    { ...OPTED_OUT, ...change('ada', optedOutAt) },
+    `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers SMS`,
+  ],
+  [change('ada', null), `phone on file, preferences of ${changedAt} by ada: The party`],
+  [change(null, null), `phone on file, preferences of ${changedAt}: The party`],
+  [{ sendError: 'full' }, 'SEND by SMS, not confirmed by the sender (full), by rule "sms", for claim.paid'],
+  [{ attempt: 0, sendError: 'deferred' }, 'SEND by SMS, not tried (deferred), by rule "sms", for claim.paid'],
+  [{ ruleTableRevision: 'unknown' }, / \(the rule table then in force is not in the archive\)\.$/],
+  [{ ruleTableRevision: 'odd' }, / \(this version cannot read the rule table then in force\)\.$/],
+  [{ ruleId: 'gone' }, / \(the rule table then in force has no such rule\)\.$/],
+]
 
-t.test('a sender that refused or deferred is told', async (t) => {
-  t.match(
-    await whyOf({ sendError: 'mailbox on fire' }),
-    'SEND by SMS, not confirmed by the sender (mailbox on fire), by rule "sms", for claim.paid',
-  )
-  t.match(
-    await whyOf({ attempt: 0, sendError: 'SMS deferred: quota' }),
-    'SEND by SMS, not tried (SMS deferred: quota), by rule "sms", for claim.paid',
-  )
+t.test('preferences, the answer of the sender and missing information are told', async (t) => {
+  for (const [decision, words] of WHY) t.match((await explained(decision)).decisions[0]?.why, words)
+  const [unknown] = (await explained({ ruleId: 'gone' })).decisions
+  t.match(unknown, { because: null, rulesAbove: [] })
 })
 
 t.test('where the event had its fields is told by the envelope map of its time', async (t) => {
@@ -135,22 +130,6 @@ t.test('where the event had its fields is told by the envelope map of its time',
   t.ok(lines.includes('  read from the event: party locator at /p, locator at /a~1b/0, reason at /x~0y'))
   for (const unreadable of [null, '{}', 'x'])
     t.equal((await explained({ envelopeMap: unreadable })).decisions[0]?.readFrom, null)
-})
-
-t.test('missing information is said to be missing', async (t) => {
-  const cases = [
-    [
-      { ruleTableRevision: 'unknown' },
-      /phone on file \(the rule table then in force is not in the archive\)\.$/,
-    ],
-    [{ ruleTableRevision: 'odd' }, /\(this version cannot read the rule table then in force\)\.$/],
-    [{ ruleId: 'gone' }, /\(the rule table then in force has no such rule\)\.$/],
-  ] as const
-  for (const [decision, words] of cases) {
-    const [told] = (await explained(decision)).decisions
-    t.match(told, { why: words, because: null })
-    t.same(told?.rulesAbove, [])
-  }
 })
 
 const FAILED = {
@@ -236,16 +215,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
 })
 
 t.test('the reason for not telling a member appears once, an opt-out with its date', async (t) => {
-  const optedOutAt = '2026-01-03T12:00:00.000000Z'
-  const preferenceChange = { changedAt: '2026-01-05T12:00:00.000000Z', changedBy: 'ada', optedOutAt }
-  const skipped = {
-    outcome: 'SKIP',
-    ruleId: 'opted-out',
-    reason: 'event type opted out',
-    facts: { ...FACTS, optedOut: true },
-    preferenceChange,
-    decidedAt: T(0),
-  } as const
+  const skipped = { ...OPTED_OUT, ...change('ada', optedOutAt), decidedAt: T(0) }
   const entry = {
     status: 'SKIPPED',
     failureReason: 'event type opted out',
@@ -258,7 +228,7 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
     next: `Nothing. The member opted out on ${optedOutAt}.`,
     timeline: [
       { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
-      { at: preferenceChange.changedAt, until: null, words: 'Preferences were set by ada: text message.' },
+      { at: changedAt, until: null, words: 'Preferences were set by ada: text message.' },
       { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
       { at: T(0), until: null, words: 'Not told.' },
     ],
