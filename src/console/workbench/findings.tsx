@@ -1,11 +1,11 @@
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { FileReport } from '../../core/rules/check-files.ts'
-import { summariseRows } from '../../core/rules/diff-rows.ts'
+import { isFilled, summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
 import { placeOf } from '../../core/workbench/review.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type Bench, FIRST_ROW, isFilled, type Verdict } from './draft.ts'
+import { type Bench, FIRST_ROW, type Verdict } from './draft.ts'
 
 /** Focuses the first element of a selector once the changes made so far are rendered. */
 export function focus(selector: string): void {
