@@ -148,7 +148,7 @@ export function List<Item>(props: ListProps<Item>) {
   const found = items.length > 0 ? counted(items.length, ...noun) : noneOf(noun[1], active, isPart)
   return (
     <>
-      <Filters at={route.path} filters={filters} values={values} active={active} />
+      <Filters filters={filters} route={route} />
       <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load all.'} retry={retry} />
       {items.length > 0 && <Table label={label} rows={items.map((item) => rowOf(item))} />}
       <div class="hstack">
@@ -170,24 +170,19 @@ export function valuesOf(filters: readonly Filter[], query: Query): Query {
 }
 
 /** The reason why a list is empty. */
-function noneOf(many: string, active: readonly Active[], isPart: boolean): string {
+function noneOf(many: string, active: ReturnType<typeof activeOf>, isPart: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
   const filters = active.map(({ label, words }) => `${label}: ${words}`).join(', ')
   return isPart ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
 }
 
-interface Active {
-  readonly name: string
-  readonly label: string
-  readonly words: string
-}
-
-function activeOf(filters: readonly Filter[], values: Query): Active[] {
+/** The filters that have a value, with it in words. */
+function activeOf(filters: readonly Filter[], values: Query) {
   return filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]
     if (!value) return []
     const option = options.find(([choice]) => choice === value)
-    const words = isTime ? localTime(startOf(value)) : typeof option === 'object' ? option[1] : value
+    const words = isTime ? localTime(startOf(value)) : (option?.[1] ?? value)
     return [{ name, label, words: visible(words) }]
   })
 }
@@ -218,15 +213,10 @@ function spans(): readonly { name: string; from: string; to?: string }[] {
   ]
 }
 
-interface FiltersProps {
-  readonly at: readonly string[]
-  readonly filters: readonly Filter[]
-  readonly values: Query
-  readonly active: readonly Active[]
-}
-
 /** A list's search form, its named periods, and the active filters, each with a link that removes it. */
-function Filters({ at, filters, values, active }: FiltersProps) {
+function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>, 'filters' | 'route'>) {
+  const values = valuesOf(filters, query)
+  const active = activeOf(filters, values)
   const details = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)
   const search = (event: SubmitEvent) => {

@@ -11,7 +11,7 @@ import '@knadh/oat/css/utilities.css'
 import './style.css'
 import { type RequestError, token } from './api.ts'
 import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
-import { hrefOf, type Query, type Route, routeOf } from './route.ts'
+import { type Route, routeOf } from './route.ts'
 import { Status } from './status.tsx'
 import { Visit } from './use-data.ts'
 import { EntryView } from './views/entry.tsx'
@@ -36,14 +36,15 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
   workbench: Later,
 }
 
-const NAVIGATION: readonly { name: string; path: readonly string[]; query?: Query }[] = [
-  { name: 'Overview', path: [] },
-  { name: 'Not told', path: ['log'], query: { notTold: 'true' } },
-  { name: 'Log', path: ['log'] },
-  { name: 'Rejected', path: ['rejected'] },
-  { name: 'Rules', path: ['rules'] },
-  { name: 'Workbench', path: ['workbench'] },
-]
+const NOT_TOLD = '#/log?notTold=true'
+const NAVIGATION = {
+  Overview: '#/',
+  'Not told': NOT_TOLD,
+  Log: '#/log',
+  Rejected: '#/rejected',
+  Rules: '#/rules',
+  Workbench: '#/workbench',
+}
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 const TICK_MS = 30_000
 
@@ -76,9 +77,7 @@ function App() {
   const [first = ''] = path
   const View = (Object.hasOwn(VIEWS, first) && VIEWS[first]) || NotFound
   // The lists of the log share a path; their query tells them apart.
-  const isNotTold = first === 'log' && query.notTold !== undefined
-  const isCurrent = (of: (typeof NAVIGATION)[number]) =>
-    (of.path[0] ?? '') === first && (of.query !== undefined) === isNotTold
+  const current = first === 'log' && query.notTold !== undefined ? NOT_TOLD : `#/${first}`
   return (
     <Visit.Provider value={here}>
       {/* A button, not a link: the fragment of the address names the view. */}
@@ -88,11 +87,7 @@ function App() {
       <header class="hstack">
         <Links
           label="Views"
-          of={NAVIGATION.map((of) => ({
-            name: of.name,
-            href: hrefOf(of.path, of.query),
-            isCurrent: isCurrent(of),
-          }))}
+          of={Object.entries(NAVIGATION).map(([name, href]) => ({ name, href, isCurrent: href === current }))}
         />
         {why === null && <Search />}
         {why === null && <Status />}

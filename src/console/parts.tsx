@@ -186,7 +186,7 @@ export function Field({ label, ...input }: { readonly label: string } & JSX.Intr
   )
 }
 
-export type Option = string | readonly [value: string, words: string]
+export type Option = readonly [value: string, words: string]
 
 interface ChoiceProps {
   readonly label: string
@@ -202,14 +202,11 @@ export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
     <label>
       {label}
       <select name={name} onChange={({ currentTarget }) => onValue?.(currentTarget.value)}>
-        {options.map((option) => {
-          const [choice, words] = typeof option === 'string' ? [option, option] : option
-          return (
-            <option key={choice} value={choice} selected={choice === value}>
-              {words}
-            </option>
-          )
-        })}
+        {options.map(([choice, words]) => (
+          <option key={choice} value={choice} selected={choice === value}>
+            {words}
+          </option>
+        ))}
       </select>
     </label>
   )

@@ -181,18 +181,12 @@ function countsOf(contacts: Contacts): Record<string, number> {
 }
 
 const TABLE = /\b(?:INTO|UPDATE|FROM)\s+(notifications\.\w+)/
-const NAME_COUNT_MAX = 1_000
-const names = new Map<string, string>()
 
-/** Example: `INSERT notifications.decision`. There are few statements: each is parsed once. */
+/** Example: `INSERT notifications.decision`. */
 function nameOf(statement: string): string {
-  const known = names.get(statement)
-  if (known !== undefined) return known
   const verb = /\b(SELECT|INSERT|UPDATE|DELETE|COMMIT)\b/.exec(statement)?.[1] ?? 'statement'
   const table = TABLE.exec(statement)?.[1]
-  const name = table === undefined ? verb : `${verb} ${table}`
-  if (names.size < NAME_COUNT_MAX) names.set(statement, name)
-  return name
+  return table === undefined ? verb : `${verb} ${table}`
 }
 
 /** Queues spans and sends them to the collector; the code that starts a span never waits for it. */

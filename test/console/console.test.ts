@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { createWorld } from '../stack/world.ts'
 import { faultsOf, openTab, startBrowser, type Tab, toFit, withoutBrowser } from './browser.ts'
 import { HOSTILE, seed } from './seed.ts'
 
@@ -268,38 +268,6 @@ async function testConsole(): Promise<void> {
       .getByRole('status')
       .filter({ hasText: /^1 entry$/ })
       .waitFor()
-  })
-
-  t.test('the overview counts what happens while it is looked at, by what one chooses', async (t) => {
-    const tab = await adminTab(t)
-    const { page, complaints } = tab
-    await page.clock.install()
-    await page.goto(`${url}/console`)
-    const all = page.getByRole('link', { name: /^All/ })
-    const before = Number((await all.innerText()).match(/\d+/)?.[0])
-    await world.publish(Array.from({ length: 5 }, () => anEvent({ eventType: 'payment.void' })))
-    await world.caughtUp()
-    await until(
-      async () => {
-        await page.clock.fastForward(10_000)
-        return (await all.innerText()).includes(String(before + 5))
-      },
-      { what: 'the new entries to be counted', intervalMs: 500 },
-    )
-    await page.getByText('Event type', { exact: true }).click()
-    await page.getByText('payment.void').first().waitFor()
-    const bar = page.locator('.bar[title*="payment.void 5"]')
-    t.match(await bar.getAttribute('href'), /^#\/log\?from=20.*&to=20/, 'a bar leads to its entries')
-    await page.locator('section .tile').last().focus()
-    await page.keyboard.press('Tab')
-    t.ok(await page.locator('a.bar:focus').count(), 'also by the keyboard')
-    await tab.screenshot('overview-event-type')
-    await page.getByText('Reason', { exact: true }).click()
-    await page.getByText('party not found').first().waitFor()
-    await page.getByText('7 days', { exact: true }).click()
-    await page.getByText('Event type', { exact: true }).click()
-    await page.locator('section .tile').getByText('payment.void').waitFor()
-    t.same(complaints, [])
   })
 }
 

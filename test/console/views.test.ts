@@ -126,6 +126,11 @@ async function testViews(): Promise<void> {
       t.match(await page.getByLabel('From').inputValue(), /^\d{4}-/, 'the form says from when on')
       await page.goBack()
     }
+    const bar = page.locator('a.bar[title*="claim.paid 7"]')
+    t.match(await bar.getAttribute('href'), /^#\/log\?from=.*&to=/, 'a bar leads to its entries')
+    await page.locator('section .tile').last().focus()
+    await page.keyboard.press('Tab')
+    t.equal(await page.locator('a.bar:focus').count(), 1, 'also by the keyboard')
   })
 
   t.test('a rule is shown with its conditions, and leads to the entries that it decided', async (t) => {

@@ -8,7 +8,7 @@ import { usePages } from '../use-data.ts'
 
 const FILTERS: readonly Filter[] = [
   { name: 'topic', label: 'Topic' },
-  { name: 'code', label: 'Error code', options: Object.keys(REJECTIONS) },
+  { name: 'code', label: 'Error code', options: Object.keys(REJECTIONS).map((code) => [code, code]) },
   { name: 'open', label: 'Redriven', options: [['true', 'Not settled yet']] },
 ]
 

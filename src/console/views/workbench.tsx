@@ -5,7 +5,7 @@ import { type Row, Table } from '../list.tsx'
 import { Bullets, Button, Card, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { changedFiles, SHEETS, type SheetKey, useDraft, useVerdict } from '../workbench/draft.ts'
+import { SHEETS, type SheetKey, useDraft, useVerdict } from '../workbench/draft.ts'
 import {
   Changes,
   FileFindings,
@@ -35,28 +35,18 @@ export function WorkbenchView() {
   )
 }
 
-/** The end of the sentence of a promise that `Exclude this case` narrowed. */
-const NARROWED = / \(event type: [^)]*\)$/
-
 const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
 type Tab = keyof typeof TABS
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
-  const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
+  const bench = useDraft(start)
+  const { inForce, draft, change, undo, outdated, conflicts } = bench
   const verdict = useVerdict(draft, inForce, start.outcomes)
-  const isCurrent = verdict?.of === draft
   const [tab, setTab] = useState<Tab>('table')
   const lead = (to: Lead) => {
     if (to in TABS) setTab(to as Tab)
     focus(to in TABS ? '[aria-invalid="true"], #findings' : `#${to}`)
-  }
-  const exclude = (index: number, types: string) => {
-    const row = draft.promises[index]
-    if (row === undefined) return
-    const narrowed = row.with(0, `${row[0]?.replace(NARROWED, '')} (event type: ${types})`).with(1, types)
-    change({ promises: draft.promises.with(index, narrowed) })
-    focus('#broken')
   }
   return (
     <>
@@ -90,7 +80,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 <Button onClick={() => change({ [tab]: inForce[tab] })}>
                   Start over with {SHEETS[tab].file}
                 </Button>
-                <Paste key={tab} sheet={SHEETS[tab]} onRows={(rows) => change({ [tab]: rows })} />
+                <Paste key={tab} of={tab} change={change} />
               </>
             )}
             <About tab={tab} />
@@ -104,25 +94,12 @@ function Bench({ start }: { start: WorkbenchStart }) {
             rows={draft[tab].map((row, index) => rowOf(tab, row, index))}
           />
         ) : (
-          <Grid
-            key={tab}
-            sheet={SHEETS[tab]}
-            rows={draft[tab]}
-            before={inForce[tab]}
-            faults={verdict?.[tab].faults ?? []}
-            onRows={(rows, place) => change({ [tab]: rows }, place)}
-          />
+          <Grid key={tab} of={tab} faults={verdict?.[tab].faults ?? []} {...bench} />
         ))}
       {verdict !== null && (
         <>
           {tab === 'templates' ? (
-            <TextsEditor
-              of={verdict}
-              templates={draft.templates}
-              inForce={inForce.templates}
-              isReadOnly={isNarrow}
-              onChange={(templates, place) => change({ templates }, place)}
-            />
+            <TextsEditor of={verdict} isReadOnly={isNarrow} {...bench} />
           ) : (
             <FileFindings {...verdict[tab]} />
           )}
@@ -140,7 +117,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               title="Promises"
               about="Conditions that must stay true, however the rules change."
             >
-              <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
+              <Promises of={verdict} draft={draft} change={change} />
             </Card>
           </div>
           <datalist id="event-types">
@@ -158,21 +135,10 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 title="Back-test"
                 about="Decide the events of the last days again by this table. Nothing is sent or written."
               >
-                <Backtest of={verdict} isCurrent={isCurrent} />
+                <Backtest of={verdict} isCurrent={verdict.of === draft} />
               </Card>
               <Card id="propose" title="Propose">
-                <Propose
-                  repositoryUrl={start.repositoryUrl}
-                  changed={changedFiles(verdict.of, inForce)}
-                  of={verdict}
-                  obstacle={
-                    outdated !== null
-                      ? 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
-                      : isCurrent
-                        ? null
-                        : 'Your last change is being checked.'
-                  }
-                />
+                <Propose repositoryUrl={start.repositoryUrl} of={verdict} {...bench} />
               </Card>
             </>
           )}

@@ -58,11 +58,6 @@ const KEYS = ['table', 'promises'] as const
 /** The headings are the first line of a file. */
 export const FIRST_ROW = 2
 
-/** A blank row does not count: the checks skip it. */
-export function isFilled(cells: Cells): boolean {
-  return cells.some((cell) => cell.trim() !== '')
-}
-
 function draftOf({ table, promises, templates }: Files): Draft {
   const rowsOf = (key: SheetKey, text: string) => readGrid(text, SHEETS[key].columns, SHEETS[key].what).rows
   return {
@@ -99,6 +94,8 @@ const KEY = 'notifications-draft'
 const UNDO_COUNT_MAX = 100
 /** Kept while the page is open, so that visiting another view loses nothing. */
 let past: Kept[] = []
+
+export type Bench = ReturnType<typeof useDraft>
 
 /**
  * The draft, which begins as the files in force. It is stored in this tab, so that visiting a log entry, or a reload, loses

@@ -1,11 +1,11 @@
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { FileReport } from '../../core/rules/check-files.ts'
-import { summariseRows } from '../../core/rules/diff-rows.ts'
+import { isFilled, summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
 import { placeOf } from '../../core/workbench/review.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type Draft, FIRST_ROW, isFilled, type Verdict } from './draft.ts'
+import { type Bench, FIRST_ROW, type Verdict } from './draft.ts'
 
 /** Focuses the first element of a selector once the changes made so far are rendered. */
 export function focus(selector: string): void {
@@ -136,15 +136,21 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
 /** The check's wording for the cell that excludes the case from the promise. */
 const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
 
-interface PromisesProps {
-  readonly of: FileReport
-  readonly rows: Draft['promises']
-  /** Narrows the promise in a row of the draft to these event types. */
-  readonly onExclude: (index: number, eventTypes: string) => void
-}
+/** The end of the sentence of a promise from which a case was excluded. */
+const NARROWED = / \(event type: [^)]*\)$/
 
 /** Each promise: the broken ones first, with the rules that break them. */
-export function Promises({ of: { faults, warnings, summary }, rows, onExclude }: PromisesProps) {
+export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> & { of: Verdict }) {
+  const { faults, warnings, summary } = of.promises
+  const rows = of.of.promises
+  /** Narrows the promise in a row to these event types, and says so in its sentence. */
+  const exclude = (index: number, types: string) => {
+    const row = draft.promises[index]
+    if (row === undefined) return
+    const narrowed = row.with(0, `${row[0]?.replace(NARROWED, '')} (event type: ${types})`).with(1, types)
+    change({ promises: draft.promises.with(index, narrowed) })
+    focus('#broken')
+  }
   const placed = faults
     .map(placeOf)
     .filter(({ row }) => row !== null)
@@ -162,7 +168,7 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
             {column !== null && `${column}: `}
             {visible(text)}
             {row !== null && eventTypes !== undefined && (
-              <Button onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
+              <Button onClick={() => exclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
             )}
           </div>
         )

@@ -4,22 +4,20 @@ import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import { type Placed, placeOf, readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { visible } from '../text.ts'
-import { FIRST_ROW, type Sheet } from './draft.ts'
+import { type Bench, FIRST_ROW, SHEETS, type Sheet, type SheetKey } from './draft.ts'
 import { focus, Notice } from './findings.tsx'
 
-interface GridProps {
-  readonly sheet: Sheet
-  readonly rows: readonly Cells[]
-  readonly before: readonly Cells[]
+interface GridProps extends Bench {
+  readonly of: SheetKey
   readonly faults: readonly string[]
-  /** `place` is the id of the edited cell. */
-  readonly onRows: (rows: readonly Cells[], place?: string) => void
 }
 
 /** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
-export function Grid({ sheet, rows, before, faults, onRows }: GridProps) {
+export function Grid({ of, faults, draft: { [of]: rows }, inForce, change }: GridProps) {
+  const sheet = SHEETS[of]
   const { what, columns } = sheet
-  const beforeOf = new Map([...pairRows(before, rows)].map(([was, now]) => [now, was]))
+  const onRows: RowProps['onRows'] = (edited, place) => change({ [of]: edited }, place)
+  const beforeOf = new Map([...pairRows(inForce[of], rows)].map(([was, now]) => [now, was]))
   const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
   return (
     <>
@@ -65,7 +63,11 @@ export function Grid({ sheet, rows, before, faults, onRows }: GridProps) {
   )
 }
 
-interface RowProps extends Pick<GridProps, 'sheet' | 'rows' | 'onRows'> {
+interface RowProps {
+  readonly sheet: Sheet
+  readonly rows: readonly Cells[]
+  /** `place` is the id of the edited cell. */
+  readonly onRows: (rows: readonly Cells[], place?: string) => void
   readonly row: Cells
   readonly index: number
   /** The row in force; undefined for a new one. */
@@ -220,7 +222,8 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
 }
 
 /** Takes a whole file from the clipboard or from the disk. */
-export function Paste({ sheet: { file, columns, what }, onRows }: Pick<GridProps, 'sheet' | 'onRows'>) {
+export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
+  const { file, columns, what } = SHEETS[of]
   const [faults, setFaults] = useState<readonly string[]>([])
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -231,7 +234,7 @@ export function Paste({ sheet: { file, columns, what }, onRows }: Pick<GridProps
     const { rows, faults } = readGrid(text, columns, what)
     setFaults(faults)
     if (rows === null) return
-    onRows(rows)
+    change({ [of]: rows })
     form.closest('details')?.removeAttribute('open')
   }
   return (

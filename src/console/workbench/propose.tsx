@@ -2,19 +2,22 @@ import { strToU8, zipSync } from 'fflate'
 import { proposalOf, proposeUrlOf } from '../../core/workbench/review.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
-import type { changedFiles, Verdict } from './draft.ts'
+import { type Bench, changedFiles, type Verdict } from './draft.ts'
 import { marksOf } from './findings.tsx'
 
-interface ProposeProps {
+interface ProposeProps extends Bench {
   readonly repositoryUrl: string | null
-  readonly changed: ReturnType<typeof changedFiles>
   readonly of: Verdict
-  /** The reason why it is too early, or null. */
-  readonly obstacle: string | null
 }
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
-export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
+export function Propose({ repositoryUrl, of, draft, inForce, outdated }: ProposeProps) {
+  const changed = changedFiles(of.of, inForce)
+  const isOld = of.of === draft ? null : 'Your last change is being checked.'
+  const obstacle =
+    outdated === null
+      ? isOld
+      : 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const bad = marksOf(of).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
   const proposal = proposalOf(of.summary)

@@ -5,26 +5,24 @@ import { describeSms } from '../../core/text/sms-length.ts'
 import { Button, Card, Choice, Field, filledIn } from '../parts.tsx'
 import { inWords } from '../text.ts'
 import { Message } from '../views/entry.tsx'
-import type { Draft, Verdict } from './draft.ts'
+import type { Bench, Verdict } from './draft.ts'
 import { Notice } from './findings.tsx'
 
 const EXTENSION = '.mustache'
 const GENERIC = `generic${EXTENSION}`
 const FIRST = 'Subject: News of {{locator}}\n\nHello,\n\nThere is news of {{locator}}.\n'
 
-interface TextsEditorProps {
+interface TextsEditorProps extends Bench {
   readonly of: Verdict
-  readonly templates: Draft['templates']
-  readonly inForce: Draft['templates']
   readonly isReadOnly: boolean
-  /** `place` names the edited text. */
-  readonly onChange: (templates: Draft['templates'], place?: string) => void
 }
 
 /** The text of each event type, as its file and as members get it. */
 export function TextsEditor(props: TextsEditorProps) {
-  const { of, templates, inForce, isReadOnly, onChange } = props
+  const { of, isReadOnly, change } = props
   const { report } = of.texts
+  const { templates } = props.draft
+  const { templates: inForce } = props.inForce
   const isFaulty = (name: string) => report.faults.some(({ file }) => file === name)
   const names = Object.keys(templates)
   const [chosen, choose] = useState<string | null>(null)
@@ -44,11 +42,11 @@ export function TextsEditor(props: TextsEditorProps) {
   const add = (event: SubmitEvent) => {
     const file = `${filledIn(event).eventType}${EXTENSION}`
     choose(file)
-    if (!(file in templates)) onChange({ ...templates, [file]: FIRST })
+    if (!(file in templates)) change({ templates: { ...templates, [file]: FIRST } })
   }
   const takeBack = () => {
     const { [name]: _, ...others } = templates
-    onChange(was === undefined ? others : { ...templates, [name]: was })
+    change({ templates: was === undefined ? others : { ...templates, [name]: was } })
   }
   return (
     <>
@@ -84,7 +82,9 @@ export function TextsEditor(props: TextsEditorProps) {
               value={templates[name]}
               readOnly={isReadOnly}
               aria-invalid={isFaulty(name)}
-              onInput={({ currentTarget }) => onChange({ ...templates, [name]: currentTarget.value }, name)}
+              onInput={({ currentTarget }) =>
+                change({ templates: { ...templates, [name]: currentTarget.value } }, name)
+              }
             />
           </label>
           <div aria-live="polite">

@@ -56,7 +56,13 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
               {label}
             </label>
           ) : (
-            <Choice key={key} label={label} name={key} value={usual} options={values as string[]} />
+            <Choice
+              key={key}
+              label={label}
+              name={key}
+              value={usual}
+              options={values.map((one) => [`${one}`, `${one}`])}
+            />
           )
         })}
       </form>

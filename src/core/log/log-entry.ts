@@ -3,21 +3,26 @@ import { CHANNELS } from '../decision/channel.ts'
 import { explainedDecision, recordedDecision } from '../decision/recorded-decision.ts'
 import { STATUSES } from './status.ts'
 
+const TEXT = 'Rendered; null if nothing was to be sent, or the text was erased'
+
 /**
- * One row of the notification log. Times are ISO 8601 in UTC with six decimals, so that they compare as texts. HTTP checks their
+ * One row of the notification log, with the words of the API document. Times are ISO 8601 in UTC with six decimals, so that they compare as texts. HTTP checks their
  * format; checking each row read from the database would cost too much.
  */
 export const logEntry = z.object({
-  locator: z.string(),
-  eventId: z.string(),
-  partyLocator: z.string().nullable(),
+  locator: z.string().describe('Identifies the entry'),
+  eventId: z.string().describe('Id of the consumed event; unique'),
+  partyLocator: z
+    .string()
+    .nullable()
+    .describe('The party that the message is for; null if the event named none'),
   eventType: z.string(),
-  channel: z.enum(CHANNELS),
+  channel: z.enum(CHANNELS).describe('The chosen one, else the preferred one, else `EMAIL`'),
   status: z.enum(STATUSES),
-  subject: z.string().nullable(),
-  body: z.string().nullable(),
-  failureReason: z.string().nullable(),
-  attemptCount: z.int(),
+  subject: z.string().nullable().describe(TEXT),
+  body: z.string().nullable().describe(TEXT),
+  failureReason: z.string().nullable().describe('Why the status is not `SENT`'),
+  attemptCount: z.int().describe('Attempts to send; each retry adds one'),
   sentAt: z.string().nullable(),
   createdAt: z.string(),
 })
@@ -27,17 +32,20 @@ export const logRow = logEntry.extend({ lastAttemptAt: z.string().nullable() })
 export type LogRow = Readonly<z.infer<typeof logRow>>
 
 export const listedLogEntry = logEntry.extend({
-  /** FAILED, and past the last retry. */
-  givenUp: z.boolean(),
-  /** The receipt of the last decision. */
-  receipt: z.string().nullable(),
+  givenUp: z.boolean().describe('`FAILED`, and not retried any more'),
+  receipt: z
+    .string()
+    .nullable()
+    .describe(
+      'The answer to the last send. It begins with `recorded:` where a placeholder recorded the message and delivered nothing',
+    ),
 })
 export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
 
 /** One log entry with the decisions behind it, oldest first. */
 export const recordedLogEntry = listedLogEntry.extend({
-  /** The claim, policy or invoice that the event is about; null if erased or not stored. */
-  reference: z.string().nullable(),
+  /** Null if erased or not stored. */
+  reference: z.string().nullable().describe('The claim, policy or invoice that the event is about'),
   /** Null if the service does not retry it. Overdue: more than an interval ago. */
   nextRetry: z.object({ at: z.string(), isOverdue: z.boolean() }).nullable(),
   decisions: z.array(recordedDecision),

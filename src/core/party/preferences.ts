@@ -13,11 +13,16 @@ export type PreferencesByParty = ReadonlyMap<string, Preferences>
 
 /** Preferences as stored and shown. Absent addresses are null. */
 export const storedPreferences = z.object({
-  /** Stored only: messages go to the addresses in policy administration. */
-  email: z.string().nullable(),
-  phone: z.string().nullable(),
-  preferredChannel: z.enum(CHANNELS),
-  optedOutEvents: z.array(z.string()),
+  email: z
+    .string()
+    .nullable()
+    .describe('Stored and returned; messages go to the address that policy administration has'),
+  phone: z
+    .string()
+    .nullable()
+    .describe('Stored and returned; messages go to the number that policy administration has'),
+  preferredChannel: z.enum(CHANNELS).describe('The channel that the party prefers'),
+  optedOutEvents: z.array(z.string()).describe('Event types for which the party wants no messages'),
 })
 export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
 

@@ -85,8 +85,9 @@ function changeOf(columns: readonly string[], row: Cells, now: Cells): Found[] {
   return [{ kind: isNarrower ? 'narrowed' : 'changed', words: `${name}: ${words.join(', ')}` }]
 }
 
-function isFilled(row: Cells): boolean {
-  return row.some((cell) => cell !== '')
+/** A blank row does not count: the checks skip it. */
+export function isFilled(row: Cells): boolean {
+  return row.some((cell) => cell.trim() !== '')
 }
 
 function isCondition(column: string): boolean {

@@ -44,7 +44,9 @@ export function requireRight(request: FastifyRequest, { partyClaim, adminScope, 
   const { access } = request.routeOptions.config
   const isForParty = access === 'party' && partyClaim !== null
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
-  if (isForParty && namesParty(token, partyClaim, request.params)) {
+  const { partyLocator } = (request.params ?? {}) as { readonly partyLocator?: string }
+  // Character by character.
+  if (isForParty && partyLocator !== undefined && token[partyClaim] === partyLocator) {
     ofOwnParty.add(request)
     return
   }
@@ -59,12 +61,6 @@ export function requireRight(request: FastifyRequest, { partyClaim, adminScope, 
     cause: `the token does not have ${missing}${isForParty ? `, and the token ${allows}` : ''}`,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })
-}
-
-/** True if a token's claim equals the party locator of the path, character by character. */
-function namesParty(token: Readonly<Record<string, unknown>>, partyClaim: string, params: unknown): boolean {
-  const { partyLocator } = params as { partyLocator: string }
-  return Object.hasOwn(token, partyClaim) && token[partyClaim] === partyLocator
 }
 
 /** The elements of a list claim, or the words of a string claim; none for any other claim. */

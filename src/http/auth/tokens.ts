@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
-import type { HttpApp } from '../server/base.ts'
+import { type HttpApp, headerCount } from '../server/base.ts'
 import { createKeySet, NoKeysError } from './key-set.ts'
 import { CHALLENGE, requireRight, type Tokens } from './rights.ts'
 import { ALGORITHMS } from './signing-key.ts'
@@ -79,9 +79,8 @@ export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
 
 /** The bearer token of the request's only `Authorization` header; throws a problem if there is none. */
 function tokenOf({ headers, raw }: FastifyRequest): string {
-  // Node silently drops the second of two headers.
-  const headerCount = raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name)).length
-  if (headerCount > 1) throw invalidRequest('There must be only one Authorization header.')
+  if (headerCount(raw, 'authorization') > 1)
+    throw invalidRequest('There must be only one Authorization header.')
   const { authorization = '' } = headers
   if (!/^bearer( |$)/i.test(authorization)) {
     const detail = 'Send a token: Authorization: Bearer <token>.'

@@ -20,18 +20,6 @@ export function text(lengthMax: number, wrongType = 'must be a string') {
   )
 }
 
-/** The same object with these descriptions of its properties, for the API document. */
-export function described<Known extends z.ZodObject>(
-  object: Known,
-  words: { readonly [Name in keyof Known['shape']]?: string },
-): Known {
-  const shape = Object.entries(words).map(([name, description]) => [
-    name,
-    object.shape[name]?.meta({ ...object.shape[name].meta(), description }),
-  ])
-  return object.extend(Object.fromEntries(shape)) as unknown as Known
-}
-
 /** A query parameter given twice arrives as a list. */
 export const NOT_ONCE = 'must be given once'
 

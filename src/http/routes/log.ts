@@ -8,7 +8,7 @@ import { STATUSES } from '../../core/log/status.ts'
 import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { described, identifier, since, time } from '../request/fields.ts'
+import { identifier, since, time } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
@@ -19,38 +19,22 @@ export interface LogEntries {
 }
 
 const entryTimes = { sentAt: time.nullable(), createdAt: time }
-const WORDS = {
-  locator: 'Identifies the entry',
-  eventId: 'Id of the consumed event; unique',
-  partyLocator: 'The party that the message is for; null if the event named none',
-  channel: 'The chosen one, else the preferred one, else `EMAIL`',
-  subject: 'Rendered; null if nothing was to be sent, or the text was erased',
-  body: 'Rendered; null if nothing was to be sent, or the text was erased',
-  failureReason: 'Why the status is not `SENT`',
-  givenUp: '`FAILED`, and not retried any more',
-  attemptCount: 'Attempts to send; each retry adds one',
-  receipt:
-    'The answer to the last send. It begins with `recorded:` where a placeholder recorded the message and delivered nothing',
-}
-const listedEntry = described(listedLogEntry.extend(entryTimes), WORDS).meta({ title: 'LogEntry' })
-const entry = explainedLogEntry.extend({
-  ...entryTimes,
-  decisions: z.array(
-    explainedDecision
-      .extend({
-        decidedAt: time,
-        erasedAt: time.nullable(),
-        preferenceChange: followedChange.extend({ changedAt: time, optedOutAt: time.nullable() }).nullable(),
-      })
-      .meta({ title: 'Decision' }),
-  ),
+const listedEntry = listedLogEntry.extend(entryTimes).meta({ title: 'LogEntry' })
+const decision = explainedDecision.extend({
+  decidedAt: time,
+  erasedAt: time.nullable(),
+  preferenceChange: followedChange.extend({ changedAt: time, optedOutAt: time.nullable() }).nullable(),
 })
-const wholeEntry = described(entry, {
-  ...WORDS,
-  reference: 'The claim, policy or invoice that the event is about',
-  story: 'What happened, why, and what happens next, in sentences',
-  decisions: 'The decision of each attempt, with its reasons; oldest first',
-}).meta({ title: 'ExplainedLogEntry', examples: [EXPLAINED_ENTRY_EXAMPLE] })
+const { story } = explainedLogEntry.shape
+const wholeEntry = explainedLogEntry
+  .extend({
+    ...entryTimes,
+    story: story.describe('What happened, why, and what happens next, in sentences'),
+    decisions: z
+      .array(decision.meta({ title: 'Decision' }))
+      .describe('The decision of each attempt, with its reasons; oldest first'),
+  })
+  .meta({ title: 'ExplainedLogEntry', examples: [EXPLAINED_ENTRY_EXAMPLE] })
 
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/

@@ -13,7 +13,7 @@ import { isOfOwnParty } from '../auth/rights.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { described, parseJson, text } from '../request/fields.ts'
+import { parseJson, text } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
@@ -53,11 +53,9 @@ export const params = z.object({
 })
 
 const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
-const WORDS = {
-  email: 'Stored and returned; messages go to the address that policy administration has',
-  phone: 'Stored and returned; messages go to the number that policy administration has',
-  preferredChannel: 'The channel that the party prefers',
-  optedOutEvents: 'Event types for which the party wants no messages',
+/** A field of the body, with its words for the API document. */
+function field<Schema extends z.ZodType>(name: keyof StoredPreferences, schema: Schema): Schema {
+  return schema.describe(storedPreferences.shape[name].description ?? '')
 }
 /** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
 const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
@@ -66,19 +64,22 @@ const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
 )
 const strictBody = z.strictObject(
   {
-    email: text(EMAIL_LENGTH_MAX, 'must be a string or null').nullable().default(null),
-    phone: text(PHONE_LENGTH_MAX, 'must be a string or null').nullable().default(null),
-    preferredChannel: channel.default(DEFAULT_CHANNEL),
-    optedOutEvents: z
-      .array(eventType, 'must be a list of event types')
-      .max(OPTED_OUT_COUNT_MAX, `must have at most ${OPTED_OUT_COUNT_MAX} elements`)
-      .default([]),
+    email: field('email', text(EMAIL_LENGTH_MAX, 'must be a string or null').nullable().default(null)),
+    phone: field('phone', text(PHONE_LENGTH_MAX, 'must be a string or null').nullable().default(null)),
+    preferredChannel: field('preferredChannel', channel.default(DEFAULT_CHANNEL)),
+    optedOutEvents: field(
+      'optedOutEvents',
+      z
+        .array(eventType, 'must be a list of event types')
+        .max(OPTED_OUT_COUNT_MAX, `must have at most ${OPTED_OUT_COUNT_MAX} elements`)
+        .default([]),
+    ),
   },
   { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
 )
 
-const body = described(strictBody, WORDS).meta({ title: 'NewPreferences', examples: [PREFERENCES_EXAMPLE] })
-const shown = described(storedPreferences, WORDS).meta({
+const body = strictBody.meta({ title: 'NewPreferences', examples: [PREFERENCES_EXAMPLE] })
+const shown = storedPreferences.meta({
   title: 'Preferences',
   examples: [PREFERENCES_EXAMPLE],
 })
@@ -99,7 +100,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
   )
 
   const tags = ['Preferences']
-  const item = described(partyPreferences, WORDS).meta({ title: 'PartyPreferences' })
+  const item = partyPreferences.meta({ title: 'PartyPreferences' })
   const list = describedPageOf(item).meta({
     title: 'PreferencesPage',
     examples: [{ items: [PARTY_PREFERENCES_EXAMPLE], nextCursor: null }],

@@ -83,7 +83,8 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseOptions)
     if (headerBytes(request.raw) > HEADER_BYTES_MAX) {
       throw new ProblemError('headers-too-large', { headers: { connection: 'close' } })
     }
-    if (request.raw.httpVersion === '1.1' && hostCount(request.raw) !== 1) {
+    // RFC 9112, 3.2.
+    if (request.raw.httpVersion === '1.1' && headerCount(request.raw, 'host') !== 1) {
       throw new ProblemError('invalid-request', { detail: 'There must be one Host header.' })
     }
     if (request.is404) throw new ProblemError('not-found')
@@ -121,7 +122,7 @@ function isPercentEncoded(url: string): boolean {
   }
 }
 
-/** Node silently drops the second of two Host headers (RFC 9112, 3.2, asks for a 400). */
-function hostCount({ rawHeaders }: IncomingMessage): number {
-  return rawHeaders.filter((name, i) => i % 2 === 0 && /^host$/i.test(name)).length
+/** How often a header was sent: of two `Host` or `Authorization` headers, Node silently drops the second. */
+export function headerCount({ rawHeaders }: IncomingMessage, header: string): number {
+  return rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === header).length
 }

@@ -49,64 +49,6 @@ async function explained(...decisions: Partial<RecordedDecision>[]) {
   return explain(entry, await rulesOf(entry.decisions))
 }
 
-t.test('each decision is explained by the table of its own time, with the rules above it', async (t) => {
-  const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
-  const { decisions } = await explained({}, muted)
-  const because = 'The party prefers text messages, and we have its phone number.'
-  t.match(decisions[0], {
-    because,
-    why: `SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: ${because}`,
-  })
-  t.equal(decisions[0]?.rulesAbove.length, 7)
-  t.match(decisions[0]?.rulesAbove.at(3), {
-    ruleId: 'opted-out',
-    mismatch: '"opted out" must be yes, but is no',
-  })
-  t.match(decisions[1], { because: 'We are silent today.', rulesAbove: { length: 3 } })
-})
-
-const [CHANGED_AT, OPTED_OUT_AT] = ['2026-11-05T00:00:00.000001Z', '2026-11-03T00:00:00.000001Z']
-const CHANGE = { changedAt: CHANGED_AT, changedBy: 'ada', optedOutAt: null }
-const SKIPPED = {
-  outcome: 'SKIP',
-  ruleId: 'opted-out',
-  reason: 'event type opted out',
-  facts: { ...FACTS, optedOut: true },
-  preferenceChange: { ...CHANGE, optedOutAt: OPTED_OUT_AT },
-} as const
-const MISSING = 'the rule table then in force'
-
-/** What is said of a decision with these changes. */
-const WHY: readonly (readonly [change: Partial<RecordedDecision>, words: string])[] = [
-  [SKIPPED, `party found, opted out on ${OPTED_OUT_AT}, prefers SMS`],
-  [{ preferenceChange: CHANGE }, `phone on file, preferences of ${CHANGED_AT} by ada: The party`],
-  [
-    { preferenceChange: { ...CHANGE, changedBy: null } },
-    `phone on file, preferences of ${CHANGED_AT}: The party`,
-  ],
-  [
-    { sendError: 'mailbox on fire' },
-    'SEND by SMS, not confirmed by the sender (mailbox on fire), by rule "sms"',
-  ],
-  [{ attempt: 0, sendError: 'SMS deferred: quota' }, 'SEND by SMS, not tried (SMS deferred: quota), by rule'],
-  [{ ruleTableRevision: 'unknown' }, `phone on file (${MISSING} is not in the archive).`],
-  [{ ruleTableRevision: 'odd' }, `phone on file (this version cannot read ${MISSING}).`],
-  [{ ruleId: 'gone' }, `phone on file (${MISSING} has no such rule).`],
-]
-
-t.test('preferences, senders and missing information are told', async (t) => {
-  for (const [change, words] of WHY) t.match((await explained(change)).decisions[0]?.why, words)
-})
-
-t.test('where the event had its fields is told by the envelope map of its time', async (t) => {
-  const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'
-  const entry = await explained({ envelopeMap, envelopeMapRevision: 'abc' })
-  t.same(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
-  t.ok(describeEntry(entry).includes('  envelope map abc'))
-  for (const unreadable of [null, '{}', 'x'])
-    t.equal((await explained({ envelopeMap: unreadable })).decisions[0]?.readFrom, null)
-})
-
 t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
   const entry = anEntryWith({ traceId }, { traceId: null })
@@ -115,7 +57,79 @@ t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   const url = `https://traces.example/${traceId}?of=${traceId}`
   t.match(linked.decisions, [{ traceUrl: url }, { traceUrl: null }])
   t.match(describeEntry(linked).join('\n'), `  trace ${url}`)
-  t.match(describeEntry(explain(entry, rules)).join('\n'), `  trace ${traceId}`)
+  const plain = explain(entry, rules)
+  t.match(plain.decisions, [{ traceUrl: null }, { traceUrl: null }])
+  t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
+})
+
+t.test('a decision is told in one sentence, with the reason why each rule above did not match', async (t) => {
+  const { decisions } = await explained({})
+  t.match(decisions, [
+    {
+      why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
+      because: 'The party prefers text messages, and we have its phone number.',
+    },
+  ])
+  t.same(decisions[0]?.rulesAbove, [
+    { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
+    { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
+    { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
+    { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
+    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+    { ruleId: 'no-phone', mismatch: '"phone on file" must be no, but is yes' },
+    { ruleId: 'email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+  ])
+})
+
+t.test('each decision is explained by the table of its own time', async (t) => {
+  const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
+  const { decisions } = await explained({}, muted)
+  t.match(decisions[0]?.because, /^The party prefers/)
+  t.equal(decisions[0]?.rulesAbove.length, 7)
+  t.equal(decisions[1]?.because, 'We are silent today.')
+  t.equal(decisions[1]?.rulesAbove.length, 3)
+})
+
+const optedOutAt = '2026-01-03T00:00:00.000001Z'
+const changedAt = '2026-01-05T00:00:00.000001Z'
+const change = (changedBy: string | null, optedOutAt: string | null) => ({
+  preferenceChange: { changedAt, changedBy, optedOutAt },
+})
+const OPTED_OUT = {
+  outcome: 'SKIP',
+  ruleId: 'opted-out',
+  reason: 'event type opted out',
+  facts: { ...FACTS, optedOut: true },
+} as const
+const WHY: readonly [Partial<RecordedDecision>, string | RegExp][] = [
+  [
+    { ...OPTED_OUT, ...change('ada', optedOutAt) },
+    `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers SMS`,
+  ],
+  [change('ada', null), `phone on file, preferences of ${changedAt} by ada: The party`],
+  [change(null, null), `phone on file, preferences of ${changedAt}: The party`],
+  [{ sendError: 'full' }, 'SEND by SMS, not confirmed by the sender (full), by rule "sms", for claim.paid'],
+  [{ attempt: 0, sendError: 'deferred' }, 'SEND by SMS, not tried (deferred), by rule "sms", for claim.paid'],
+  [{ ruleTableRevision: 'unknown' }, / \(the rule table then in force is not in the archive\)\.$/],
+  [{ ruleTableRevision: 'odd' }, / \(this version cannot read the rule table then in force\)\.$/],
+  [{ ruleId: 'gone' }, / \(the rule table then in force has no such rule\)\.$/],
+]
+
+t.test('preferences, the answer of the sender and missing information are told', async (t) => {
+  for (const [decision, words] of WHY) t.match((await explained(decision)).decisions[0]?.why, words)
+  const [unknown] = (await explained({ ruleId: 'gone' })).decisions
+  t.match(unknown, { because: null, rulesAbove: [] })
+})
+
+t.test('where the event had its fields is told by the envelope map of its time', async (t) => {
+  const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'
+  const entry = await explained({ envelopeMap, envelopeMapRevision: 'abc' })
+  t.same(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
+  const lines = describeEntry(entry)
+  t.ok(lines.includes('  envelope map abc'))
+  t.ok(lines.includes('  read from the event: party locator at /p, locator at /a~1b/0, reason at /x~0y'))
+  for (const unreadable of [null, '{}', 'x'])
+    t.equal((await explained({ envelopeMap: unreadable })).decisions[0]?.readFrom, null)
 })
 
 const FAILED = {
@@ -127,6 +141,27 @@ const FAILED = {
   decidedAt: '2026-01-31T11:00:00.000000Z',
   receipt: null,
 } as const
+
+t.test('a given-up entry says so, and keeps the reason of its rule', async (t) => {
+  const entry = {
+    ...anEntryWith({}, FAILED),
+    status: 'FAILED',
+    failureReason: 'HTTP 500',
+    attemptCount: 3,
+  } as const
+  const waiting = explain(entry, await rulesOf(entry.decisions))
+  t.match(waiting.decisions[1]?.why, /waits for a retry/)
+  t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
+  const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
+  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first try and 1 retry\.$/)
+  t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
+  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first try and 1 retry \(HTTP 500\)/)
+})
+
+t.test('the person who requested a retry and the reason are told', async (t) => {
+  const retried = await explained(FAILED, { retry: { by: 'alice', because: 'an outage\u001b[2J' } })
+  t.ok(describeEntry(retried).includes('  retried by alice: an outage\uFFFD[2J'))
+})
 
 t.test('the text for a terminal describes an entry attempt by attempt', async (t) => {
   const lines = describeEntry(await explained(FAILED, {}))
@@ -180,28 +215,27 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
 })
 
 t.test('the reason for not telling a member appears once, an opt-out with its date', async (t) => {
-  const skipped = { ...SKIPPED, decidedAt: '2026-12-01T00:00:00.000000Z' }
+  const skipped = { ...OPTED_OUT, ...change('ada', optedOutAt), decidedAt: T(0) }
   const entry = {
     status: 'SKIPPED',
     failureReason: 'event type opted out',
     subject: null,
     receipt: null,
-    createdAt: skipped.decidedAt,
   } as const
   t.strictSame(await storyOf(entry, [skipped]), {
-    what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event arrived on ${entry.createdAt}.`,
+    what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event arrived on ${T(0)}.`,
     because: 'The party asked not to be told of events of this type.',
-    next: `Nothing. The member opted out on ${OPTED_OUT_AT}.`,
+    next: `Nothing. The member opted out on ${optedOutAt}.`,
     timeline: [
-      { at: OPTED_OUT_AT, until: null, words: 'The member opted out of claim.rejected.' },
-      { at: CHANGED_AT, until: null, words: 'Preferences were set by ada: text message.' },
-      { at: entry.createdAt, until: null, words: 'The event claim.rejected arrived.' },
-      { at: entry.createdAt, until: null, words: 'Not told.' },
+      { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
+      { at: changedAt, until: null, words: 'Preferences were set by ada: text message.' },
+      { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
+      { at: T(0), until: null, words: 'Not told.' },
     ],
   })
   const nobody = await storyOf({ ...entry, partyLocator: null }, [{ ...skipped, preferenceChange: null }])
   t.match(nobody, { what: /^Nobody got a message about/, next: /^Nothing\. It is sent only if/ })
-  const erased = { ...entry, failureReason: 'erased before it was sent', createdAt: T(0) }
+  const erased = { ...entry, failureReason: 'erased before it was sent' }
   t.match(await storyOf(erased, [{ ...FAILED, erasedAt: T(3) }]), {
     because: 'Erased before it was sent.',
     timeline: [{}, {}, { at: T(3), words: 'The text was erased.' }],

@@ -1,9 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
+import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
+import { COLUMNS } from '../../../src/core/rules/rule.ts'
 import {
   type Files,
+  gridToCsv,
   loadVersion,
+  placeOf,
   proposalOf,
+  proposeUrlOf,
+  readGrid,
   readTexts,
   summariseChange,
   type Version,
@@ -86,3 +92,63 @@ t.test('a new text counts for the rules, and its file name is checked', async (t
 })
 
 const UNTOLD = 'no-text,no template,found,,,,,SKIP,,no text,Nothing to tell.\n'
+
+t.test(
+  'the shipped files are written back byte for byte, so that a diff shows only the change',
+  async (t) => {
+    for (const [source, columns] of [
+      [table, COLUMNS],
+      [promises, PROMISE_COLUMNS],
+    ] as const) {
+      const { rows } = readGrid(source, columns, 'row')
+      t.equal(rows && gridToCsv(columns, rows), source)
+    }
+  },
+)
+
+t.test('cells with any content are written back; a line break becomes a space', (t) => {
+  const columns = ['a', 'b', 'c']
+  const cells = ['=1+1', 'x, "y"; z', "'<img src=x onerror=alert(1)>"]
+  const { rows } = readGrid(gridToCsv(columns, [cells, ['two\r\nlines', '', ' c ']]), columns, 'row')
+  t.same(rows, [cells, ['two lines', '', 'c']])
+  t.end()
+})
+
+t.test('columns in another order and with other separators are normalised', (t) => {
+  const { rows } = readGrid('b;a\n"2,5";1\n', ['a', 'b'], 'row')
+  t.same(rows, [['1', '2,5']])
+  t.end()
+})
+
+t.test('a file that cannot be shown as a grid has a reason', (t) => {
+  const { rows, faults } = readGrid('a,oops\n1,2,3\n', ['a', 'b'], 'row')
+  t.equal(rows, null)
+  t.match(faults, [/^row 1: "oops" is not a column/, /^row 1: column "b" is missing/, /^row 2 has 3 cells/])
+  t.end()
+})
+
+t.test('the upload link fits the forge', async (t) => {
+  for (const url of ['https://github.com/a/b', 'https://github.com/a/b.git']) {
+    t.equal(proposeUrlOf(url, 'rules'), 'https://github.com/a/b/upload/main/rules')
+    t.equal(proposeUrlOf(url, ''), 'https://github.com/a/b/upload/main')
+  }
+  t.equal(
+    proposeUrlOf('https://gitlab.insurer.example/x/a/b', 'rules'),
+    'https://gitlab.insurer.example/x/a/b/-/tree/main/rules',
+  )
+})
+
+t.test('a finding of a file begins with its place, if it has one', async (t) => {
+  for (const [said, row, column, text] of [
+    [
+      'row 3, column "outcome": "SENT" is not one of SEND, SKIP',
+      3,
+      'outcome',
+      '"SENT" is not one of SEND, SKIP',
+    ],
+    ['row 12: rule "a" can never apply', 12, null, 'rule "a" can never apply'],
+    ['row 2 has 3 cells for 11 columns', 2, null, 'has 3 cells for 11 columns'],
+    ['no rule covers: party found', null, null, 'no rule covers: party found'],
+  ] as const)
+    t.same(placeOf(said), { row, column, text })
+})

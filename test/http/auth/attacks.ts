@@ -26,57 +26,14 @@ export function signedBy({ kid, privateKey }: Key, claims: object, header: objec
 }
 
 /**
- * Tokens that must be refused: those named in RFC 8725, and the classes of json_web_signature_test.json of Project Wycheproof
- * (https://github.com/C2SP/wycheproof) with valid claims, except classes that test the cryptographic library itself.
+ * Tokens that must be refused: those named in RFC 8725, and classes of json_web_signature_test.json of Project Wycheproof
+ * (https://github.com/C2SP/wycheproof) with valid claims.
  */
 export function attacks(target: Target): Map<string, string> {
-  return new Map([
-    ...spoilt('RSA', target.rsa, target),
-    ...spoilt('EC', target.elliptic, target),
-    ...confusions(target),
-    ...headers(target),
-  ])
+  return new Map([...confusions(target), ...headers(target)])
 }
 
 type Attacks = [string, string][]
-
-/** A valid token with parts missing, repeated, changed or encoded differently. */
-function spoilt(kind: string, key: Key, { claims }: Target): Attacks {
-  const [head = '', payload = '', signature = ''] = signedBy(key, claims).split('.')
-  const bytes = Buffer.from(signature, 'base64url')
-  const flipped = (at: number) => bytes.map((byte, i) => (i === at ? byte ^ 1 : byte))
-  const text = (spelled: Uint8Array) => Buffer.from(spelled).toString('base64url')
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-  const unused = alphabet[alphabet.indexOf(signature.at(-1) ?? '') + 1] ?? ''
-  const all: Record<string, string> = {
-    'the first byte of the signature changed': `${head}.${payload}.${text(flipped(0))}`,
-    'the last byte of the signature changed': `${head}.${payload}.${text(flipped(bytes.length - 1))}`,
-    'a byte after the signature': `${head}.${payload}.${text(Buffer.concat([bytes, Buffer.alloc(1)]))}`,
-    'a zero before the signature': `${head}.${payload}.${text(Buffer.concat([Buffer.alloc(1), bytes]))}`,
-    'a truncated signature': `${head}.${payload}.${text(bytes.subarray(0, -1))}`,
-    'a signature of zeros': `${head}.${payload}.${text(Buffer.alloc(bytes.length))}`,
-    'bits of no meaning set in the signature': `${head}.${payload}.${signature.slice(0, -1)}${unused}`,
-    'no signature': `${head}.${payload}.`,
-    'no signature and no separator': `${head}.${payload}`,
-    'no payload': `${head}..${signature}`,
-    'no payload and no separator': `${head}.${signature}`,
-    'no header': `.${payload}.${signature}`,
-    'no header and no separator': `${payload}.${signature}`,
-    'a payload alone': payload,
-    'an empty fourth part': `${head}.${payload}.${signature}.`,
-    'a fourth part': `${head}.${payload}.${signature}.${signature}`,
-    'another payload': `${head}.${segment({ ...claims, sub: 'admin' })}.${signature}`,
-    'another header': `${segment({ alg: 'RS512', kid: key.kid })}.${payload}.${signature}`,
-    'header and payload exchanged': `${payload}.${head}.${signature}`,
-    padding: `${head}.${payload}.${signature}==`,
-    'padding in the payload': `${head}.${payload}=.${signature}`,
-    'the plain base64 alphabet': `${head}.${payload}.+/${signature.slice(2)}`,
-    'a space in the signature': `${head}.${payload}.${signature.slice(0, 9)} ${signature.slice(9)}`,
-    'a foreign character in the payload': `${head}.${payload.slice(0, 9)}~${payload.slice(9)}.${signature}`,
-    'JSON serialization': segment({ payload, signatures: [{ protected: head, signature }] }),
-  }
-  return Object.entries(all).map(([what, token]) => [`${kind}: ${what}`, token])
-}
 
 /** Tokens with an algorithm that is not the key's. */
 function confusions({ claims, rsa, elliptic, foreign }: Target): Attacks {

@@ -19,60 +19,30 @@ t.teardown(() => Promise.all([open.app.close(), closed.app.close()]))
 const get = (path: string, authorization?: string, { app } = authorization === undefined ? open : closed) =>
   app.inject({ url: path, headers: authorization === undefined ? {} : { authorization } })
 
-const DATA = [
-  '/console/data/counts',
-  '/console/data/status',
-  '/console/data/rules',
-  '/console/data/log/list',
-  `/console/data/log/${ENTRY.locator}`,
-  '/console/data/preferences/PTY-1',
-  '/console/data/rejected',
-  '/console/data/workbench',
-]
+const ROUTES: [method: 'GET' | 'HEAD' | 'POST', path: string][] = []
+closed.app.addHook('onRoute', ({ method, url }) => {
+  const path = url.replace(':locator', ENTRY.locator).replace(':partyLocator', 'PTY-1')
+  if (url.startsWith('/console/data')) ROUTES.push([method as 'GET', path])
+})
+await closed.app.ready()
 
 t.test('each route requires a token with the administrative scope, as on the public listener', async (t) => {
-  for (const path of DATA) {
-    const none = await get(path, undefined, closed)
+  t.equal(ROUTES.length, 17, 'eight to read, each with HEAD, and the back-test')
+  for (const [method, url] of ROUTES) {
+    const ask = (authorization?: string, { app } = closed) =>
+      app.inject({ method, url, headers: authorization === undefined ? {} : { authorization } })
+    const none = await ask()
     t.equal(none.statusCode, 401)
     t.match(none.headers['www-authenticate'], /^Bearer realm=/)
-    t.equal((await get(path, BAD)).statusCode, 401)
-    const member = await get(path, MEMBER)
+    t.equal((await ask(BAD)).statusCode, 401)
+    const member = await ask(MEMBER)
     t.equal(member.statusCode, 403)
     t.match(member.headers['www-authenticate'], `scope="${ADMIN_SCOPE}"`)
-    t.equal((await get(path, ADMIN)).statusCode, 200)
+    const statusCode = method === 'POST' ? 400 : 200
+    t.equal((await ask(ADMIN)).statusCode, statusCode)
     const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-    t.match(await get(path), { statusCode: 200, headers }, 'where no key set is configured it is open')
-    t.equal((await closed.app.inject({ method: 'HEAD', url: path })).statusCode, 401)
+    t.match(await ask(undefined, open), { statusCode, headers }, 'where no key set is configured it is open')
   }
-  for (const [authorization, status] of [
-    [{}, 401],
-    [{ authorization: MEMBER }, 403],
-    [{ authorization: ADMIN }, 400],
-  ] as const) {
-    const url = '/console/data/workbench/backtest'
-    t.equal((await closed.app.inject({ method: 'POST', url, headers: authorization })).statusCode, status)
-  }
-})
-
-t.test('these routes are all data of the console, and none stores a request', async (t) => {
-  const { app } = aManagement()
-  t.teardown(() => app.close())
-  const routes: string[] = []
-  app.addHook('onRoute', ({ method, url }) => {
-    if (url.startsWith('/console/data')) routes.push(`${method} ${url}`)
-  })
-  await app.ready()
-  t.same(routes.filter((route) => !route.startsWith('HEAD ')).sort(), [
-    'GET /console/data/counts',
-    'GET /console/data/log/:locator',
-    'GET /console/data/log/list',
-    'GET /console/data/preferences/:partyLocator',
-    'GET /console/data/rejected',
-    'GET /console/data/rules',
-    'GET /console/data/status',
-    'GET /console/data/workbench',
-    'POST /console/data/workbench/backtest',
-  ])
 })
 
 t.test('pages, their files, metrics and the API document need no token', async (t) => {
@@ -151,9 +121,8 @@ t.test('rejected messages come in pages, with offsets beyond the numbers of JSON
 })
 
 t.test("reads of members' data are logged with their subject, counts are not", async (t) => {
-  for (const path of DATA) await get(path, ADMIN)
   const reads = closed.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
-  t.match(reads[0], { tokenSubject: 'console', rowCount: 1 })
+  t.ok(reads.every(({ tokenSubject }) => tokenSubject === 'console'))
   t.same([...new Set(reads.map(({ route }) => route))].sort(), [
     '/console/data/log/:locator',
     '/console/data/log/list',

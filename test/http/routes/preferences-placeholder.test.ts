@@ -30,19 +30,15 @@ const ECHOED: readonly (readonly [string, string | Buffer, string?])[] = [
   ['64 kB', JSON.stringify('x'.repeat(65_534))],
   ['deep nesting', `${'['.repeat(30_000)}${']'.repeat(30_000)}`],
 ]
-for (const [what, payload, type = 'application/json'] of ECHOED) {
-  t.test(`PUT returns ${what} unchanged`, async (t) => {
-    const response = await app.inject({
-      method: 'PUT',
-      url: '/preferences',
-      headers: { 'content-type': type },
-      payload,
-    })
-    t.equal(response.statusCode, 200)
+t.test('PUT returns JSON unchanged', async (t) => {
+  for (const [what, payload, type = 'application/json'] of ECHOED) {
+    const headers = { 'content-type': type }
+    const response = await app.inject({ method: 'PUT', url: '/preferences', headers, payload })
+    t.equal(response.statusCode, 200, what)
     t.equal(response.headers['content-type'], 'application/json; charset=utf-8')
     t.same(response.rawPayload, Buffer.from(payload))
-  })
-}
+  }
+})
 
 const REFUSED: readonly (readonly [string, string | Buffer | undefined, number])[] = [
   ['no body', undefined, 400],
@@ -54,14 +50,11 @@ const REFUSED: readonly (readonly [string, string | Buffer | undefined, number])
   ['UTF-16', Buffer.from('{}', 'utf16le'), 400],
   ['64 kB and one byte', JSON.stringify('x'.repeat(65_535)), 413],
 ]
-for (const [what, payload, status] of REFUSED) {
-  t.test(`PUT refuses ${what} with ${status}`, async (t) => {
-    const response = await app.inject({
-      method: 'PUT',
-      url: '/preferences',
-      ...(payload === undefined ? {} : { payload }),
-    })
-    t.equal(response.statusCode, status)
+t.test('PUT refuses anything else', async (t) => {
+  for (const [what, payload, status] of REFUSED) {
+    const body = payload === undefined ? {} : { payload }
+    const response = await app.inject({ method: 'PUT', url: '/preferences', ...body })
+    t.equal(response.statusCode, status, what)
     t.equal(response.headers['content-type'], 'application/problem+json')
-  })
-}
+  }
+})

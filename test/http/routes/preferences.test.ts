@@ -145,26 +145,10 @@ t.test('a body that is not JSON, or not declared as JSON, is refused', async (t)
 })
 
 const PARTIES = [
-  'a/b',
-  '/',
-  '%',
-  '%2F',
-  '%252F',
-  '100%',
-  '?x=1#y',
-  'a b+c',
-  'ä😀\u202e',
-  '...',
-  'LIST',
-  'list ',
-  'list/',
-  '__proto__',
-  'constructor',
-  '{partyLocator}',
-  ':partyLocator',
-  '\u0001\n\r',
-  '😀'.repeat(127),
-  'x'.repeat(255),
+  ...'a/b / % %2F %252F 100% ?x=1#y a+c ä😀\u202e ... LIST list/ __proto__ constructor {x} :partyLocator'.split(
+    ' ',
+  ),
+  ...['a b', 'list ', '\u0001\n\r', '😀'.repeat(127), 'x'.repeat(255)],
 ]
 t.test('a party locator with any characters is stored and shown unchanged', async (t) => {
   const name = fc
