@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
 # tap's reporters draw with ink, which prints nothing if CI is set: failures would have no name.
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
-# The test files to run; all by default. One file takes seconds: make test TESTS=test/policy-administration/circuit.test.ts
+# The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
 TESTS :=
 # The git revision or file that rules-diff compares the rule table with, as in make rules-diff AGAINST=old.csv
 # Recipes read it from the environment, where no shell takes it for more than a text.
@@ -144,7 +144,8 @@ soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade s
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(NODE) test/soak/look-ups.ts
 
-soak-transactions: build ## PASSES (10) of EVENTS (15000) in transactions, some of them aborted, into a backlog
+soak-transactions: build ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
 	@PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
 
 soak-histories: build ## 100,000 random histories of a partition (HISTORIES), on all processors

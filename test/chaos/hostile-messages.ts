@@ -10,8 +10,7 @@ import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent } from '../stack/world.ts'
-import type { Strike } from './inject.ts'
-import { type Bomb, placeBy, type Stack } from './stack.ts'
+import { type Bomb, placeBy, type Stack, type Strike } from './stack.ts'
 
 const HEADER_COUNT = 50_000
 const PRODUCER_COUNT = 3

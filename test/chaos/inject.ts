@@ -15,7 +15,7 @@ import { publish } from './input.ts'
 import { hangingBy } from './parties.ts'
 import type { Replica } from './replica.ts'
 import type { Fault, FaultKind } from './schedule.ts'
-import { placeBy, type Stack } from './stack.ts'
+import { placeBy, type Stack, type Strike } from './stack.ts'
 
 /** Maximum time to wait for a statement: under load, it comes as soon as the replica has partitions. */
 const STATEMENT_WAIT_MS = 10_000
@@ -23,12 +23,6 @@ const STATEMENT_WAIT_MS = 10_000
 const LATE_COMMIT_MS = 1_000
 const FLOOD_RATE = 400
 const FLOOD_CONNECTION_COUNT = 40
-
-export interface Strike extends Stack {
-  readonly replica: Replica
-  readonly durationMs: number
-  readonly dice: number
-}
 
 /** Injects a fault, and undoes it when its time is over. False: there was nothing to strike. */
 type Inject = (strike: Strike) => Promise<boolean>

@@ -39,6 +39,13 @@ interface BlockedLine extends Place {
   readonly reason: string
 }
 
+/** A fault to inject. */
+export interface Strike extends Stack {
+  readonly replica: Replica
+  readonly durationMs: number
+  readonly dice: number
+}
+
 export type PoolMode = 'session' | 'transaction'
 
 export interface StackOptions {

@@ -208,9 +208,9 @@ export const CHECKS: readonly Check[] = [
     },
     remedies: {
       'answered for another party':
-        'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/policy-administration/README.md',
+        'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/party/README.md',
       'without naming the party':
-        'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/policy-administration/README.md',
+        'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/party/README.md',
       ...tokenRemedies('POLICY_ADMIN_'),
       '_KEY_FILE cannot be used: (?!E[A-Z]+:)':
         'compare the key with the certificate: it must be its key, without a passphrase',

@@ -247,7 +247,7 @@ for (const [what, partyCount] of [
       else response.writeHead(500).end()
     })
     const script = `
-      import { createPartyClient } from '${new URL('../../src/policy-administration/client.ts', import.meta.url)}'
+      import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
       import { pino } from 'pino'
       const client = createPartyClient({
         baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { createPartyClient } from '../../src/policy-administration/client.ts'
-import type { PartyClientOptions } from '../../src/policy-administration/connection.ts'
+import { createPartyClient } from '../../src/party/client.ts'
+import type { PartyClientOptions } from '../../src/party/connection.ts'
 
 export interface TestServer {
   readonly url: string

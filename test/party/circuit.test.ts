@@ -1,8 +1,8 @@
 import { mock } from 'node:test'
 import { pino } from 'pino'
 import t from 'tap'
-import { type Answer, judgeAnswer } from '../../src/policy-administration/answer.ts'
-import { createCircuit } from '../../src/policy-administration/circuit.ts'
+import { type Answer, judgeAnswer } from '../../src/party/answer.ts'
+import { createCircuit } from '../../src/party/circuit.ts'
 
 const [BAD, GOOD, ABOUT_ONE_PARTY] = [500, 404, 400].map((status) =>
   judgeAnswer(status, Buffer.alloc(0), '', () => null),
