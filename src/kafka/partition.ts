@@ -39,14 +39,17 @@ export interface Processing {
 
 /** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
 export interface Consumption extends Processing {
+  /** Rejects if no broker leads the partition. */
   readonly endsOf: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition, or null. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
+  /** Limits the number of running batches. Resolves to the slot's release function. */
   readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
   readonly latest: Map<string, PartitionConsumer>
   readonly batchCountMax: number
   readonly nowMs: () => number
+  /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
 }
@@ -94,6 +97,7 @@ export class PartitionConsumer {
   #failureCount = 0
   /** The first message of the running batch, or of the one that failed. */
   #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
+  /** Start of the running batch, in ms since 1970. */
   #begunMs: number | null = null
 
   /**

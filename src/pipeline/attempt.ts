@@ -18,9 +18,11 @@ import type { PreferencesByParty } from '../core/party/preferences.ts'
 export interface Claim {
   /** Takes the locks and returns the attempts, or null if another process makes them: then nothing is written. */
   lock(tx: Transaction): Promise<readonly OpenAttempt[] | null>
+  /** Called before anything is written or sent. */
   reject?(tx: Transaction, refused: Refused): Promise<void>
   /** The checkpoint's new position; null for attempts that belong to no checkpoint. */
   readonly move: Move | null
+  /** Called last. */
   finish?(tx: Transaction, made: Made): Promise<void>
 }
 

@@ -19,6 +19,7 @@ export interface RecordSet {
   readonly firstOffset: bigint
   /** The last offset of the last complete batch of any kind. */
   readonly lastOffset: bigint
+  /** The time of the first batch, in ms since 1970. */
   readonly firstTimestampMs: bigint
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
