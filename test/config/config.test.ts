@@ -319,7 +319,7 @@ ${LOOK_UPS} POLICY_ADMIN_CLIENT_SECRET= | POLICY_ADMIN_CLIENT_SECRET is required
 ${LOOK_UPS} POLICY_ADMIN_CLIENT_ID= | POLICY_ADMIN_CLIENT_ID is required with POLICY_ADMIN_TOKEN_URL
 IDP_JWKS_URI=https://idp IDP_PARTY_CLAIM=party | IDP_ADMIN_SCOPE is required with IDP_PARTY_CLAIM`
 for (const line of CONTRADICTORY.trim().split('\n')) {
-  t.test(`${line} is refused`, async (t) => {
+  t.test(`${JSON.stringify(line)} is refused`, async (t) => {
     const [env = '', ...expected] = line.split(' | ')
     const [, ...faults] = faultsOf({ ...REQUIRED, ...envOf(env) }).split('\n')
     t.equal(faults.length, expected.length)

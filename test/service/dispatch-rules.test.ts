@@ -42,7 +42,7 @@ const PARTIES: Readonly<Record<string, Case>> = {
   noParty: [undefined, 'SKIPPED', 'EMAIL', 'no party locator'],
   ...Object.fromEntries(
     ['x'.repeat(10_000), '..', 'a\0b', '\ud800', true].map((locator): [string, Case] => [
-      `invalid ${String(locator).slice(0, 3)}`,
+      `invalid ${JSON.stringify(String(locator).slice(0, 3))}`,
       [locator, 'SKIPPED', 'EMAIL', 'invalid party locator'],
     ]),
   ),
