@@ -95,19 +95,24 @@ function unresolved(reason: string, more: { unasked?: true; wrongParty?: true } 
   return { contact, outage: true, isNamed: false, keepsConnection: false, needsConfirmation: false }
 }
 
+const NOTHING_ON_FILE = {
+  state: 'found' as const,
+  ...(Object.fromEntries(ADDRESSES.map((address) => [address, null])) as Record<Address, string | null>),
+}
+
 /** The contact, or a phrase that says why there is none. */
 function readContact(value: object | null): Contact | string {
   if (value === null) return 'a body that is not a JSON object'
   if (!ADDRESSES.some((address) => Object.hasOwn(value, address)))
     return `neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
-  const addresses: Partial<Record<Address, string | null>> = {}
+  const contact = { ...NOTHING_ON_FILE }
   for (const address of ADDRESSES) {
     const text = (value as Record<string, unknown>)[address] ?? null
     if (text !== null && typeof text !== 'string')
       return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
-    addresses[address] = text?.trim() || null
+    contact[address] = text?.trim() || null
   }
-  return { state: 'found', ...(addresses as Required<typeof addresses>) }
+  return contact
 }
 
 function parse(body: Buffer): object | null {
