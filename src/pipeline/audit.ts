@@ -15,10 +15,10 @@ export interface LoggedRow {
   readonly erased: boolean
 }
 
-/** Offsets that an operator skipped, both included; `to` is null if it was erased. */
+/** Offsets that an operator skipped, both ends included. */
 export interface Skip {
   readonly from: bigint
-  readonly to: bigint | null
+  readonly to: bigint
 }
 
 export interface AuditNeeds {
@@ -107,7 +107,7 @@ export async function auditPartition(
       return
     }
     const skipped = (await needs.skips(topic, partition)).reduce((sum, { from, to }) => {
-      const [begin, end] = [from > first ? from : first, to !== null && to < last ? to : last]
+      const [begin, end] = [from > first ? from : first, to < last ? to : last]
       return sum + offsetCount(begin, end)
     }, 0)
     counts.skipped += Math.min(skipped, count)
@@ -211,7 +211,7 @@ export async function auditPartition(
         counts.rejected++
         if (kept.erased) counts.erased++
       } else if (fate !== 'committed') counts.aborted++
-      else if (skips.some(({ from, to }) => from <= offset && offset <= (to ?? from))) counts.skipped++
+      else if (skips.some(({ from, to }) => from <= offset && offset <= to)) counts.skipped++
       else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
       else {
         counts.missing++

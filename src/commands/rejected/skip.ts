@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { withBrokers } from '../../app/clients.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
-import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
@@ -88,7 +87,7 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
     if (!(await confirm(question, options))) return note('Not confirmed: nothing was skipped')
     const error = [
       `${REJECTIONS.unreadable}: ${found.details.join('; ')}`,
-      describeSkip(from, to, by),
+      `skipped offsets ${from} to ${to} by ${by}`,
       ...(options.reason === undefined ? [] : [`reason: ${options.reason}`]),
     ].join('; ')
     const bytes = Buffer.concat(found.bytes)

@@ -69,11 +69,3 @@ export const shownRejectedMessage = z.object({
     .nullable(),
 })
 export type ShownRejectedMessage = Readonly<z.infer<typeof shownRejectedMessage>>
-
-/** The text that `rejected skip` records for the first and the last offset skipped. */
-export function describeSkip(from: bigint, to: bigint, by: string): string {
-  return `skipped offsets ${from} to ${to} by ${by}`
-}
-
-/** PostgreSQL regular expression that finds the last skipped offset in such a text, after a semicolon. */
-export const SKIPPED_TO = '; skipped offsets [0-9]+ to ([0-9]{1,18}) by '

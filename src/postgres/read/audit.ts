@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Message } from '../../core/event/message.ts'
-import { SKIPPED_TO } from '../../core/event/rejected-message.ts'
 import { arrayOf, columnOf } from '../sql/columns.ts'
 import { keptOf } from '../write/cut-large-message.ts'
 
@@ -71,21 +70,17 @@ function hashOf({ value }: Message): string {
     .digest('hex')
 }
 
-const skip = z.object({ from: z.bigint(), to: z.bigint().nullable() })
+const skip = z.object({ from: z.bigint(), to: z.bigint() })
 
-/**
- * Ranges of offsets that `rejected skip` passed over, both ends included. Only the record's text contains the last offset, which
- * is null if the text was erased.
- */
+/** Ranges of offsets that `rejected skip` passed over, both ends included. */
 export function listSkips(
   pool: CommonQueryMethods,
   topic: string,
   partition: number,
 ): Promise<readonly z.infer<typeof skip>[]> {
   return pool.any(sql.type(skip)`
-    SELECT "offset" AS "from",
-      substring(error FROM ${SKIPPED_TO}::text)::bigint AS "to"
+    SELECT "offset" AS "from", skipped_to AS "to"
     FROM notifications.rejected_message
-    WHERE topic = ${topic} AND partition_id = ${partition} AND code = 'unreadable'
+    WHERE topic = ${topic} AND partition_id = ${partition} AND skipped_to IS NOT NULL
     ORDER BY "offset"`)
 }

@@ -26,6 +26,9 @@ export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Prom
     if (found !== checkpoint) return found
     const message = { offset: checkpoint + 1n, key: null, value: bytes, headers: {} }
     await insertRejectedMessages(tx, unreadable, [{ message, rejection }])
+    await tx.query(sql.unsafe`
+      UPDATE notifications.rejected_message SET skipped_to = ${to}
+      WHERE topic = ${topic} AND partition_id = ${partition} AND "offset" = ${message.offset} AND code = ${rejection.code}`)
     await tx.query(
       sql.unsafe`WITH ${moveCheckpoint({ topic, partition, offset: to, lastMessage: null })} SELECT`,
     )

@@ -79,14 +79,14 @@ t.test('a rejected message is found by place and value, even an erased one', asy
   t.equal((await findRejected(pool, 'claims', 4, messages)).size, 0)
 })
 
-t.test('skipped offsets are listed; the last one of an erased record is unknown', async (t) => {
+t.test('skipped offsets are listed, of an erased record too', async (t) => {
   await client.query(`
-    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
-    VALUES ('billing', 0, 7, '{}', 'unreadable', 'damaged; skipped offsets 7 to 12 by ops; reason: a disk'),
-      ('billing', 0, 20, '{}', 'unreadable', 'erased'), ('billing', 0, 30, '{}', 'not-json', 'because'),
-      ('billing', 1, 40, '{}', 'unreadable', 'damaged; skipped offsets 40 to 41 by ops')`)
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error, skipped_to)
+    VALUES ('billing', 0, 7, '{}', 'unreadable', 'damaged; skipped offsets 7 to 12 by ops; reason: a disk', 12),
+      ('billing', 0, 20, '{}', 'unreadable', 'erased', 23), ('billing', 0, 30, '{}', 'not-json', 'because', NULL),
+      ('billing', 1, 40, '{}', 'unreadable', 'damaged; skipped offsets 40 to 41 by ops', 41)`)
   t.same(await listSkips(pool, 'billing', 0), [
     { from: 7n, to: 12n },
-    { from: 20n, to: null },
+    { from: 20n, to: 23n },
   ])
 })
