@@ -1,12 +1,12 @@
 import type { Channel } from '../decision/channel.ts'
 import { storable } from '../text/sanitize.ts'
 
-/** Prefix of a placeholder's receipts. Earlier versions left it out. */
+/** Prefix of a placeholder's receipts. */
 export const RECORDED = 'recorded:'
 
 /** True if a placeholder recorded the message and delivered nothing. `receipt` comes from the last send. */
 export function isRecordedOnly(receipt: string | null): boolean {
-  return receipt !== null && /^(recorded|EMAIL|SMS):/.test(receipt)
+  return receipt?.startsWith(RECORDED) ?? false
 }
 
 /** The message of a log row, for the sender of its channel; `to` is null for IN_APP. */

@@ -196,9 +196,9 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
     (await storyOf({ sentAt: T(0), ...entry }, [sent])).what
   const [on, text] = [`On ${T(0)}`, '“Your claim” about CLM-1 for member PTY-1']
   const recorded = `${on}, the text message ${text} was recorded only: no transport is connected, so nothing was delivered.`
-  for (const receipt of ['recorded:SMS:event-1/1', 'SMS:event-1/1'])
-    t.equal(await what({ channel: 'SMS', receipt }), recorded)
-  t.equal(await what({ channel: 'SMS', receipt: 'sms-id-1' }), `${on}, the text message ${text} was sent.`)
+  t.equal(await what({ channel: 'SMS', receipt: 'recorded:SMS:event-1/1' }), recorded)
+  for (const receipt of ['sms-id-1', 'SMS:1'])
+    t.equal(await what({ channel: 'SMS', receipt }), `${on}, the text message ${text} was sent.`)
   t.match(
     await what({ channel: 'SMS', receipt: 'erased' }),
     'was sent or recorded, and its receipt was erased.',
