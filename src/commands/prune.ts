@@ -92,8 +92,8 @@ async function sumOf(pool: DatabasePool, limits: PruneLimits, pruning: bigint | 
 
 function questionOf(before: string, found: PruneCounts): string {
   return (
-    `Permanently delete ${wordsOf(before, found)}? If older events come again, they count as new ` +
-    'and their members are told again. Delete?'
+    `Permanently delete ${wordsOf(before, found)}? Their events are skipped if they are read again, ` +
+    'but sent again if they are published again.'
   )
 }
 
