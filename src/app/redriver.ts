@@ -10,7 +10,7 @@ import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
-import { attemptNeeds, createLookUps } from './worker.ts'
+import { attemptNeedsOf, createLookUps } from './worker.ts'
 
 /** One message is processed at a time. */
 export const REDRIVE_CONNECTIONS = 2
@@ -26,8 +26,8 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
-  const attempts = attemptNeeds(config, log, ruleFiles, pool)
-  const needs = { ...lookUps, attempt: createAttempt(attempts) }
+  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool)
+  const needs = { ...lookUps, attempt: createAttempt(attemptNeeds) }
   let archived: Promise<void> | null = null
   return {
     /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
@@ -40,7 +40,7 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
     tryOut: async (message: Rejected) => {
       const { open, rejected } = await lookUpRejected(lookUps, message)
       const preferences = await readPreferences(pool, partiesOf(open))
-      return { attempts: decideAttempts(attempts, open, preferences), rejected }
+      return { attempts: decideAttempts(attemptNeeds, open, preferences), rejected }
     },
     close: parties.close,
   }

@@ -10,14 +10,14 @@ import {
 } from '../core/attempt/attempt.ts'
 import { type AskedEntry, nextAttempt } from '../core/attempt/due-entry.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
+import { type RequestNeeds, retryOnRequest } from '../pipeline/requested-retry.ts'
 import { commitRetries } from '../pipeline/retry.ts'
-import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
-import { attemptNeeds } from './worker.ts'
+import { attemptNeedsOf } from './worker.ts'
 
 /** A page is committed while the next one is read. */
 export const RETRIER_CONNECTIONS = 3
@@ -34,8 +34,8 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
-  const attempts = attemptNeeds(config, log, ruleFiles, pool)
-  const attempt = createAttempt(attempts)
+  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool)
+  const attempt = createAttempt(attemptNeeds)
   const runWith = (run: Run, commit: RequestNeeds['commit']) =>
     retryOnRequest({
       ...run,
@@ -60,7 +60,7 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
      */
     tryOut: (run: Run) =>
       runWith(run, async (asked) => ({
-        made: await decideAll(pool, asked, attempts),
+        made: await decideAll(pool, asked, attemptNeeds),
         refused: new Map(),
         deferred: new Map(),
       })),

@@ -51,10 +51,10 @@ export function createWorker(parts: WorkerParts) {
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attempts = attemptNeeds(config, log, ruleFiles, pool, stage, parts.senders)
+  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool, stage, parts.senders)
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
-  const consumer = createConsumer(options, processingOf(parts, pool, attempts), log)
-  const retry = createRetry<LogPosition>(retryNeeds(parts, pool, attempts))
+  const consumer = createConsumer(options, processingOf(parts, pool, attemptNeeds), log)
+  const retry = createRetry<LogPosition>(retryNeeds(parts, pool, attemptNeeds))
   return {
     ...consumer,
     run: () => {
@@ -70,11 +70,11 @@ export function createWorker(parts: WorkerParts) {
 function processingOf(
   { ruleFiles, parties, metrics }: WorkerParts,
   pool: DatabasePool,
-  attempts: AttemptNeeds,
+  attemptNeeds: AttemptNeeds,
 ): Processing {
   const needs: DispatchNeeds = {
-    ...createLookUps(ruleFiles, parties.lookUp, pool, attempts.stage),
-    attempt: createAttempt(attempts),
+    ...createLookUps(ruleFiles, parties.lookUp, pool, attemptNeeds.stage),
+    attempt: createAttempt(attemptNeeds),
     isConflict,
     countConflict: metrics.countConflict,
   }
@@ -90,10 +90,10 @@ function processingOf(
 function retryNeeds(
   { config, parties, log }: WorkerParts,
   pool: DatabasePool,
-  attempts: AttemptNeeds,
+  attemptNeeds: AttemptNeeds,
 ): RetryNeeds<LogPosition> {
-  const { stage } = attempts
-  const attempt = createAttempt(attempts)
+  const { stage } = attemptNeeds
+  const attempt = createAttempt(attemptNeeds)
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   return {
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
@@ -126,7 +126,7 @@ export function createLookUps(
 }
 
 /** Dependencies of the transaction of attempts, with the rules and templates in force. */
-export function attemptNeeds(
+export function attemptNeedsOf(
   config: Config,
   log: Logger,
   { ruleTable }: RuleFiles,

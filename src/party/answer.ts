@@ -2,7 +2,7 @@ import { ADDRESSES, type Address } from '../core/decision/channel.ts'
 import { parsePointer, valueAt } from '../core/event/json-pointer.ts'
 import type { Contact } from '../core/party/contact.ts'
 
-export interface Answer {
+export interface LookUpResult {
   readonly contact: Contact
   /** True if it counts against policy administration as a whole. */
   readonly outage: boolean
@@ -44,7 +44,7 @@ export function nameAt(pointers: readonly string[]): NameOf {
  * string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is a 4xx other than
  * 401.
  */
-export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): Answer {
+export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): LookUpResult {
   if (status !== 200 && status !== 404) {
     const isRefusal = status === 401
     const hint = isRefusal
@@ -68,12 +68,12 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
 }
 
 /** The answer for a request that could not be made, because of a missing file or token on this side. */
-export function judgeUnasked({ message }: Error): Answer {
+export function judgeUnasked({ message }: Error): LookUpResult {
   return { ...unresolved(`was not asked: ${message}`, { unasked: true }), keepsConnection: true }
 }
 
 /** Judges a failed request. `status` is 0 if no answer began: servers and proxies close connections at any time. */
-export function judgeFailure(status: number, error: Error): Answer {
+export function judgeFailure(status: number, error: Error): LookUpResult {
   if (error instanceof TlsFilesError) return judgeUnasked(error)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   let reason = status === 0 ? 'did not answer' : 'broke off its answer'
@@ -85,11 +85,11 @@ export function judgeFailure(status: number, error: Error): Answer {
   return { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
 }
 
-export function judgeTimeout(waitedMs: number): Answer {
+export function judgeTimeout(waitedMs: number): LookUpResult {
   return unresolved(`did not answer within ${Number((waitedMs / 1_000).toPrecision(2))} s`)
 }
 
-function unresolved(reason: string, more: { unasked?: true; wrongParty?: true } = {}): Answer {
+function unresolved(reason: string, more: { unasked?: true; wrongParty?: true } = {}): LookUpResult {
   const error = `policy administration ${reason}`
   const contact: Contact = { state: 'unresolved', error, unasked: false, ...more }
   return { contact, outage: true, isNamed: false, keepsConnection: false, needsConfirmation: false }

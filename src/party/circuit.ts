@@ -1,7 +1,7 @@
 import { CircuitState, circuitBreaker, handleWhenResult } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Contact } from '../core/party/contact.ts'
-import type { Answer } from './answer.ts'
+import type { LookUpResult } from './answer.ts'
 
 const PARTY_COUNT_MIN = 20
 const CONFIRM_MS = 1_000
@@ -11,7 +11,11 @@ const PROBE_INTERVAL_MS = 5_000
  * Opens when 20 distinct parties in a row have failed, and at once asks for a party that was answered before. If that fails too,
  * and again after a second, policy administration counts as down; a probe every 5 s finds out when it is back.
  */
-export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdict: () => void, log: Logger) {
+export function createCircuit(
+  ask: (locator: string) => Promise<LookUpResult>,
+  onVerdict: () => void,
+  log: Logger,
+) {
   const failing = new Set<string>()
   const isBroken = () => failing.size >= PARTY_COUNT_MIN
   const breaker = { state: null, success: () => failing.clear(), failure: isBroken }
@@ -53,7 +57,7 @@ export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdi
     down: () => down,
     /** A probe is about to decide: no look-up may begin. */
     isUndecided: () => down === null && (isBroken() || policy.state !== CircuitState.Closed),
-    note(locator: string, { outage, contact }: Answer): void {
+    note(locator: string, { outage, contact }: LookUpResult): void {
       // Only a probe closes it: other answers belong to earlier requests.
       if (down !== null) return
       if (contact.state !== 'unresolved') answered = locator

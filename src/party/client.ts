@@ -1,5 +1,5 @@
 import type { Contact } from '../core/party/contact.ts'
-import { type Answer, HUNG, judgeTimeout, UNASKABLE } from './answer.ts'
+import { HUNG, judgeTimeout, type LookUpResult, UNASKABLE } from './answer.ts'
 import { createCircuit } from './circuit.ts'
 import { Connection, type PartyClientOptions } from './connection.ts'
 
@@ -115,7 +115,7 @@ export function createPartyClient(options: PartyClientOptions) {
     return next
   }
 
-  function receive(request: InFlight, answer: Answer): void {
+  function receive(request: InFlight, answer: LookUpResult): void {
     const { call, locator, connection, sinceMs, isApart } = request
     const { contact, isNamed, isTimeout, outage } = answer
     if (!outage) {

@@ -3,12 +3,12 @@ import type { Logger } from 'pino'
 import { buildConnector, Client } from 'undici'
 import type { Config } from '../config/config.ts'
 import {
-  type Answer,
   BODY_BYTES_MAX,
   judgeAnswer,
   judgeFailure,
   judgeTimeout,
   judgeUnasked,
+  type LookUpResult,
   type NameOf,
   nameAt,
   TlsFilesError,
@@ -25,7 +25,7 @@ export interface PartyClientOptions extends Omit<Config['policyAdministration'],
   readonly log: Logger
 }
 
-type OnAnswer = (answer: Answer) => void
+type OnAnswer = (answer: LookUpResult) => void
 
 interface LookUp {
   readonly locator: string
@@ -84,7 +84,7 @@ export class Connection {
   #send(client: Client, request: LookUp, isFirst: boolean, secret?: string): void {
     const { locator, timeoutMs, onAnswer, tryCount, refused } = request
     const { sinceMs = performance.now() } = request
-    const finish = (answer: Answer) => {
+    const finish = (answer: LookUpResult) => {
       if (client !== this.#client) return
       clearTimeout(this.#timer)
       if (answer.isRefusal && secret !== undefined && refused === undefined) {

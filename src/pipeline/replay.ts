@@ -55,7 +55,7 @@ export async function replay({ pages, archive, restore, report, onProgress }: Re
     onProgress(summary)
   }
   for (const [fault, { entries, locator }] of unverifiable)
-    await report({ kind: 'untold', fault, entries, locator })
+    await report({ kind: 'unverified', fault, entries, locator })
   await report({ kind: 'summary', ...summary })
   return summary.left === 0 && unverifiable.size === 0
 }

@@ -1,17 +1,17 @@
 import { mock } from 'node:test'
 import { pino } from 'pino'
 import t from 'tap'
-import { type Answer, judgeAnswer } from '../../src/party/answer.ts'
+import { judgeAnswer, type LookUpResult } from '../../src/party/answer.ts'
 import { createCircuit } from '../../src/party/circuit.ts'
 
 const [BAD, GOOD, ABOUT_ONE_PARTY] = [500, 404, 400].map((status) =>
   judgeAnswer(status, Buffer.alloc(0), '', () => null),
-) as [Answer, Answer, Answer]
+) as [LookUpResult, LookUpResult, LookUpResult]
 
 t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }))
 t.afterEach(() => mock.timers.reset())
 
-function circuitOf(ask: (locator: string) => Promise<Answer>) {
+function circuitOf(ask: (locator: string) => Promise<LookUpResult>) {
   const levels: number[] = []
   const log = pino({ level: 'debug' }, { write: (line: string) => void levels.push(JSON.parse(line).level) })
   const asked: string[] = []
@@ -89,7 +89,7 @@ t.test('an answer between failures resets the count, even a refusal', async (t) 
 })
 
 t.test('an answer for a party during a failing probe keeps the circuit closed', async (t) => {
-  const { promise, resolve } = Promise.withResolvers<Answer>()
+  const { promise, resolve } = Promise.withResolvers<LookUpResult>()
   const { circuit, fail } = circuitOf(() => promise)
   await fail(20)
   circuit.note('a', GOOD)

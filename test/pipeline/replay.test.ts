@@ -150,10 +150,10 @@ t.test('a source missing in the archive is reported once, with the number of its
   const { isSound, findings, summary } = await rebuild()
   t.equal(isSound, false)
   t.same(summary, { entries: 14, erased: 0, differences: 1, restored: 0, left: 1 })
-  const untold = findings.flatMap((finding) => (finding.kind === 'untold' ? [finding] : []))
-  t.equal(findings.length, untold.length + 1)
+  const unverified = findings.flatMap((finding) => (finding.kind === 'unverified' ? [finding] : []))
+  t.equal(findings.length, unverified.length + 1)
   t.same(
-    new Map(untold.map(({ fault, entries }) => [fault, entries])),
+    new Map(unverified.map(({ fault, entries }) => [fault, entries])),
     new Map([
       [`the decisions cannot be made again: rule table revision ${revision} was changed in the archive`, 14],
       [`the text cannot be rebuilt: template revision ${template?.revision} is not in the archive`, 1],

@@ -7,7 +7,7 @@ import {
   type RequestedResult,
   type RequestNeeds,
   retryOnRequest,
-} from '../../src/pipeline/retry-on-request.ts'
+} from '../../src/pipeline/requested-retry.ts'
 import { aRetryCandidate as aCandidate, decideRetries, FOUND } from '../core/attempt/build.ts'
 
 /** Runs over pages of candidates, all of which can be sent unless told otherwise. */

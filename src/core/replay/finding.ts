@@ -25,13 +25,13 @@ export interface Summary {
 }
 
 /**
- * A finding of a replay. `untold`: something that could not be verified, reported once for all its entries; `locator` is the
+ * A finding of a replay. `unverified`: something that could not be verified, reported once for all its entries; `locator` is the
  * first.
  */
 export type Finding =
   | Difference
   | {
-      readonly kind: 'untold'
+      readonly kind: 'unverified'
       readonly fault: string
       readonly entries: number
       readonly locator: string
@@ -48,7 +48,7 @@ export function describeFinding(finding: Finding): string {
       return `${finding.locator}: ${finding.column} ${describeValues(finding.stored, finding.rebuilt)}`
     case 'decision':
       return `${finding.locator}: attempt ${finding.attempt}: ${finding.fault}`
-    case 'untold':
+    case 'unverified':
       return `${finding.fault}: ${finding.entries === 1 ? 'entry' : `${finding.entries} entries, the first`} ${finding.locator}`
     case 'summary':
       return describeSummary(finding)

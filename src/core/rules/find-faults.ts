@@ -1,7 +1,7 @@
 import { ADDRESS_OF } from '../decision/channel.ts'
 import { cellText, FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
-import type { Answer, Enumeration } from './first-match.ts'
+import type { Enumeration, FirstMatch } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
@@ -52,7 +52,7 @@ function contradictionIn({ when: { party, ...when } }: Rule): string {
   return `"${asked?.[1].column}" is always ${cellText(asked?.[1].unknown)} where "party" is ${party}`
 }
 
-function factsOf({ eventClass, situation }: Answer): RecordedFacts {
+function factsOf({ eventClass, situation }: FirstMatch): RecordedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 

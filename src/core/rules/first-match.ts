@@ -6,7 +6,7 @@ import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
 /** The deciding rule for one situation of one event class; null if none applies. */
-export interface Answer {
+export interface FirstMatch {
   readonly eventClass: EventClass
   readonly situation: Situation
   readonly rule: Rule | null
@@ -18,7 +18,7 @@ export interface Enumeration {
   readonly classes: readonly EventClass[]
   readonly situations: readonly Situation[]
   /** By class, and within a class in the order of `situations`. */
-  readonly answers: readonly Answer[]
+  readonly answers: readonly FirstMatch[]
   readonly positionOf: (facts: RecordedFacts) => number
 }
 
@@ -29,7 +29,7 @@ export async function enumerate(
 ): Promise<Enumeration> {
   const { classes, classOf } = foldEventTypes(cellsOf(rules), knownEventTypes)
   const { situations, positionOf } = foldSituations(rules)
-  const answers: Answer[] = []
+  const answers: FirstMatch[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => looksAt(rule, eventClass)))
     for (const situation of situations) {
