@@ -1,4 +1,3 @@
-import { CircuitState, circuitBreaker, handleWhenResult } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Contact } from '../core/party/contact.ts'
 import type { LookUpResult } from './answer.ts'
@@ -17,53 +16,53 @@ export function createCircuit(
   log: Logger,
 ) {
   const failing = new Set<string>()
-  const isBroken = () => failing.size >= PARTY_COUNT_MIN
-  const breaker = { state: null, success: () => failing.clear(), failure: isBroken }
-  // The timer decides when to probe: cockatiel compares wall-clock times, which can be set back.
-  const isFailure = handleWhenResult((isOutage) => isOutage === true)
-  const policy = circuitBreaker(isFailure, { breaker, halfOpenAfter: Number.NEGATIVE_INFINITY })
   let down: Contact | null = null
+  let isOpen = false
   let probeCount = 0
   let [answered, wanted] = ['', '']
   let timer: NodeJS.Timeout | undefined
 
-  // Each failed probe opens it again.
-  policy.onBreak(() => {
-    const delayMs = probeCount === 0 ? 0 : down === null ? CONFIRM_MS : PROBE_INTERVAL_MS
-    timer = setTimeout(() => void policy.execute(probe), delayMs).unref()
-  })
-  policy.onReset(() => {
+  function probeIn(delayMs: number): void {
+    timer = setTimeout(() => void probe(), delayMs).unref()
+  }
+
+  /** Asks for two parties in turn: either may be broken for good. */
+  async function probe(): Promise<void> {
+    const { outage, contact } = await ask(probeCount++ % 2 === 0 ? answered || wanted : wanted)
+    if (!outage || failing.size === 0) return close()
+    if (contact.state === 'unresolved' && probeCount >= 2) {
+      const { error } = contact
+      if (down === null)
+        log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
+      down = { ...contact, error: `policy administration is down (circuit open: ${error})`, unasked: true }
+      onVerdict()
+    }
+    probeIn(down === null ? CONFIRM_MS : PROBE_INTERVAL_MS)
+  }
+
+  function close(): void {
     if (down !== null) log.info('policy administration is back: look-ups resume')
     down = null
+    isOpen = false
     probeCount = 0
+    failing.clear()
     onVerdict()
-  })
-
-  /** Resolves to false if policy administration works. Asks for two parties in turn: either may be broken for good. */
-  async function probe(): Promise<boolean> {
-    const { outage, contact } = await ask(probeCount++ % 2 === 0 ? answered || wanted : wanted)
-    if (!outage || failing.size === 0) return false
-    if (contact.state !== 'unresolved' || probeCount < 2) return true
-    const { error } = contact
-    if (down === null)
-      log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
-    down = { ...contact, error: `policy administration is down (circuit open: ${error})`, unasked: true }
-    onVerdict()
-    return true
   }
 
   return {
     /** The contact of every party while policy administration is known to be down; else null. */
     down: () => down,
     /** A probe is about to decide: no look-up may begin. */
-    isUndecided: () => down === null && (isBroken() || policy.state !== CircuitState.Closed),
+    isUndecided: () => down === null && isOpen,
     note(locator: string, { outage, contact }: LookUpResult): void {
       // Only a probe closes it: other answers belong to earlier requests.
       if (down !== null) return
       if (contact.state !== 'unresolved') answered = locator
       if (outage) failing.add(locator)
       else failing.clear()
-      if (outage && policy.state === CircuitState.Closed) void policy.execute(() => true)
+      if (isOpen || failing.size < PARTY_COUNT_MIN) return
+      isOpen = true
+      probeIn(0)
     },
     /** Picks a random party of a call for probes, so that no order hides the healthy ones. */
     noteWanted(locators: readonly string[]): void {
