@@ -36,7 +36,7 @@ function anchors(page: string): string[] {
   )
 }
 
-/** What is wrong with a link of a page; null where nothing is. */
+/** The fault of a link; null if there is none. */
 function faultOf(page: string, link: string): string | null {
   if (/^https?:/.test(link)) return null
   const [path = '', anchor] = link.split('#')

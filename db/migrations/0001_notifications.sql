@@ -75,15 +75,15 @@ CREATE TABLE notifications.projection_checkpoints (
   CONSTRAINT projection_checkpoints_offset_known CHECK ("offset" >= -1)
 );
 
--- A topic that is deleted and created anew counts its offsets from 0 again. Once it has outgrown the checkpoint nothing
--- about its offsets shows it: the last processed message is remembered, and compared when a partition is assigned. The
--- columns of projection_checkpoints are the specification's, so this has a table of its own.
+-- A topic that is deleted and created anew counts its offsets from 0 again. Once its end passes the checkpoint, offsets alone
+-- do not reveal that: the last processed message is remembered, and compared when a partition is assigned. The columns of
+-- projection_checkpoints are the specification's, so it has its own table.
 CREATE TABLE notifications.checkpoint_message (
   topic text COLLATE "C" NOT NULL,
   partition_id integer NOT NULL,
-  -- The checkpoint that this belongs to: one that was moved by hand since then has no message to compare.
+  -- The checkpoint to which the message belongs: one moved by hand since then has no message to compare.
   checkpoint bigint NOT NULL,
-  -- Lower than the checkpoint where that is a record that is no message: the end of a transaction.
+  -- Lower than the checkpoint if the checkpoint is a transaction marker.
   "offset" bigint NOT NULL,
   sha256 text COLLATE "C" NOT NULL,
   CONSTRAINT checkpoint_message_pkey PRIMARY KEY (topic, partition_id),
@@ -117,7 +117,7 @@ CREATE TABLE notifications.rule_table_activation (
   id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT rule_table_activation_pkey PRIMARY KEY,
   revision text COLLATE "C" NOT NULL
     CONSTRAINT rule_table_activation_archived REFERENCES notifications.ruleset (revision),
-  -- Of the service's source, where its environment tells.
+  -- The commit of the service, if GIT_COMMIT names it.
   git_commit text,
   activated_at timestamptz NOT NULL
 );
@@ -150,13 +150,13 @@ CREATE TABLE notifications.decision (
   partition_id integer NOT NULL,
   "offset" bigint NOT NULL,
   trace_id text COLLATE "C",
-  -- What is left of an erased one holds no word of the message, and no word of a transport, which may quote an address.
+  -- After an erasure the row contains no text of the message or of the transport, which may quote an address.
   erased_at timestamptz,
   -- The attempt whose idempotency key the message had: a sender that does not answer in time leaves it unknown whether its
-  -- message went out, and the next attempt must carry the same key. Null where it is known what became of the message.
+  -- message went out, and the next attempt must carry the same key. Null if the result of the message is known.
   unknown_attempt integer,
   envelope_map_revision text COLLATE "C",
-  -- A row that was given up or skipped is retried at somebody's request: who, and why. Null where the service itself decided.
+  -- The operator who requested the retry, and the reason. Null if the service itself decided.
   retried_by text,
   retried_because text,
   CONSTRAINT decision_pkey PRIMARY KEY (locator, attempt),
@@ -190,7 +190,7 @@ CREATE TABLE notifications.rejected_message (
   code text NOT NULL,
   error text NOT NULL,
   rejected_at timestamptz NOT NULL DEFAULT now(),
-  -- Erased, a message keeps the hash of what it was: consumed again, it is known and not kept again.
+  -- An erased message keeps its hash, so that it is not stored again if it is consumed again.
   erased_at timestamptz,
   erased_sha256 bytea,
   value_sha256 bytea GENERATED ALWAYS AS (coalesce(erased_sha256, sha256(coalesce(value, ''::bytea)))) STORED,
@@ -204,7 +204,7 @@ CREATE TABLE notifications.rejected_message (
 -- A rejected message can be taken through the pipeline again, once the cause is fixed, or be dismissed. Append-only.
 CREATE TABLE notifications.redrive (
   id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT redrive_pkey PRIMARY KEY,
-  -- No foreign key: what was done stays on record where the message itself is cleared away.
+  -- No foreign key: the record outlives the message.
   rejected_message_id bigint NOT NULL,
   redriven_at timestamptz NOT NULL DEFAULT now(),
   redriven_by text NOT NULL,

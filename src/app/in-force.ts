@@ -56,7 +56,10 @@ async function logActivation(
   log: Logger,
 ): Promise<void> {
   const fields = { revision: table.revision, gitCommit, revisionBefore: before?.revision ?? null }
-  if (before === null) return log.info(fields, 'a rule table is in force for the first time')
+  if (before === null) {
+    log.info(fields, 'a rule table is in force for the first time')
+    return
+  }
   try {
     const changes = describeDiff(diffRuleTables(await ruleTableOf(before.source), table))
     log.info({ ...fields, changes }, `a new rule table is in force: ${changes[0]}`)

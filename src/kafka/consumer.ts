@@ -191,10 +191,11 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
     },
     /** Resolves when a missing topic exists. Never resolves if none is missing. */
     appeared: async (signal: AbortSignal): Promise<void> => {
-      for (const { length } = missing; length > 0 && !signal.aborted; ) {
+      const missingCount = missing.length
+      while (missingCount > 0 && !signal.aborted) {
         await pause(TOPIC_POLL_MS, signal)
         const found = signal.aborted ? missing : await find().catch(() => missing)
-        if (found.length < length) return
+        if (found.length < missingCount) return
       }
       return new Promise(() => {})
     },

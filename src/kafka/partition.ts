@@ -286,7 +286,9 @@ export class PartitionConsumer {
     }
     this.#earliest = found.earliest
     if (found.count > 0n) {
-      const [expected, earliest, gone] = [offset + 1n, found.earliest, found.count].map(String)
+      const expected = String(offset + 1n)
+      const earliest = String(found.earliest)
+      const gone = String(found.count)
       this.#consumption.log.error(
         { ...this.#name, expected, earliest, gone },
         `${gone} messages are lost: the broker's retention deleted them before they were processed`,

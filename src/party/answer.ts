@@ -9,7 +9,7 @@ export interface LookUpResult {
   readonly isNamed: boolean
   /** True if its connection can carry another request. */
   readonly keepsConnection: boolean
-  /** True if it counts only as the first answer of a connection: an earlier request on the connection may have caused it. */
+  /** True if a new connection must confirm it: an earlier request on its connection may have caused it. */
   readonly needsConfirmation: boolean
   readonly isTimeout?: true
   readonly isRefusal?: boolean
@@ -47,11 +47,9 @@ export function nameAt(pointers: readonly string[]): NameOf {
 export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): LookUpResult {
   if (status !== 200 && status !== 404) {
     const isRefusal = status === 401
-    const hint = isRefusal
-      ? ': a credential is missing or refused'
-      : status >= 300 && status < 400
-        ? ' (redirects are not followed)'
-        : ''
+    let hint = ''
+    if (isRefusal) hint = ': a credential is missing or refused'
+    else if (status >= 300 && status < 400) hint = ' (redirects are not followed)'
     const outage = status < 400 || status >= 500 || isRefusal
     // A refused credential says nothing about the party.
     const more = isRefusal ? ({ unasked: true } as const) : {}

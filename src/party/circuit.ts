@@ -19,7 +19,8 @@ export function createCircuit(
   let down: Contact | null = null
   let isOpen = false
   let probeCount = 0
-  let [answered, wanted] = ['', '']
+  let answered = ''
+  let wanted = ''
   let timer: NodeJS.Timeout | undefined
 
   function probeIn(delayMs: number): void {

@@ -56,7 +56,8 @@ export function createPartyClient(options: PartyClientOptions) {
     if (isClosed) return Promise.reject(new Error(CLOSED))
     const resolvers = Promise.withResolvers<Map<string, Contact>>()
     const contacts = new Map<string, Contact>()
-    const [fresh, hung]: [string[], string[]] = [[], []]
+    const fresh: string[] = []
+    const hung: string[] = []
     for (const locator of new Set(partyLocators)) {
       if (/^\.{0,2}$/.test(locator) || !locator.isWellFormed()) contacts.set(locator, UNASKABLE)
       else if (!isHung(locator)) fresh.push(locator)
@@ -83,7 +84,8 @@ export function createPartyClient(options: PartyClientOptions) {
     const down = circuit.down()
     if (down !== null) for (const call of calls) leaveOut(call, () => down)
     for (let call = nextCall(); call !== undefined; call = nextCall()) {
-      const [locator, connection] = [call.waiting.pop(), idle.pop()]
+      const locator = call.waiting.pop()
+      const connection = idle.pop()
       if (locator === undefined || connection === undefined) return
       const isApart = call.asksHung && isHung(locator)
       const request = { call, locator, connection, sinceMs: nowMs(), isApart }
@@ -151,7 +153,9 @@ export function createPartyClient(options: PartyClientOptions) {
     if (call.waiting.length > 0 || call.inFlightCount > 0) return
     call.resolve(call.contacts)
     calls.delete(call)
-    if (calls.size === 0) ticker = void clearInterval(ticker)
+    if (calls.size > 0) return
+    clearInterval(ticker)
+    ticker = undefined
   }
 
   function tick(): void {

@@ -25,7 +25,7 @@ const kinds = listFrom('IDS', EVENT_IDS.join(',')) as EventIds[]
 const roundCount = numberFrom('ROUNDS', 5)
 const eventCount = numberFrom('EVENTS', 100_000)
 const readCount = numberFrom('READS', 100)
-/** As long as a service runs until its connections have met the pages of the server's memory, each at a page fault. */
+/** Events before the measurement: until then, each connection takes a page fault for each page of shared buffers. */
 const warmUpCount = Math.ceil(eventCount * 1.5)
 const totalCount = warmUpCount + eventCount
 /** Ids that no earlier run used: its rows are still there. */

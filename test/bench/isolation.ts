@@ -1,5 +1,5 @@
 // make bench-isolation
-// What held partitions cost the others. One of twelve is held in the middle of a run: the rate of the other eleven meanwhile,
+// The cost of blocked partitions for the others. One of twelve is blocked in the middle of a run: the rate of the other eleven meanwhile,
 // against their rate before. Eleven of twelve are held: the rate of the twelfth, against its rate alone. A lock on its checkpoint
 // blocks a partition; at the end all are freed and must catch up. SECONDS (of the rate before), HOLD (seconds for which the one
 // is held), EVENTS (of twelve partitions, if eleven are held) and ROUNDS set the sizes. Then dispatch under a flood of requests

@@ -11,7 +11,7 @@ export function partyLocatorOf(random: Random): string {
   return locatorOf(random.below(PARTY_COUNT))
 }
 
-/** Of 100 parties one is unknown, two have no email and one no phone; the prefix tells `contactOf`. */
+/** One in 100 parties is unknown, two have no email and one has no phone; the prefix tells `contactOf`. */
 function locatorOf(number: number): string {
   const prefix = ['unknown', 'no-email', 'no-email', 'no-phone'][number % 100] ?? 'party'
   return `${prefix}-${number.toString().padStart(6, '0')}`

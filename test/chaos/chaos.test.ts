@@ -19,7 +19,7 @@ const withoutRecords = (pattern: RegExp) => (world: Checked) => ({
 })
 const LONG_AGO = { atMs: 0 }
 
-/** What each invariant must report, made of a world in which all is right. */
+/** For each invariant, a flaw in a correct world and its expected report. */
 const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Checked) => Checked>>>> = {
   'one row per event': {
     'a lost row': withSnapshot(({ log }) => ({ log: log.slice(1) })),

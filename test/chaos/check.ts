@@ -16,11 +16,11 @@ import {
 
 /** Events around the service during the run. Times are milliseconds since 1970. */
 export interface Evidence {
-  /** What policy administration said of each party, by its locator, oldest first. */
+  /** Policy administration's answers by party locator, oldest first. */
   readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
-  /** What the senders were handed, by their own record. */
+  /** The messages passed to senders, by their own record. */
   readonly sends: readonly Send[]
-  /** What was sent before this had time to be committed by the time of the snapshot; later than that, a retry may be under way. */
+  /** Messages sent before this time must be committed in the snapshot; a retry of later ones may be running. */
   readonly committedUntilMs: number
   readonly faults: readonly InjectedFault[]
 }
@@ -42,7 +42,7 @@ export interface Send {
 
 export interface InjectedFault {
   readonly kind: FaultKind
-  /** What else was random about it. */
+  /** Its other random choices. */
   readonly dice: number
   readonly fromMs: number
   readonly toMs: number
@@ -322,12 +322,12 @@ function* rejectedOnce(world: World): Iterable<string> {
     const { truth, record } = world.truths.get(place) ?? {}
     const code = truth && codeOf(truth)
     if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and should not be`
-    // Of what cannot be read the bytes of its batch are kept.
+    // An unreadable message is stored as the bytes of its batch.
     const kept = truth?.kind === 'unreadable' ? {} : { key: record?.key, value: record?.value }
     if (code !== undefined)
       for (const row of rows) yield* differences(row, { code, ...kept }).map((fault) => `${place}: ${fault}`)
   }
-  // Of several refused events with the same id in one batch only the first is tried.
+  // If a batch has several refused events with the same id, only the first is tried.
   const refusedIds = new Set(
     [...rejectedAt.keys()].map((place) => {
       const truth = world.truths.get(place)?.truth
@@ -409,7 +409,7 @@ function* sentOnce({ snapshot, evidence }: World): Iterable<string> {
     if (!isRecorded) yield `${event_id} is SENT, and the ${channel} sender was never handed it`
   }
   for (const [eventId, made] of sends) {
-    // What was broken off can be sent again, and what failed in between is sent by a retry.
+    // An interrupted send can be repeated, and a failed one is sent by a retry.
     const calm = made.filter(
       ({ atMs }) => !isWithin(evidence.faults, BREAKS, atMs, BREAK_LEAD_MS, BREAK_ECHO_MS),
     )

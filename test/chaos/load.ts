@@ -23,7 +23,7 @@ export interface Burst {
 const BURST_COUNT = 40
 const BURST_PAUSE_MS_MAX = 350
 const BURST_SIZES = [1, 2, 5, 10, 10, 20, 20, 40, 120] as const
-/** Of these, the newest, some come again in a later burst. */
+/** Some of the newest ones are repeated in a later burst. */
 const REMEMBERED_COUNT = 2_000
 
 const EVENT_TYPES = readdirSync(new URL('../../templates/', import.meta.url))
@@ -53,7 +53,7 @@ const KINDS_BY_SHARE = PARTY_KINDS.flatMap((kind) => Array<PartyKind>(kind.share
   ...PartyKind[],
 ]
 
-/** What is published in each cycle, by the seed alone. */
+/** The messages of each cycle, determined by the seed alone. */
 export function createLoad(seed: number, partitionCount: number): () => Burst[] {
   const random = createRandom(seed ^ 0x10ad)
   const remembered: LoadMessage[] = []

@@ -1,4 +1,4 @@
-/** What policy administration says of a party while nothing is wrong with it. */
+/** The answer about a party while policy administration works. */
 export type Answer = 'found' | 'unknown' | 'error' | 'malformed'
 export type Channel = 'EMAIL' | 'SMS' | 'IN_APP'
 
@@ -54,7 +54,7 @@ export const PARTY_KINDS: readonly [PartyKind, ...PartyKind[]] = [
   { prefix: 'malformed-', partyCount: 2, share: 1, answer: 'malformed', email: false, phone: false },
 ]
 
-/** Those that hang by this dice, of those that are found otherwise: one in eight of one kind. */
+/** The found parties that hang for this roll of the dice: one in eight of one kind. */
 export function hangingBy(dice: number): string[] {
   const [{ prefix, partyCount }] = PARTY_KINDS
   const numbers = Array.from({ length: partyCount }, (_, i) => i)

@@ -41,7 +41,7 @@ const struckBy = (kind: FaultKind) => KINDS[kind][0]
 
 const START_MS_MAX = 3_000
 const DICE_SIDES = 1_000_000
-/** Of twelve cycles, how many have so many faults. A cycle without any shows what is right when nothing is wrong. */
+/** Number of cycles, of twelve, by number of faults. A cycle without faults is the control. */
 const FAULT_COUNTS = [0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3] as const
 
 export interface Fault {

@@ -52,7 +52,7 @@ export async function startServers(log: (line: string) => void): Promise<Servers
     crash: async (durationMs) => {
       const pid = primary.pid()
       if (pid === undefined) return false
-      // What `pg_ctl stop -m immediate` does.
+      // As `pg_ctl stop -m immediate` does.
       process.kill(pid, 'SIGQUIT')
       await primary.ended()
       await sleep(durationMs)

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** What the service has written, as it stood at one moment. Times are milliseconds since 1970, offsets numbers. */
+/** The service's tables at one moment. Times are in ms since 1970; offsets are numbers. */
 export interface Snapshot {
   readonly log: readonly LogRow[]
   /** Ordered by attempt. */

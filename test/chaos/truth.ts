@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import mustache from 'mustache'
 import { type Channel, kindOf } from './parties.ts'
 
-// What is right, said a second time: by the specification and the design, without a line of the service.
+// The expected results, from the specification and the design, without a line of the service.
 
-/** What a message is, and all that its row may depend on. */
+/** A message, with everything on which its row may depend. */
 export type Truth =
   | { readonly kind: 'rejected'; readonly code: string }
   /** A batch that unpacks to more than the service takes: to be skipped by command. */
@@ -25,7 +25,7 @@ export interface TrueEvent {
   readonly reason: string | null
 }
 
-/** What is to be done with an event, once its party is known or known to be out of reach. */
+/** The expected decision for an event, once its party is known or unreachable. */
 export interface TrueDecision {
   readonly rule: string
   readonly outcome: 'SEND' | 'SKIP' | 'FAIL'
@@ -35,7 +35,7 @@ export interface TrueDecision {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
-/** Of this event type the database of a run refuses every row, by a constraint that the run adds. */
+/** The event type whose rows the database refuses, by a constraint that the run adds. */
 export const REFUSED_EVENT_TYPE = 'refused.by-database'
 
 export function truthOf(value: Uint8Array | 'too large' | null): Truth {
@@ -93,7 +93,7 @@ function insertable(value: unknown): string | null {
   return String(value).toWellFormed().replaceAll('\0', '\ufffd')
 }
 
-/** What is to be done once policy administration has said what it says of this party while nothing is wrong. */
+/** The expected decision if the look-up succeeds. */
 export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
   if (event.partyLocator === null) {
     const reason = event.invalidParty ? 'invalid party locator' : 'no party locator'
@@ -116,7 +116,7 @@ export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
   return decision(event, 'found', rule, 'SEND', channel, null)
 }
 
-/** What is to be done where policy administration could not be asked, or did not answer as it should. */
+/** The expected decision if the look-up fails. */
 export function decisionOnceFailed(event: TrueEvent): TrueDecision {
   const channel = kindOf(event.partyLocator ?? '')?.preferences?.preferredChannel ?? 'EMAIL'
   return decision(event, 'unresolved', 'unresolved', 'FAIL', channel, 'contact could not be resolved: ')

@@ -72,7 +72,7 @@ export async function openTab(
     if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`)
   })
   page.on('requestfailed', (request) => {
-    // What a view no longer waits for when it is left.
+    // Requests aborted when a view is left.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED')
       complaints.push(`request failed: ${request.url()}`)
   })
@@ -100,7 +100,7 @@ export async function faultsOf(page: Page, { ofColours = false } = {}): Promise<
   )
 }
 
-/** What is wider than its place, and scrolls or is hidden there. */
+/** Elements wider than their place, which scroll or are cut off. */
 const CUT_OFF = `[...document.querySelectorAll('body, body *')]
   .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.skip'))
   .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')

@@ -1,7 +1,7 @@
 import { until } from '../stack/until.ts'
 import { anEvent, type World } from '../stack/world.ts'
 
-/** What members, or whoever writes events, might try: markup, a script, text that is turned around. */
+/** Hostile texts of members or producers: markup, a script, reversed text. */
 export const HOSTILE = {
   eventType: '<img src=x onerror="window.attacked=1">',
   partyLocator: 'party-\u202Egpj.<script>window.attacked=2</script>',

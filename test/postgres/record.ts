@@ -26,7 +26,7 @@ import { aLookedUpBatch, makeAttempts } from '../pipeline/store.contract.ts'
 
 export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
 
-/** What is known of one event when it is decided; what is left out is as for an event that is sent by EMAIL. */
+/** The facts and data of one event. Defaults are those of an event that is sent by EMAIL. */
 export interface Known {
   readonly eventId: string
   readonly eventType?: string

@@ -20,7 +20,7 @@ function outgoing(channel: Channel, key: string): OutgoingMessage {
 const NO_QUERY: Query = () => Promise.reject(new Error('no database'))
 const accepted = (receipt: string): Answer => ({ answer: 'accepted', receipt })
 
-/** What becomes of the messages, in their order. */
+/** The deliveries, in the order of the messages. */
 function sendVia(senders: Senders) {
   const send = sendByChannel(senders)
   return async (messages: readonly OutgoingMessage[]) => {
@@ -79,11 +79,11 @@ const FAILING: readonly (readonly [what: string, sender: Sender, error: string])
     }),
     'failed (TypeError)',
   ],
-  ['throws what is no error', sending(() => Promise.reject('x')), 'failed (string)'],
+  ['throws a value that is no Error', sending(() => Promise.reject('x')), 'failed (string)'],
   ['gives no result', answering(), 'answered for 0 of 2 messages'],
   ['gives one result', answering(RECEIPT), 'answered for 1 of 2 messages'],
   ['gives three results', answering(RECEIPT, RECEIPT, RECEIPT), 'answered for 3 of 2 messages'],
-  ['gives results that are none', answering(undefined, {}), 'answered for 0 of 2 messages'],
+  ['gives malformed answers', answering(undefined, {}), 'answered for 0 of 2 messages'],
   [
     'gives an odd receipt and no error',
     answering({ answer: 'accepted', receipt: 5 }, { answer: 'refused' }),

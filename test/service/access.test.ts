@@ -29,7 +29,7 @@ const ADMIN = `Bearer ${await idp.token(ADMIN_SCOPE)}`
 const MEMBER = `Bearer ${await idp.token()}`
 const BAD = `Bearer ${await idp.forge({ exp: 1 })}`
 
-/** What each operation needs, a request that is good, and the status that it answers. Bad ones are in ../http/routes and fuzz.test.ts. */
+/** The right that each operation needs, with a valid request and its status. Invalid ones are in ../http/routes and fuzz.test.ts. */
 interface Row extends Omit<Request, 'method'> {
   readonly access: 'open' | 'token' | 'admin'
   readonly status: number

@@ -51,7 +51,7 @@ export async function consistent(t: Test, world: World): Promise<void> {
 }
 
 /**
- * What is to be true once all has been consumed: one row and one decision for each distinct event, one receipt for each
+ * Holds once all is consumed: one row and one decision for each distinct event, one receipt for each
  * row sent, checkpoints at end − 1 and Kafka's own offsets at the end.
  */
 export async function eachOnce(t: Test, world: World, events: readonly { eventId: string }[]): Promise<void> {

@@ -10,7 +10,7 @@ t.test('the service moves to the promoted one of two hosts, and logs every event
   t.teardown(() => primary.close())
   const standby = await startStandby(primary, { replication: 'synchronous' })
   t.teardown(() => standby.close())
-  // What the test itself asks goes to whichever is the primary; the service has to find it.
+  // The test's own queries go to the primary; the service must find it by itself.
   const asked = await startDatabaseProxy(primary.url)
   t.teardown(() => asked.close())
   const world = await aWorld(t, { serverUrl: asked.url })

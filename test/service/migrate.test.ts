@@ -8,7 +8,7 @@ import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
 import { spawned } from './command.ts'
 
-/** Of src/postgres/schema/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
+/** The lock of src/postgres/schema/migrate.ts. It never changes: replicas of different versions share it. */
 const MIGRATION_LOCK = 4_006_001
 
 async function anEmptyDatabase(t: Test) {
@@ -25,7 +25,7 @@ async function anEmptyDatabase(t: Test) {
 
 const TABLES = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'notifications' ORDER BY 1`
 const APPLIED = 'SELECT name FROM notifications.migration ORDER BY id'
-/** Whoever tried the lock in vain. */
+/** Sessions that tried the lock in vain. */
 const TRIED = `
   SELECT FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'notifications-migrate' AND query = 'ROLLBACK'`

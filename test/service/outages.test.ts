@@ -11,7 +11,7 @@ const PARTITION_COUNT = 2
 const BACKLOG_COUNT = 3_000
 const TOLD_WITHIN_MS = 15_000
 
-// Of this file alone: they are stopped and started again.
+// Servers of this file alone, which stops and restarts them.
 const [kafka, postgres] = await Promise.all([startKafka({ log: () => {} }), startPostgres()])
 t.teardown(() => Promise.all([kafka.close(), postgres.close()]))
 const skip = kafka.kind === 'mock' && 'the mock broker cannot be stopped and started again with its data'

@@ -23,10 +23,10 @@ async function endsBy(t: Test, service: ServiceProcess, signal: NodeJS.Signals, 
   t.same(await service.exited, { code, signal: null })
 }
 
-/** What a process says that gets SIGTERM as soon as it handles signals. */
+/** The output of a process that gets SIGTERM as soon as it handles signals. */
 async function stoppedAtOnce(t: Test): Promise<string> {
   const child = spawn(MAIN, ['serve'], {
-    // Of no effect, which is the first that it says.
+    // It has no effect, and is logged first.
     env: { ...EXECUTABLE_ENV, ...world.env, RETRY_INTERVAL: '1s' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -79,7 +79,7 @@ function messageOf(n: number) {
   return { ...anEvent({ eventId: `event-${n}`, partyLocator: `party-${n % PARTY_COUNT}` }), topic, partition }
 }
 
-/** What the service would have written for all of them, in an order that is not that of the event ids. */
+/** The service's rows and decisions for all of them, not ordered by event id. */
 async function fillRows(): Promise<void> {
   const topics = `(ARRAY[${TOPICS.map((name) => `'${world.topics[name]}'`).join()}])[n % ${TOPICS.length} + 1]`
   const ofTopic = `n / ${TOPICS.length}`

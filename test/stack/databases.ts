@@ -11,7 +11,7 @@ export interface Database {
   drop(): Promise<void>
 }
 
-/** Who waits for an advisory lock of this database: the server may have others, of tests that run beside. */
+/** Waiters for an advisory lock of this database only: parallel tests share the server. */
 export const ADVISORY_LOCK_WAITS = `
   SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
   WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`

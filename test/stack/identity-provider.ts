@@ -6,7 +6,7 @@ import { freePort } from './free-port.ts'
 
 export const AUDIENCE = 'notifications-service'
 export const ADMIN_SCOPE = 'notifications:admin'
-/** Who may ask for tokens by the client credentials grant. */
+/** The client of the client credentials grant. */
 export const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
 const RESOURCE = 'https://notifications.example'
 const GRANT = { grant_type: 'client_credentials', resource: RESOURCE }

@@ -15,7 +15,7 @@ export interface Command {
   readonly gid?: number | undefined
 }
 
-/** What a keeper process is told of the program that it runs. */
+/** A keeper's description of its program. */
 export interface Kept extends Omit<Command, 'env'> {
   readonly dir: string
   readonly isTemporary: boolean

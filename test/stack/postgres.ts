@@ -169,7 +169,7 @@ function initdbArguments(dataDir: string): string[] {
 }
 
 /**
- * What an operator would set for a log of millions of rows; db/README.md says why. All else is PostgreSQL's default, fsync
+ * Settings for a log of millions of rows (see db/README.md). All others are PostgreSQL's defaults, fsync
  * and synchronous commit included: benchmarks must not flatter. Memory is taken as it is used, not at the start.
  */
 function serverArguments(dataDir: string, port: number): string[] {

@@ -10,7 +10,7 @@ import { until } from './until.ts'
 
 const RUN = fileURLToPath(new URL('./run.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Of a terminal that knows nothing of the run. */
+/** The environment of a fresh terminal. */
 const PLAIN_ENV = { PATH: process.env.PATH, HOME: process.env.HOME }
 const LOCAL = { DATABASE_URL: '', MQ_BROKERS: '' }
 
@@ -27,7 +27,7 @@ async function started(t: Test, env: Record<string, string>) {
   child.stdout?.setEncoding('utf8').on('data', (chunk) => {
     text += chunk
   })
-  /** What the expression captures, once it is printed. */
+  /** Resolves to the expression's capture once it is printed. */
   const printed = async (expression: RegExp) => {
     const isEnded = () => child.exitCode !== null && []
     const found = await until(() => expression.exec(text) || isEnded(), { what: `${expression} in ${text}` })

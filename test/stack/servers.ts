@@ -7,7 +7,7 @@ export interface Server {
   name: 'PostgreSQL' | 'Kafka'
   /** Which it is, and how long its start took. */
   description: string
-  /** What the programs that use it need to know. */
+  /** Environment variables for the programs that use it. */
   env: Record<string, string>
   /** False where the environment names it: then it is not ours to watch or to stop. */
   local: boolean

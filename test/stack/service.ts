@@ -53,7 +53,7 @@ function releaseSockets(brokers: readonly string[]): void {
     if (handle instanceof Socket && ports.includes(handle.remotePort ?? 0)) handle.unref()
 }
 
-/** What a service has logged so far, the last 10,000 lines. */
+/** The last 10,000 log lines of a service. */
 function createJournal(isAlive: () => boolean) {
   const lines: LogLine[] = []
   /** Waits until there is a line with this message. */
@@ -110,7 +110,7 @@ export async function startService(
     url: String(listening.url),
     pid: child.pid ?? 0,
     lines,
-    /** What it has said outside its log. */
+    /** Its standard error. */
     stderr: stderr as readonly string[],
     /** Resolves when the process has ended. */
     exited,

@@ -12,7 +12,7 @@ export type TopicName = 'claims' | 'billing' | 'enrollment'
 export type World = Awaited<ReturnType<typeof createWorld>>
 
 /**
- * What one test file needs around the service: a database, three topics and policy administration of its own, on the stack that
+ * The service's surroundings for one test file: its own database, three topics and policy administration, on the stack that
  * runs (`DATABASE_URL`, `MQ_BROKERS`), or on another broker or server.
  */
 export async function createWorld({

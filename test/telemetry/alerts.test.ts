@@ -61,7 +61,7 @@ t.test('the alert about events without a party names their rule', async (t) => {
   t.match(table, new RegExp(`^${/rule="([^"]+)"/.exec(expr)?.[1]},,missing,`, 'm'))
 })
 
-/** What promtool complains of where the alert fires, or not, other than was expected. */
+/** promtool's report if the alert fires unexpectedly, or does not fire. */
 async function faultOf(alert: string, series: readonly object[], fires: boolean): Promise<string> {
   const [rule] = groups[0].rules.filter((rule: { alert: string }) => rule.alert === alert)
   const test = {

@@ -225,7 +225,7 @@ t.test(
   },
 )
 
-/** What promtool complains of; null where it is not installed. */
+/** promtool's report; null if it is not installed. */
 async function promtool(args: string[], input = ''): Promise<string | null> {
   const running = promisify(execFile)('promtool', args)
   running.child.stdin?.end(input)

@@ -45,7 +45,7 @@ export function requireRight(request: FastifyRequest, { partyClaim, adminScope, 
   const isForParty = access === 'party' && partyClaim !== null
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
   const { partyLocator } = (request.params ?? {}) as { readonly partyLocator?: string }
-  // Character by character.
+  // An exact match: locators are case-sensitive.
   if (isForParty && partyLocator !== undefined && token[partyClaim] === partyLocator) {
     ofOwnParty.add(request)
     return

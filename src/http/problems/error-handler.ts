@@ -22,7 +22,7 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
       request.log[level]({ err: problem.cause, method, route: routeOptions.url }, 'request failed')
     } else if (problem.code === 'unauthorized' || problem.code === 'forbidden') {
       const { method, routeOptions, user, params } = request
-      // Of a path that names them: whose data was asked for.
+      // The party or entry named in the path, for the audit of reads.
       const { partyLocator, locator } = (params ?? {}) as { partyLocator?: string; locator?: string }
       const tokenSubject = user?.sub ?? null
       const fields = {

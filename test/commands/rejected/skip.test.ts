@@ -16,7 +16,7 @@ function damaged(bytes: Buffer, damage: (bytes: Buffer) => void = () => {}): Buf
 
 const lastOf = (bytes: Buffer) => bytes.readBigInt64BE(0) + BigInt(bytes.readInt32BE(23))
 
-/** What is found from offset 0 to this one, of segments as a broker keeps them: it sends of one at a time. */
+/** Inspects offsets 0 to `to`. The broker returns one segment per fetch. */
 function inspectTo(to: number, ...segments: Buffer[][]) {
   return inspectAll(
     (from) =>

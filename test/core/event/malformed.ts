@@ -14,7 +14,7 @@ const around = (payload: Buffer | string) =>
     Buffer.from('}'),
   ])
 
-/** What stands between blanks, as it stands. */
+/** The text between blanks, unchanged. */
 const words = ({ raw }: TemplateStringsArray) => raw.join('').trim().split(/\s+/)
 
 /** Text that is no JSON, after the cases that a parser must refuse in nst/JSONTestSuite. */
@@ -80,7 +80,7 @@ const NO_UTF8: [title: string, value: Buffer][] = [
 ]
 
 const event = (fields: Record<string, unknown>) => Buffer.from(JSON.stringify(fields))
-/** What is no identifier, as the JSON of it. */
+/** Invalid identifiers, as JSON. */
 const NO_IDENTIFIERS: [title: string, json: string][] = [
   ['null', 'null'],
   ['true', 'true'],

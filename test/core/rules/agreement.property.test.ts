@@ -27,7 +27,7 @@ function tryOn(table: RuleTable, one: Case) {
 }
 type Said = ReturnType<typeof tryOn>
 
-/** What a list of outcomes says of a case: its event type's own line, else that of any other event type. */
+/** The outcome listed for a case: by its event type's own line, else by that of any other event type. */
 async function outcomesOf({ rules }: RuleTable): Promise<(one: Case) => string | undefined> {
   const text = listOutcomes(await enumerate(rules, EVENT_TYPES), EVENT_TYPES)
   const sections = new Map(
@@ -47,7 +47,7 @@ async function outcomesOf({ rules }: RuleTable): Promise<(one: Case) => string |
   }
 }
 
-/** What a back-test says of events that the first table decided: the case, and both results. */
+/** A back-test's report on events decided by the first table: the case and both results. */
 function backtestOf(before: RuleTable, after: RuleTable): ReadonlyMap<string, readonly [Said, Said]> {
   const reasonOf = (_: string, id: string) => before.rules.find((rule) => rule.id === id)?.reason
   const test = createBacktest(after, reasonOf)

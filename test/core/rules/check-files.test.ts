@@ -28,7 +28,7 @@ t.test('the shipped table keeps the shipped promises', async (t) => {
   t.strictSame(promises, { ...none, summary: '6 promises, all kept' })
 })
 
-/** What rows say of each situation, without the engine. */
+/** The rows' result for each situation, without the engine. */
 function outcomes(rows: readonly string[]): (string | null)[] {
   const { rules } = loadRuleTable([HEADINGS, ...rows].join('\n'))
   return SITUATIONS.map((situation) => {
@@ -76,7 +76,7 @@ t.test('a broken promise names each situation, with the rule that breaks it', as
   ])
 })
 
-/** What is promised of a situation and kept by the shipped table, and what is not. */
+/** Promises about a situation that the shipped table keeps, and breaks. */
 const KEPT = `
 ,found,no,SMS,,yes,SEND,,
 ,found,no,SMS,,yes,SEND,SMS,

@@ -5,7 +5,7 @@ import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 const before = await tableOf(DEFAULT_ROWS)
 
-/** What is said of the shipped table with some of its text replaced. */
+/** The description of the shipped table with a part replaced. */
 async function said(from: string, to: string): Promise<string[]> {
   return describeDiff(diffRuleTables(before, await tableOf(DEFAULT_ROWS.map((row) => row.replace(from, to)))))
 }

@@ -54,7 +54,7 @@ t.test('types without a template, wildcards and exceptions have sections of thei
   t.match(negated, /\na\.b\n {2}party found, opted out, .*: SKIP \(no email on file\)/)
 })
 
-/** What git makes of two versions that go back to one; throws on a conflict. */
+/** git's merge of two versions with a common ancestor; throws on a conflict. */
 function merge(t: Test, base: string, one: string, other: string): string {
   const dir = t.testdir({ base, one, other })
   const file = (name: string) => join(dir, name)

@@ -98,7 +98,7 @@ function* allCases(): Generator<Case> {
   }
 }
 
-/** Whether it is in a situation: that leaves out facts that neither table tests. */
+/** True if a case belongs to a situation, which leaves out facts that neither table tests. */
 export function isIn(one: Case, situation: Situation): boolean {
   return Object.entries(situation).every(([key, value]) => one[key as keyof Case] === value)
 }
@@ -124,7 +124,7 @@ export function applies(row: Row, one: Case): boolean {
   )
 }
 
-/** What a table says of a case: null where no row applies. */
+/** The table's result for a case; null if no row applies. */
 export function interpret(rows: readonly Row[], one: Case) {
   const row = rows.find((candidate) => applies(candidate, one))
   if (row === undefined) return null

@@ -9,7 +9,7 @@ import { openDatabase } from '../fixtures.ts'
 t.jobs = 3
 
 const { url, client } = await openDatabase(t)
-// What a statement finds that brings nothing of its own: an hour from UTC in winter, two in summer.
+// The time zone of a statement without settings: one hour from UTC in winter, two in summer.
 await client.query(
   `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET TimeZone = ''Europe/Berlin''', current_database()); END $$`,
 )

@@ -17,7 +17,7 @@ import { aMessage, openDatabase } from '../fixtures.ts'
 import { record, replayAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-/** Of src/postgres/retention/erasure-record.ts. */
+/** The same as in src/postgres/retention/erasure-record.ts. */
 const ERASURE_LOCK = 4_006_004
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 

@@ -7,7 +7,7 @@ import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
-/** Of src/postgres/write/activate-rule-table.ts: fixed for ever, since replicas of different versions meet at it. */
+/** The lock of src/postgres/write/activate-rule-table.ts. It never changes: replicas of different versions share it. */
 const ACTIVATION_LOCK = 4_006_003
 const FIRST = { revision: 'a', source: 'the first table' }
 const SECOND = { revision: 'b', source: 'the second table' }

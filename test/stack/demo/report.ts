@@ -15,7 +15,7 @@ interface Places {
   readonly envFile: string
 }
 
-/** What became of the published messages, as text for people. */
+/** The outcome of the published messages, as text. */
 export async function report(
   sql: Sql,
   { messages, eventIds, rejectedKey }: ReturnType<typeof makePublication>,

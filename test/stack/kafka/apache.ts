@@ -6,7 +6,7 @@ import { type Keeper, keep, type LocalServer } from '../keep.ts'
 import { answersGroups } from '../topics.ts'
 
 const START_TIMEOUT_MS = 180_000
-/** Whoever came by a token has to log in again after this time, or is cut off. kafkajs does 10 s before. */
+/** A client with a token must log in again within this time, or is disconnected. kafkajs does so 10 s before. */
 export const SESSION_MS = 11_000
 
 /** The mock cannot be started again. */
@@ -90,7 +90,7 @@ function dataDirIn(dir: string): string {
   return join(dir, 'data')
 }
 
-/** What is not named here is Kafka's default, among it the largest message (1 MiB) and the codecs. */
+/** All other settings are Kafka's defaults, such as the largest message (1 MiB) and the codecs. */
 function plainProperties(dir: string, port: number, controllerPort: number) {
   return {
     'process.roles': 'broker,controller',

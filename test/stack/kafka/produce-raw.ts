@@ -5,7 +5,7 @@ const PRODUCE = 0
 const VERSION = 7
 
 /**
- * Has the broker append these record batches to a partition that it leads, as they are: clients of any make would split or
+ * Makes the broker append these record batches unchanged to a partition that it leads: any client would split or
  * refuse some of them. Returns the offset of the first. Rejects where the broker refuses them. In the protocol of Produce
  * requests, version 7.
  */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { kafkaJars } from './jars.ts'
 
-/** What to read of a partition: from this offset on, to before that end. */
+/** The offsets to read, without the end. */
 export interface OffsetRange {
   readonly topic: string
   readonly partition: number
