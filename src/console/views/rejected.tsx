@@ -90,10 +90,11 @@ const REMEDY =
 /** The result of the last redrive, or the next step. */
 function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessage }) {
   const isOpen = redriven === null || redriven.result === 'rejected'
-  const remedy = erasedAt === null ? (REMEDIES[code] ?? REMEDY) : 'A redrive does not help: it was erased.'
+  const isErased = erasedAt !== null
+  const remedy = isErased ? 'A redrive does not help: it was erased.' : (REMEDIES[code] ?? REMEDY)
   const commands = [
-    ...(erasedAt === null ? [`rejected show ${id}`] : []),
-    ...(remedy.startsWith('A redrive does not') ? [] : [`rejected redrive ${id}`]),
+    ...(isErased ? [] : [`rejected show ${id}`]),
+    ...(isErased || code === 'unreadable' ? [] : [`rejected redrive ${id}`]),
     `rejected dismiss ${id} --because "…"`,
   ]
   const result = redriven && RESULTS[redriven.result]
