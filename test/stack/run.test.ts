@@ -4,8 +4,9 @@ import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { aDatabase } from './databases.ts'
+import { aDatabase, onServer } from './databases.ts'
 import { descendants, isRunning } from './processes.ts'
+import { withAdmin } from './topics.ts'
 import { until } from './until.ts'
 
 const RUN = fileURLToPath(new URL('./run.ts', import.meta.url))
@@ -86,18 +87,28 @@ t.test('shows what became of a few hundred events, and leaves nothing at Ctrl-C'
   t.strictSame(pids.filter(isRunning), [])
 })
 
-t.test('servers named in the environment win; the end of a part is told, and ends the rest', async (t) => {
+t.test('on given servers it has its own data; the end of a part is told, and ends the rest', async (t) => {
   const database = await aDatabase(t)
   const { child, text, pids } = await started(t, { DATABASE_URL: database.url })
   t.match(text(), '✓ PostgreSQL as DATABASE_URL says\n')
   t.match(text(), '✓ Kafka as MQ_BROKERS says\n')
   t.notMatch(text(), database.url, 'a URL may hold a password')
+  const [, topic = ''] = /✓ topics (claims\S*), /.exec(text()) ?? []
+  t.not(topic, 'claims')
+  const topics = () => withAdmin(process.env.MQ_BROKERS ?? '', (admin) => admin.listTopics())
+  t.ok((await topics()).includes(topic))
 
   const service = pids.find((pid) => commandOf(pid).includes('main.ts serve')) ?? 0
   process.kill(service, 'SIGKILL')
   t.strictSame(await once(child, 'close'), [1, null])
   t.match(text(), /the service has ended by itself \(SIGKILL\)\. Its log ends in\n.*"msg":"/s)
   t.strictSame(pids.filter(isRunning), [])
+  const written = `
+    SELECT (SELECT count(*) FROM notifications.notification_log) + (SELECT count(*) FROM notifications.notification_preferences)`
+  t.same((await onServer(database.url, (client) => client.query({ text: written, rowMode: 'array' }))).rows, [
+    ['0'],
+  ])
+  t.notOk((await topics()).includes(topic))
 })
 
 t.test('SIGTERM in the middle of the start leaves nothing either', async (t) => {

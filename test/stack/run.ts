@@ -1,13 +1,14 @@
 // node test/stack/run.ts
 // Starts PostgreSQL, Kafka, a stand-in for policy administration and the service, publishes a few hundred events,
-// shows what became of them, and stays up until Ctrl-C. DATABASE_URL and MQ_BROKERS, where set, win over servers of
-// its own. The service listens on PORT (4006; 0 picks a free one), on loopback only.
+// shows their outcomes, and stays up until Ctrl-C. On the servers of DATABASE_URL and MQ_BROKERS, if set, it has its own database,
+// topics and group, and removes them at the end. The service listens on PORT (4006; 0 picks a free one), on loopback only.
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import pg from 'pg'
 import { backlog } from './backlog.ts'
+import { createDatabase } from './databases.ts'
 import { makePublication, PREFERENCES, TOPIC_NAMES, type Topics } from './demo/messages.ts'
 import { report } from './demo/report.ts'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
@@ -17,7 +18,7 @@ import { startPolicyAdministration } from './policy-administration.ts'
 import { children } from './processes.ts'
 import { kafkaServer, postgresServer, type Server } from './servers.ts'
 import { timed } from './timed.ts'
-import { createTopics, endOffsets, ensureTopics, produce } from './topics.ts'
+import { createTopics, endOffsets, ensureTopics, produce, withAdmin } from './topics.ts'
 import { until } from './until.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -33,22 +34,23 @@ type Sql = (query: string, values?: unknown[]) => Promise<pg.QueryResultRow[]>
 /** Rejects when a part of the stack has ended by itself. */
 const broken = Promise.withResolvers<never>()
 let service: Keeper | undefined
+/** Remove what the run made on servers that are not its own. */
+const removals: (() => Promise<unknown>)[] = []
 
 async function run(): Promise<void> {
   const port = await choosePort()
   const managementPort = await freePort()
-  print('The notifications service on a stack of its own\n')
+  print('The notifications service, with its own data\n')
   const servers = await startServers()
-  const { DATABASE_URL: databaseUrl = '', MQ_BROKERS: brokers = '' } = Object.assign(
-    {},
-    ...servers.map(({ env }) => env),
-  )
+  const [postgres, kafka] = servers
+  const brokers = kafka.env.MQ_BROKERS ?? ''
+  const databaseUrl = await ownDatabase(postgres)
   const policyAdministration = await step('policy administration, a stand-in,', () =>
     startPolicyAdministration(),
   )
   const topics = await step(
     (made) => `topics ${Object.values(made).join(', ')}`,
-    () => makeTopics(servers, brokers),
+    () => ownTopics(kafka, brokers),
   )
 
   const logDir = join(ROOT, '.cache/run', String(port))
@@ -56,6 +58,7 @@ async function run(): Promise<void> {
     DATABASE_URL: databaseUrl,
     MQ_BROKERS: brokers,
     MQ_TOPICS: Object.values(topics).join(','),
+    ...(!kafka.local && { MQ_GROUP_ID: topics.claims.replace('claims', 'notifications-service') }),
     POLICY_ADMIN_URL: policyAdministration.url,
     HOST,
     PORT: String(port),
@@ -97,28 +100,38 @@ async function run(): Promise<void> {
   await step(`${messages.length} messages published`, () => produce(brokers, messages))
   await step('all of them processed', () => processed(sql, brokers, topics))
 
-  const database = process.env.DATABASE_URL ? '"$DATABASE_URL"' : databaseUrl
+  const database = postgres.local ? databaseUrl : `"$(. ./${envFile}; echo "$DATABASE_URL")"`
   const consoleUrl = `http://${HOST}:${managementPort}/console`
   print(`\n${await report(sql, publication, { serviceUrl, consoleUrl, database, brokers, topics, envFile })}`)
   print('\nAll of it stays up until Ctrl-C.')
 }
 
-function startServers(): Promise<Server[]> {
-  const note = (line: string) => print(`    ${line}`)
-  return Promise.all(
-    [postgresServer(), kafkaServer(note)].map(async (starting) => {
-      const server = await starting
-      print(`  ✓ ${server.description}`)
-      watch(server.name, server)
-      return server
-    }),
-  )
+function startServers(): Promise<[Server, Server]> {
+  const started = async (starting: Promise<Server>) => {
+    const server = await starting
+    print(`  ✓ ${server.description}`)
+    watch(server.name, server)
+    return server
+  }
+  return Promise.all([started(postgresServer()), started(kafkaServer((line) => print(`    ${line}`)))])
 }
 
-/** A new broker under an old database gets topics of other names: the checkpoints there are of another broker's. */
-async function makeTopics([postgres, kafka]: Server[], brokers: string): Promise<Topics> {
+/** Returns a URL. The log and the preferences of a database that is in use must not get those of the demo. */
+async function ownDatabase({ local, env: { DATABASE_URL: url = '' } }: Server): Promise<string> {
+  if (local) return url
+  const database = await createDatabase(url)
+  removals.push(database.drop)
+  return database.url
+}
+
+/** The topics and the group of a broker that is in use are read by a service that tells real members. */
+async function ownTopics({ local }: Server, brokers: string): Promise<Topics> {
   const partitionCounts = { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }
-  if (kafka?.local && !postgres?.local) return createTopics(brokers, partitionCounts)
+  if (!local) {
+    const topics = await createTopics(brokers, partitionCounts)
+    removals.push(() => withAdmin(brokers, (admin) => admin.deleteTopics({ topics: Object.values(topics) })))
+    return topics
+  }
   await ensureTopics(brokers, partitionCounts)
   return Object.fromEntries(TOPIC_NAMES.map((name) => [name, name])) as Topics
 }
@@ -231,6 +244,8 @@ try {
 print('\nStopping …')
 // The service in order; the servers, whose data nobody will miss, as they are.
 await service?.stop()
+for (const remove of removals.reverse())
+  await remove().catch(({ message }: Error) => print(`not removed: ${message}`))
 await endChildren()
 print('Stopped.')
 process.exit(exitCode)
