@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { isRecordedOnly } from '../core/attempt/delivery.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
@@ -94,10 +95,10 @@ async function listLog(options: Options): Promise<void> {
 const csvLineOf = (entry: ListedLogEntry) => LOG_CSV.lineOf(entry).slice(0, -1)
 
 function lineOf(entry: ListedLogEntry): string {
-  const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason } = entry
-  const state = givenUp ? `${status}, given up` : status
+  const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason, receipt } = entry
+  const more = givenUp ? ', given up' : isRecordedOnly(receipt) ? ', recorded only' : ''
   const reason = failureReason === null ? '' : ` (${failureReason})`
   return printable(
-    `${createdAt}  ${locator}  ${state}${reason}: ${eventType} for ${partyLocator ?? 'nobody'}`,
+    `${createdAt}  ${locator}  ${status}${more}${reason}: ${eventType} for ${partyLocator ?? 'nobody'}`,
   )
 }

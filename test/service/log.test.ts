@@ -92,3 +92,11 @@ t.test('replay names differences with exit code 1, and corrects them on request'
   const sound = { code: 0, stdout: '3 entries compared: no difference\n', stderr: '' }
   t.same(await run(['replay', '--verify']), sound)
 })
+
+t.test('a message that a placeholder recorded is not listed as sent without a word', async (t) => {
+  await record(pool, [{ eventId: 'recorded' }])
+  await client.query(
+    `UPDATE notifications.decision SET receipt = 'recorded:EMAIL:1' WHERE event_id = 'recorded'`,
+  )
+  t.match((await run(['log', '--status', 'SENT'])).stdout, /NTF-\S+ {2}SENT, recorded only: claim\.paid for /)
+})
