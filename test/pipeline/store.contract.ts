@@ -390,6 +390,17 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     )
   })
 
+  test('a row that failed again since it was read is left alone', async (t, seen) => {
+    await seen.dispatch(failed('a'))
+    const due = await seen.due()
+    seen.answerOf = () => REFUSED
+    for (const count of [1, 0]) {
+      const { made, refused } = await commitRetries(seen.attempt, askedOf(due), null)
+      t.same([made.length, refused.size], [count, 0])
+    }
+    t.same(seen.keys, ['a/1'])
+  })
+
   test('a row that another transaction holds is left alone at once', async (t, seen) => {
     await seen.dispatch(failed('a', 'b'))
     const due = await seen.due()
