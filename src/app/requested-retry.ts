@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import {
@@ -18,9 +17,6 @@ import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
 import { attemptNeedsOf } from './worker.ts'
-
-/** A page is committed while the next one is read. */
-export const RETRIER_CONNECTIONS = 3
 
 type Run = Pick<RequestNeeds, 'listCandidates' | 'report'>
 
@@ -42,12 +38,6 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
       contactsOf: parties.lookUpAgain,
       isDown: parties.isDown,
       commit,
-      clock: {
-        nowMs: () => performance.now(),
-        sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
-      },
-      // Results are reported row by row instead.
-      log: log.child({}, { level: 'silent' }),
     })
   return {
     retry: async (request: RetryRequest, run: Run) => {

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { createRetrier, RETRIER_CONNECTIONS, type Retrier } from '../app/requested-retry.ts'
+import { createRetrier, type Retrier } from '../app/requested-retry.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
@@ -56,24 +56,20 @@ interface Options extends FilterOptions, WriteOptions {
 async function retry(locators: readonly string[] = [], options: Options): Promise<void> {
   checkUsage(locators, options)
   const config = loadConfig(process.env)
-  await withDatabase(
-    config.database.url,
-    async (pool) => {
-      const retrier = await createRetrier(config, pool, createLog('warn', process.stderr))
-      try {
-        if (options.rule !== undefined) await checkRule(pool, options.rule)
-        if (options.eventType !== undefined) noteUnknownEventType(options.eventType)
-        const selection = await (locators.length > 0
-          ? named(pool, config.retry, [...new Set(locators)])
-          : matching(pool, config.retry, options))
-        if (await isConfirmed(selection, options)) await retryAll(retrier, selection, options)
-        else note('Not confirmed: nothing was retried')
-      } finally {
-        await retrier.close()
-      }
-    },
-    RETRIER_CONNECTIONS,
-  )
+  await withDatabase(config.database.url, async (pool) => {
+    const retrier = await createRetrier(config, pool, createLog('warn', process.stderr))
+    try {
+      if (options.rule !== undefined) await checkRule(pool, options.rule)
+      if (options.eventType !== undefined) noteUnknownEventType(options.eventType)
+      const selection = await (locators.length > 0
+        ? named(pool, config.retry, [...new Set(locators)])
+        : matching(pool, config.retry, options))
+      if (await isConfirmed(selection, options)) await retryAll(retrier, selection, options)
+      else note('Not confirmed: nothing was retried')
+    } finally {
+      await retrier.close()
+    }
+  })
 }
 
 function checkUsage(locators: readonly string[], options: Options): void {

@@ -4,7 +4,7 @@ import { dueEntryOf, type RetryCandidate, refusalOf } from '../core/attempt/retr
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
 import { messageOf } from '../core/text/faults.ts'
-import { createRetry, type RetryNeeds } from './retry.ts'
+import { askParties, type Retried, type RetryNeeds } from './retry.ts'
 
 /** Result of a requested retry. `refused`: the row is unchanged. */
 export type RequestedResult =
@@ -19,8 +19,7 @@ export type RequestedResult =
     }
   | { readonly result: 'refused'; readonly error: string }
 
-export interface RequestNeeds
-  extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'commit' | 'clock' | 'log'> {
+export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'commit'> {
   /** The requested rows, in pages; `next` is null on the last one. */
   readonly listCandidates: (
     after: LogPosition | null,
@@ -29,71 +28,67 @@ export interface RequestNeeds
 }
 
 /**
- * Retries rows that the service no longer retries, in one pass of the background retry. Reports each listed row once. Returns the
- * reason why the pass ended early, or null. Rejects if the rows cannot be read.
+ * Retries rows that the service no longer retries. Reports each listed row once. Ends after the page during which policy
+ * administration went down. Returns the reason why some rows were not retried and another run may help, or null. Rejects if the
+ * rows cannot be read.
  */
 export async function retryOnRequest(needs: RequestNeeds): Promise<string | null> {
-  const open = new Set<string>()
   let failure: string | null = null
-  let unlisted: LogPosition | null = null
+  let postponedCount = 0
+  let after: LogPosition | null = null
+  const refuse = (locator: string, error: string) => needs.report(locator, { result: 'refused', error })
 
-  function report(locator: string, result: RequestedResult): void {
-    open.delete(locator)
-    needs.report(locator, result)
-  }
-
-  const { pass } = createRetry<LogPosition>({
-    ...needs,
-    listDueEntries: async (after) => {
-      const { candidates, next } = await needs.listCandidates(after)
-      unlisted = next
-      const due: DueEntry[] = []
-      for (const candidate of candidates) {
-        const error = refusalOf(candidate)
-        if (error !== null) report(candidate.locator, { result: 'refused', error })
-        else {
-          due.push(dueEntryOf(candidate))
-          open.add(candidate.locator)
-        }
-      }
-      return { due, next }
-    },
-    commit: async (asked) => {
-      const { made, refused, deferred } = await needs.commit(asked).catch((error) => {
-        failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${messageOf(error)}`
-        throw error
-      })
-      for (const retried of made) report(retried.locator, resultOf(retried))
-      for (const { due } of asked.filter(({ due }) => open.has(due.locator))) {
-        const words = refused.get(due.locator)
-        const error =
-          words === undefined
-            ? (deferred.get(due.locator) ?? 'another process has it, or changed it')
-            : `the database refused it: ${words}`
-        report(due.locator, { result: 'refused', error })
-      }
-      return { made, refused: new Map(), deferred: new Map() }
-    },
-  })
-  async function countUnlisted(): Promise<number> {
-    let count = 0
-    for (let after = unlisted; after !== null; ) {
-      const { candidates, next } = await needs.listCandidates(after)
-      count += candidates.length
-      after = next
+  async function commit(asked: Parameters<RequestNeeds['commit']>[0]): Promise<void> {
+    let retried: Retried
+    try {
+      retried = await needs.commit(asked)
+    } catch (error) {
+      failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${messageOf(error)}`
+      for (const { due } of asked) refuse(due.locator, failure)
+      return
     }
-    return count
+    const made = new Map(retried.made.map((attempt) => [attempt.locator, attempt]))
+    for (const { due } of asked) {
+      const attempt = made.get(due.locator)
+      if (attempt === undefined) refuse(due.locator, reasonOf(due, retried))
+      else needs.report(due.locator, resultOf(attempt))
+    }
   }
 
-  await pass()
-  const unlistedCount = failure === null ? await countUnlisted() : 0
-  const stop =
-    failure ??
-    (unlistedCount + open.size === 0
-      ? null
-      : `policy administration could not be asked for all of them; ${unlistedCount} more were not looked at`)
-  for (const locator of open) report(locator, { result: 'refused', error: stop ?? '' })
-  return stop
+  do {
+    const { candidates, next } = await needs.listCandidates(after)
+    const due: DueEntry[] = []
+    for (const candidate of candidates) {
+      const error = refusalOf(candidate)
+      if (error === null) due.push(dueEntryOf(candidate))
+      else refuse(candidate.locator, error)
+    }
+    for await (const { asked, postponed } of askParties(needs, due)) {
+      for (const { locator } of postponed) refuse(locator, 'policy administration could not be asked')
+      postponedCount += postponed.length
+      if (asked.length > 0) await commit(asked)
+    }
+    after = next
+  } while (after !== null && !needs.isDown())
+  if (failure !== null || postponedCount === 0) return failure
+  const unlistedCount = await countFrom(needs, after)
+  return `policy administration could not be asked for all of them; ${unlistedCount} more were not looked at`
+}
+
+async function countFrom(needs: RequestNeeds, start: LogPosition | null): Promise<number> {
+  let count = 0
+  for (let after = start; after !== null; ) {
+    const { candidates, next } = await needs.listCandidates(after)
+    count += candidates.length
+    after = next
+  }
+  return count
+}
+
+function reasonOf({ locator }: DueEntry, { refused, deferred }: Retried): string {
+  const error = refused.get(locator)
+  if (error !== undefined) return `the database refused it: ${error}`
+  return deferred.get(locator) ?? 'another process has it, or changed it'
 }
 
 function resultOf({ before, status, decision }: Attempt): RequestedResult {

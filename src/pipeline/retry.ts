@@ -40,12 +40,15 @@ export interface Retried {
 const NONE_RETRIED: Retried = { made: [], refused: new Map(), deferred: new Map() }
 
 /** Due rows with the contacts of their parties. */
-interface AskedPage<Cursor> {
-  /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
-  readonly after: Cursor | null
+interface Asked {
   readonly asked: readonly AskedEntry[]
   /** Rows that stay due because policy administration is down or their party timed out recently. */
-  readonly postponedCount: number
+  readonly postponed: readonly DueEntry[]
+}
+
+interface AskedPage<Cursor> extends Asked {
+  /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
+  readonly after: Cursor | null
 }
 
 /** The background retry: one pass over all due rows every 60 seconds, until stopped. */
@@ -75,7 +78,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     const pages = pagesFrom(needs, cursor)
     let { value: page } = await pages.next()
     while (page) {
-      counts.postponed += page.postponedCount
+      counts.postponed += page.postponed.length
       const isStopped: boolean = stopping.signal.aborted || needs.isDown()
       const following = isStopped ? null : pages.next()
       // An error of the next page is thrown after the running commit, which a stop waits for.
@@ -118,12 +121,7 @@ async function* pagesFrom<Cursor>(
     let after: Cursor | null = from
     do {
       const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX, upTo)
-      let left = due
-      do {
-        const { unasked, ...asked } = await askAll(needs, left)
-        yield { after, ...asked }
-        left = unasked
-      } while (left.length > 0)
+      for await (const part of askParties(needs, due)) yield { after, ...part }
       after = next
     } while (after !== null)
   }
@@ -149,18 +147,22 @@ async function commitPage(
   }
 }
 
-async function askAll(needs: Pick<RetryNeeds<unknown>, 'contactsOf'>, due: readonly DueEntry[]) {
-  if (due.length === 0) return { asked: [], postponedCount: 0, unasked: [] }
-  const contacts = await needs.contactsOf(partiesOf(due))
-  const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
-  const found = due
-    .filter(isAsked)
-    .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))
-  const asked = found.filter((entry) => !isPostponed(entry))
-  return {
-    asked,
-    postponedCount: found.length - asked.length,
-    unasked: due.filter((entry) => !isAsked(entry)),
+/** Asks for the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
+export async function* askParties(
+  { contactsOf }: Pick<RetryNeeds<unknown>, 'contactsOf'>,
+  due: readonly DueEntry[],
+): AsyncGenerator<Asked> {
+  for (let left = due; left.length > 0; ) {
+    const contacts = await contactsOf(partiesOf(left))
+    const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
+    const found = left
+      .filter(isAsked)
+      .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))
+    yield {
+      asked: found.filter((entry) => !isPostponed(entry)),
+      postponed: found.filter(isPostponed).map((entry) => entry.due),
+    }
+    left = left.filter((entry) => !isAsked(entry))
   }
 }
 
