@@ -23,8 +23,6 @@ export interface App {
   start(): Promise<string>
   /** Stops in order: not ready, consumer and retry drained, HTTP closed, connections ended. */
   stop(): Promise<void>
-  /** Rejects when consumption has ended for good; never resolves. */
-  readonly failed: Promise<never>
 }
 
 /** Assembles the service. Rejects with every fault if the rule table, its promises or the envelope map cannot be used. */
@@ -36,8 +34,6 @@ export async function createApp(
   // Closed in reverse order of opening.
   const opened = new AsyncDisposableStack()
   const stopping = new AbortController()
-  const failed = Promise.withResolvers<never>()
-  failed.promise.catch(() => {})
   let worker: Worker | null = null
   let stopped: Promise<void> | null = null
 
@@ -95,11 +91,11 @@ export async function createApp(
   }
 
   return {
-    failed: failed.promise,
     start: async () => {
       const url = await listeners.listen()
       work().catch((error) => {
-        if (!stopping.signal.aborted) failed.reject(error)
+        // An unhandled rejection ends the process.
+        if (!stopping.signal.aborted) throw error
       })
       return url
     },

@@ -4,7 +4,7 @@ import { type App, createApp } from '../app/app.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLog } from '../telemetry/log.ts'
 import { helpEnd } from './terminal/options.ts'
-import { stopOnSignals, stopWithin } from './terminal/stop-on-signals.ts'
+import { stopOnSignals } from './terminal/stop-on-signals.ts'
 
 export const serveCommand = new Command('serve')
   .description('consume events, retry failed notifications and serve HTTP until stopped')
@@ -33,11 +33,6 @@ async function serve(): Promise<void> {
   const url = await created.start()
   log.info({ url }, 'listening')
   if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to require tokens')
-  created.failed.catch(async (err) => {
-    log.fatal({ err }, 'consumption has ended for good: exiting, so that the process is restarted')
-    await stopWithin(created, config.shutdownGraceMs, log)
-    process.exit(1)
-  })
 }
 
 /** Sends Node's own warnings to the log instead of stderr. */

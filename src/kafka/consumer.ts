@@ -8,14 +8,7 @@ import { backOffMs } from '../core/time/back-off.ts'
 import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
-import {
-  aborted,
-  createMembership,
-  FatalError,
-  isWithoutCoordinator,
-  lacksGroupRight,
-  settled,
-} from './membership.ts'
+import { aborted, createMembership, isWithoutCoordinator, lacksGroupRight, settled } from './membership.ts'
 import type { Consumption, Processing } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
@@ -40,8 +33,8 @@ const LEAVE_WAIT_MS = 3_000
 /**
  * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for missing topics
  * (the others continue) and after a lost connection.
- * `run` resolves after `stop`, and rejects with an error that kafkajs cannot recover from: then the process must end. `stop` lets
- * the running batches finish, however long they take, and then leaves the group if possible soon.
+ * `run` resolves after `stop`, which lets the running batches finish, however long they take, and then leaves the group if
+ * possible soon.
  */
 export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
   const { connection, groupId, topics } = options
@@ -54,7 +47,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   let failureCount = 0
   let waitsFor = 'joining the consumer group'
   let hasJoined = false
-  let ended: Promise<unknown> = Promise.resolve()
+  let ended: Promise<void> = Promise.resolve()
 
   /** Joins the group with the existing topics. Resolves when the membership has ended in order. */
   async function consumeOnce(): Promise<void> {
@@ -99,7 +92,6 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
         await consumeOnce()
         failureCount = 0
       } catch (cause) {
-        if (cause instanceof FatalError) throw cause.cause
         if (stopping.signal.aborted) return
         const retryInMs = backOffMs(failureCount++)
         const error = await explained(cause)
@@ -127,11 +119,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     ],
     /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
-    run: () => {
-      const running = run()
-      ended = running.catch(() => {})
-      return running
-    },
+    run: () => (ended = run()),
     stop: async (): Promise<void> => {
       stopping.abort()
       await Promise.all([...consumption.latest.values()].map(({ finished }) => finished))

@@ -6,7 +6,7 @@ import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
 import { printable } from '../core/text/sanitize.ts'
 
 /** Kafka's name of the error for an interrupted log-in on this connection. Another connection may succeed. */
-export const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
+const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
 
 /** No access token, or none that the broker accepts. The type makes kafkajs retry on another connection. */
 export class LogInError extends Error {

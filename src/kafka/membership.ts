@@ -3,7 +3,6 @@ import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPart
 import type { Assignment } from '../core/batch/position.ts'
 import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'
-import { ILLEGAL_SASL_STATE } from './log-in.ts'
 import { type Consumption, PartitionConsumer } from './partition.ts'
 import { fetchedBytesOf } from './patches/fetch-response.ts'
 
@@ -26,18 +25,11 @@ const DISCONNECT_WAIT_MS = 20_000
 /** Time without an answered heartbeat after which the group's broker counts as silent. A rebalance may take as long. */
 const SILENCE_MS = 9_000
 
-/** kafkajs calls these fatal, although the broker was only gone or did not answer in time. */
-const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
-
 const GROUP_AUTHORIZATION_FAILED = 'GROUP_AUTHORIZATION_FAILED'
-const PASSING_TYPES = [ILLEGAL_SASL_STATE, GROUP_AUTHORIZATION_FAILED]
-
-/** An error from which no new member can recover, in `cause`. */
-export class FatalError extends Error {}
 
 /**
  * One membership in the group. `run` joins it, and resolves when the membership has ended in order and the group is left. It
- * rejects with an error of kafkajs after which a new member may succeed, or with `FatalError`.
+ * rejects with an error of kafkajs; a new membership tries again.
  *
  * @param topics all must exist
  * @param stopping aborts when the consumer must stop
@@ -119,7 +111,8 @@ export function createMembership(
     /** Null before the member has joined, and after the membership has ended. */
     assignment: () => assignment,
     /** True if the group's broker recently answered no heartbeat. kafkajs waits for it as long as for any request. */
-    isSilent: () => Date.now() - answeredMs > Math.max(SILENCE_MS, 3 * heartbeatIntervalOf(options)),
+    isSilent: () =>
+      Date.now() - answeredMs > Math.max(SILENCE_MS, 3 * heartbeatIntervalOf(options.sessionTimeoutMs)),
     oldestMs: owned.oldestMs,
   }
 }
@@ -248,17 +241,16 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
   }
 }
 
-function heartbeatIntervalOf({ sessionTimeoutMs }: { readonly sessionTimeoutMs: number }): number {
+function heartbeatIntervalOf(sessionTimeoutMs: number): number {
   return Math.floor(sessionTimeoutMs / 10)
 }
 
-/** A kafkajs consumer that has not joined yet. `crashed` rejects when it cannot recover, and never resolves. */
+/** A kafkajs consumer that has not joined yet. `crashed` rejects when kafkajs gives it up, and never resolves. */
 function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
-  let retriable = false
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: sessionTimeoutMs,
-    heartbeatInterval: heartbeatIntervalOf({ sessionTimeoutMs }),
+    heartbeatInterval: heartbeatIntervalOf(sessionTimeoutMs),
     rebalanceTimeout: 60_000,
     maxWaitTimeInMs: 500,
     maxBytes: FETCH_BYTES,
@@ -271,25 +263,15 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
       initialRetryTime: 200,
       maxRetryTime: 2_000,
       // kafkajs would restart from its own timer, which a stop cannot cancel: we start a new member instead.
-      restartOnFailure: async () => {
-        retriable = true
-        return false
-      },
+      restartOnFailure: async () => false,
     },
   })
   const crashed = new Promise<never>((_, reject) => {
-    consumer.on(consumer.events.CRASH, ({ payload: { error } }) =>
-      reject(retriable || isPassing(error) ? error : new FatalError(error.message, { cause: error })),
-    )
+    consumer.on(consumer.events.CRASH, ({ payload: { error } }) => reject(error))
   })
   // A crash during the join is thrown once the join is over.
   crashed.catch(() => {})
   return { consumer, crashed }
-}
-
-/** True if an error is temporary or can be corrected at the broker, although kafkajs calls it fatal. */
-export function isPassing(error: unknown): boolean {
-  return hasCause(error, ({ name, type }) => PASSING_ERRORS.includes(name) || PASSING_TYPES.includes(type))
 }
 
 export function isWithoutCoordinator(error: unknown): boolean {

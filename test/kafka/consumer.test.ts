@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -84,4 +85,20 @@ t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }
     { what: 'the new partition to have a leader' },
   )
   await until(() => valuesOf(claims).includes('new'), { what: 'the new partition', timeoutMs: 30_000 })
+})
+
+t.test('an error that kafkajs calls final is followed by a new membership', async (t) => {
+  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { consumer, valuesOf } = await consume(t, [claims])
+  await until(consumer.hasJoined, { what: 'the first membership' })
+  const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/consumerGroup.js')
+  const { heartbeat } = prototype
+  prototype.heartbeat = function (...args: unknown[]) {
+    if (this.groupId !== claims) return heartbeat.apply(this, args)
+    prototype.heartbeat = heartbeat
+    return Promise.reject(Reflect.construct(kafkajs.KafkaJSNonRetriableError, ['final']))
+  }
+  await until(() => /final/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
+  await produce(brokers, [{ topic: claims, value: 'a' }])
+  await until(() => valuesOf(claims).length === 1, { what: 'the next membership', timeoutMs: 20_000 })
 })

@@ -29,7 +29,6 @@ export async function serveHere(env: Record<string, string>) {
   const log = createLog(config.logLevel, { write: (line) => note(JSON.parse(line)) })
   for (const warning of config.warnings) log.warn(warning)
   const app = await createApp(config, log)
-  app.failed.catch((err) => log.fatal({ err }, 'consumption has ended for good'))
   return {
     url: await app.start(),
     lines,

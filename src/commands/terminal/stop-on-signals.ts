@@ -19,7 +19,7 @@ export function stopOnSignals(appOf: () => App | null, graceMs: number, log: Log
 }
 
 /** False if it took longer than the grace period. Nothing is lost then: uncommitted messages are redelivered. */
-export async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
+async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
   const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
   const stopped = app.stop().then(
     () => true,
