@@ -73,7 +73,16 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       failureCount = 0
     }
     const { appeared } = missing
-    membership = createMembership(kafka, options, existing, signal, consumption, onJoin, onBatch, appeared)
+    membership = createMembership({
+      kafka,
+      ...options,
+      topics: existing,
+      stopping: signal,
+      consumption,
+      onJoin,
+      onBatch,
+      appeared,
+    })
     await membership.run()
   }
 

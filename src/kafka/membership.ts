@@ -27,28 +27,31 @@ const SILENCE_MS = 9_000
 
 const GROUP_AUTHORIZATION_FAILED = 'GROUP_AUTHORIZATION_FAILED'
 
+interface MembershipOptions {
+  readonly kafka: Kafka
+  readonly groupId: string
+  readonly sessionTimeoutMs: number
+  /** All must exist. */
+  readonly topics: string[]
+  /** Aborts when the consumer must stop. */
+  readonly stopping: AbortSignal
+  readonly consumption: Consumption
+  readonly onJoin: () => void
+  /** Called for each fetch. */
+  readonly onBatch: () => void
+  /** Resolves when a missing topic exists; stops asking once the signal aborts. */
+  readonly appeared: (signal: AbortSignal) => Promise<void>
+}
+
 /**
  * One membership in the group. `run` joins it, and resolves when the membership has ended in order and the group is left. It
  * rejects with an error of kafkajs; a new membership tries again.
- *
- * @param topics all must exist
- * @param stopping aborts when the consumer must stop
- * @param onBatch called for each fetch
- * @param appeared resolves when a missing topic exists; stops asking once the signal aborts
  */
-export function createMembership(
-  kafka: Kafka,
-  options: { readonly groupId: string; readonly sessionTimeoutMs: number },
-  topics: string[],
-  stopping: AbortSignal,
-  consumption: Consumption,
-  onJoin: () => void,
-  onBatch: () => void,
-  appeared: (signal: AbortSignal) => Promise<void>,
-) {
+export function createMembership(options: MembershipOptions) {
+  const { topics, stopping, consumption, appeared } = options
   const { log } = consumption
   const over = new AbortController()
-  const { consumer, crashed } = createMember(kafka, options)
+  const { consumer, crashed } = createMember(options)
   const commits = createOffsetCommits((offsets) =>
     consumer
       .commitOffsets(offsets)
@@ -67,7 +70,7 @@ export function createMembership(
     if (over.signal.aborted || stopping.aborted) return
     assignment = { partitions: memberAssignment, isLeader }
     answeredMs = Date.now()
-    onJoin()
+    options.onJoin()
     // Other members may own the partitions of these commits now.
     commits.clear()
     owned.onJoin(memberAssignment)
@@ -82,7 +85,7 @@ export function createMembership(
     const stopped = aborted(stopping)
     void watchCheckpoints(over.signal, consumption.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
-      onBatch()
+      options.onBatch()
       await owned.eachBatch(payload)
     })
     try {
@@ -246,7 +249,7 @@ function heartbeatIntervalOf(sessionTimeoutMs: number): number {
 }
 
 /** A kafkajs consumer that has not joined yet. `crashed` rejects when kafkajs gives it up, and never resolves. */
-function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
+function createMember({ kafka, groupId, sessionTimeoutMs }: MembershipOptions) {
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: sessionTimeoutMs,
