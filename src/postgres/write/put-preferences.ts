@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import type { StoredPreferences } from '../../core/party/preferences.ts'
-import { PREFERENCES_COLUMNS, preferencesRow } from '../read/preferences.ts'
+import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
 
 /**
  * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns the stored

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { getPreferences } from '../../../src/postgres/read/preferences.ts'
+import { getPreferences } from '../../../src/postgres/read/read-preferences.ts'
 import { entriesToErase, eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
 import {
   countPreferencesToErase,

@@ -4,8 +4,8 @@ import {
   getPreferences,
   listPreferenceChanges,
   listPreferences,
-} from '../../../src/postgres/read/preferences.ts'
-import { readPreferences } from '../../../src/postgres/read/read-preferences.ts'
+  readPreferences,
+} from '../../../src/postgres/read/read-preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
