@@ -30,11 +30,7 @@ export const logCommand = new Command('log')
   .option('--event-type <type>', 'only events of this type', notBlank)
   .addOption(new Option('--status <status>', 'only entries with this status').choices(STATUSES))
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
-  .option(
-    '--reason <reason>',
-    'only entries with this failure reason, or with one that begins with it and a colon',
-    notBlank,
-  )
+  .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
   .option('--json', 'one JSON object per line')
   .addHelpText(
@@ -63,7 +59,7 @@ interface Options {
 }
 
 async function listLog(options: Options): Promise<void> {
-  const { since, until, party, csv, json, ...filter } = options
+  const { since, until, party, reason, csv, json, ...filter } = options
   const { rule, eventType } = filter
   const limits = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
@@ -78,7 +74,7 @@ async function listLog(options: Options): Promise<void> {
       const { items, next } = await listLogEntries(
         pool,
         limits,
-        { ...filter, partyLocator: party, from, to },
+        { ...filter, partyLocator: party, reasonPrefix: reason, from, to },
         page,
       )
       for (const item of items) await print(shown(item))

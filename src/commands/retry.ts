@@ -157,16 +157,16 @@ async function named(
 async function matching(
   pool: DatabasePool,
   limits: Config['retry'],
-  { since = 0, until = 0, eventType, rule, reason = '' }: FilterOptions,
+  { since = 0, until = 0, eventType, rule, reason }: FilterOptions,
 ): Promise<Selection> {
-  const filter = { from: await timeOf(pool, since), eventType, rule, notTold: true } as const
+  const from = await timeOf(pool, since)
+  const filter = { from, eventType, rule, reasonPrefix: reason, notTold: true } as const
   const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
 
   async function locatorsOf(after: LogPosition | null) {
     const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
     const { items, next } = await listLogEntries(pool, limits, filter, page)
-    const found = items.filter(({ failureReason }) => failureReason?.startsWith(reason))
-    return { locators: found.map(({ locator }) => locator), next }
+    return { locators: items.map(({ locator }) => locator), next }
   }
 
   return {

@@ -56,7 +56,8 @@ t.test('an unknown rule is refused with the nearest; an unknown event type cause
   const filters = [
     ['--rule', 'party-not-found', /^1 entry/],
     ['--reason', 'party not found', /^1 entry/],
-    ['--reason', 'party', /^0 entries/],
+    ['--reason', 'party', /^1 entry/],
+    ['--reason', 'not found', /^0 entries/],
     [
       '--event-type',
       'claim.payed',

@@ -22,6 +22,8 @@ export interface LogFilter<Time = string> {
   readonly reference?: string | undefined
   /** The failure reason, or its part before the first colon. */
   readonly reason?: string | undefined
+  /** The beginning of the failure reason. */
+  readonly reasonPrefix?: string | undefined
   /** The rule of the last decision. */
   readonly rule?: string | undefined
   readonly from?: Time | undefined

@@ -60,16 +60,18 @@ interface Walks {
 }
 
 function walksOf(limits: GivenUpLimits, filter: LogFilter): Walks {
-  const { eventId, reference, partyLocator, eventType, status, channel, reason, rule, notTold } = filter
+  const { eventId, reference, partyLocator, eventType, status, channel, rule, notTold } = filter
+  const { reason, reasonPrefix } = filter
   const equals = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
   // A sent entry has no reason.
-  const isUnsent = reason !== undefined || notTold === true
+  const isUnsent = reason !== undefined || reasonPrefix !== undefined || notTold === true
   const statuses = STATUSES.filter((one) => one === (status ?? one) && !(isUnsent && one === 'SENT'))
   const walks = (column: keyof typeof equals | null, keys: readonly Fragment[]): Walks => {
     const rest = Object.entries(equals).flatMap(([name, value]) =>
       name === column || value === undefined ? [] : sql.fragment`${sql.identifier([name])} = ${value}`,
     )
     if (reason !== undefined) rest.push(hasReason(reason))
+    if (reasonPrefix !== undefined) rest.push(sql.fragment`starts_with(failure_reason, ${reasonPrefix})`)
     if (rule !== undefined) rest.push(hasRule(rule))
     if (notTold) rest.push(isNotTold(limits))
     return { keys, rest }

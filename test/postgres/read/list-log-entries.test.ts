@@ -64,12 +64,13 @@ const insertDecisions = () =>
 
 /** True if an entry is one of the filter's. */
 function isListed(entry: LogPage['items'][number], filter: LogFilter): boolean {
-  const { from = '', to = '9', reason, rule, reference, notTold, ...equal } = filter
+  const { from = '', to = '9', reason, reasonPrefix, rule, reference, notTold, ...equal } = filter
   const { createdAt, failureReason, attemptCount, status } = entry
   return (
     createdAt >= from &&
     createdAt < to &&
     (reason === undefined || failureReason === reason || failureReason?.split(':')[0] === reason) &&
+    (reasonPrefix === undefined || failureReason?.startsWith(reasonPrefix) === true) &&
     (rule === undefined || rule === `rule-${attemptCount % 2}`) &&
     (reference === undefined || reference === `CLM-${attemptCount}`) &&
     (!notTold || status === 'SKIPPED' || (status === 'FAILED' && attemptCount >= 3)) &&
@@ -101,6 +102,8 @@ t.test('any combination of filters lists exactly the matching rows, newest first
       { eventId: 'event-500' },
       { reason: 'late' },
       { reason: 'late: by days' },
+      { reasonPrefix: 'late' },
+      { reasonPrefix: 'ate' },
       { rule: 'rule-1' },
       { rule: 'first' },
       { reference: 'CLM-2' },
