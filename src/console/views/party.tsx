@@ -4,7 +4,7 @@ import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
-import { Facts, State, Time, Title, Value } from '../parts.tsx'
+import { Facts, State, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
@@ -25,7 +25,6 @@ export function PartyView(route: Route) {
     loaded.data?.changes.length ||
     pages.data?.items.length ||
     pages.data?.nextCursor
-  const newest = pages.data?.items[0]
   const isUnknown = !isKnown && !isFiltered && loaded.data !== null && pages.data !== null
   return (
     <>
@@ -33,11 +32,6 @@ export function PartyView(route: Route) {
         Member <Value of={partyLocator} mono />
       </Title>
       <State of={loaded} />
-      {newest?.failureReason === 'party not found' && (
-        <p class="notice">
-          Policy administration did not know this member on <Time of={newest.createdAt} />.
-        </p>
-      )}
       {isUnknown ? (
         <p class="notice">
           This member is unknown here: there is no message, no preference and no change under this locator.
