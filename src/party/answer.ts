@@ -47,13 +47,14 @@ export function nameAt(pointers: readonly string[]): NameOf {
 export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): LookUpResult {
   if (status !== 200 && status !== 404) {
     const isRefusal = status === 401
-    let hint = ''
-    if (isRefusal) hint = ': a credential is missing or refused'
-    else if (status >= 300 && status < 400) hint = ' (redirects are not followed)'
+    let reason = `answered ${status}`
+    if (isRefusal) reason += ': a credential is missing or refused'
+    else if (status >= 300 && status < 400) reason += ' (redirects are not followed)'
+    else if (status >= 500) reason = `had an error (HTTP ${status})`
     const outage = status < 400 || status >= 500 || isRefusal
     // A refused credential says nothing about the party.
     const more = isRefusal ? ({ unasked: true } as const) : {}
-    return { ...unresolved(`answered ${status}${hint}`, more), outage, isRefusal, keepsConnection: true }
+    return { ...unresolved(reason, more), outage, isRefusal, keepsConnection: true }
   }
   const value = parse(body)
   const name = value === null ? null : nameOf(value)

@@ -211,8 +211,8 @@ const GROUNDS: readonly [
 ][] = [
   // First, for it quotes one of the others.
   [/ is down \(circuit open: /, (_, after) => after(OUTAGES, OUTAGE_ECHO_MS + SLEEP_ECHO_MS)],
-  [/ answered 500$/, (said) => said.has(500)],
-  [/ answered 503$/, (said) => said.has(503)],
+  [/ had an error \(HTTP 500\)$/, (said) => said.has(500)],
+  [/ had an error \(HTTP 503\)$/, (said) => said.has(503)],
   [/ answered 200 with a body that is not a JSON object/, (said) => said.has('malformed')],
   // Less than the deadline, while others waited and were answered: what a busy machine does by itself.
   [/ did not answer within 0\.\d+ s$/, () => true],

@@ -56,7 +56,7 @@ t.test('20 failed parties in a row and two failed probes open the circuit', asyn
   await pass(1)
   t.strictSame(circuit.down(), {
     state: 'unresolved',
-    error: 'policy administration is down (circuit open: policy administration answered 500)',
+    error: 'policy administration is down (circuit open: policy administration had an error (HTTP 500))',
     unasked: true,
   })
   t.notOk(circuit.isUndecided())

@@ -89,11 +89,12 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
   for (const status of statuses) {
     const refusal = status === '401' ? ': a credential is missing or refused' : ''
     const hint = status.startsWith('3') ? ' (redirects are not followed)' : refusal
+    const reason = status.startsWith('5') ? `had an error (HTTP ${status})` : `answered ${status}${hint}`
     t.strictSame(
       contacts.get(status),
       status === '404'
         ? { state: 'not found' }
-        : { ...unresolved(`policy administration answered ${status}${hint}`), unasked: status === '401' },
+        : { ...unresolved(`policy administration ${reason}`), unasked: status === '401' },
     )
   }
   t.equal(server.targets.length, statuses.length, 'no redirect is followed')

@@ -29,8 +29,8 @@ const PARTIES: Readonly<Record<string, Case>> = {
   noPhone: ['no-phone-sms', 'SKIPPED', 'SMS', 'no phone on file'],
   noPhoneByEmail: ['no-phone-1', 'SENT', 'EMAIL'],
   unknown: ['unknown-1', 'SKIPPED', 'EMAIL', 'party not found'],
-  error: ['error-1', 'FAILED', 'EMAIL', `${FAILED} answered 500`],
-  errorOptedOut: ['error-opted-out', 'FAILED', 'EMAIL', `${FAILED} answered 500`],
+  error: ['error-1', 'FAILED', 'EMAIL', `${FAILED} had an error (HTTP 500)`],
+  errorOptedOut: ['error-opted-out', 'FAILED', 'EMAIL', `${FAILED} had an error (HTTP 500)`],
   malformed: [
     'malformed-1',
     'FAILED',
@@ -154,12 +154,12 @@ const COLUMNS = {
     { outcome: 'SEND', rule_id: 'email', reason: null, facts: FACTS, attempt: 1, template_revision },
   ],
   error: [
-    { ...NOTHING, status: 'FAILED', ...TEXT, failure_reason: `${FAILED} answered 500`, attempted: true },
+    { ...NOTHING, status: 'FAILED', ...TEXT, failure_reason: `${FAILED} had an error (HTTP 500)`, attempted: true },
     {
       ...{
         outcome: 'FAIL',
         rule_id: 'unresolved',
-        reason: `${FAILED} answered 500`,
+        reason: `${FAILED} had an error (HTTP 500)`,
         attempt: 0,
         template_revision,
       },

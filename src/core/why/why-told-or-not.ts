@@ -46,9 +46,7 @@ function becauseOf({ status, failureReason, decisions }: Entry): string | null {
   // The reason of a failed look-up ends with the error of policy administration.
   const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
   return error
-    ? asSentence(
-        `${last.because.replace(/\.$/, '')}: ${error.replace(/ answered (5\d\d)$/, ' had an error (HTTP $1)')}`,
-      )
+    ? asSentence(`${last.because.replace(/\.$/, '')}: ${error}`)
     : last.because
 }
 

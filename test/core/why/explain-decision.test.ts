@@ -269,11 +269,6 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
     because: /^Policy administration could not tell us .*: HTTP 500\.$/,
     next: 'Nothing. It was given up after the first try and 3 retries.',
   })
-  const answered500 = 'contact could not be resolved: policy administration answered 500'
-  t.match(
-    (await storyOf({ ...entry, failureReason: answered500 }, retries)).because,
-    ': policy administration had an error (HTTP 500).',
-  )
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
   const mixed = await storyOf({ ...entry, failureReason: 'mailbox on fire' }, [
