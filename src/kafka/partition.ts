@@ -362,7 +362,7 @@ function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
 
-/** True for errors that the next try usually clears. */
+/** True for errors that are usually gone when the partition starts again. */
 function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }

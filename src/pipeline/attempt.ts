@@ -49,7 +49,7 @@ const NONE_REFUSED: Refused = new Map()
 const NONE_SENT: Deliveries = new Map()
 /** After a longer time between reading the preferences and the send, they are compared once more. */
 const WRITE_MAX_MS = 100
-const TRY_COUNT_MAX = 5
+const TRANSACTION_COUNT_MAX = 5
 
 /** Preferences changed before the send: the attempts must be decided again. */
 class PreferencesChanged extends Error {}
@@ -79,11 +79,11 @@ export function createAttempt(needs: AttemptNeeds): MakeAttempts {
 }
 
 async function transactAgain(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
-  for (let tryCount = 1; ; tryCount++) {
+  for (let transactionCount = 1; ; transactionCount++) {
     try {
       return await transact(needs, claim, isSuspect)
     } catch (error) {
-      if (!(error instanceof PreferencesChanged) || tryCount === TRY_COUNT_MAX) throw error
+      if (!(error instanceof PreferencesChanged) || transactionCount === TRANSACTION_COUNT_MAX) throw error
     }
   }
 }

@@ -1,7 +1,7 @@
 import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
-import { nameOfTry } from '../../core/log/status.ts'
+import { nameOfAttempt } from '../../core/log/status.ts'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
@@ -93,7 +93,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
             Reference: entry.reference,
             Channel: entry.channel,
             Reason: failureReason,
-            Tries: entry.decisions.length,
+            Attempts: entry.decisions.length,
           }}
         />
         {entry.decisions
@@ -127,7 +127,7 @@ function Decision({ decision, index }: { decision: ExplainedDecision; index: num
   return (
     <article class="card">
       <h3>
-        {inWords(nameOfTry(index))}, <Time of={decision.decidedAt} />
+        {inWords(nameOfAttempt(index))}, <Time of={decision.decidedAt} />
       </h3>
       <p>
         <Told of={decision.why} />

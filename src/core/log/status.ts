@@ -16,10 +16,10 @@ export function describeGivenUp({ decisions }: { readonly decisions: readonly un
   const retryCount = decisions.length - 1
   return retryCount === 0
     ? 'given up without a retry'
-    : `given up after the first try and ${counted(retryCount, 'retry', 'retries')}`
+    : `given up after the first attempt and ${counted(retryCount, 'retry', 'retries')}`
 }
 
 /** The name of an entry's decision by its place, from 0. */
-export function nameOfTry(index: number): string {
-  return index === 0 ? 'first try' : `retry ${index}`
+export function nameOfAttempt(index: number): string {
+  return index === 0 ? 'first attempt' : `retry ${index}`
 }

@@ -3,7 +3,7 @@ import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../dec
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
-import { describeGivenUp, nameOfTry } from '../log/status.ts'
+import { describeGivenUp, nameOfAttempt } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
@@ -111,7 +111,7 @@ function describeDecision(decision: ExplainedDecision, index: number): string[] 
   const { templateRevision, envelopeMapRevision } = decision
   return [
     '',
-    `${decision.decidedAt}, ${nameOfTry(index)}: ${decision.why}`,
+    `${decision.decidedAt}, ${nameOfAttempt(index)}: ${decision.why}`,
     retry && `  retried by ${retry.by}: ${retry.because}`,
     erasedAt && `  its text was erased on ${erasedAt}`,
     ...decision.rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),

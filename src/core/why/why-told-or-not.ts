@@ -92,7 +92,7 @@ function timelineOf(entry: Entry): Story['timeline'] {
     end = start + 1
     while (start > 0 && !first.retry && isLike(first, decisions[end])) end++
     const until = end - start > 1 ? (decisions[end - 1]?.decidedAt ?? null) : null
-    add(first.decidedAt, asSentence(`${triedAgain(first, start, end - start)}${result}`), until)
+    add(first.decidedAt, asSentence(`${retryWords(first, start, end - start)}${result}`), until)
   }
   return [...moments.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
@@ -101,7 +101,7 @@ function preferredIn({ preferredChannel }: ExplainedDecision['facts']): string {
   return preferredChannel ? `: ${CHANNEL_NAMES[preferredChannel]}` : ''
 }
 
-function triedAgain({ retry }: ExplainedDecision, index: number, count: number): string {
+function retryWords({ retry }: ExplainedDecision, index: number, count: number): string {
   if (index === 0) return ''
   const times = count === 1 ? '' : ` ${count} times`
   return `Tried again${times}${retry === null ? '' : ` for ${retry.by} (${retry.because})`}: `

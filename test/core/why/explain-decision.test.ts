@@ -153,9 +153,9 @@ t.test('a given-up entry says so, and keeps the reason of its rule', async (t) =
   t.match(waiting.decisions[1]?.why, /waits for a retry/)
   t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
   const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first try and 1 retry\.$/)
+  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first attempt and 1 retry\.$/)
   t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
-  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first try and 1 retry \(HTTP 500\)/)
+  t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first attempt and 1 retry \(HTTP 500\)/)
 })
 
 t.test('the person who requested a retry and the reason are told', async (t) => {
@@ -168,7 +168,7 @@ t.test('the text for a terminal describes an entry attempt by attempt', async (t
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
   t.match(
     lines[5],
-    /^2026-01-31T11:00:00.000000Z, first try: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
+    /^2026-01-31T11:00:00.000000Z, first attempt: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
   )
   t.ok(lines.includes('  not by rule "opted-out": "opted out" must be yes, but is no'))
   t.ok(lines.includes('  rule table old'))
@@ -267,7 +267,7 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
     because: /^Policy administration could not tell us .*: HTTP 500\.$/,
-    next: 'Nothing. It was given up after the first try and 3 retries.',
+    next: 'Nothing. It was given up after the first attempt and 3 retries.',
   })
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
