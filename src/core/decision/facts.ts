@@ -24,7 +24,7 @@ export interface Fact<V extends Value = Value, Unknown extends V | null = V | nu
   /** Party states for which the fact is known. For the others it is `unknown`. */
   readonly knownOf: readonly PartyState[]
   readonly unknown: Unknown
-  /** Default in a trial, and the value in decisions recorded before this fact existed. */
+  /** Default in a trial, and for a recorded decision without this fact. */
   readonly usual: V
   /** Flags and help of the option in `rules try`. */
   readonly option: readonly [flags: string, help: string]
@@ -107,7 +107,7 @@ export type Facts = Values & { readonly eventType: string }
 /** One combination of fact values, for any event type. A fact that makes no difference is left out. */
 export type Situation = Pick<Values, 'party' | 'preferredChannel'> & Partial<Values>
 
-/** Recorded facts of a decision. Facts of later versions are absent. */
+/** Recorded facts of a decision. */
 export type RecordedFacts = Situation & { readonly eventType: string }
 
 /** All facts of an event. `read` is called for the facts known for a party in this state. */

@@ -3,7 +3,10 @@ import { CHANNELS } from './channel.ts'
 import { OUTCOMES } from './decide.ts'
 import { recordedFacts } from './fact-schemas.ts'
 
-/** One decision behind a log entry: the outcome, its reasons, and the origin of the event. */
+/**
+ * One decision behind a log entry: the outcome, its reasons, and the origin of the event. Earlier versions stored less: what they
+ * left out is null or, among the facts, absent.
+ */
 export const decisionRecord = z.object({
   /** The entry's `attemptCount` after this decision. */
   attempt: z.int(),
@@ -14,7 +17,7 @@ export const decisionRecord = z.object({
   facts: recordedFacts,
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
-  /** Revision of the envelope map that read the event; null for older decisions, which did not record it. */
+  /** Revision of the envelope map that read the event. */
   envelopeMapRevision: z.string().nullable(),
   receipt: z.string().nullable(),
   /** The sender's reason for refusing a message that the rule said to send. */

@@ -19,7 +19,7 @@ export const replayedDecision = decisionRecord
     eventId: z.string(),
     partyLocator: z.string().nullable(),
     eventType: z.string(),
-    /** Null if erased, and for skipped rows of versions that did not store them. */
+    /** Null if erased or not stored. */
     variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
   })
 export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
