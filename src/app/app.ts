@@ -7,7 +7,7 @@ import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import type { Senders } from '../senders/send.ts'
-import type { Sources } from '../telemetry/gauges.ts'
+import type { MetricsNeeds } from '../telemetry/gauges.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
@@ -50,7 +50,7 @@ export async function createApp(
   const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
-  const metrics = createMetrics(metricSources(config, ruleFiles, database, parties, brokers, () => worker))
+  const metrics = createMetrics(metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker))
   const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
     config,
@@ -103,14 +103,14 @@ export async function createApp(
   }
 }
 
-function metricSources(
+function metricsNeeds(
   config: Config,
   ruleFiles: RuleFiles,
   database: Database,
   parties: PartyClient,
   brokers: Brokers,
   worker: () => Worker | null,
-): Sources {
+): MetricsNeeds {
   const { topics, groupId } = config.broker
   return {
     version: packageJson.version,

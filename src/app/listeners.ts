@@ -30,7 +30,7 @@ import { archivedRulesOf } from './in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
-interface ListenerParts {
+interface ListenerNeeds {
   readonly config: Config
   readonly ruleTable: RuleTable
   readonly database: Database
@@ -45,8 +45,8 @@ interface ListenerParts {
 }
 
 /** The public listener and, if configured, the management listener. */
-export function createListeners(parts: ListenerParts) {
-  const { config, database, metrics, readiness, startup, log } = parts
+export function createListeners(needs: ListenerNeeds) {
+  const { config, database, metrics, readiness, startup, log } = needs
   const shared = {
     log,
     tokens: config.tokens,
@@ -55,7 +55,7 @@ export function createListeners(parts: ListenerParts) {
     observeResponse: metrics.observeResponse,
   }
   const logEntries = createLogEntries(config, database)
-  const app = buildApp({ ...shared, readiness, logEntries, preferences: createPreferences(parts) })
+  const app = buildApp({ ...shared, readiness, logEntries, preferences: createPreferences(needs) })
   const http = serve(app, config.http)
   let management: Http | null = null
   return {
@@ -71,7 +71,7 @@ export function createListeners(parts: ListenerParts) {
         startup,
         exposeMetrics: metrics.expose,
         consolePage: readConsolePage(),
-        consoleData: createConsoleData(parts, logEntries),
+        consoleData: createConsoleData(needs, logEntries),
       })
       management = serve(managementApp, config.management, 'MANAGEMENT_')
       log.info({ url: await management.listen() }, 'the management listener is up')
@@ -100,12 +100,12 @@ function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: D
 }
 
 /** Preferences. A change that names unknown event types is stored, and leaves a warning. */
-function createPreferences(parts: ListenerParts): PreferencesStore {
-  const { httpPool, listPool } = parts.database
+function createPreferences(needs: ListenerNeeds): PreferencesStore {
+  const { httpPool, listPool } = needs.database
   async function warnOfUnknown(partyLocator: string, optedOutEvents: readonly string[]): Promise<void> {
-    const eventTypes = await unknownEventTypes(parts, optedOutEvents).catch(() => [])
+    const eventTypes = await unknownEventTypes(needs, optedOutEvents).catch(() => [])
     if (eventTypes.length > 0)
-      parts.log.warn(
+      needs.log.warn(
         { partyLocator, eventTypes },
         'an opt-out names event types that no template, rule or log entry names',
       )
@@ -125,7 +125,7 @@ function createPreferences(parts: ListenerParts): PreferencesStore {
 
 /** Returns the event types that no template, rule or log entry names. */
 async function unknownEventTypes(
-  { ruleTable, database }: ListenerParts,
+  { ruleTable, database }: ListenerNeeds,
   eventTypes: readonly string[],
 ): Promise<readonly string[]> {
   const named = ruleTable.rules.flatMap(({ when }) => when.eventType?.names ?? [])
@@ -135,20 +135,20 @@ async function unknownEventTypes(
   return unnamed.filter((type) => !logged.includes(type))
 }
 
-function createConsoleData(parts: ListenerParts, logEntries: LogEntries): ConsoleData {
-  const { config, ruleTable, workbench, isPolicyAdministrationDown } = parts
-  const { httpPool, listPool, fault } = parts.database
+function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): ConsoleData {
+  const { config, ruleTable, workbench, isPolicyAdministrationDown } = needs
+  const { httpPool, listPool, fault } = needs.database
   return {
     logEntries,
     countEntries: async (window) => countLogEntries(listPool(), config.retry, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
-      unknownEventTypes: (eventTypes) => unknownEventTypes(parts, eventTypes),
+      unknownEventTypes: (eventTypes) => unknownEventTypes(needs, eventTypes),
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
     workbench,
     status: async () => {
-      const worker = parts.worker()
+      const worker = needs.worker()
       return {
         consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
         database: await fault(),

@@ -8,7 +8,7 @@ import type { LogPosition } from '../core/log/log-page.ts'
 import { templates } from '../generated/templates.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createConsumer } from '../kafka/consumer.ts'
-import type { Processing } from '../kafka/partition.ts'
+import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { fingerprintOf } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt } from '../pipeline/attempt.ts'
@@ -31,7 +31,7 @@ import type { RuleFiles } from './rule-files.ts'
 
 export type Worker = ReturnType<typeof createWorker>
 
-interface WorkerParts {
+interface WorkerNeeds {
   readonly config: Config
   readonly connection: KafkaConnection
   readonly ruleFiles: RuleFiles
@@ -44,17 +44,17 @@ interface WorkerParts {
 }
 
 /** The consumer and the retry, for a database that is ready. */
-export function createWorker(parts: WorkerParts) {
-  const { config, connection, ruleFiles, metrics, tracing, log } = parts
-  const pool = tracing === null ? parts.pool : observedPool(parts.pool, tracing.statement)
+export function createWorker(needs: WorkerNeeds) {
+  const { config, connection, ruleFiles, metrics, tracing, log } = needs
+  const pool = tracing === null ? needs.pool : observedPool(needs.pool, tracing.statement)
   const stage: RunStage =
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool, stage, parts.senders)
+  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool, stage, needs.senders)
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
-  const consumer = createConsumer(options, processingOf(parts, pool, attemptNeeds), log)
-  const retry = createRetry<LogPosition>(retryNeeds(parts, pool, attemptNeeds))
+  const consumer = createConsumer(options, consumerNeeds(needs, pool, attemptNeeds), log)
+  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, attemptNeeds))
   return {
     ...consumer,
     run: () => {
@@ -67,11 +67,11 @@ export function createWorker(parts: WorkerParts) {
   }
 }
 
-function processingOf(
-  { ruleFiles, parties, metrics }: WorkerParts,
+function consumerNeeds(
+  { ruleFiles, parties, metrics }: WorkerNeeds,
   pool: DatabasePool,
   attemptNeeds: AttemptNeeds,
-): Processing {
+): ConsumerNeeds {
   const needs: DispatchNeeds = {
     ...createLookUps(ruleFiles, parties.lookUp, pool, attemptNeeds.stage),
     attempt: createAttempt(attemptNeeds),
@@ -88,7 +88,7 @@ function processingOf(
 }
 
 function retryNeeds(
-  { config, parties, log }: WorkerParts,
+  { config, parties, log }: WorkerNeeds,
   pool: DatabasePool,
   attemptNeeds: AttemptNeeds,
 ): RetryNeeds<LogPosition> {

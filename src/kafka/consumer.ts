@@ -9,7 +9,7 @@ import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, isWithoutCoordinator, lacksGroupRight, settled } from './membership.ts'
-import type { Consumption, Processing } from './partition.ts'
+import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
@@ -36,12 +36,12 @@ const LEAVE_WAIT_MS = 3_000
  * `run` resolves after `stop`, which lets the running batches finish, however long they take, and then leaves the group if
  * possible soon.
  */
-export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
+export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
   const { connection, groupId, topics } = options
   const kafka = createClient(connection, groupId, log)
   const brokers = createBrokers(connection, groupId, log)
   const stopping = new AbortController()
-  const consumption = consumptionOf(options, processing, brokers, log)
+  const partitionNeeds = partitionNeedsOf(options, needs, brokers, log)
   const missing = missingTopics(brokers, topics)
   let membership: ReturnType<typeof createMembership> | null = null
   let failureCount = 0
@@ -78,7 +78,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       ...options,
       topics: existing,
       stopping: signal,
-      consumption,
+      partitionNeeds,
       onJoin,
       onBatch,
       appeared,
@@ -124,28 +124,28 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     },
     blocked: (): readonly Blocked[] => [
       ...missing.list(),
-      ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
+      ...[...partitionNeeds.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
     /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
     run: () => (ended = run()),
     stop: async (): Promise<void> => {
       stopping.abort()
-      await Promise.all([...consumption.latest.values()].map(({ finished }) => finished))
+      await Promise.all([...partitionNeeds.latest.values()].map(({ finished }) => finished))
       await settled(ended, LEAVE_WAIT_MS)
       await settled(brokers.close(), LEAVE_WAIT_MS)
     },
   }
 }
 
-function consumptionOf(
+function partitionNeedsOf(
   { partitionsAtOnce, batchCountMax }: ConsumerOptions,
-  processing: Processing,
+  needs: ConsumerNeeds,
   brokers: Brokers,
   log: Logger,
-): Consumption {
+): PartitionNeeds {
   return {
-    ...processing,
+    ...needs,
     endsOf: async (topicPartition) => {
       const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
       const found = ends.get(keyOf(topicPartition))

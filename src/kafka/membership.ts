@@ -3,7 +3,7 @@ import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPart
 import type { Assignment } from '../core/batch/position.ts'
 import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'
-import { type Consumption, PartitionConsumer } from './partition.ts'
+import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 import { fetchedBytesOf } from './patches/fetch-response.ts'
 
 /** Limits one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
@@ -35,7 +35,7 @@ interface MembershipOptions {
   readonly topics: string[]
   /** Aborts when the consumer must stop. */
   readonly stopping: AbortSignal
-  readonly consumption: Consumption
+  readonly partitionNeeds: PartitionNeeds
   readonly onJoin: () => void
   /** Called for each fetch. */
   readonly onBatch: () => void
@@ -48,8 +48,8 @@ interface MembershipOptions {
  * rejects with an error of kafkajs; a new membership tries again.
  */
 export function createMembership(options: MembershipOptions) {
-  const { topics, stopping, consumption, appeared } = options
-  const { log } = consumption
+  const { topics, stopping, partitionNeeds, appeared } = options
+  const { log } = partitionNeeds
   const over = new AbortController()
   const { consumer, crashed } = createMember(options)
   const commits = createOffsetCommits((offsets) =>
@@ -58,7 +58,7 @@ export function createMembership(options: MembershipOptions) {
       .catch((error) => log.debug({ err: error, offsets }, 'could not commit the offsets to Kafka')),
   )
   const owned = assignedPartitions(
-    consumption,
+    partitionNeeds,
     (topic, partition) => controlsOf(consumer, topic, partition),
     commits.add,
   )
@@ -83,7 +83,7 @@ export function createMembership(options: MembershipOptions) {
 
   async function run(): Promise<void> {
     const stopped = aborted(stopping)
-    void watchCheckpoints(over.signal, consumption.sleep, () => owned.compareCheckpoints(topics))
+    void watchCheckpoints(over.signal, partitionNeeds.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
       options.onBatch()
       await owned.eachBatch(payload)
@@ -102,7 +102,7 @@ export function createMembership(options: MembershipOptions) {
     over.abort()
     owned.end()
     // The next member starts where our last batches end.
-    const finished = [...consumption.latest.values()].map((partition) => partition.finished)
+    const finished = [...partitionNeeds.latest.values()].map((partition) => partition.finished)
     await settled(Promise.all(finished), DISCONNECT_WAIT_MS)
     await settled(commits.flush(), COMMIT_WAIT_MS)
     // kafkajs logs its own failure, which must not replace the ending of the membership.
@@ -123,7 +123,7 @@ export function createMembership(options: MembershipOptions) {
 /** Does nothing while the database is down, which batches and HTTP report. */
 async function watchCheckpoints(
   signal: AbortSignal,
-  pause: Consumption['sleep'],
+  pause: PartitionNeeds['sleep'],
   compare: () => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -133,7 +133,7 @@ async function watchCheckpoints(
 }
 
 export function assignedPartitions(
-  consumption: Consumption,
+  partitionNeeds: PartitionNeeds,
   controlsFor: (topic: string, partition: number) => FetchControls,
   commitToKafka: (offset: TopicPartitionOffset) => void,
 ) {
@@ -146,13 +146,13 @@ export function assignedPartitions(
     const key = keyOf({ topic, partition })
     const consumer = new PartitionConsumer(
       { topic, partition },
-      consumption,
+      partitionNeeds,
       controls,
       (next) => commitToKafka({ topic, partition, offset: String(next) }),
-      consumption.latest.get(key) ?? null,
+      partitionNeeds.latest.get(key) ?? null,
     )
     consumers.set(key, consumer)
-    consumption.latest.set(key, consumer)
+    partitionNeeds.latest.set(key, consumer)
     void consumer.run()
   }
 
@@ -181,7 +181,7 @@ export function assignedPartitions(
     } catch (error) {
       // During a join kafkajs may not know the partition, which restarts afterwards.
       const { topic, partition } = batch
-      consumption.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
+      partitionNeeds.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
     }
   }
 
@@ -192,7 +192,7 @@ export function assignedPartitions(
   return {
     end,
     onJoin,
-    compareCheckpoints: (topics: readonly string[]) => compareCheckpoints(consumers, consumption, topics),
+    compareCheckpoints: (topics: readonly string[]) => compareCheckpoints(consumers, partitionNeeds, topics),
     eachBatch,
     oldestMs,
   }
@@ -201,7 +201,7 @@ export function assignedPartitions(
 /** Rewinds partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
 async function compareCheckpoints(
   consumers: ReadonlyMap<string, PartitionConsumer>,
-  { listCheckpoints }: Consumption,
+  { listCheckpoints }: PartitionNeeds,
   topics: readonly string[],
 ): Promise<void> {
   // Read before the database is queried, so that a concurrent commit does not count.

@@ -19,7 +19,7 @@ import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
-export interface Processing {
+export interface ConsumerNeeds {
   /** The checkpoint in force. Rejects while another session has locked it. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
   /** Resets the checkpoint after the topic was recreated, if the expected one is in force. Returns the one then in force. */
@@ -38,7 +38,7 @@ export interface Processing {
 }
 
 /** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
-export interface Consumption extends Processing {
+export interface PartitionNeeds extends ConsumerNeeds {
   /** Rejects if no broker leads the partition. */
   readonly endsOf: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition, or null. */
@@ -79,7 +79,7 @@ class Recreated extends Error {}
  */
 export class PartitionConsumer {
   readonly #name: TopicPartition
-  readonly #consumption: Consumption
+  readonly #needs: PartitionNeeds
   readonly #commitToKafka: (next: bigint) => void
   readonly #inbox: Inbox
   readonly #over = new AbortController()
@@ -106,16 +106,16 @@ export class PartitionConsumer {
    */
   constructor(
     name: TopicPartition,
-    consumption: Consumption,
+    needs: PartitionNeeds,
     controls: FetchControls,
     commitToKafka: (next: bigint) => void,
     before: PartitionConsumer | null,
   ) {
     this.#name = name
-    this.#consumption = consumption
+    this.#needs = needs
     this.#commitToKafka = commitToKafka
     this.#before = before
-    this.#inbox = new Inbox(controls, consumption.budget)
+    this.#inbox = new Inbox(controls, needs.budget)
   }
 
   /** Consumes until `end`, after the previous consumer has finished. Never rejects. */
@@ -159,7 +159,7 @@ export class PartitionConsumer {
 
   async #begin(): Promise<void> {
     const { topic, partition } = this.#name
-    const checkpoint = await this.#consumption.loadCheckpoint(topic, partition)
+    const checkpoint = await this.#needs.loadCheckpoint(topic, partition)
     if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage
@@ -174,13 +174,13 @@ export class PartitionConsumer {
   /** Processes batches until the end. Throws the error that stops them. */
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
-      this.#begunMs = this.#consumption.nowMs()
-      const giveSlotBack = await this.#consumption.takeSlot()
+      this.#begunMs = this.#needs.nowMs()
+      const giveSlotBack = await this.#needs.takeSlot()
       try {
         let batch = this.#isStopping ? null : await this.#take()
         while (batch !== null && !this.#isStopping) {
-          batch = this.#settle(batch, await this.#consumption.dispatch(batch))
-          this.#begunMs = this.#consumption.nowMs()
+          batch = this.#settle(batch, await this.#needs.dispatch(batch))
+          this.#begunMs = this.#needs.nowMs()
         }
       } finally {
         this.#begunMs = null
@@ -208,7 +208,7 @@ export class PartitionConsumer {
     const processed = this.#uncompared
     this.#uncompared = null
     const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
-    const taken = await this.#inbox.take(this.#consumption.batchCountMax)
+    const taken = await this.#inbox.take(this.#needs.batchCountMax)
     if (taken === null) return null
     if (processed !== null) requireSame(processed, wasNoMessage ? 'no message' : taken.messages[0])
     const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
@@ -238,7 +238,7 @@ export class PartitionConsumer {
   }
 
   #moved(expected: bigint, checkpoint: bigint): Moved {
-    this.#consumption.log.warn(
+    this.#needs.log.warn(
       { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
       checkpoint < expected ? REWOUND : MOVED,
     )
@@ -271,7 +271,7 @@ export class PartitionConsumer {
   }
 
   #ends(): Promise<Ends> {
-    return this.#consumption.endsOf(this.#name)
+    return this.#needs.endsOf(this.#name)
   }
 
   /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
@@ -289,7 +289,7 @@ export class PartitionConsumer {
       const expected = String(offset + 1n)
       const earliest = String(found.earliest)
       const gone = String(found.count)
-      this.#consumption.log.error(
+      this.#needs.log.error(
         { ...this.#name, expected, earliest, gone },
         `${gone} messages are lost: the broker's retention deleted them before they were processed`,
       )
@@ -301,11 +301,11 @@ export class PartitionConsumer {
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     const { topic, partition } = this.#name
     const checkpoint = this.#committed.offset
-    const inForce = await this.#consumption.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+    const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
     if (inForce !== earliest - 1n) throw this.#moved(checkpoint, inForce)
     this.#earliest = earliest
     this.#head = null
-    this.#consumption.log.error(
+    this.#needs.log.error(
       { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
       `${why}: the topic was recreated; starting from its earliest offset`,
     )
@@ -313,31 +313,31 @@ export class PartitionConsumer {
 
   async #block(error: unknown): Promise<void> {
     const retryInMs = backOffMs(this.#failureCount)
-    const reason = reasonOf(error, this.#consumption)
+    const reason = reasonOf(error, this.#needs)
     // During a rebalance the previous owner of the partition may still be committing its last batch.
     if (reason === 'locked' && this.#failureCount === 0)
-      this.#consumption.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
+      this.#needs.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
     else this.#report(error, reason, retryInMs)
-    await this.#consumption.sleep(retryInMs, this.#over.signal)
+    await this.#needs.sleep(retryInMs, this.#over.signal)
   }
 
   #report(error: unknown, reason: BlockReason, retryInMs: number): void {
     const blocked = this.#blockedFor(reason, messageOf(error), this.#blocked?.sinceMs)
     this.#blocked = blocked
-    this.#consumption.log.error(
+    this.#needs.log.error(
       { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
       `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason]}`,
     )
   }
 
-  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#consumption.nowMs()): Blocked {
+  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.nowMs()): Blocked {
     return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
 
   /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
   blocked(): Blocked | null {
     if (this.#isOver) return this.#stuck()
-    const unserved = this.#consumption.unservedReason(this.#name.topic, this.#name.partition)
+    const unserved = this.#needs.unservedReason(this.#name.topic, this.#name.partition)
     if (unserved !== null)
       return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
     return this.#blocked ?? this.#stuck()
@@ -346,7 +346,7 @@ export class PartitionConsumer {
   #stuck(): Blocked | null {
     if (this.#before !== null) return this.#before.#stuck()
     const sinceMs = this.#begunMs
-    const tookMs = sinceMs === null ? 0 : this.#consumption.nowMs() - sinceMs
+    const tookMs = sinceMs === null ? 0 : this.#needs.nowMs() - sinceMs
     if (sinceMs === null || tookMs < STUCK_MS) return null
     return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
@@ -367,9 +367,9 @@ function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
-function reasonOf(error: unknown, consumption: Consumption): BlockReason {
+function reasonOf(error: unknown, needs: PartitionNeeds): BlockReason {
   const isOfBroker = error instanceof UnreadableBatch || error instanceof BrokerError
-  return isOfBroker ? error.reason : consumption.reasonOf(error)
+  return isOfBroker ? error.reason : needs.reasonOf(error)
 }
 
 function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } | null {

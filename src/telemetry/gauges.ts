@@ -3,7 +3,7 @@ import type { Backlog } from '../core/batch/backlog.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
 
 /** The values read at each scrape. */
-export interface Sources {
+export interface MetricsNeeds {
   readonly version: string
   readonly ruleTableRevision: string
   /** Event types with a template; all others are counted together. */
@@ -16,7 +16,7 @@ export interface Sources {
 }
 
 /** Registers the gauges; the returned function reads them, and costs nothing until it is called. */
-export function createGauges(sources: Sources, registers: Registry[]): () => Promise<void> {
+export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => Promise<void> {
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
   }
@@ -53,7 +53,7 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
   gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
     'version',
     'rule_table_revision',
-  ]).set({ version: sources.version, rule_table_revision: sources.ruleTableRevision }, 1)
+  ]).set({ version: needs.version, rule_table_revision: needs.ruleTableRevision }, 1)
 
   function setPartitions({ partitions }: Backlog): void {
     lag.reset()
@@ -65,24 +65,24 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
   }
 
   return async () => {
-    const backlog = await sources.backlog()
+    const backlog = await needs.backlog()
     joined.set(backlog.assignedCount === null ? 0 : 1)
     assigned.set(backlog.assignedCount ?? 0)
     broker.set(backlog.brokerReachable ? 1 : 0)
     database.set(backlog.databaseReachable ? 1 : 0)
     setPartitions(backlog)
     blocked.reset()
-    for (const { topic, partition, reason } of sources.blocked()) blocked.set({ topic, partition, reason }, 1)
+    for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
     failedRows.reset()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
       failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)
     }
-    for (const { pool, acquired, idle, waiters: waiting } of sources.connections()) {
+    for (const { pool, acquired, idle, waiters: waiting } of needs.connections()) {
       connections.set({ pool, state: 'acquired' }, acquired)
       connections.set({ pool, state: 'idle' }, idle)
       waiters.set({ pool }, waiting)
     }
-    down.set(sources.isPolicyAdministrationDown() ? 1 : 0)
+    down.set(needs.isPolicyAdministrationDown() ? 1 : 0)
   }
 }

@@ -6,7 +6,7 @@ import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
-import { createGauges, type Sources } from './gauges.ts'
+import { createGauges, type MetricsNeeds } from './gauges.ts'
 
 type Committed = Extract<CommitResult, { kind: 'committed' }>
 
@@ -36,12 +36,12 @@ const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** The service's own metrics. Counting costs per batch, not per event. */
-export function createMetrics(sources: Sources) {
+export function createMetrics(needs: MetricsNeeds) {
   const register = new Registry()
   const registers = [register]
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
   for (const name of MISNAMED) register.removeSingleMetric(name)
-  const readGauges = createGauges(sources, registers)
+  const readGauges = createGauges(needs, registers)
   const instruments = createInstruments(registers)
   // Starts at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
@@ -80,7 +80,7 @@ export function createMetrics(sources: Sources) {
     instruments.batchMessages.observe(count)
     instruments.tombstones.inc(tombstoneCount)
     instruments.duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
-    countRows(instruments, sources.eventTypes, committed)
+    countRows(instruments, needs.eventTypes, committed)
   }
 
   const stage: RunStage = async (name, input, run) => {

@@ -2,18 +2,18 @@ import type { TopicPartitionOffset } from 'kafkajs'
 import { pino } from 'pino'
 import { createBudget, type FetchControls } from '../../src/kafka/inbox.ts'
 import { assignedPartitions } from '../../src/kafka/membership.ts'
-import type { Consumption } from '../../src/kafka/partition.ts'
+import type { PartitionNeeds } from '../../src/kafka/partition.ts'
 
 export interface Given
-  extends Pick<Consumption, 'loadCheckpoint' | 'dispatch'>,
-    Partial<Omit<Consumption, 'loadCheckpoint' | 'dispatch'>> {
+  extends Pick<PartitionNeeds, 'loadCheckpoint' | 'dispatch'>,
+    Partial<Omit<PartitionNeeds, 'loadCheckpoint' | 'dispatch'>> {
   readonly controlsOf: (topic: string, partition: number) => FetchControls
   readonly commitToKafka?: (offset: TopicPartitionOffset) => void
 }
 
-/** Builds the consumption of partitions with harmless defaults. */
+/** Builds the partitionNeeds of partitions with harmless defaults. */
 export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given) {
-  const consumption: Consumption = {
+  const partitionNeeds: PartitionNeeds = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
     reasonOf: () => 'not-committed',
@@ -28,10 +28,10 @@ export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given
     log: pino({ level: 'silent' }),
     ...given,
   }
-  const consumers = () => [...consumption.latest.values()]
+  const consumers = () => [...partitionNeeds.latest.values()]
   return {
-    partitions: assignedPartitions(consumption, controlsOf, commitToKafka),
-    budget: consumption.budget,
+    partitions: assignedPartitions(partitionNeeds, controlsOf, commitToKafka),
+    budget: partitionNeeds.budget,
     blocked: () => consumers().flatMap((consumer) => consumer.blocked() ?? []),
     /** Resolves when no batch of any assignment is under way. */
     finished: () => Promise.all(consumers().map(({ finished }) => finished)),

@@ -154,7 +154,13 @@ const COLUMNS = {
     { outcome: 'SEND', rule_id: 'email', reason: null, facts: FACTS, attempt: 1, template_revision },
   ],
   error: [
-    { ...NOTHING, status: 'FAILED', ...TEXT, failure_reason: `${FAILED} had an error (HTTP 500)`, attempted: true },
+    {
+      ...NOTHING,
+      status: 'FAILED',
+      ...TEXT,
+      failure_reason: `${FAILED} had an error (HTTP 500)`,
+      attempted: true,
+    },
     {
       ...{
         outcome: 'FAIL',

@@ -45,9 +45,7 @@ function becauseOf({ status, failureReason, decisions }: Entry): string | null {
   if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
   // The reason of a failed look-up ends with the error of policy administration.
   const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
-  return error
-    ? asSentence(`${last.because.replace(/\.$/, '')}: ${error}`)
-    : last.because
+  return error ? asSentence(`${last.because.replace(/\.$/, '')}: ${error}`) : last.because
 }
 
 function nextOf(entry: Entry): string {

@@ -153,7 +153,10 @@ t.test('a given-up entry says so, and keeps the reason of its rule', async (t) =
   t.match(waiting.decisions[1]?.why, /waits for a retry/)
   t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
   const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(givenUp.decisions[1]?.why, /waits for a retry\. It was given up after the first attempt and 1 retry\.$/)
+  t.match(
+    givenUp.decisions[1]?.why,
+    /waits for a retry\. It was given up after the first attempt and 1 retry\.$/,
+  )
   t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
   t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first attempt and 1 retry \(HTTP 500\)/)
 })
