@@ -5,7 +5,7 @@ import { backOffMs } from '../core/time/back-off.ts'
 import { share } from '../core/time/share.ts'
 import { codeOf, isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
-import { findFault } from '../postgres/schema/find-fault.ts'
+import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 
 const FAULT_VALID_MS = 1_000
@@ -53,7 +53,8 @@ export async function createDatabase(
      * address, since anyone may read it.
      */
     fault: share(
-      async () => (reached === null ? outage : findFault(reached.http, migrations).catch(noteOutage)),
+      async () =>
+        reached === null ? outage : findReadinessFault(reached.http, migrations).catch(noteOutage),
       FAULT_VALID_MS,
       () => performance.now(),
     ),
@@ -70,7 +71,7 @@ export async function createDatabase(
       )
       reached = opened
       await retryWithBackOff('the schema', log, signal, async () => {
-        const fault = await findFault(opened.dispatch, migrations)
+        const fault = await findReadinessFault(opened.dispatch, migrations)
         if (fault !== null) throw new Error(fault)
         await prepare(opened.dispatch)
       })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { RETRY_MIN_PAUSE_MS } from '../core/attempt/due-entry.ts'
+import { RETRY_MIN_PAUSE_MS } from '../core/attempt/retry-interval.ts'
 import { type RunStage, unobserved } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import type { LogPosition } from '../core/log/log-page.ts'

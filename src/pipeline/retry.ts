@@ -1,12 +1,7 @@
 import type { Logger } from 'pino'
 import { type Attempt, partiesOf, type RetryRequest } from '../core/attempt/attempt.ts'
-import {
-  type AskedEntry,
-  type DueEntry,
-  isPostponed,
-  nextAttempt,
-  RETRY_INTERVAL_MS,
-} from '../core/attempt/due-entry.ts'
+import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
+import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
 

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
-import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
+import type { LogFilter } from '../../src/core/log/log-filter.ts'
+import type { LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
 import type { Tokens } from '../../src/http/auth/rights.ts'

@@ -14,7 +14,7 @@ import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { countUnfinishedErasures } from '../../postgres/retention/erasure-record.ts'
-import { findFault } from '../../postgres/schema/find-fault.ts'
+import { findReadinessFault } from '../../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
@@ -162,7 +162,7 @@ export const CHECKS: readonly Check[] = [
     run: (config) =>
       withPool(config, async (pool) => {
         const migrations = await knownMigrations()
-        const fault = await findFault(pool, migrations)
+        const fault = await findReadinessFault(pool, migrations)
         if (fault !== null) throw new Error(fault)
         return `${counted(migrations.length, 'migration')} applied, all that this version has`
       }),

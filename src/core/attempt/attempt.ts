@@ -1,9 +1,8 @@
-import { ADDRESS_OF, type Channel } from '../decision/channel.ts'
 import { type Decision, decide, type RuleResult, readFacts } from '../decision/decide.ts'
 import type { Facts } from '../decision/facts.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
 import { STATUS_OF, type Status } from '../log/status.ts'
-import type { Contact } from '../party/contact.ts'
+import { addressFor, type Contact } from '../party/contact.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
@@ -121,12 +120,6 @@ function renderText(templates: Templates, { locator, variables }: OpenAttempt): 
   if (variables === null) throw new Error(`${locator} has no variables to render`)
   const { subject, body, revision } = render(templates, variables)
   return { subject, body, templateRevision: revision }
-}
-
-/** The address on file for a channel; null if the channel needs none. */
-export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
-  const address = ADDRESS_OF[channel]
-  return contact?.state === 'found' && address !== null ? contact[address] : null
 }
 
 /** The distinct parties of events or attempts, in order of first occurrence. */

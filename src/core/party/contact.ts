@@ -1,8 +1,9 @@
-import type { Address } from '../decision/channel.ts'
+import { ADDRESS_OF, type Address, type Channel } from '../decision/channel.ts'
 
 /**
  * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
- * contact data. `unasked`: policy administration was not asked for this party, or refused the service itself: that costs no attempt. `wrongParty`: the answer named another party.
+ * contact data. `unasked`: policy administration was not asked for this party, or refused the service itself, which costs no
+ * attempt. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact
@@ -13,6 +14,12 @@ export type FoundContact = { state: 'found' } & { [A in Address]: string | null 
 
 /** Contacts by party locator. A party that was not asked in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>
+
+/** The address of a message by this channel; null if the channel needs none. */
+export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
+  const address = ADDRESS_OF[channel]
+  return contact?.state === 'found' && address !== null ? contact[address] : null
+}
 
 /** Counts contacts by state. Unresolved ones whose answer named another party count separately. */
 export function countByState(contacts: Contacts): Record<Contact['state'] | 'wrong party', number> {

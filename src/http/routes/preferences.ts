@@ -58,7 +58,7 @@ function field<Schema extends z.ZodType>(name: keyof StoredPreferences, schema: 
   return schema.describe(storedPreferences.shape[name].description ?? '')
 }
 /** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
-const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
+const optOut = text(IDENTIFIER_LENGTH_MAX).refine(
   (name) => !isPattern(name),
   'must be an event type, not a pattern: list each type, such as claim.paid',
 )
@@ -70,7 +70,7 @@ const strictBody = z.strictObject(
     optedOutEvents: field(
       'optedOutEvents',
       z
-        .array(eventType, 'must be a list of event types')
+        .array(optOut, 'must be a list of event types')
         .max(OPTED_OUT_COUNT_MAX, `must have at most ${OPTED_OUT_COUNT_MAX} elements`)
         .default([]),
     ),

@@ -1,6 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { listedLogEntry, logEntry } from '../../core/log/log-entry.ts'
-import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
+import type { LogFilter } from '../../core/log/log-filter.ts'
+import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'

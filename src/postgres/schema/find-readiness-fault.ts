@@ -26,7 +26,10 @@ const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
 const state = z.object({ user: z.string(), isReadOnly: z.boolean(), missing: z.array(z.string()) })
 
 /** The reason why the service cannot work, with its remedy, or null. Rejects if the database does not answer. */
-export async function findFault(pool: DatabasePool, migrations: readonly string[]): Promise<string | null> {
+export async function findReadinessFault(
+  pool: DatabasePool,
+  migrations: readonly string[],
+): Promise<string | null> {
   try {
     return (await missingMigrations(pool, migrations)) ?? (await faultOfState(pool))
   } catch (error) {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
-import { findFault } from '../../../src/postgres/schema/find-fault.ts'
+import { findReadinessFault } from '../../../src/postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../../../src/postgres/schema/migrate.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -16,7 +16,7 @@ t.teardown(async () => {
 })
 const pool = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
 t.teardown(() => pool.end())
-const fault = () => findFault(pool, migrations)
+const fault = () => findReadinessFault(pool, migrations)
 
 t.test('missing rights are reported one by one, and no other right is needed', async (t) => {
   t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
