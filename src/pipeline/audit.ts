@@ -50,6 +50,13 @@ type ParsedRead = Read & { readonly parsed: Exclude<Parsed, { kind: 'tombstone' 
 const PAGE_COUNT_MAX = 2_000
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 
+/** The audit of one partition. */
+interface Audit {
+  readonly needs: AuditNeeds
+  readonly audited: AuditedPartition
+  readonly counts: Counts
+}
+
 /**
  * Compares the messages of a partition with the database, page by page. A committed message up to the checkpoint must have a row,
  * its own or one of the same event id, or be a rejected message, unless it was skipped or may be pruned. Messages after the
@@ -60,20 +67,21 @@ export async function auditPartition(
   audited: AuditedPartition,
   counts: Counts,
 ): Promise<void> {
-  const { topic, partition, from: wanted, end, earliest, checkpoint, untilMs } = audited
+  const audit = { needs, audited, counts }
+  const { from: wanted, end, earliest } = audited
   const from = wanted > earliest ? wanted : earliest
   const page: Read[] = []
   let pageBytes = 0
   let timestampMs: bigint | undefined
   const flush = async () => {
-    if (page.length > 0) await auditPage(page.splice(0))
+    if (page.length > 0) await auditPage(audit, page.splice(0))
     pageBytes = 0
     needs.onProgress()
   }
-  await auditRemoved(wanted, (from < end ? from : end) - 1n)
+  await auditRemoved(audit, wanted, (from < end ? from : end) - 1n)
   for await (const piece of needs.read({ ...audited, from })) {
-    if (piece.kind === 'removed') await auditRemoved(piece.first, piece.last)
-    else if (piece.kind === 'unreadable') await auditUnreadable(piece, timestampMs)
+    if (piece.kind === 'removed') await auditRemoved(audit, piece.first, piece.last)
+    else if (piece.kind === 'unreadable') await auditUnreadable(audit, piece, timestampMs)
     else {
       timestampMs = piece.messages.at(-1)?.timestampMs
       for (const message of piece.messages) {
@@ -84,153 +92,179 @@ export async function auditPartition(
     }
   }
   await flush()
+}
 
-  async function auditRemoved(first: bigint, last: bigint): Promise<void> {
-    // A partition that the service never consumed needs no rows.
-    const next = checkpoint === null ? last + 1n : checkpoint + 1n
-    const firstGone = next > first ? next : first
-    const goneCount = offsetCount(firstGone, last)
-    counts.removed += offsetCount(first, last) - goneCount
-    if (goneCount === 0) return
-    counts.gone += goneCount
-    const detail = "the broker's retention removed them before they were processed"
-    await report('gone', firstGone, { last: String(last), detail })
+async function auditRemoved(audit: Audit, first: bigint, last: bigint): Promise<void> {
+  const { audited, counts } = audit
+  // A partition that the service never consumed needs no rows.
+  const next = audited.checkpoint === null ? last + 1n : audited.checkpoint + 1n
+  const firstGone = next > first ? next : first
+  const goneCount = offsetCount(firstGone, last)
+  counts.removed += offsetCount(first, last) - goneCount
+  if (goneCount === 0) return
+  counts.gone += goneCount
+  const detail = "the broker's retention removed them before they were processed"
+  await report(audit, 'gone', firstGone, { last: String(last), detail })
+}
+
+/** `timestampMs`: time of the message before these offsets. */
+async function auditUnreadable(
+  audit: Audit,
+  { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
+  timestampMs: bigint | undefined,
+): Promise<void> {
+  const { needs, audited, counts } = audit
+  const { topic, partition } = audited
+  const count = offsetCount(first, last)
+  if (!isProcessed(audited, first)) {
+    counts.waiting += count
+    return
   }
+  const skipped = (await needs.skips(topic, partition)).reduce((sum, { from, to }) => {
+    const [begin, end] = [from > first ? from : first, to < last ? to : last]
+    return sum + offsetCount(begin, end)
+  }, 0)
+  counts.skipped += Math.min(skipped, count)
+  if (skipped >= count) return
+  // A pruning also deletes the records of skips.
+  const mayBePruned = isPruned(await needs.prunings(topic, partition), last, timestampMs)
+  counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
+  if (!mayBePruned) await report(audit, 'unreadable', first, { last: String(last), detail })
+}
 
-  async function auditUnreadable(
-    { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
-    timestampMs: bigint | undefined,
-  ): Promise<void> {
-    const count = offsetCount(first, last)
-    if (!isProcessed(first)) {
-      counts.waiting += count
-      return
+async function auditPage(audit: Audit, page: readonly Read[]): Promise<void> {
+  const { needs, audited, counts } = audit
+  const { untilMs } = audited
+  let unlogged: ParsedRead[] = []
+  for (const { message, fate } of page) {
+    if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) counts.later++
+    else if (!isProcessed(audited, message.offset)) counts[fate === 'aborted' ? 'aborted' : 'waiting']++
+    else {
+      const parsed = await needs.parse(message, null)
+      if (parsed.kind !== 'tombstone') unlogged.push({ message, fate, parsed })
+      else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
     }
-    const skipped = (await needs.skips(topic, partition)).reduce((sum, { from, to }) => {
-      const [begin, end] = [from > first ? from : first, to < last ? to : last]
-      return sum + offsetCount(begin, end)
-    }, 0)
-    counts.skipped += Math.min(skipped, count)
-    if (skipped >= count) return
-    // A pruning also deletes the records of skips.
-    const mayBePruned = isPruned(await needs.prunings(topic, partition), last, timestampMs)
-    counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
-    if (!mayBePruned) await report('unreadable', first, { last: String(last), detail })
   }
+  // An earlier envelope map may have read a message that has no row by the current one.
+  for (const revision of [null, ...needs.earlierMaps])
+    if (unlogged.length > 0) unlogged = await auditByMap(audit, revision, unlogged)
+  if (unlogged.length > 0) await auditUnlogged(audit, unlogged)
+}
 
-  async function auditPage(page: readonly Read[]): Promise<void> {
-    let unlogged: ParsedRead[] = []
-    for (const { message, fate } of page) {
-      if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) counts.later++
-      else if (!isProcessed(message.offset)) counts[fate === 'aborted' ? 'aborted' : 'waiting']++
-      else {
-        const parsed = await needs.parse(message, null)
-        if (parsed.kind !== 'tombstone') unlogged.push({ message, fate, parsed })
-        else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
-      }
-    }
-    // An earlier envelope map may have read a message that has no row by the current one.
-    for (const revision of [null, ...needs.earlierMaps])
-      if (unlogged.length > 0) unlogged = await auditByMap(revision, unlogged)
-    if (unlogged.length > 0) await auditUnlogged(unlogged)
+/** Audits the messages that have a row by this envelope map (null: the current one), and returns the others. */
+async function auditByMap(
+  audit: Audit,
+  revision: string | null,
+  all: readonly ParsedRead[],
+): Promise<ParsedRead[]> {
+  const { parse, findRows } = audit.needs
+  const parsed = await Promise.all(
+    all.map((read) => (revision === null ? read.parsed : parse(read.message, revision))),
+  )
+  const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
+  const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await findRows(eventIds)
+  const unlogged: ParsedRead[] = []
+  for (const [i, read] of all.entries()) {
+    const one = parsed[i]
+    const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
+    if (row === undefined || one?.kind !== 'event') unlogged.push(read)
+    else await auditLogged(audit, read, one.event, row)
   }
+  return unlogged
+}
 
-  /** Audits the messages that have a row by this envelope map (null: the current one), and returns the others. */
-  async function auditByMap(revision: string | null, all: readonly ParsedRead[]): Promise<ParsedRead[]> {
-    const { parse, findRows } = needs
-    const parsed = await Promise.all(
-      all.map((read) => (revision === null ? read.parsed : parse(read.message, revision))),
-    )
-    const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
-    const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await findRows(eventIds)
-    const unlogged: ParsedRead[] = []
-    for (const [i, read] of all.entries()) {
-      const one = parsed[i]
-      const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
-      if (row === undefined || one?.kind !== 'event') unlogged.push(read)
-      else await auditLogged(read, one.event, row)
-    }
-    return unlogged
+/** The row may come from this message, or from another one with the same event id. */
+async function auditLogged(
+  audit: Audit,
+  { message, fate }: Read,
+  event: Event,
+  row: LoggedRow,
+): Promise<void> {
+  const { needs, audited, counts } = audit
+  const { locator, origin } = row
+  const isOwn =
+    origin?.offset === message.offset &&
+    origin.partition === audited.partition &&
+    origin.topic === audited.topic
+  const differs = async (detail: string) => {
+    counts.differs++
+    await report(audit, 'differs', message.offset, { eventId: event.eventId, locator, detail })
   }
+  if (fate !== 'committed') {
+    const end = fate === 'open' ? 'has no end' : 'was aborted'
+    if (isOwn) await differs(`${locator} is its row, although its transaction ${end}`)
+    // An aborted event that was published again has the row of the committed message.
+    else counts.aborted++
+    return
+  }
+  if (origin === null) {
+    await differs(`${locator} is its row, but no decision explains it`)
+    return
+  }
+  const differences = await differencesOf(needs, message, event, row)
+  if (differences.length > 0) await differs(`${locator}: ${differences.join(', ')}`)
+  else counts[isOwn ? 'rows' : 'duplicates']++
+  if (isOwn && row.erased) counts.erased++
+}
 
-  /** The row may come from this message, or from another one with the same event id. */
-  async function auditLogged({ message, fate }: Read, event: Event, row: LoggedRow): Promise<void> {
-    const { locator, origin } = row
-    const isOwn =
-      origin?.offset === message.offset && origin.partition === partition && origin.topic === topic
-    const differs = async (detail: string) => {
+/** The party is compared as read by the envelope map of the row's time. */
+async function differencesOf(
+  { parse }: AuditNeeds,
+  message: Message,
+  event: Event,
+  row: LoggedRow,
+): Promise<string[]> {
+  const differences: string[] = []
+  const { eventType, partyLocator, envelopeMapRevision } = row
+  if (eventType !== event.eventType) differences.push(differenceOf('event_type', eventType, event.eventType))
+  if (partyLocator === event.partyLocator) return differences
+  const then = envelopeMapRevision === null ? null : await parse(message, envelopeMapRevision)
+  const published = then?.kind === 'event' ? then.event.partyLocator : event.partyLocator
+  if (partyLocator !== published) differences.push(differenceOf('party_locator', partyLocator, published))
+  return differences
+}
+
+/** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
+async function auditUnlogged(audit: Audit, unlogged: readonly ParsedRead[]): Promise<void> {
+  const { needs, audited, counts } = audit
+  const { topic, partition } = audited
+  const messages = unlogged.map(({ message }) => message)
+  const [rejected, prunings, skips] = await Promise.all([
+    needs.findRejected(topic, partition, messages),
+    needs.prunings(topic, partition),
+    needs.skips(topic, partition),
+  ])
+  for (const { message, fate, parsed } of unlogged) {
+    const { offset, timestampMs } = message
+    const kept = rejected.get(offset)
+    if (kept !== undefined && fate !== 'committed') {
       counts.differs++
-      await report('differs', message.offset, { eventId: event.eventId, locator, detail })
-    }
-    if (fate !== 'committed') {
-      const end = fate === 'open' ? 'has no end' : 'was aborted'
-      if (isOwn) await differs(`${locator} is its row, although its transaction ${end}`)
-      // An aborted event that was published again has the row of the committed message.
-      else counts.aborted++
-      return
-    }
-    if (origin === null) {
-      await differs(`${locator} is its row, but no decision explains it`)
-      return
-    }
-    const differences = await differencesOf(message, event, row)
-    if (differences.length > 0) await differs(`${locator}: ${differences.join(', ')}`)
-    else counts[isOwn ? 'rows' : 'duplicates']++
-    if (isOwn && row.erased) counts.erased++
-  }
-
-  /** The party is compared as read by the envelope map of the row's time. */
-  async function differencesOf(message: Message, event: Event, row: LoggedRow): Promise<string[]> {
-    const differences: string[] = []
-    const { eventType, partyLocator, envelopeMapRevision } = row
-    if (eventType !== event.eventType)
-      differences.push(differenceOf('event_type', eventType, event.eventType))
-    if (partyLocator === event.partyLocator) return differences
-    const then = envelopeMapRevision === null ? null : await needs.parse(message, envelopeMapRevision)
-    const published = then?.kind === 'event' ? then.event.partyLocator : event.partyLocator
-    if (partyLocator !== published) differences.push(differenceOf('party_locator', partyLocator, published))
-    return differences
-  }
-
-  /** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
-  async function auditUnlogged(unlogged: readonly ParsedRead[]): Promise<void> {
-    const messages = unlogged.map(({ message }) => message)
-    const [rejected, prunings, skips] = await Promise.all([
-      needs.findRejected(topic, partition, messages),
-      needs.prunings(topic, partition),
-      needs.skips(topic, partition),
-    ])
-    for (const { message, fate, parsed } of unlogged) {
-      const { offset, timestampMs } = message
-      const kept = rejected.get(offset)
-      if (kept !== undefined && fate !== 'committed') {
-        counts.differs++
-        const detail = 'it is stored as a rejected message, although its transaction was not committed'
-        await report('differs', offset, { detail })
-      } else if (kept !== undefined) {
-        counts.rejected++
-        if (kept.erased) counts.erased++
-      } else if (fate !== 'committed') counts.aborted++
-      else if (skips.some(({ from, to }) => from <= offset && offset <= to)) counts.skipped++
-      else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
-      else {
-        counts.missing++
-        await report('missing', offset, missingOf(parsed))
-      }
+      const detail = 'it is stored as a rejected message, although its transaction was not committed'
+      await report(audit, 'differs', offset, { detail })
+    } else if (kept !== undefined) {
+      counts.rejected++
+      if (kept.erased) counts.erased++
+    } else if (fate !== 'committed') counts.aborted++
+    else if (skips.some(({ from, to }) => from <= offset && offset <= to)) counts.skipped++
+    else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
+    else {
+      counts.missing++
+      await report(audit, 'missing', offset, missingOf(parsed))
     }
   }
+}
 
-  function isProcessed(offset: bigint): boolean {
-    return checkpoint !== null && offset <= checkpoint
-  }
+function isProcessed({ checkpoint }: AuditedPartition, offset: bigint): boolean {
+  return checkpoint !== null && offset <= checkpoint
+}
 
-  async function report(
-    kind: Finding['kind'],
-    offset: bigint,
-    found: Omit<Finding, 'kind' | 'topic' | 'partition' | 'offset'>,
-  ): Promise<void> {
-    await needs.report({ kind, topic, partition, offset: String(offset), ...found })
-  }
+async function report(
+  { needs, audited: { topic, partition } }: Audit,
+  kind: Finding['kind'],
+  offset: bigint,
+  found: Omit<Finding, 'kind' | 'topic' | 'partition' | 'offset'>,
+): Promise<void> {
+  await needs.report({ kind, topic, partition, offset: String(offset), ...found })
 }
 
 function differenceOf(column: string, stored: string | null, published: string | null): string {
