@@ -49,7 +49,7 @@ export async function createDatabase(
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
     /**
-     * The reason why the database cannot be used now, with the remedy, or null. Queries it at most once a second. Contains no
+     * The reason why the database cannot be used now, with the remedy, or null. Asks the database at most once a second. Contains no
      * address, since anyone may read it.
      */
     fault: share(

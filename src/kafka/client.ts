@@ -13,7 +13,7 @@ export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
   readonly sasl: PasswordLogIn | BearerLogIn | null
 }
 
-/** A patched kafkajs client that writes to our log. Its requests reject after five tries, and the caller decides what to do. */
+/** A patched kafkajs client that writes to our log. It sends a request five times at most; then its caller decides what to do. */
 export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: string, log: Logger): Kafka {
   patchFetchResponses()
   patchGroupOffsets()

@@ -32,9 +32,8 @@ const LEAVE_WAIT_MS = 3_000
 
 /**
  * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for missing topics
- * (the others continue) and after a lost connection.
- * `run` resolves after `stop`, which lets the running batches finish, however long they take, and then leaves the group if
- * possible soon.
+ * (the others continue) and after a lost connection. `stop` lets the running batches finish, however long they take, then leaves
+ * the group, and waits for that 3 s at most.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
   const { connection, groupId, topics } = options

@@ -45,7 +45,7 @@ interface MembershipOptions {
 
 /**
  * One membership in the group. `run` joins it, and resolves when the membership has ended in order and the group is left. It
- * rejects with an error of kafkajs; a new membership tries again.
+ * rejects with an error of kafkajs; a new membership follows.
  */
 export function createMembership(options: MembershipOptions) {
   const { topics, stopping, partitionNeeds, appeared } = options

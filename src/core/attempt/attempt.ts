@@ -150,8 +150,8 @@ export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
 }
 
 /**
- * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message was not tried: a
- * first attempt counts as 0, and a retry is left out, so its row stays unchanged.
+ * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message costs no attempt:
+ * a first attempt counts as 0, and a retry is left out, so its row stays unchanged.
  */
 export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
   if (attempts.every(({ locator }) => (deliveries.get(locator)?.error ?? null) === null)) return attempts

@@ -4,7 +4,7 @@ import { storable } from '../text/sanitize.ts'
 /** Prefix of a placeholder's receipts. */
 export const RECORDED = 'recorded:'
 
-/** True if a placeholder recorded the message and delivered nothing. `receipt` comes from the last send. */
+/** True if a placeholder recorded the message of the last send and delivered nothing. */
 export function isRecordedOnly(receipt: string | null): boolean {
   return receipt?.startsWith(RECORDED) ?? false
 }
@@ -32,7 +32,7 @@ export interface Delivery {
   readonly error: string | null
   /** The send failed, but the message may have gone out. */
   readonly isUnknown?: true
-  /** The message was not tried, which costs no attempt. */
+  /** The message was not passed on, which costs no attempt. */
   readonly isDeferred?: true
 }
 

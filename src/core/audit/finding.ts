@@ -22,8 +22,8 @@ export type LogPiece =
 
 export interface Finding {
   /**
-   * `missing`: neither a log row nor a rejected message. `differs`: the row or rejected message disagrees with Kafka. `unreadable`: cannot be
-   * compared. `gone`: retention removed it before it was processed.
+   * `missing`: neither a log row nor a rejected message. `differs`: the row or rejected message disagrees with Kafka.
+   * `unreadable`: cannot be compared. `gone`: retention removed it before it was processed.
    */
   readonly kind: 'missing' | 'differs' | 'unreadable' | 'gone'
   readonly topic: string

@@ -2,7 +2,7 @@ import type { TopicPartition } from './position.ts'
 
 export interface FailedRows {
   readonly waiting: number
-  /** Rows too old, or tried too often. */
+  /** Rows that are too old, or have had all their attempts. */
   readonly givenUp: number
 }
 

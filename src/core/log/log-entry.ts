@@ -6,8 +6,8 @@ import { STATUSES } from './status.ts'
 const TEXT = 'Rendered; null if nothing was to be sent, or the text was erased'
 
 /**
- * One row of the notification log, with the words of the API document. Times are ISO 8601 in UTC with six decimals, so that they compare as texts. HTTP checks their
- * format; checking each row read from the database would cost too much.
+ * One row of the notification log, with the words of the API document. Times are ISO 8601 in UTC with six decimals, so that they
+ * compare as texts. HTTP checks their format; checking each row read from the database would cost too much.
  */
 export const logEntry = z.object({
   locator: z.string().describe('Identifies the entry'),

@@ -35,8 +35,8 @@ export function subjectOf(request: FastifyRequest): string | null {
 }
 
 /**
- * Requires a valid token with the right that its route needs, on every route whose access is not `open`. Call it before routes are added. Keys load in the background
- * once the app is ready.
+ * Requires a valid token with the right that its route needs, on every route whose access is not `open`. Call it before routes are
+ * added. Keys load in the background once the app is ready.
  */
 export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
   const { keySetUrl, issuer, audience } = tokens

@@ -14,7 +14,7 @@ export interface Http {
   close: (graceMs?: number) => Promise<void>
 }
 
-/** Serves an app on an address. `prefix` of the variables that set it. */
+/** Serves an app on an address, which variables with this prefix set. */
 export function serve(app: HttpApp, { host, port }: Address, prefix = ''): Http {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {

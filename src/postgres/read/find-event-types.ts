@@ -4,7 +4,7 @@ import { arrayOf } from '../sql/columns.ts'
 
 const found = z.object({ eventType: z.string() })
 
-/** Those of the event types that a log entry has. */
+/** The event types among these that a log entry has. */
 export async function findEventTypes(
   pool: CommonQueryMethods,
   eventTypes: readonly string[],

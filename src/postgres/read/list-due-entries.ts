@@ -5,7 +5,7 @@ import type { LogPosition } from '../../core/log/log-page.ts'
 import { DUE_COLUMNS, type GivenUpLimits, isToBeRetried } from './log-columns.ts'
 
 export interface RetryLimits extends GivenUpLimits {
-  /** Minimum age of the last attempt, so that any number of replicas try a row once per interval. */
+  /** Minimum age of the last attempt, so that any number of replicas retry a row once per interval. */
   readonly minPauseMs: number
 }
 
