@@ -7,8 +7,8 @@ import { archivedRulesOf } from './in-force.ts'
 
 /**
  * Decides all events of a period by a candidate table. The times are in the database's format; `until` null: up to now.
- * `pageCountMax`: number of events that the database looks at per page. `onProgress` gets the number of decided events after each page; the next
- * page waits for it.
+ * `pageCountMax`: number of events that the database looks at per page. `onProgress` gets the number of decided events after each
+ * page; the next page waits for it.
  */
 export async function runBacktest(
   pool: DatabasePool,

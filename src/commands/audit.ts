@@ -164,9 +164,9 @@ async function databaseNeeds(
     parse: createParse(present, (revision) => readArchived(pool, 'envelope_map', revision)),
     earlierMaps: archived.filter((revision) => revision !== present.revision),
     findRows: (eventIds) => findRows(pool, eventIds),
-    findRejected: (topic, partition, messages) => findRejected(pool, topic, partition, messages),
-    prunings: async (topic, partition) => (await findLogged(pool, topic, partition, [])).pruned,
-    skips: (topic, partition) => listSkips(pool, topic, partition),
+    findRejected: ({ topic, partition }, messages) => findRejected(pool, topic, partition, messages),
+    prunings: async ({ topic, partition }) => (await findLogged(pool, topic, partition, [])).pruned,
+    skips: ({ topic, partition }) => listSkips(pool, topic, partition),
   }
 }
 

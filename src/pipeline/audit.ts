@@ -1,4 +1,5 @@
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from '../core/audit/finding.ts'
+import type { TopicPartition } from '../core/batch/position.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import { type Message, sizeOf } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
@@ -29,12 +30,11 @@ export interface AuditNeeds {
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
   /** The rejected messages among these, by offset. */
   readonly findRejected: (
-    topic: string,
-    partition: number,
+    partition: TopicPartition,
     messages: readonly Message[],
   ) => Promise<ReadonlyMap<bigint, { readonly erased: boolean }>>
-  readonly prunings: (topic: string, partition: number) => Promise<readonly Pruned[]>
-  readonly skips: (topic: string, partition: number) => Promise<readonly Skip[]>
+  readonly prunings: (partition: TopicPartition) => Promise<readonly Pruned[]>
+  readonly skips: (partition: TopicPartition) => Promise<readonly Skip[]>
   readonly report: (finding: Finding) => Promise<void>
   readonly onProgress: () => void
 }
@@ -114,20 +114,19 @@ async function auditUnreadable(
   timestampMs: bigint | undefined,
 ): Promise<void> {
   const { needs, audited, counts } = audit
-  const { topic, partition } = audited
   const count = offsetCount(first, last)
   if (!isProcessed(audited, first)) {
     counts.waiting += count
     return
   }
-  const skipped = (await needs.skips(topic, partition)).reduce((sum, { from, to }) => {
+  const skipped = (await needs.skips(audited)).reduce((sum, { from, to }) => {
     const [begin, end] = [from > first ? from : first, to < last ? to : last]
     return sum + offsetCount(begin, end)
   }, 0)
   counts.skipped += Math.min(skipped, count)
   if (skipped >= count) return
   // A pruning also deletes the records of skips.
-  const mayBePruned = isPruned(await needs.prunings(topic, partition), last, timestampMs)
+  const mayBePruned = isPruned(await needs.prunings(audited), last, timestampMs)
   counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
   if (!mayBePruned) await report(audit, 'unreadable', first, { last: String(last), detail })
 }
@@ -227,12 +226,11 @@ async function differencesOf(
 /** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
 async function auditUnlogged(audit: Audit, unlogged: readonly ParsedRead[]): Promise<void> {
   const { needs, audited, counts } = audit
-  const { topic, partition } = audited
   const messages = unlogged.map(({ message }) => message)
   const [rejected, prunings, skips] = await Promise.all([
-    needs.findRejected(topic, partition, messages),
-    needs.prunings(topic, partition),
-    needs.skips(topic, partition),
+    needs.findRejected(audited, messages),
+    needs.prunings(audited),
+    needs.skips(audited),
   ])
   for (const { message, fate, parsed } of unlogged) {
     const { offset, timestampMs } = message
