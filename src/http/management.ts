@@ -10,7 +10,7 @@ import { limitRequests } from './server/limit-requests.ts'
 
 export type ApiDocument = ReturnType<HttpApp['swagger']>
 
-export interface ManagementDependencies extends BaseOptions {
+export interface ManagementNeeds extends BaseOptions {
   /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   /** Names of this listener, besides `localhost` and addresses. */
@@ -28,11 +28,11 @@ export interface ManagementDependencies extends BaseOptions {
  * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json`, the
  * console at `/console`. Only the console's data is personal and needs a token.
  */
-export function buildManagement(dependencies: ManagementDependencies): HttpApp {
-  const { log, document, startup, exposeMetrics, tokens } = dependencies
-  const app = createBase(dependencies)
-  requireHost(app, dependencies.hosts)
-  limitRequests(app, dependencies.requestCountMax)
+export function buildManagement(needs: ManagementNeeds): HttpApp {
+  const { log, document, startup, exposeMetrics, tokens } = needs
+  const app = createBase(needs)
+  requireHost(app, needs.hosts)
+  limitRequests(app, needs.requestCountMax)
   app.get('/metrics', async (_, reply) => {
     const { contentType, text } = await exposeMetrics()
     return reply.type(contentType).send(text as never)
@@ -43,8 +43,8 @@ export function buildManagement(dependencies: ManagementDependencies): HttpApp {
     return { status: 'started' } as never
   })
   app.get('/openapi.json', async () => document as never)
-  app.register(async (page: HttpApp) => consolePage(page, dependencies.consolePage))
-  app.register(consoleData(dependencies.consoleData, tokens, log), { prefix: '/console/data' })
+  app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
+  app.register(consoleData(needs.consoleData, tokens, log), { prefix: '/console/data' })
   return app
 }
 

@@ -11,7 +11,7 @@ import { limitRequests } from './server/limit-requests.ts'
 import { logReads } from './server/log-reads.ts'
 import { otherMethods } from './server/methods.ts'
 
-export interface AppDependencies extends BaseOptions {
+export interface PublicNeeds extends BaseOptions {
   /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   readonly readiness: Readiness
@@ -21,11 +21,11 @@ export interface AppDependencies extends BaseOptions {
   readonly tokens: Tokens | null
 }
 
-/** All routes, with their dependencies as arguments; does not listen yet. */
-export function buildApp(dependencies: AppDependencies): HttpApp {
-  const { log, readiness, logEntries, preferences, tokens } = dependencies
-  const app = createBase(dependencies)
-  limitRequests(app, dependencies.requestCountMax)
+/** All routes; does not listen yet. */
+export function buildApp(needs: PublicNeeds): HttpApp {
+  const { log, readiness, logEntries, preferences, tokens } = needs
+  const app = createBase(needs)
+  limitRequests(app, needs.requestCountMax)
   app.addHook('onRoute', requireAccess)
   if (tokens !== null) requireTokens(app, tokens, log)
   logReads(app)

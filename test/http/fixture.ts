@@ -6,7 +6,7 @@ import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
 import type { Tokens } from '../../src/http/auth/rights.ts'
 import { EXPLAINED_ENTRY_EXAMPLE } from '../../src/http/examples.ts'
-import { type AppDependencies, buildApp } from '../../src/http/public.ts'
+import { buildApp, type PublicNeeds } from '../../src/http/public.ts'
 import { type Http, serve } from '../../src/http/server/server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider } from '../stack/identity-provider.ts'
@@ -69,12 +69,12 @@ export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>):
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
 
 /** Dependencies of an app with one log entry and no preferences, which record their calls and log lines. */
-export function dependencies(overrides: Partial<AppDependencies> = {}) {
+export function dependencies(overrides: Partial<PublicNeeds> = {}) {
   const asked: { filter: LogFilter<Since>; page: LogPageRequest }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
   const stored = new Map<string, StoredPreferences & { changedBy: string | null }>()
-  const all: AppDependencies = {
+  const all: PublicNeeds = {
     log: createLog('debug', { write: (line) => void logged.push(line) }),
     readiness: async () => null,
     logEntries: {
@@ -115,7 +115,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
 /** Serves the public routes on a free port until the end of the test. */
 export async function served(
   t: Pick<Test, 'teardown'>,
-  all: AppDependencies = dependencies().all,
+  all: PublicNeeds = dependencies().all,
 ): Promise<{ readonly http: Http; readonly url: string; readonly port: number }> {
   const http = serve(buildApp(all), { host: '127.0.0.1', port: 0 })
   t.teardown(() => http.close(0))

@@ -7,7 +7,7 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { WorkbenchStart } from '../../../src/core/workbench/review.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
-import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
+import { buildManagement, type ManagementNeeds } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { dependencies, OUTAGE } from '../fixture.ts'
 
@@ -114,9 +114,9 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
 }
 
 /** The management listener and its log. */
-export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
+export function aManagement(overrides: Partial<ManagementNeeds> = {}) {
   const logged: string[] = []
-  const all: ManagementDependencies = {
+  const all: ManagementNeeds = {
     log: createLog('info', { write: (line) => void logged.push(line) }),
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },

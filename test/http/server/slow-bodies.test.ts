@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { type AppDependencies, buildApp } from '../../../src/http/public.ts'
+import { buildApp, type PublicNeeds } from '../../../src/http/public.ts'
 import { startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { dependencies, served, tokensOf } from '../fixture.ts'
@@ -15,7 +15,7 @@ t.teardown(() => idp.stop())
 const token = await idp.token()
 
 /** A server that processes two requests of parties at a time. */
-async function started(t: Test, overrides: Partial<AppDependencies> = {}) {
+async function started(t: Test, overrides: Partial<PublicNeeds> = {}) {
   const { all, stored } = dependencies({ requestCountMax: 2, tokens: tokensOf(idp), ...overrides })
   const { url, port } = await served(t, all)
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
