@@ -71,18 +71,8 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     after = next
   } while (after !== null && !needs.isDown())
   if (failure !== null || postponedCount === 0) return failure
-  const unlistedCount = await countFrom(needs, after)
-  return `policy administration could not be asked for all of them; ${unlistedCount} more were not looked at`
-}
-
-async function countFrom(needs: RequestNeeds, start: LogPosition | null): Promise<number> {
-  let count = 0
-  for (let after = start; after !== null; ) {
-    const { candidates, next } = await needs.listCandidates(after)
-    count += candidates.length
-    after = next
-  }
-  return count
+  const rest = after === null ? '' : '; the rest was not looked at'
+  return `policy administration could not be asked for all of them${rest}`
 }
 
 function reasonOf({ locator }: DueEntry, { refused, deferred }: Retried): string {
