@@ -15,13 +15,12 @@ export type Senders = Readonly<Record<AddressedChannel, Sender>>
  * without one.
  */
 const DEADLINE_MS = 2_000
-/** Share of the deadline after which senders are told to stop. In the rest they can still answer for each message. */
+/** Share of the deadline after which senders are told to stop. Afterwards they can still answer for each message. */
 const ABORT_SHARE = 7 / 8
 
 /**
- * Passes messages to the senders of their channels, in groups up to each sender's size. Never rejects: if a sender throws, does
- * not answer for each message or misses the deadline, the result of that group is unknown. Groups not passed on by then are
- * deferred.
+ * Passes messages to the senders of their channels, in parts of at most `countMax`. Never rejects: if a sender throws, does not
+ * answer for each message or misses the deadline, the result of that part is unknown. Parts not passed on by then are deferred.
  */
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing, query) => {
