@@ -5,12 +5,12 @@ import { type ConsolePage, consolePage } from './console/page.ts'
 import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
 import type { Readiness } from './routes/health.ts'
-import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
+import { type BaseNeeds, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 
 export type ApiDocument = ReturnType<HttpApp['swagger']>
 
-export interface ManagementNeeds extends BaseOptions {
+export interface ManagementNeeds extends BaseNeeds {
   /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   /** Names of this listener, besides `localhost` and addresses. */

@@ -6,12 +6,12 @@ import { type LogEntries, logRoutes } from './routes/log.ts'
 import { type PreferencesStore, preferencesRoutes } from './routes/preferences.ts'
 import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send.ts'
-import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
+import { type BaseNeeds, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 import { logReads } from './server/log-reads.ts'
 import { otherMethods } from './server/methods.ts'
 
-export interface PublicNeeds extends BaseOptions {
+export interface PublicNeeds extends BaseNeeds {
   /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   readonly readiness: Readiness
