@@ -146,6 +146,15 @@ t.test(
   },
 )
 
+t.test('slow parties keep a quarter of the connections while others wait', async (t) => {
+  const server = await serve(t, ({ url = '' }, response) => {
+    setTimeout(json, url.includes('slow') ? 3_000 : 60, response, { email: null })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 8, deadlineMs: 20_000 })
+  const contacts = await client.lookUp(['slow-0', 'slow-1', ...locators(400)])
+  for (const slow of ['slow-0', 'slow-1']) t.match(contacts.get(slow), { state: 'found' })
+})
+
 t.test('no request is ended while all of them wait', async (t) => {
   const held: ServerResponse[] = []
   let isPaused = false
