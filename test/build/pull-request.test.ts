@@ -57,6 +57,9 @@ function make(dir: string, target: string, variables: Record<string, string> = {
     timeout: 60_000,
     env: {
       PATH: `${join(forge.folder, 'bin')}:${process.env.PATH}`,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+      // Each clone has its own path.
+      NODE_COMPILE_CACHE_PORTABLE: '1',
       HOME: join(forge.folder, 'home'),
       GIT_CONFIG_NOSYSTEM: '1',
       CI: 'true',

@@ -85,7 +85,7 @@ if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testChanges()
 
 async function testChanges(): Promise<void> {
-  const [browser, ruleFiles, page] = await Promise.all([
+  const [browser, ruleFiles, readme] = await Promise.all([
     startBrowser(),
     readRuleFiles(),
     readFile(new URL('../../rules/README.md', import.meta.url), 'utf8'),
@@ -101,22 +101,23 @@ async function testChanges(): Promise<void> {
     await workbench.close()
     await app.close()
   })
+  const tab = await openTab(browser, url)
+  const { page } = tab
   for (const [name, clickCountMax, steps, summary] of CHANGES) {
     t.test(
       `${name}: at most ${clickCountMax} clicks to the file and the text of a pull request`,
       async (t) => {
-        const tab = await openTab(browser, url)
-        t.teardown(() => tab.close())
-        await tab.page.goto(`${url}/console#/workbench`)
-        await tab.page.locator('.verdict').filter({ hasText: '0 situations change' }).waitFor()
+        await tab.renew()
+        await page.goto(`${url}/console#/workbench`)
+        await page.locator('.verdict').filter({ hasText: '0 situations change' }).waitFor()
         let clickCount = 0
-        for (const step of steps) clickCount += await perform(tab.page, step)
-        const expected = summary ?? summaryOf(page, name)
-        const text = tab.page.getByLabel('Text for the pull request')
+        for (const step of steps) clickCount += await perform(page, step)
+        const expected = summary ?? summaryOf(readme, name)
+        const text = page.getByLabel('Text for the pull request')
         await until(async () => expected.test(await text.inputValue()), { what: `the summary ${expected}` })
         const [download] = await Promise.all([
-          tab.page.waitForEvent('download'),
-          tab.page.getByRole('button', { name: /^Download (\S+\.(csv|zip|mustache))$/ }).click(),
+          page.waitForEvent('download'),
+          page.getByRole('button', { name: /^Download (\S+\.(csv|zip|mustache))$/ }).click(),
         ])
         t.match(await text.inputValue(), expected, download.suggestedFilename())
         t.ok(++clickCount <= clickCountMax, `${clickCount} clicks`)
@@ -126,8 +127,8 @@ async function testChanges(): Promise<void> {
 }
 
 /** The sentence of the worked change of this name. */
-function summaryOf(page: string, name: string): RegExp {
-  const [, rest = ''] = page.split(`### ${name}\n`)
+function summaryOf(readme: string, name: string): RegExp {
+  const [, rest = ''] = readme.split(`### ${name}\n`)
   const [, words = ''] = /The summary says: (.*)\.\n/.exec(rest) ?? []
   return new RegExp(`^### Rule table: ${words}`)
 }

@@ -1,20 +1,16 @@
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { until } from '../stack/until.ts'
 
 const EXECUTABLE = process.env.CHROMIUM || '/usr/bin/chromium'
 
-/** Why there is no browser to test with; false where there is one. */
+/** The reason to skip these tests, or false if there is a browser. */
 export const withoutBrowser = existsSync(EXECUTABLE)
   ? (false as const)
   : `there is no Chromium at ${EXECUTABLE}: install the system's package, or set CHROMIUM`
 
-/** Where screenshots are kept, to be looked at. */
-const SCREENSHOTS = new URL('../../.cache/screenshots/', import.meta.url)
-
-/** A Chromium without a window and with a profile of its own. */
+/** A headless Chromium with a new profile. */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: EXECUTABLE,
@@ -31,23 +27,25 @@ export function startBrowser(): Promise<Browser> {
   })
 }
 
-/** A tab, with all that it complains of: errors, warnings, what its policy refuses, requests that fail or go elsewhere. */
+/** A page with its complaints: errors, warnings, violations of its policy, failed requests and requests to other origins. */
 export interface Tab {
   readonly page: Page
   readonly complaints: string[]
-  /** Keeps what it looks like. */
-  screenshot(name: string): Promise<void>
+  /** Makes it like a new one, which would take Chromium two processes. */
+  renew(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens a tab of its own, as somebody who has never been there. */
+const VIEWPORT = { width: 1280, height: 860 }
+
+/** Opens a page in a new context, without stored data. */
 export async function openTab(
   browser: Browser,
   origin: string,
   options: BrowserContextOptions = {},
 ): Promise<Tab> {
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 860 },
+    viewport: VIEWPORT,
     timezoneId: 'Europe/Zurich',
     locale: 'en-GB',
     ...options,
@@ -79,38 +77,42 @@ export async function openTab(
   return {
     page,
     complaints,
-    screenshot: async (name) => {
-      await mkdir(SCREENSHOTS, { recursive: true })
-      await page.screenshot({ path: new URL(`${name}.png`, SCREENSHOTS).pathname, fullPage: true })
+    renew: async () => {
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      if (page.url().startsWith('http')) await page.evaluate('sessionStorage.clear()')
+      await page.goto('about:blank')
+      await page.setViewportSize(VIEWPORT)
+      await page.emulateMedia({ colorScheme: null })
+      complaints.length = 0
     },
     close: () => context.close(),
   }
 }
 
 /** The rules that another colour scheme can break. */
-const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block']
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
-/** The faults that axe finds, in words; with `ofColours` only those of colours, in a fraction of the time. */
-export async function faultsOf(page: Page, { ofColours = false } = {}): Promise<string[]> {
+/** Violations found by axe, as text; `coloursOnly` checks contrast alone. */
+export async function accessibilityFaults(page: Page, { coloursOnly = false } = {}): Promise<string[]> {
   await page.evaluate(axe.source)
-  const options = { resultTypes: ['violations'], ...(ofColours && { runOnly: RULES_OF_COLOURS }) }
+  const options = { resultTypes: ['violations'], ...(coloursOnly && { runOnly: COLOUR_RULES }) }
   const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as axe.AxeResults
   return violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
   )
 }
 
-/** Elements wider than their place, which scroll or are cut off. */
+/** Elements wider than their place. */
 const CUT_OFF = `[...document.querySelectorAll('body, body *')]
   .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.skip'))
   .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')
   .map((element) => element.tagName + '.' + element.className)`
 
 /**
- * Waits until nothing of the page is cut off, so that one has to scroll sideways to it, or cannot see it: charts, and the
- * list in place of the workbench's grid, follow a window that changes a moment later. Rejects with what is cut off.
+ * Waits until no element is cut off and the page does not scroll sideways. Charts and the workbench follow a resized window
+ * a moment later. Rejects with the elements that are cut off.
  */
-export async function toFit(page: Page): Promise<void> {
+export async function waitUntilItFits(page: Page): Promise<void> {
   const fits = async () => {
     const cutOff = await page.evaluate(CUT_OFF)
     if (String(cutOff) !== '') throw new Error(`cut off: ${cutOff}`)

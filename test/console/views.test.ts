@@ -6,7 +6,7 @@ import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, PREFERENCES, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
 import { until } from '../stack/until.ts'
-import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { accessibilityFaults, openTab, startBrowser, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -27,23 +27,20 @@ const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
 async function testViews(): Promise<void> {
   const browser = await startBrowser()
   t.teardown(() => browser.close())
+  const tab = await openTab(browser, 'http://127.0.0.1')
+  const { page } = tab
 
   /** Opens a view of a console with this data. */
-  async function open(
-    t: Test,
-    path: string,
-    data: Partial<ConsoleData> = {},
-  ): Promise<Tab & { readonly url: string }> {
+  async function open(t: Test, path: string, data: Partial<ConsoleData> = {}) {
     const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole(data) })
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    const tab = await openTab(browser, url)
     t.teardown(async () => {
-      await tab.close()
+      await tab.renew()
       await app.close()
     })
-    await tab.page.clock.install()
-    await tab.page.goto(`${url}/console${path}`)
-    return { ...tab, url }
+    await page.clock.install()
+    await page.goto(`${url}/console${path}`)
+    return { page, url }
   }
   const dots = (page: Page) => page.getByRole('list', { name: 'State of the service' })
 
@@ -315,7 +312,7 @@ async function testViews(): Promise<void> {
     await page.getByRole('heading', { level: 1 }).click()
     await search('nothing')
     await page.getByText('Nothing found').waitFor()
-    t.same(await faultsOf(page), [])
+    t.same(await accessibilityFaults(page), [])
   })
 
   t.test('the address holds the page of a list, and Back returns to it', async (t) => {
@@ -444,7 +441,7 @@ async function testViews(): Promise<void> {
     await rows.nth(1).getByRole('button', { name: 'rejected redrive 8' }).click()
     await page.getByText('copied', { exact: true }).waitFor()
     t.equal(await page.evaluate('navigator.clipboard.readText()'), 'notifications-service rejected redrive 8')
-    t.same(await faultsOf(page), [])
+    t.same(await accessibilityFaults(page), [])
     await rows.nth(3).getByRole('link', { name: 'Redriven: logged' }).click()
     await page.waitForURL(/#\/log\/NTF-/)
   })

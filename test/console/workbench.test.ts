@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { strFromU8, unzipSync } from 'fflate'
 import type { Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
@@ -12,7 +12,7 @@ import { record } from '../postgres/record.ts'
 import { command } from '../service/command.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
-import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { accessibilityFaults, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 import { HOSTILE } from './seed.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
@@ -50,9 +50,10 @@ async function testWorkbench(): Promise<void> {
     await database.drop()
   })
 
-  async function aBench(t: Test, options: Parameters<typeof openTab>[2] = {}): Promise<Tab> {
-    const tab = await openTab(browser, url, options)
-    t.teardown(() => tab.close())
+  const tab = await openTab(browser, url)
+  async function openWorkbench(viewport?: { width: number; height: number }): Promise<Tab> {
+    await tab.renew()
+    if (viewport) await tab.page.setViewportSize(viewport)
     await tab.page.goto(`${url}/console#/workbench`)
     await verdict(tab.page, 'No faults')
     return tab
@@ -65,7 +66,7 @@ async function testWorkbench(): Promise<void> {
     page.locator('.verdict').filter({ hasText: words }).waitFor()
 
   t.test('a rule is added, breaks a promise, is corrected, back-tested and downloaded', async (t) => {
-    const tab = await aBench(t, { viewport: { width: 1280, height: 800 } })
+    const tab = await openWorkbench({ width: 1280, height: 800 })
     const { page, complaints } = tab
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '0 situations change')
@@ -97,8 +98,7 @@ async function testWorkbench(): Promise<void> {
       .waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      t.same(await faultsOf(page), [], colorScheme)
-      await tab.screenshot(`workbench-broken-${colorScheme}`)
+      t.same(await accessibilityFaults(page), [], colorScheme)
     }
     await page.emulateMedia({ colorScheme: 'light' })
 
@@ -124,7 +124,6 @@ async function testWorkbench(): Promise<void> {
     t.match(await event.getByRole('link').first().getAttribute('href'), /^#\/log\/NTF-/)
     const [barEnd, headTop] = (await page.evaluate(STICKY_PX)) as [number, number]
     t.ok(headTop >= barEnd, `the column names stop at ${headTop} px, below the verdict at ${barEnd} px`)
-    await tab.screenshot('workbench-backtest')
     const [events] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download as CSV' }).click(),
@@ -145,7 +144,6 @@ async function testWorkbench(): Promise<void> {
       await page.getByLabel('Text for the pull request').inputValue(),
       /^### Rule table: 24 situations change: .*### Rules and promises: 1 rule added\n\n- rule added: "muted"/s,
     )
-    await tab.screenshot('workbench-propose')
     const csv = await readFile(await download.path(), 'utf8')
     const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
     t.equal(
@@ -163,7 +161,7 @@ async function testWorkbench(): Promise<void> {
   })
 
   t.test('the keyboard alone adds, moves and deletes a rule, and the focus goes with it', async (t) => {
-    const { page, complaints } = await aBench(t)
+    const { page, complaints } = await openWorkbench()
     const focused = () => page.evaluate('document.activeElement.ariaLabel')
     const rules = () =>
       page
@@ -212,7 +210,7 @@ async function testWorkbench(): Promise<void> {
   t.test(
     'a file is pasted whole, its text stays text, and one that cannot be split is refused',
     async (t) => {
-      const { page, complaints } = await aBench(t)
+      const { page, complaints } = await openWorkbench()
       const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
       const { eventType } = HOSTILE
       await page.getByText('Paste a CSV…').click()
@@ -238,7 +236,7 @@ async function testWorkbench(): Promise<void> {
   )
 
   t.test('a promise is changed, reverted and deleted in the same way', async (t) => {
-    const { page } = await aBench(t)
+    const { page } = await openWorkbench()
     await page.getByRole('button', { name: 'Promises', exact: true }).click()
     const name = 'Nobody is written to by SMS without a phone number'
     await page.getByLabel(`outcome, ${name}`).selectOption('SEND')
@@ -255,7 +253,7 @@ async function testWorkbench(): Promise<void> {
   })
 
   t.test('a case is excluded from a broken promise, to which the verdict leads', async (t) => {
-    const { page } = await aBench(t)
+    const { page } = await openWorkbench()
     await page.getByLabel('event type, opted-out').fill('not claim.paid')
     const broken = page.getByRole('button', { name: '1 promise of 6 broken' })
     const proposal = page.getByRole('region', { name: 'Propose' })
@@ -281,7 +279,7 @@ async function testWorkbench(): Promise<void> {
   })
 
   t.test('a text is edited, another is new: both count in verdict, trial and proposal', async (t) => {
-    const tab = await aBench(t)
+    const tab = await openWorkbench()
     const { page, complaints } = tab
     await page.getByRole('button', { name: 'Texts', exact: true }).click()
     await page.getByRole('combobox', { name: /^Text for/ }).selectOption('claim.paid.mustache')
@@ -317,8 +315,7 @@ async function testWorkbench(): Promise<void> {
     await page.getByText('Claim CLM-2026-00056.').last().waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      t.same(await faultsOf(page), [], colorScheme)
-      await tab.screenshot(`workbench-texts-${colorScheme}`)
+      t.same(await accessibilityFaults(page), [], colorScheme)
     }
 
     const [download] = await Promise.all([
@@ -340,7 +337,7 @@ async function testWorkbench(): Promise<void> {
   const look = (page: Page) => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
   t.test("a colleague's change is shown row by row, and merged or kept apart", async (t) => {
-    const tab = await aBench(t)
+    const tab = await openWorkbench()
     const { page } = tab
     const start = await workbench.start()
     const theirs = {
@@ -370,8 +367,7 @@ async function testWorkbench(): Promise<void> {
     await banner.getByText('text changed: claim.paid.mustache').waitFor()
     await banner.getByText('rule changed: "no-phone": reason "no number"').waitFor()
     await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
-    t.same(await faultsOf(page), [])
-    await tab.screenshot('workbench-outdated')
+    t.same(await accessibilityFaults(page), [])
     await page.getByText('Others have changed the files in force: first merge their changes').waitFor()
     await banner.getByRole('button', { name: 'Merge into my draft' }).click()
     await page.getByText('"no-phone", reason: "phone unknown" is yours, "no number" is in force').waitFor()
@@ -399,7 +395,7 @@ async function testWorkbench(): Promise<void> {
   })
 
   t.test('on a phone it can only be read', async (t) => {
-    const tab = await aBench(t, { viewport: { width: 375, height: 740 } })
+    const tab = await openWorkbench({ width: 375, height: 740 })
     const { page, complaints } = tab
     await page.getByText('On a phone the table can only be read.').waitFor()
     t.equal(await page.getByRole('region', { name: 'The rules' }).locator('tbody tr').count(), 9)
@@ -410,7 +406,7 @@ async function testWorkbench(): Promise<void> {
   })
 
   t.test('a back-test says why it stopped, ends with its view, and keeps what it found', async (t) => {
-    const { page } = await aBench(t)
+    const { page } = await openWorkbench()
     const run = page.getByRole('button', { name: 'Back-test' })
     const detail = 'The back-test was stopped. Ask for fewer days.'
     await page.route('**/workbench/backtest', (route) =>
