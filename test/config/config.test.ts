@@ -180,7 +180,7 @@ t.test('values that may contain a secret are never printed', async (t) => {
   t.notMatch(message, 'hunter2')
 })
 
-t.test('a percent-encoded database URL is taken as it is', async (t) => {
+t.test('a percent-encoded database URL is used unchanged', async (t) => {
   const url = 'postgres://u%40corp:100%25%C3%A9@db/x?options=-c%20work_mem%3D8MB'
   t.equal(loadConfig({ ...REQUIRED, DATABASE_URL: url }).database.url, url)
 })

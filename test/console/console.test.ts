@@ -141,7 +141,7 @@ async function testConsole(): Promise<void> {
     })
   }
 
-  t.test('the keyboard alone will do, and one sees where one is', async (t) => {
+  t.test('the keyboard alone operates the console, and the focus is always visible', async (t) => {
     const { page, complaints } = await adminTab()
     const focused = () =>
       page.evaluate(`(() => {
@@ -183,7 +183,7 @@ async function testConsole(): Promise<void> {
     t.same(complaints, [])
   })
 
-  t.test('a token is asked for, told why it is refused, and kept in its tab alone', async (t) => {
+  t.test('the console requests a token, explains its refusal, and keeps it in that tab only', async (t) => {
     const tab = await openTab(browser, url)
     t.teardown(() => tab.close())
     const { page } = tab
@@ -222,7 +222,7 @@ async function testConsole(): Promise<void> {
     )
   })
 
-  t.test('what members and producers write is shown, never run, and cannot hide', async (t) => {
+  t.test('texts of members and producers are shown, never run, and cannot hide', async (t) => {
     const { page, complaints } = await adminTab()
     const hostile = await locatorOf('hostile-1')
     for (const path of [
@@ -249,7 +249,7 @@ async function testConsole(): Promise<void> {
     t.same(complaints, [])
   })
 
-  t.test('what is still on its way for a list that one has left is not shown in the next one', async (t) => {
+  t.test('a late response for the previous list is not shown in the next one', async () => {
     const { page } = await adminTab()
     const left = Promise.withResolvers<void>()
     await page.route(/log\/list\?limit/, async (route) => {

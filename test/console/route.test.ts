@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hrefOf, routeOf } from '../../src/console/route.ts'
 
-t.test('an address leads to where it was made for', async (t) => {
+t.test('an address leads to the view that it was made for', async (t) => {
   const odd = 'a/b?c=d&e#f %41 ü <img>'
   t.same(routeOf(hrefOf(['parties', odd], { eventType: odd, blank: '', none: undefined })), {
     path: ['parties', odd],
@@ -11,6 +11,6 @@ t.test('an address leads to where it was made for', async (t) => {
   t.equal(hrefOf(['log'], { status: 'SENT' }), '#/log?status=SENT')
 })
 
-t.test('what cannot be read leads to the start', async (t) => {
+t.test('an invalid address leads to the start page', async (t) => {
   for (const hash of ['', '#', '#/', '#/%', '#/log/%zz']) t.same(routeOf(hash), { path: [], query: {} }, hash)
 })

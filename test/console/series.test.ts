@@ -33,14 +33,14 @@ t.test('every step is there, also those without an entry', async (t) => {
   t.equal(total, 17)
 })
 
-t.test('the most frequent come first, and what stands for the rest last', async (t) => {
+t.test('the most frequent come first, and the sum of the others last', async (t) => {
   t.same(
     tableOf(COUNTS, 'eventType').series.map(({ name }) => name),
     ['invoice.paid', 'claim.paid', REST],
   )
 })
 
-t.test('what was sent has no reason', async (t) => {
+t.test('a sent entry has no reason', async (t) => {
   const { series, total } = tableOf(COUNTS, 'reason')
   t.same(
     series.map(({ name, total }) => [name, total]),

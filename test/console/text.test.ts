@@ -1,20 +1,23 @@
 import t from 'tap'
 import { ago, beginOf, formTimeOf, instantOf, localTime, stepName, visible } from '../../src/console/text.ts'
 
-t.test('what would hide or reorder text is shown', async (t) => {
+t.test('characters that hide or reorder text are shown', async (t) => {
   t.equal(visible('abc\u202Edef\u0000\u200B'), 'abc[U+202E]def[U+0000][U+200B]')
   t.equal(visible('two\nlines\tü 👩‍👩‍👧 <b>'), 'two\nlines\tü 👩‍👩‍👧 <b>')
 })
 
-t.test('the begin of a message is text where it is text, cut anywhere, else digits', async (t) => {
-  const base64 = (bytes: string | number[]) => Buffer.from(bytes as string).toString('base64')
-  t.equal(beginOf(base64('{"a":1}'), 7), '{"a":1}')
-  t.equal(beginOf(base64([...Buffer.from('ü€')].slice(0, 4)), 5), 'ü …')
-  t.equal(beginOf(base64([0xff, 0x00, 0x0a]), 3), 'ff 00 0a')
-  t.equal(beginOf('', 0), '')
-})
+t.test(
+  'the start of a message is shown as text if it is text, wherever it is cut, else as digits',
+  async (t) => {
+    const base64 = (bytes: string | number[]) => Buffer.from(bytes as string).toString('base64')
+    t.equal(beginOf(base64('{"a":1}'), 7), '{"a":1}')
+    t.equal(beginOf(base64([...Buffer.from('ü€')].slice(0, 4)), 5), 'ü …')
+    t.equal(beginOf(base64([0xff, 0x00, 0x0a]), 3), 'ff 00 0a')
+    t.equal(beginOf('', 0), '')
+  },
+)
 
-t.test('times are those of whoever looks, and go into a form and back', async (t) => {
+t.test("times are in the reader's time zone, and survive a form unchanged", async (t) => {
   const iso = '2026-01-31T12:00:05.000Z'
   t.match(localTime(iso), /^(31 Jan|1 Feb) 2026, \d\d:\d\d$/)
   t.equal(localTime('odd'), 'odd')
@@ -23,14 +26,14 @@ t.test('times are those of whoever looks, and go into a form and back', async (t
   t.equal(formTimeOf(undefined), '')
 })
 
-t.test('a step is named as shortly as its length allows', async (t) => {
+t.test('a step is named in the shortest unit that is exact', async (t) => {
   const startS = new Date(2026, 0, 31, 12, 5, 30).getTime() / 1_000
   t.equal(stepName(startS, 15), '12:05:30')
   t.equal(stepName(startS, 60), '12:05')
   t.equal(stepName(startS, 43_200), '2026-01-31 12:05')
 })
 
-t.test('a time is told by how long ago it was, and one that is long ago by its day', async (t) => {
+t.test('a recent time is shown as an age, an old one as a date', async (t) => {
   const nowMs = new Date('2026-01-31T12:00:00').getTime()
   const told = (local: string) => ago(new Date(local).toISOString(), nowMs)
   t.equal(told('2026-01-31T11:59:30'), 'just now')

@@ -44,7 +44,7 @@ async function testViews(): Promise<void> {
   }
   const dots = (page: Page) => page.getByRole('list', { name: 'State of the service' })
 
-  t.test('figures that cannot be refreshed are said to be old, and recover by themselves', async (t) => {
+  t.test('figures that cannot be refreshed are marked as outdated, and recover automatically', async (t) => {
     const { page } = await open(t, '#/')
     const figure = page.getByRole('link', { name: /^All 2/ })
     const alert = page.getByRole('alert').filter({ hasText: /^Not current since \d+ \w+ \d{4}, \d\d:\d\d\./ })
@@ -81,25 +81,22 @@ async function testViews(): Promise<void> {
     t.equal(await dots(page).locator('[data-sign=●]').count(), 0)
   })
 
-  t.test(
-    'period and grouping of the overview are in its address, and the way back leads to them',
-    async (t) => {
-      const { page } = await open(t, '#/?window=7d&by=eventType')
-      const heading = (words: string) => page.getByRole('heading', { name: words }).waitFor()
-      await heading('Entries by event type, last 7 days')
-      await page.getByText('1 hour', { exact: true }).click()
-      await heading('Entries by event type, last 1 hour')
-      await page.getByRole('navigation', { name: 'Group by' }).getByText('Reason').click()
-      await heading('Entries by reason, last 1 hour')
-      t.match(page.url(), /#\/\?window=1h&by=reason$/)
-      await page.reload()
-      await heading('Entries by reason, last 1 hour')
-      await page.goBack()
-      await heading('Entries by event type, last 1 hour')
-      await page.goBack()
-      await heading('Entries by event type, last 7 days')
-    },
-  )
+  t.test('the address holds period and grouping of the overview, and Back returns to them', async (t) => {
+    const { page } = await open(t, '#/?window=7d&by=eventType')
+    const heading = (words: string) => page.getByRole('heading', { name: words }).waitFor()
+    await heading('Entries by event type, last 7 days')
+    await page.getByText('1 hour', { exact: true }).click()
+    await heading('Entries by event type, last 1 hour')
+    await page.getByRole('navigation', { name: 'Group by' }).getByText('Reason').click()
+    await heading('Entries by reason, last 1 hour')
+    t.match(page.url(), /#\/\?window=1h&by=reason$/)
+    await page.reload()
+    await heading('Entries by reason, last 1 hour')
+    await page.goBack()
+    await heading('Entries by event type, last 1 hour')
+    await page.goBack()
+    await heading('Entries by event type, last 7 days')
+  })
 
   t.test('figures lead to the entries that they count', async (t) => {
     const { countEntries } = aConsole()
@@ -145,7 +142,7 @@ async function testViews(): Promise<void> {
   })
 
   t.test(
-    'a row shows the result, and opens its entry wherever it is clicked, by links that are not nested',
+    'a row shows the result, and opens its entry wherever it is clicked, without nested links',
     async (t) => {
       const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
       const row = page.getByRole('row', { name: 'claim.rejected' })
@@ -201,7 +198,7 @@ async function testViews(): Promise<void> {
     await cell.getByText('5 min ago').waitFor()
   })
 
-  t.test('the filters in force are shown, each can be taken away, and the list is in sight', async (t) => {
+  t.test('the active filters are shown, each can be removed, and the list stays visible', async (t) => {
     const path = '#/log?notTold=true&status=FAILED&eventType=claim.paid'
     const { page } = await open(t, path, withEntry(GIVEN_UP))
     for (const [width, height, beforeY] of [
@@ -222,7 +219,7 @@ async function testViews(): Promise<void> {
   const EMPTY = { list: async () => ({ items: [], next: null }), get: async () => null }
   const ALONE = { ...PREFERENCES, optedOutEvents: [] }
 
-  t.test('a member is one timeline of messages and changes, whose addresses are not shown', async (t) => {
+  t.test('the page of a member is one timeline of messages and changes, without addresses', async (t) => {
     const at = (hour: number) => `2026-01-31T${hour}:00:00.000000Z`
     const changes = [
       { changedAt: at(13), changedBy: 'ada', before: ALONE, after: PREFERENCES },
@@ -253,7 +250,7 @@ async function testViews(): Promise<void> {
     await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
   })
 
-  t.test('a member whom nobody knows is said to be unknown', async (t) => {
+  t.test('an unknown member is shown as unknown', async (t) => {
     const { page } = await open(t, '#/parties/nobody', { logEntries: EMPTY })
     await page.getByText('This member is unknown here').waitFor()
     t.equal(await page.getByText('No preferences are stored').count(), 0)
@@ -267,7 +264,7 @@ async function testViews(): Promise<void> {
     }
   })
 
-  t.test('a search opens the only hit, lists several, and says where there is none', async (t) => {
+  t.test('a search opens the only hit, lists several, and reports none', async (t) => {
     const entry = { ...GIVEN_UP, eventId: 'event-7', partyLocator: 'event-8' }
     const hits = (filter: Partial<Record<'eventId' | 'partyLocator' | 'reference', string | undefined>>) =>
       filter.reference === 'CLM-2'
@@ -355,7 +352,7 @@ async function testViews(): Promise<void> {
     t.equal(await page.evaluate('scrollY'), 0, 'a link leads to the top')
   })
 
-  t.test('a list is narrowed to a span of time by one click, in the time zone of who looks', async (t) => {
+  t.test("one click limits a list to a period, in the reader's time zone", async (t) => {
     const { page } = await open(t, '#/log?notTold=true', withEntry(GIVEN_UP))
     await page.clock.setFixedTime('2026-02-04T09:00:00+01:00')
     await page.reload()
@@ -382,7 +379,7 @@ async function testViews(): Promise<void> {
     await page.getByText('There are no entries yet.').waitFor()
   })
 
-  t.test('the head of a long list stays in sight', async (t) => {
+  t.test('the head of a long list stays visible', async (t) => {
     const items = Array.from({ length: 40 }, (_, i) => ({ ...GIVEN_UP, locator: `NTF-${i}` }))
     const list = async () => ({ items, next: null })
     const { page } = await open(t, '#/log', { logEntries: { list, get: async () => null } })
@@ -456,7 +453,7 @@ async function testViews(): Promise<void> {
     await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
   })
 
-  t.test('an entry tells its story in local times, and folds all ids away', async (t) => {
+  t.test('an entry is a story in local times, with all ids folded', async (t) => {
     const { page } = await open(
       t,
       `#/log/${ENTRY.locator}`,

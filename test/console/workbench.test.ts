@@ -394,7 +394,7 @@ async function testWorkbench(): Promise<void> {
     t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no email on file')
   })
 
-  t.test('on a phone it can only be read', async (t) => {
+  t.test('the workbench is read-only on a phone', async (t) => {
     const tab = await openWorkbench({ width: 375, height: 740 })
     const { page, complaints } = tab
     await page.getByText('On a phone the table can only be read.').waitFor()
@@ -405,7 +405,7 @@ async function testWorkbench(): Promise<void> {
     t.same(complaints, [])
   })
 
-  t.test('a back-test says why it stopped, ends with its view, and keeps what it found', async (t) => {
+  t.test('a back-test shows why it stopped, ends with its view, and keeps its results', async (t) => {
     const { page } = await openWorkbench()
     const run = page.getByRole('button', { name: 'Back-test' })
     const detail = 'The back-test was stopped. Ask for fewer days.'

@@ -87,7 +87,7 @@ t.test('/readyz reports the readiness of the service', async (t) => {
   )
 })
 
-t.test('an outage is a 503 that invites another try', async (t) => {
+t.test('an outage is a 503 that suggests another attempt', async (t) => {
   const reject = () => Promise.reject(OUTAGE)
   const { all, logged } = dependencies({
     logEntries: { list: reject, get: reject },

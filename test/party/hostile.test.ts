@@ -102,7 +102,7 @@ for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
 }
 
 for (const delayMs of [0.1, 2]) {
-  t.test(`one answer in 500 sent again ${delayMs} ms later gives nobody a wrong address`, async (t) => {
+  t.test(`one answer in 500, repeated ${delayMs} ms later, gives no party a wrong address`, async (t) => {
     const server = await startDuplicating(true, delayMs)
     t.teardown(server.stop)
     const { client } = clientOf(t, server.url, { connectionCountMax: 32 })

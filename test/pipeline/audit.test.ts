@@ -146,7 +146,7 @@ t.test('a row without a decision is a fault for each message of its event', asyn
   })
 })
 
-t.test('a message of the time in question is judged behind one that is younger', async (t) => {
+t.test('a message in the range is audited even behind a younger one', async (t) => {
   const [first, younger, third] = [messageOf(0), { ...messageOf(1), timestampMs: 9n }, messageOf(2)]
   const pieces = [committed(first, younger, third)]
   t.match(await audit(pieces, [rowOf(0)], { untilMs: 8 }), {

@@ -105,7 +105,7 @@ t.test('a message goes to the address of its own party', async (t) => {
   )
 })
 
-t.test('a batch is cut before the first event whose party was not requested in time', async (t) => {
+t.test('a batch ends before the first event whose party was not requested in time', async (t) => {
   const { run, lookUp, memory } = world({ unasked: ['q', 'r'] })
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
   const { batch, messagesOf } = await lookUp(...values)

@@ -130,7 +130,7 @@ t.test('while a recreated topic is read again, and in its new partitions, nothin
 })
 
 t.test(
-  'such an entry is explained without a rule, and neither verified nor back-tested by one',
+  'an entry without a rule table is explained without a rule, and neither verified nor back-tested',
   async (t) => {
     const { rows } = await client.query(
       "SELECT locator FROM notifications.notification_log WHERE event_id = 'old'",

@@ -112,7 +112,7 @@ t.test('deleted and changed rows are reported, and only missing ones are inserte
   t.same((await verify()).summary, { entries: 16, erased: 0, differences: 7, restored: 0, left: 7 })
 })
 
-t.test('a log that was lost as a whole is rebuilt byte for byte', async (t) => {
+t.test('a log that was lost entirely is rebuilt byte for byte', async (t) => {
   const before = await everything()
   await client.query('TRUNCATE notifications.notification_log')
   const rebuilt = await rebuild()

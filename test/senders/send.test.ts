@@ -103,7 +103,7 @@ for (const [what, sender, error] of FAILING) {
 }
 
 t.test(
-  'a sender that hangs fails its batch at the deadline, is told so, and keeps no other waiting',
+  'a sender that hangs fails its batch at the deadline, is aborted, and delays no other sender',
   async (t) => {
     const signals: AbortSignal[] = []
     const late = Promise.withResolvers<never>()

@@ -32,7 +32,7 @@ for (const [channel, create] of [
   })
 
   t.test(
-    `${channel}: one line says that nothing is transmitted, one line counts a batch, none tells`,
+    `${channel}: one line warns that nothing is transmitted, one line counts a batch, none has a contact`,
     async (t) => {
       const { log, lines } = logOf()
       const sender = create(log)

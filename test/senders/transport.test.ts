@@ -2,7 +2,7 @@ import t from 'tap'
 import { runTransport } from './example/run.ts'
 
 t.test(
-  'a transport behind a queue loses no mail, whatever is killed, and repeats one by its key only',
+  'a transport behind a queue loses no mail when a process is killed, and repeats one only under its key',
   async (t) => {
     const outcome = await runTransport({
       mailCount: 300,

@@ -32,7 +32,7 @@ const ALL_WELL = {
   'identity provider': 'skipped',
 }
 
-t.test('without faults it says so, with exit code 0', async (t) => {
+t.test('a check without faults says so, with exit code 0', async (t) => {
   t.match(await doctor({}), { code: 0, ok: true, statuses: ALL_WELL, stderr: '' })
   const { code, stdout } = await command(['doctor'], world.env)
   t.equal(code, 0)
@@ -62,7 +62,7 @@ t.test('unintentionally open routes are a warning, an unusable key set is a faul
   })
 })
 
-t.test('once a party has a contact, it warns if responses do not name their party', async (t) => {
+t.test('doctor warns, once a party has a contact, if responses do not name their party', async (t) => {
   const found = async () => (await doctor({})).find('policy administration')
   t.match(await found(), { status: 'ok', detail: /whether it names the party will show/ })
   await world.serve()

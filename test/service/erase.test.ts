@@ -9,7 +9,7 @@ const CONTACT = { email: 'member@example.com', phone: '+44 20 7946 0000' }
 
 const allTables = () => everything(world.sql)
 
-t.test('no message to or about a person is left, and nothing is sent again', async (t) => {
+t.test('an erasure leaves no message to or about the person, and causes no send', async (t) => {
   const service = await world.serve({ MANAGEMENT_PORT: '0' })
   const reason = 'THE-SECRET'
   const sent = anEvent({

@@ -20,7 +20,7 @@ t.before(async () => {
   ])
 })
 
-t.test('log --not-told says who was not told, and why', async (t) => {
+t.test('log --not-told lists the parties that got no message, with the reason', async (t) => {
   t.match(await notTold([]), {
     code: 0,
     stdout: /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1"\n$/,
@@ -94,7 +94,7 @@ t.test('replay names differences with exit code 1, and corrects them on request'
   t.same(await run(['replay', '--verify']), sound)
 })
 
-t.test('a message that a placeholder recorded is not listed as sent without a word', async (t) => {
+t.test('the list marks a message that was only recorded by a placeholder', async (t) => {
   await record(pool, [{ eventId: 'recorded' }])
   await client.query(
     `UPDATE notifications.decision SET receipt = 'recorded:EMAIL:1' WHERE event_id = 'recorded'`,

@@ -47,7 +47,7 @@ t.test('migrate creates the schema; a second run changes nothing', async (t) => 
   t.same(await rows(APPLIED), applied)
 })
 
-t.test('of two simultaneous migrations, one waits for the other', async (t) => {
+t.test('one of two simultaneous migrations waits for the other', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   await rows('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
   const both = Promise.all([migrate(url), migrate(url)])

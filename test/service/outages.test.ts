@@ -27,7 +27,7 @@ t.jobs = 2
 const UNREACHABLE = 'the database cannot be used (ECONNREFUSED): run the command `doctor` to find out why'
 
 for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES)) {
-  t.test(`a ${name} that cannot be reached`, { skip, buffered: true }, async (t) => {
+  t.test(`an unreachable ${name} does not end the service`, { skip, buffered: true }, async (t) => {
     const world = await aWorld(t, { partitionCount: PARTITION_COUNT, ...where })
     await watchCheckpoints(world)
     const published: Published[] = []
@@ -63,7 +63,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await readinessIs(200)
     })
 
-    await t.test('the service waits for one that is killed during work', async (t) => {
+    await t.test(`the service waits for a ${name} that is killed during work`, async (t) => {
       const before = await rowCount(world)
       await publish(BACKLOG_COUNT)
       await until(async () => (await rowCount(world)) > before, {
@@ -92,7 +92,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await consumingIs(/^yes$/)
     })
 
-    await t.test('the service survived all of this', async (t) => {
+    await t.test('the service stops with 0 afterwards', async (t) => {
       t.equal(await service.stop(), 0)
     })
 
@@ -108,7 +108,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
   })
 }
 
-t.test('dead connections to the database are given up, even without an end', async (t) => {
+t.test('dead connections to the database are closed, even without a FIN', async (t) => {
   const world = await aWorld(t, { partitionCount: 1 })
   const path = await startDatabaseProxy(world.databaseUrl)
   t.teardown(() => path.close())

@@ -98,7 +98,7 @@ t.test('fixed messages are logged through the same pipeline, and each redrive is
   t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 3)
 })
 
-t.test('redriven twice, or logged meanwhile, an event gets no second row and no second send', async (t) => {
+t.test('an event redriven twice, or logged meanwhile, gets no second row and no second send', async (t) => {
   const again = await rejected('redrive', fixed, '--yes', '--json')
   t.match(JSON.parse(again.stdout), { id: fixed, result: 'duplicate' })
   t.same(await counts(), { rows: 1, decisions: 1, redrives: 4, rule_tables: 1 })

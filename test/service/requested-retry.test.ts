@@ -162,7 +162,7 @@ t.test('filters choose by time, event type, rule and reason', async (t) => {
   t.equal(stdout.trimEnd().split('\n').length, 2)
 })
 
-t.test('a message keeps its key unless the last one certainly did not go out', async (t) => {
+t.test('a message keeps its idempotency key unless the last attempt certainly sent nothing', async (t) => {
   const locators = await recorded(
     { eventId: 'refused', sendError: 'no mailbox' },
     { eventId: 'unknown', sendError: 'no answer' },

@@ -5,7 +5,7 @@ import { rowCount } from './exactly-once.ts'
 const world = await aWorld(t)
 
 t.test(
-  'what a database has lost beneath a running service comes again, also where no new message does',
+  'commits that a database lost under a running service are repeated, even without a new message',
   async (t) => {
     await world.serve()
     await world.publish(Array.from({ length: 20 }, (_, i) => ({ ...anEvent(), partition: i % 2 })))

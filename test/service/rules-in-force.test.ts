@@ -105,7 +105,7 @@ const PAST_FACTS = {
   ...{ preferredChannel: 'EMAIL', emailOnFile: true, 'gone since': true },
 }
 
-t.test('decisions from before a fact or channel existed stay readable and verifiable', async (t) => {
+t.test('decisions older than a fact or channel stay readable and verifiable', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')
   const [locator = ''] = await record(pool, [{ eventId: 'past' }])
   await archive(PAST_TABLE)

@@ -42,7 +42,7 @@ async function stoppedAtOnce(t: Test): Promise<string> {
 }
 
 // Before the others, which would keep this process from sending the signal in time.
-t.test('a process that does not listen yet stops with 0', async (t) => {
+t.test('a process that is not listening yet stops with 0', async (t) => {
   // On a busy machine the signal may come too late.
   await until(async () => !(await stoppedAtOnce(t)).includes('"listening"'), { what: 'a signal in time' })
 })
@@ -82,7 +82,7 @@ t.test('a service that waits for a dependency stops promptly', { buffered: true 
 })
 
 t.test(
-  'a process that waits for a member that sleeps to join the group ends promptly with 0',
+  'a process stops promptly with 0 while it waits for a suspended member of its group',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
     const env = { MQ_GROUP_ID: `${world.groupId}-sleepy`, MQ_SESSION_TIMEOUT: '30s' }
@@ -106,7 +106,7 @@ t.test(
   },
 )
 
-t.test('a look-up that hangs', { buffered: true }, async (t) => {
+t.test('a look-up that hangs does not prevent a stop', { buffered: true }, async (t) => {
   const world = await aWorld(t)
   const { requests } = world.policyAdministration
   /** In a group of its own, so that it need not wait for the last one's session to end. */

@@ -41,53 +41,56 @@ async function started(t: Test, env: Record<string, string>) {
   return { child, text: () => text, printed, pids: descendants(child.pid ?? 0) }
 }
 
-t.test('shows what became of a few hundred events, and leaves nothing at Ctrl-C', async (t) => {
-  const { child, text, printed, pids } = await started(t, LOCAL)
-  t.match(text(), /✓ PostgreSQL in \d+\.\d s\n/)
-  t.match(text(), /✓ Kafka \((apache|mock)\) in \d+\.\d s\n/)
-  t.ok(pids.length >= 6, 'there are three keepers, two servers and the service')
+t.test(
+  'make run shows the results of a few hundred events, and leaves nothing behind at Ctrl-C',
+  async (t) => {
+    const { child, text, printed, pids } = await started(t, LOCAL)
+    t.match(text(), /✓ PostgreSQL in \d+\.\d s\n/)
+    t.match(text(), /✓ Kafka \((apache|mock)\) in \d+\.\d s\n/)
+    t.ok(pids.length >= 6, 'there are three keepers, two servers and the service')
 
-  const kinds = [...text().matchAll(/^ {2}(SENT|SKIPPED|FAILED) +(EMAIL|SMS|IN_APP) +\d/gm)]
-  t.strictSame(
-    new Set(kinds.map(([, status, channel]) => `${status} ${channel}`)),
-    new Set(['SENT EMAIL', 'SENT SMS', 'SENT IN_APP', 'SKIPPED EMAIL', 'SKIPPED SMS', 'FAILED EMAIL']),
-  )
-  t.match(
-    text(),
-    /364 messages: 345 log rows, 12 duplicates absorbed, 7 rejected; each event has exactly one row/,
-  )
+    const kinds = [...text().matchAll(/^ {2}(SENT|SKIPPED|FAILED) +(EMAIL|SMS|IN_APP) +\d/gm)]
+    t.strictSame(
+      new Set(kinds.map(([, status, channel]) => `${status} ${channel}`)),
+      new Set(['SENT EMAIL', 'SENT SMS', 'SENT IN_APP', 'SKIPPED EMAIL', 'SKIPPED SMS', 'FAILED EMAIL']),
+    )
+    t.match(
+      text(),
+      /364 messages: 345 log rows, 12 duplicates absorbed, 7 rejected; each event has exactly one row/,
+    )
 
-  const entry = await fetch(await printed(/(http:\S+\/log\/NTF-\S+)/))
-  t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
-  t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
-  t.equal((await fetch(await printed(/(http:\S+\/console)\n/))).status, 200)
+    const entry = await fetch(await printed(/(http:\S+\/log\/NTF-\S+)/))
+    t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
+    t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
+    t.equal((await fetch(await printed(/(http:\S+\/console)\n/))).status, 200)
 
-  const source = await printed(/^ {2}(export PATH=.*)$/m)
-  for (const [line, answer] of [
-    [await printed(/^ {2}(src\/main\.ts why NTF-.*)$/m), /^NTF-\S+ is SENT: /],
-    [await printed(/^ {2}(src\/main\.ts doctor)$/m), /^All checks passed/m],
-  ] as const) {
-    const asked = spawnSync('sh', ['-c', `${source}\n${line}`], {
-      cwd: ROOT,
-      encoding: 'utf8',
-      env: PLAIN_ENV,
+    const source = await printed(/^ {2}(export PATH=.*)$/m)
+    for (const [line, answer] of [
+      [await printed(/^ {2}(src\/main\.ts why NTF-.*)$/m), /^NTF-\S+ is SENT: /],
+      [await printed(/^ {2}(src\/main\.ts doctor)$/m), /^All checks passed/m],
+    ] as const) {
+      const asked = spawnSync('sh', ['-c', `${source}\n${line}`], {
+        cwd: ROOT,
+        encoding: 'utf8',
+        env: PLAIN_ENV,
+      })
+      t.match(asked, { status: 0, stdout: answer }, line)
+    }
+
+    const own = await printed(/^ {2}(echo .*)$/m)
+    t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')
+    const list = await printed(/(http:\S+\/log\/list)\n/)
+    await until(async () => (await (await fetch(list)).text()).includes('my-first-event'), {
+      what: "the event of one's own in the list",
     })
-    t.match(asked, { status: 0, stdout: answer }, line)
-  }
 
-  const own = await printed(/^ {2}(echo .*)$/m)
-  t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')
-  const list = await printed(/(http:\S+\/log\/list)\n/)
-  await until(async () => (await (await fetch(list)).text()).includes('my-first-event'), {
-    what: "the event of one's own in the list",
-  })
+    process.kill(-(child.pid ?? 0), 'SIGINT')
+    t.strictSame(await once(child, 'exit'), [0, null])
+    t.strictSame(pids.filter(isRunning), [])
+  },
+)
 
-  process.kill(-(child.pid ?? 0), 'SIGINT')
-  t.strictSame(await once(child, 'exit'), [0, null])
-  t.strictSame(pids.filter(isRunning), [])
-})
-
-t.test('on given servers it has its own data; the end of a part is told, and ends the rest', async (t) => {
+t.test('it uses its own data on given servers, reports a part that ends, and stops the others', async (t) => {
   const database = await aDatabase(t)
   const { child, text, pids } = await started(t, { DATABASE_URL: database.url })
   t.match(text(), '✓ PostgreSQL as DATABASE_URL says\n')
@@ -111,7 +114,7 @@ t.test('on given servers it has its own data; the end of a part is told, and end
   t.notOk((await topics()).includes(topic))
 })
 
-t.test('SIGTERM in the middle of the start leaves nothing either', async (t) => {
+t.test('make run leaves nothing behind at a SIGTERM during its start', async (t) => {
   const child = spawn(process.execPath, [RUN], {
     env: { ...process.env, ...LOCAL, PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -54,7 +54,7 @@ for (const [what, message] of SECRETIVE) {
   })
 }
 
-t.test('of an error, only type, code, stack and causes are printed', async (t) => {
+t.test('an error is printed with type, code, stack and causes only', async (t) => {
   const { log, last } = recorded()
   const cause = Object.assign(new TypeError('inner'), {
     code: '23505',

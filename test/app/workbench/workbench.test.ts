@@ -37,7 +37,7 @@ async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<Bac
   return heard
 }
 
-t.test('it begins with the files in force and the address for proposals', async (t) => {
+t.test('the workbench starts with the files in force and the URL for proposals', async (t) => {
   t.match(await workbench.start(), {
     table,
     promises,
@@ -136,7 +136,7 @@ t.test('a back-test that takes too long ends with a remedy, and frees its place'
   t.match((await all(next)).at(-1)?.kind, /^(report|problem)$/)
 })
 
-t.test('it can be closed during a back-test', async (t) => {
+t.test('the workbench can be closed during a back-test', async (t) => {
   const closing = workbenchOn(database.url)
   const messages = closing.backtest(jobOf(MUTED, LATELY), forever())?.[Symbol.asyncIterator]()
   await messages?.next()

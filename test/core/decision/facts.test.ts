@@ -23,7 +23,7 @@ t.test('facts are read from contact and preferences', async (t) => {
   })
 })
 
-t.test('of a party that is not found only the preferences are known; without a party, nothing', async (t) => {
+t.test('only preferences are known of a party that is not found, and nothing without a party', async (t) => {
   const unresolved = { state: 'unresolved', error: 'HTTP 500', unasked: false } as const
   for (const contact of [unresolved, { state: 'not found' } as const]) {
     t.strictSame(

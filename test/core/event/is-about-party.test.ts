@@ -24,7 +24,7 @@ t.test('a message belongs to the party in its envelope, and to no other', async 
   t.equal(mention('{"partyLocator": null}', null, 'null'), null)
 })
 
-t.test('a message belongs to the party that a header contains as a word', async (t) => {
+t.test('a header names the party of a message as a word', async (t) => {
   const inHeader = (...values: (Buffer | null)[]) =>
     findMention({ key: null, value: null, headers: { h: [], party: values } }, 'party-1', envelopeMap)
   t.equal(inHeader(Buffer.from('party-1')), 'named')
@@ -80,7 +80,7 @@ t.test('if the envelope has no party, its locator is searched in all values', as
   t.equal(mention('{}', null, 'undefined'), null)
 })
 
-t.test('values with an envelope are told from those without', async (t) => {
+t.test('values with an envelope are distinguished from those without', async (t) => {
   t.equal(isUnreadable(Buffer.from('{}'), envelopeMap), false)
   t.equal(isUnreadable(null, envelopeMap), false)
   t.equal(isUnreadable(Buffer.from(''), envelopeMap), false)

@@ -63,7 +63,7 @@ t.test('a deeply nested envelope is searched', async (t) => {
   t.equal(source(text, '/a'.repeat(1_000)), '1.0')
 })
 
-t.test('of a repeated name, the digits are those of the value that JSON.parse keeps', async (t) => {
+t.test('a repeated name has the digits of the value that JSON.parse keeps', async (t) => {
   const cases: [string, string, string][] = [
     ['{"a":1.0,"a":2.0}', '/a', '2.0'],
     ['{"p":{"a":1.0},"p":{"b":0,"a":3.0}}', '/p/a', '3.0'],

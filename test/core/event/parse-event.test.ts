@@ -52,7 +52,7 @@ t.test('identifiers may have 255 characters', async (t) => {
   t.equal(event({ partyLocator: 'x'.repeat(255) }).partyLocator, 'x'.repeat(255))
 })
 
-t.test('an event without a locator has its party locator as such', async (t) => {
+t.test('an event without a locator uses its party locator', async (t) => {
   t.equal(event({ partyLocator: 'p' }).locator, 'p')
   t.equal(event({ partyLocator: 'p', payload: { locator: '' } }).locator, 'p')
   t.equal(event({ partyLocator: 'p', payload: { locator: {} } }).locator, 'p')

@@ -30,7 +30,7 @@ t.test('a message is shown as it would be sent, and by SMS with its length', asy
     t.equal(tryEvent(table, templates, aTried({ ...found, preferredChannel })).sms, null)
 })
 
-t.test('a message that is not sent is said to be so, with the text that a retry would send', async (t) => {
+t.test('an unsent message is marked as such, with the text that a retry would send', async (t) => {
   const skipped = tryEvent(table, templates, aTried({ ...found, phoneOnFile: false }))
   t.equal(skipped.text, null)
   t.equal(describeTried(skipped).at(-1), 'No message is sent.')

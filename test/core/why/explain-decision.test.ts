@@ -62,24 +62,27 @@ t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
 })
 
-t.test('a decision is told in one sentence, with the reason why each rule above did not match', async (t) => {
-  const { decisions } = await explained({})
-  t.match(decisions, [
-    {
-      why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
-      because: 'The party prefers text messages, and we have its phone number.',
-    },
-  ])
-  t.same(decisions[0]?.rulesAbove, [
-    { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
-    { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
-    { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
-    { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
-    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-    { ruleId: 'no-phone', mismatch: '"phone on file" must be no, but is yes' },
-    { ruleId: 'email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-  ])
-})
+t.test(
+  'a decision is explained in one sentence, with the reason why each rule above did not match',
+  async (t) => {
+    const { decisions } = await explained({})
+    t.match(decisions, [
+      {
+        why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
+        because: 'The party prefers text messages, and we have its phone number.',
+      },
+    ])
+    t.same(decisions[0]?.rulesAbove, [
+      { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
+      { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
+      { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
+      { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
+      { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+      { ruleId: 'no-phone', mismatch: '"phone on file" must be no, but is yes' },
+      { ruleId: 'email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+    ])
+  },
+)
 
 t.test('each decision is explained by the table of its own time', async (t) => {
   const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
@@ -115,13 +118,16 @@ const WHY: readonly [Partial<RecordedDecision>, string | RegExp][] = [
   [{ ruleId: 'gone' }, / \(the rule table then in force has no such rule\)\.$/],
 ]
 
-t.test('preferences, the answer of the sender and missing information are told', async (t) => {
-  for (const [decision, words] of WHY) t.match((await explained(decision)).decisions[0]?.why, words)
-  const [unknown] = (await explained({ ruleId: 'gone' })).decisions
-  t.match(unknown, { because: null, rulesAbove: [] })
-})
+t.test(
+  'the explanation includes preferences, the answer of the sender and missing information',
+  async (t) => {
+    for (const [decision, words] of WHY) t.match((await explained(decision)).decisions[0]?.why, words)
+    const [unknown] = (await explained({ ruleId: 'gone' })).decisions
+    t.match(unknown, { because: null, rulesAbove: [] })
+  },
+)
 
-t.test('where the event had its fields is told by the envelope map of its time', async (t) => {
+t.test('an event is read by the envelope map of its time', async (t) => {
   const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'
   const entry = await explained({ envelopeMap, envelopeMapRevision: 'abc' })
   t.same(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
@@ -161,7 +167,7 @@ t.test('a given-up entry says so, and keeps the reason of its rule', async (t) =
   t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first attempt and 1 retry \(HTTP 500\)/)
 })
 
-t.test('the person who requested a retry and the reason are told', async (t) => {
+t.test('a requested retry is shown with its author and reason', async (t) => {
   const retried = await explained(FAILED, { retry: { by: 'alice', because: 'an outage\u001b[2J' } })
   t.ok(describeEntry(retried).includes('  retried by alice: an outage\uFFFD[2J'))
 })

@@ -94,7 +94,7 @@ const UNFIT: Record<string, () => [Key, object?]> = {
   'a point that is not on its curve': () => [elliptic, { y: Buffer.alloc(32, 1).toString('base64url') }],
   'a key without its kind': () => [rsa, { kty: undefined }],
 }
-t.test('a key that is not fit for signatures verifies no token, and other keys still do', async (t) => {
+t.test('a key that is unsuitable for signatures verifies no token, and other keys still do', async (t) => {
   for (const [what, make] of Object.entries(UNFIT)) {
     const [key, changes] = make()
     const statusOf = await appTrusting(t, [jwkOf(key, changes), jwkOf(foreign)])

@@ -145,7 +145,7 @@ t.test('known keys stay valid during an outage of the provider, without more req
   t.match(logged.at(-1), /status 500.*the known keys stay valid/)
 })
 
-t.test('without any keys it logs so, tries again after a pause, and recovers', async (t) => {
+t.test('without keys the service logs so, retries after a pause, and recovers', async (t) => {
   const { idp, clock, logged, known } = await world(t)
   idp.be('broken')
   await t.rejects(known(), NoKeysError)

@@ -121,7 +121,7 @@ for (const [what, made, reason] of BAD_TOKENS) {
   })
 }
 
-t.test('a refusal for want of a right logs whose token it was, and whose data was asked for', async (t) => {
+t.test('a refusal for a missing right logs the subject of the token and the requested party', async (t) => {
   const { get, logged } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
   await get(`Bearer ${good}`)
   logged.length = 0
@@ -162,7 +162,7 @@ t.test('a token without a scope is sufficient if none is configured', async (t) 
   t.equal((await get()).statusCode, 401)
 })
 
-t.test('a token reads and writes the preferences of the party in its claim, and of no other', async (t) => {
+t.test('a token reads and writes only the preferences of the party in its claim', async (t) => {
   const { app } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
   const statusOf = async (claims: object, party: string, method: 'GET' | 'PUT' | 'HEAD' = 'PUT') => {
     const authorization = `Bearer ${await idp.forge({ scope: 'openid', ...claims })}`

@@ -16,7 +16,7 @@ async function readsAfter(urls: readonly string[], overrides: Parameters<typeof 
   return logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
 }
 
-t.test('a read is logged with token subject, route, whose data and row count', async (t) => {
+t.test('a read is logged with token subject, route, party and row count', async (t) => {
   const reads = await readsAfter([
     '/log/list?partyLocator=PTY-1&status=SENT&limit=7',
     `/notifications/${ENTRY.locator}`,

@@ -68,7 +68,7 @@ t.test('80 slow bodies take no place from complete ones', async (t) => {
   await until(() => stored.has('slow-0'), { what: 'a slow body to be taken once it is there' })
 })
 
-t.test('of too many incomplete bodies, the oldest are cut off', async (t) => {
+t.test('the oldest incomplete bodies are disconnected if there are too many', async (t) => {
   const { port, put, stored } = await started(t)
   const clients = await slowClients(t, port, BODY_COUNT_MAX + 10)
   await until(() => clients.filter(isCutOff).length === 10, { what: '10 clients to be cut off' })

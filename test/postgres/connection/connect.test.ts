@@ -22,7 +22,7 @@ const portOf = sql.type(z.object({ port: z.number() }))`SELECT current_setting('
 const ports = (first: string, second: string) =>
   `postgres://postgres@127.0.0.1:${first},127.0.0.1:${second}/postgres`
 
-t.test('of several hosts, the first that accepts writes is used', async (t) => {
+t.test('the first of several hosts that accepts writes is used', async (t) => {
   const primary = new URL(url).port
   const setReadOnly = async (value: 'on' | 'off') => {
     await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)

@@ -33,7 +33,7 @@ t.test('a running query ends with its reader, and the pool stays usable', async 
   t.equal(await readUntil(alive, pool, (connection) => connection.oneFirst(sql.unsafe`SELECT 1`)), 1)
 })
 
-t.test('a queued read whose reader has gone never begins', async (t) => {
+t.test('a queued read never starts once its reader has disconnected', async (t) => {
   const reader = new AbortController()
   const holding = Promise.withResolvers<void>()
   const held = pool.connect(() => holding.promise)

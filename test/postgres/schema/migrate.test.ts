@@ -32,30 +32,33 @@ async function leaveInvalid(index: string) {
   await built.catch(() => {})
 }
 
-t.test('a migration that waits for its table delays nobody, and runs once the table is free', async (t) => {
-  const reader = new pg.Client(url)
-  await reader.connect()
-  t.teardown(() => reader.end())
-  await reader.query('BEGIN')
-  await reader.query('SELECT FROM notifications.sample')
-  const messages: string[] = []
-  const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
-  const run = migrating(t, files, (message) => messages.push(message))
-  const done = run()
-  const retried = () => messages.some((message) => /another session holds a lock/.test(message))
-  // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
-  await until(
-    async () => {
-      await client.query('INSERT INTO notifications.sample VALUES (2)')
-      return retried()
-    },
-    { what: 'it to give the lock up' },
-  )
-  t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
-  await reader.query('COMMIT')
-  t.same(await done, ['1001_column'])
-  await client.query('SELECT more FROM notifications.sample')
-})
+t.test(
+  'a migration that waits for its table blocks no other session, and runs once the table is free',
+  async (t) => {
+    const reader = new pg.Client(url)
+    await reader.connect()
+    t.teardown(() => reader.end())
+    await reader.query('BEGIN')
+    await reader.query('SELECT FROM notifications.sample')
+    const messages: string[] = []
+    const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
+    const run = migrating(t, files, (message) => messages.push(message))
+    const done = run()
+    const retried = () => messages.some((message) => /another session holds a lock/.test(message))
+    // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
+    await until(
+      async () => {
+        await client.query('INSERT INTO notifications.sample VALUES (2)')
+        return retried()
+      },
+      { what: 'it to give the lock up' },
+    )
+    t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
+    await reader.query('COMMIT')
+    t.same(await done, ['1001_column'])
+    await client.query('SELECT more FROM notifications.sample')
+  },
+)
 
 t.test('an index is built beside open transactions, and an INVALID one is rebuilt', async (t) => {
   await leaveInvalid('sample_id')

@@ -18,7 +18,7 @@ t.beforeEach(async () => {
   await client.query('TRUNCATE notifications.rule_table_activation')
 })
 
-t.test('a start is an activation only if another table was in force before', async (t) => {
+t.test('a start activates a table only if another one was in force', async (t) => {
   t.same(await activateRuleTable(pool, 'a', null), { before: null })
   t.equal(await activateRuleTable(pool, 'a', 'c0ffee0'), null)
   t.same(await activateRuleTable(pool, 'b', 'c0ffee1'), { before: FIRST })
@@ -32,7 +32,7 @@ t.test('a start is an activation only if another table was in force before', asy
   t.equal(activations.length, 3)
 })
 
-t.test('of replicas that start together, one activates the table and the others wait', async (t) => {
+t.test('one of several replicas that start together activates the table, and the others wait', async (t) => {
   await activateRuleTable(pool, 'a', null)
   await client.query('SELECT pg_advisory_lock($1)', [ACTIVATION_LOCK])
   const all = Promise.all(Array.from({ length: 5 }, () => activateRuleTable(pool, 'b', null)))

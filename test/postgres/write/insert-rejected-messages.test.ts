@@ -35,7 +35,7 @@ t.test('a rejected message is stored whole, once', async (t) => {
   t.equal(rows.length, 2)
 })
 
-t.test('of a too large value the first bytes and the hash are stored', async (t) => {
+t.test('a value that is too large is stored as its first bytes and its hash', async (t) => {
   const value = Buffer.alloc(VALUE_BYTES_MAX + 1, 'x')
   await insert({ message: { ...aMessage(0n), value }, rejection: { code: 'too-large', error: 'too large' } })
   const [row] = await stored()
@@ -44,7 +44,7 @@ t.test('of a too large value the first bytes and the hash are stored', async (t)
   t.equal(row.error, `too large; stored: its first 65536 bytes and its SHA-256 ${hash}`)
 })
 
-t.test('of too large headers and keys, as much as fits is stored', async (t) => {
+t.test('headers and keys that are too large are stored truncated', async (t) => {
   const megabyte = Buffer.alloc(1024 * 1024, 'x')
   const headers = { a: [Buffer.from('1')], b: Array.from({ length: 200 }, () => megabyte) }
   const key = Buffer.alloc(VALUE_BYTES_MAX + 1)

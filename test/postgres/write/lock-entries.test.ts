@@ -54,7 +54,7 @@ async function retry(
   return (await commitRetries(makeAttempts(store, send), asked, request)).made
 }
 
-t.test('a row erased after it was read is not retried, by anybody', async (t) => {
+t.test('a row erased after it was read is never retried', async (t) => {
   const failed = await dueEntry()
   const erasure = await beginErasure(pool, 'party-1', 'bob')
   await eraseEntries(pool, erasure, [failed.locator])
