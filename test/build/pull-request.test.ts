@@ -44,7 +44,7 @@ function checkOut(): string {
   const clone = mkdtempSync(join(forge.folder, 'clone-'))
   git(forge.folder, 'clone', '--quiet', forge.bare, clone)
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
-  // Older than what is installed, lest make install them anew.
+  // They must be older than the installed packages, or make would install them again.
   for (const file of ['package.json', 'package-lock.json']) utimesSync(join(clone, file), 1, 1)
   return clone
 }

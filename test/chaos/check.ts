@@ -51,7 +51,7 @@ export interface InjectedFault {
 export interface Checked {
   /** All that are committed. Read after the snapshot was taken. */
   readonly records: readonly CommittedRecord[]
-  /** Where the partitions ended then, by topic. */
+  /** The end offsets of that time, by topic. */
   readonly ends: ReadonlyMap<string, Offsets>
   readonly snapshot: Snapshot
   readonly evidence: Evidence

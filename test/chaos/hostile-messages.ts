@@ -35,7 +35,7 @@ export async function headerBomb({ kafka, topics, dice }: Strike): Promise<boole
   return true
 }
 
-/** A batch that unpacks to too much: it blocks its partition until a command skips it. */
+/** A batch too large to decompress: it blocks its partition until a command skips it. */
 export async function compressedBomb(strike: Strike): Promise<boolean> {
   const { kafka, topics, bombs, isBlocked, durationMs, dice } = strike
   const place = placeBy(dice, topics)

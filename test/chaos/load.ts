@@ -60,7 +60,7 @@ export function createLoad(seed: number, partitionCount: number): () => Burst[] 
   let eventCount = 0
 
   function burst(atMs: number): Burst {
-    // The same events in two partitions at once, in opposite orders: whoever locks in the order of arrival deadlocks.
+    // The same events in two partitions at once, in opposite orders: locks in the order of arrival would deadlock.
     if (random.below(8) === 0) return { atMs, messages: mirrored() }
     const place = anyPlace()
     const messages = Array.from({ length: random.pick(BURST_SIZES) }, () => message(place))
@@ -80,7 +80,7 @@ export function createLoad(seed: number, partitionCount: number): () => Burst[] 
     return event(place)
   }
 
-  /** A message of before: in the same place if it is left there, else elsewhere. */
+  /** An earlier message: in the same place if it is still there, else elsewhere. */
   function again(place: ReturnType<typeof anyPlace>): LoadMessage {
     return remembered[random.below(remembered.length)] ?? event(place)
   }

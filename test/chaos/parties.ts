@@ -6,7 +6,7 @@ export type Channel = 'EMAIL' | 'SMS' | 'IN_APP'
 export interface PartyKind {
   readonly prefix: string
   readonly partyCount: number
-  /** How many of a hundred events are about one of them, roughly. */
+  /** The approximate percentage of events about one of them. */
   readonly share: number
   readonly answer: Answer
   readonly email: boolean

@@ -25,7 +25,7 @@ export async function startServers(log: (line: string) => void): Promise<Servers
   async function failOver(replication: Replication, durationMs: number): Promise<true> {
     const way = await startDatabaseProxy(primary.url)
     const standby = await startStandby(primary, { replication, by: way.url })
-    // A standby that lags: what it is sent from now on stays under way.
+    // The standby lags: it receives nothing from now on.
     if (replication === 'asynchronous') way.freeze()
     await sleep(durationMs)
     const before = await committed(primary.url)

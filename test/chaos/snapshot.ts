@@ -9,7 +9,7 @@ export interface Snapshot {
   readonly checkpoints: readonly Place[]
   /** Changes of checkpoints that should not be: set back, or deleted. `became` is null where the row was deleted. */
   readonly setBack: readonly { topic: string; partition: number; was: number; became: number | null }[]
-  /** How many transactions left a decision beyond the checkpoint of its partition. */
+  /** The number of transactions that left a decision beyond the checkpoint of its partition. */
   readonly beyondCount: number
 }
 

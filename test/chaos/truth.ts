@@ -19,7 +19,7 @@ export interface TrueEvent {
   readonly eventId: string
   readonly eventType: string
   readonly partyLocator: string | null
-  /** The event names somebody whom nobody can be. */
+  /** The event has an impossible party. */
   readonly invalidParty: boolean
   readonly locator: string
   readonly reason: string | null

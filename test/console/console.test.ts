@@ -119,7 +119,7 @@ async function testConsole(): Promise<void> {
   const WITH_TABLES = ['not-told', 'log', 'party', 'rejected', 'rules']
 
   for (const [name, path, heading] of VIEWS) {
-    t.test(`${name}: no fault of accessibility, no complaint, nothing wider than a telephone`, async (t) => {
+    t.test(`${name}: the view is accessible, logs no error, and fits a phone`, async (t) => {
       const tab = await adminTab()
       await tab.page.goto(`${url}/console${await path()}`)
       await title(tab.page, heading)
@@ -275,7 +275,7 @@ async function testConsole(): Promise<void> {
   })
 }
 
-/** On a telephone each value has its name. */
+/** On a phone each value has its column name. */
 const NAME_OF_FIRST_CELL = `getComputedStyle(document.querySelector('td'), '::before').content`
 
 /** The row of a member among those who were not told. */
@@ -283,7 +283,7 @@ function listed(page: Page, party: string) {
   return page.getByRole('region', { name: 'Log entries' }).getByRole('row', { name: party })
 }
 
-/** Waits until all that a view asked for is there. */
+/** Waits until the data of a view has arrived. */
 async function settled(page: Page): Promise<void> {
   await page.getByText('Loading…').first().waitFor({ state: 'hidden' })
 }

@@ -432,7 +432,7 @@ async function testWorkbench(): Promise<void> {
   })
 }
 
-/** Where the verdict ends and where the column names of the back-test stop, once the page has scrolled below both. */
+/** The lower edge of the verdict and the upper edge of the back-test's head, once the page has scrolled past both. */
 const STICKY_PX = `['.verdict', '.table thead th'].map((selector, index) => {
   const element = document.querySelector(selector)
   return parseFloat(getComputedStyle(element).top) + (index === 0 ? element.offsetHeight : 0)

@@ -37,7 +37,7 @@ const REQUEST = { by: 'alice', because: 'an outage' }
 /** The party that an event is about. */
 const partyOf = (eventId: string) => PARTIES[EVENT_IDS.indexOf(eventId as 'a') % PARTIES.length] ?? PARTIES[0]
 
-/** How often things happened, to show that the schedules reach them. */
+/** Counts of events, which show that the schedules reach them. */
 export const noCounts = () => ({
   commits: 0,
   sends: 0,
@@ -211,7 +211,7 @@ export async function simulate(
     }
   }
 
-  /** A transport that accepts each key once, and answers as often as it likes that it did not, or cannot tell. */
+  /** A transport that accepts each key once, and may answer at any time that it did not, or does not know. */
   function transport(eventId: string, key: string): Delivery {
     if (random.chance(0.15)) {
       counts.deferred++

@@ -39,7 +39,7 @@ export interface TestStore {
   /** FAILED rows, by event id. */
   due(): Promise<readonly DueEntry[]>
   putPreferences(partyLocator: string, preferences: StoredPreferences): Promise<void>
-  /** From now on refuses the attempts of an event from the given one on, or all if it is null. */
+  /** Refuses attempts of an event from the given number on, or of all events if it is null. */
   refuse(table: 'log' | 'decision', eventId: string | null, fromAttempt?: number): Promise<void>
   forgetDecisions(eventId: string): Promise<void>
 }

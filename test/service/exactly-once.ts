@@ -22,7 +22,7 @@ export async function watchCheckpoints(world: World): Promise<void> {
   await world.sql(WITNESS_SQL)
 }
 
-/** Nothing is half done: rows and decisions belong together, one receipt for each row sent, none beyond a checkpoint. */
+/** Nothing is partial: rows match decisions, each sent row has one receipt, and none is beyond a checkpoint. */
 export async function consistent(t: Test, world: World): Promise<void> {
   const [found] = await world.sql(`
     SELECT

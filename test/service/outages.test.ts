@@ -9,7 +9,7 @@ import { eachOnce, manyEvents, type Published, rowCount, watchCheckpoints } from
 
 const PARTITION_COUNT = 2
 const BACKLOG_COUNT = 3_000
-const TOLD_WITHIN_MS = 15_000
+const REPORTED_WITHIN_MS = 15_000
 
 // Servers of this file alone, which stops and restarts them.
 const [kafka, postgres] = await Promise.all([startKafka({ log: () => {} }), startPostgres()])
@@ -21,7 +21,7 @@ const OUTAGES = {
   database: { server: postgres, where: { serverUrl: postgres.url }, readinessWithout: 503 },
 }
 
-// The one is down while the other is not.
+// Each test stops one of the servers only.
 t.jobs = 2
 
 const UNREACHABLE = 'the database cannot be used (ECONNREFUSED): run the command `doctor` to find out why'
@@ -44,7 +44,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       })
     const isLive = async () => (await fetch(`${service.url}/healthz`)).status === 200
 
-    async function goesOn(t: Test): Promise<void> {
+    async function processesMore(t: Test): Promise<void> {
       await publish(300)
       await world.caughtUp()
       await eachOnce(t, world, published)
@@ -59,7 +59,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       if (readinessWithout === 503)
         t.match(await (await fetch(`${service.url}/readyz`)).json(), { detail: UNREACHABLE })
       await server.start()
-      await goesOn(t)
+      await processesMore(t)
       await readinessIs(200)
     })
 
@@ -74,10 +74,10 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await server.kill()
       await readinessIs(readinessWithout)
       t.ok(await isLive())
-      if (server === kafka) await consumingIs(/^the broker refuses or does not respond/, TOLD_WITHIN_MS)
+      if (server === kafka) await consumingIs(/^the broker refuses or does not respond/, REPORTED_WITHIN_MS)
       await server.start()
       await readinessIs(200)
-      await goesOn(t)
+      await processesMore(t)
     })
 
     await t.test(`a ${name} that does not respond is reported within 15 s`, async () => {
@@ -85,7 +85,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await consumingIs(/^yes$/)
       process.kill(Number(kafka.pid()), 'SIGSTOP')
       try {
-        await consumingIs(/^the broker does not respond$/, TOLD_WITHIN_MS)
+        await consumingIs(/^the broker does not respond$/, REPORTED_WITHIN_MS)
       } finally {
         process.kill(Number(kafka.pid()), 'SIGCONT')
       }
@@ -96,7 +96,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       t.equal(await service.stop(), 0)
     })
 
-    /** As the console shows it; `yes` while nothing is wrong. */
+    /** Waits for the state that the console shows; `yes` without a problem. */
     async function consumingIs(pattern: RegExp, timeoutMs?: number): Promise<void> {
       const url = await service.managementUrl()
       const isSo = async () => {

@@ -110,7 +110,7 @@ const passesOn = (service: Service, count: number) => {
   return until(() => passesOf(service).length >= begun + count, { what: 'the next retry passes' })
 }
 
-// They mostly wait.
+// These tests mostly wait.
 t.jobs = 2
 
 t.test(

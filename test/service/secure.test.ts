@@ -40,7 +40,7 @@ const skip = kafka.kind === 'mock' && 'the mock broker has no TLS'
 const world = await aWorld(t, { partitionCount: 1 })
 await world.sql(`CREATE ROLE secure SUPERUSER LOGIN PASSWORD '${PASSWORD}'`)
 
-/** The world's database for a user who may not come without TLS. */
+/** URL of the world's database for a user who must use TLS. */
 function databaseUrl(host: string, parameters: string): string {
   const url = new URL(world.databaseUrl)
   url.username = 'secure'
@@ -54,7 +54,7 @@ const ON_TLS = { MQ_BROKERS: `localhost:${secure.port}`, MQ_SSL: 'true', MQ_SSL_
 const SECURE_BROKER = { ...ON_TLS, MQ_SASL_USERNAME: secure.username, MQ_SASL_PASSWORD: PASSWORD }
 const doctor = (env: Record<string, string>) => command(['doctor'], { ...world.env, ...env })
 
-// It mostly waits for its session to end.
+// The first test mostly waits for the end of its session.
 t.jobs = 3
 
 const BY_TOKEN = {
@@ -81,7 +81,7 @@ const byToken = t.test(
     }
     const startedMs = performance.now()
     await isLogged()
-    // The broker would have cut it off by then; nothing shows when kafkajs logs in again.
+    // The broker would have disconnected it by then; kafkajs does not log a new log-in.
     await sleep(SESSION_MS + 1_000 - (performance.now() - startedMs))
     await isLogged()
     const joined = service.lines.filter(({ msg }) => msg === 'joined the consumer group')
@@ -147,7 +147,7 @@ await t.test('a topic without read rights is blocked, alone, until they are gran
 
   for (const when of ['before it was assigned', 'while it was consumed']) {
     await until(isHeld, { what: `the metric to say so, ${when}` })
-    // It knows even where there is nothing to be read.
+    // It reports this even for an empty topic.
     const { code, stdout } = await doctor(env)
     t.equal(code, 1, when)
     t.match(stdout, new RegExp(`^failed +topics +missing or not readable: ${claims}\\n +→ .* grant`, 'm'))
@@ -167,7 +167,7 @@ await t.test('a topic without read rights is blocked, alone, until they are gran
 await t.test('without rights on its group the service waits and names the group', { skip }, async (t) => {
   const env = { ...SECURE_BROKER, MQ_SASL_MECHANISM: 'PLAIN' }
   const on = { username: secure.username, on: 'GROUP' } as const
-  // From now on, others have none.
+  // An ACL for another user leaves this one without rights.
   await grant(kafka.brokers, world.groupId, { ...on, username: 'somebody', operation: 'READ' })
   const service = await world.serve({ ...env, MANAGEMENT_PORT: '0' })
   const url = await service.managementUrl()

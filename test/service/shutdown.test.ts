@@ -14,7 +14,7 @@ const PARTITION_COUNT = 4
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not rebalance like a real one'
 
 const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-// They mostly wait.
+// These tests mostly wait.
 t.jobs = 3
 
 /** Ends a process by a signal, with this code: 1 past the grace period. */
@@ -41,13 +41,13 @@ async function stoppedAtOnce(t: Test): Promise<string> {
   return output
 }
 
-// Before the others, which would keep this process from sending the signal in time.
+// It runs first: the others would delay the signal.
 t.test('a process that is not listening yet stops with 0', async (t) => {
   // On a busy machine the signal may come too late.
   await until(async () => !(await stoppedAtOnce(t)).includes('"listening"'), { what: 'a signal in time' })
 })
 
-/** Promptly is well within this: exit code 0 proves it of a process. */
+/** Exit code 0 proves that a process stopped within this. */
 const SHUTDOWN_GRACE = '10s'
 
 t.test('a service that waits for a dependency stops promptly', { buffered: true }, async (t) => {
@@ -109,7 +109,7 @@ t.test(
 t.test('a look-up that hangs does not prevent a stop', { buffered: true }, async (t) => {
   const world = await aWorld(t)
   const { requests } = world.policyAdministration
-  /** In a group of its own, so that it need not wait for the last one's session to end. */
+  /** Uses its own group, so that it need not wait for the end of the previous session. */
   const hanging = async (grace: string) => {
     const requestCount = requests.count
     const service = await world.spawn({

@@ -16,7 +16,7 @@ const get = async (service: Service, path: string) => {
 
 const createTopic = (brokers: string, topic: string) => ensureTopics(brokers, { [topic]: 2 })
 
-// They mostly wait, each in a world of its own.
+// These tests mostly wait, each in its own world.
 t.jobs = 3
 
 t.test('a service waits for the migration of its schema, and logs so', { buffered: true }, async (t) => {

@@ -4,7 +4,7 @@ import type { Offsets } from './topics.ts'
 type Sql = (query: string, values?: unknown[]) => Promise<QueryResultRow[]>
 
 /**
- * How far the checkpoints of a topic are from its last messages, over all partitions: 0 once all is processed.
+ * The lag of a topic behind its last messages, over all partitions: 0 once all is processed.
  * @param ends offset of the next message to come
  */
 export async function backlog(sql: Sql, topic: string, ends: Offsets): Promise<number> {

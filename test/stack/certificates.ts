@@ -19,7 +19,7 @@ export interface Certificates {
 const openssl = (args: string[]) => promisify(execFile)('openssl', args)
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
 
-/** Makes them anew, good for a day. */
+/** Creates new certificates, valid for one day. */
 export async function makeCertificates(): Promise<Certificates> {
   const dir = await mkdtemp(join(tmpdir(), 'notifications-certificates-'))
   const path = (name: string) => join(dir, name)

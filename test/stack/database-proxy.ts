@@ -90,7 +90,7 @@ export async function startDatabaseProxy(serverUrl: string) {
     return count
   }
   const sockets = () => [...links].flatMap((link) => link.sockets)
-  /** The connections that are open now go dead: not a byte goes through, and nobody is told. New ones work. */
+  /** Open connections forward no more bytes, without being closed. New ones work. */
   const goDead = () => {
     for (const socket of sockets()) socket.pause()
   }
@@ -103,7 +103,7 @@ export async function startDatabaseProxy(serverUrl: string) {
       cut()
     },
     cut,
-    /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
+    /** Forwards no bytes until `thaw`, without closing a connection. */
     freeze: (): void => {
       isFrozen = true
       goDead()

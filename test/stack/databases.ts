@@ -17,9 +17,9 @@ export const ADVISORY_LOCK_WAITS = `
   WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`
 
 const MIGRATIONS_DIR = new URL('../../db/migrations/', import.meta.url)
-/** The end of a pool resolves before its connections have ended, and one that is broken off throws in its process. */
+/** A pool's `end` resolves before its connections have ended, and a terminated one throws in its process. */
 const CONNECTIONS_END_MS_MAX = 2_000
-/** Any fixed number: of the test files that want the template at once, one makes it and the others wait. */
+/** An arbitrary lock number: one test file creates the template, and the others wait. */
 const TEMPLATE_LOCK = 4_006_002
 
 /**
@@ -63,7 +63,7 @@ export async function aDatabase(t: Test): Promise<Database> {
   return database
 }
 
-/** It gets its name when it is complete, so that a failed migration leaves no half-made template behind. */
+/** Renames the template once it is complete, so that a failed migration leaves no partial one. */
 async function makeTemplate(client: pg.Client, serverUrl: string, template: string): Promise<void> {
   const draft = `${template}_draft`
   await client.query(`DROP DATABASE IF EXISTS ${draft} WITH (FORCE)`)
@@ -72,7 +72,7 @@ async function makeTemplate(client: pg.Client, serverUrl: string, template: stri
   await client.query(`ALTER DATABASE ${draft} RENAME TO ${template}`)
 }
 
-/** The template of other migrations has another name, so that it is never stale. */
+/** Names the template after its migrations, so that it is never stale. */
 async function migrationsHash(): Promise<string> {
   const hash = createHash('sha256')
   for (const file of (await readdir(MIGRATIONS_DIR)).sort()) {

@@ -35,9 +35,9 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
   return {
     issuer,
     keySetUrl,
-    /** How often its key set was asked for. */
+    /** The number of requests for its key set. */
     keySetRequestCount: () => keySetRequestCount,
-    /** The key that it signs with now. */
+    /** The current signing key. */
     key: () => key,
     /** A token as clients get them, by the client credentials grant. */
     token: async (scope?: string): Promise<string> => {
@@ -50,7 +50,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
       if (access_token === undefined) throw new Error(`no token: status ${response.status}`)
       return access_token
     },
-    /** A token signed with its key, whose claims and header are those of a good one but for what is given. */
+    /** A token signed with its key; the given claims and header replace those of a valid one. */
     forge: (
       claims: JWTPayload = {},
       header: Partial<JWTHeaderParameters> = {},
@@ -69,7 +69,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
         .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: key.kid, ...header })
         .sign(privateKey)
     },
-    /** From now on it signs with a new key, and only that one is in its key set. */
+    /** Replaces the signing key, in the key set too. */
     rotate: async (): Promise<void> => {
       key = await newSigningKey()
       up = providerOf(issuer, key, extraClaims)

@@ -49,7 +49,7 @@ export type LocalServer = Omit<Keeper, 'dir' | 'run' | 'start'> & { start(): Pro
 const KEEPER = join(import.meta.dirname, 'keeper.ts')
 const LOG_TAIL_CHARS = 2_000
 
-/** One directory, and at most one program in it, that never outlives this process, however it ends. */
+/** A directory with at most one program, which never outlives this process, however it ends. */
 export async function keep({ name, dir: given, stopTimeoutMs = 10_000, ...signals }: KeepOptions) {
   const dir = given ?? (await mkdtemp(join(tmpdir(), `notifications-${name}-`)))
   await mkdir(dir, { recursive: true })
@@ -65,7 +65,7 @@ export async function keep({ name, dir: given, stopTimeoutMs = 10_000, ...signal
     const kept: Kept = { ...command, dir, isTemporary, abandonSignal: signals.abandonSignal }
     const keeper = fork(KEEPER, [JSON.stringify(kept)], {
       detached: true,
-      // It holds none of our output open, and neither the flags nor the hooks of a test runner concern it.
+      // It must not hold our output open, nor inherit flags and hooks of the test runner.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '', ...env },
@@ -82,7 +82,7 @@ export async function keep({ name, dir: given, stopTimeoutMs = 10_000, ...signal
     return started
   }
 
-  /** One that has just died says so by its exit; without a callback the failed write would end this process. */
+  /** A keeper that has just died reports by its exit; without a callback the failed write would end this process. */
   function send(keeper: ChildProcess, signal: NodeJS.Signals): void {
     if (keeper.connected) keeper.send(signal, () => {})
   }

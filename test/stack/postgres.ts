@@ -28,7 +28,7 @@ type Account = { readonly uid: number; readonly gid: number } | { readonly uid?:
 /** Well above what parallel test files and a few service processes hold together. */
 const CONNECTION_COUNT_MAX = 300
 const START_TIMEOUT_MS = 180_000
-/** One part in so many of the memory may be the server's cache: a broker and services run beside it. */
+/** The server's cache is one such part of the memory: a broker and services run beside it. */
 const MEMORY_SHARE = 6
 /** Enough for ten million rows; its bookkeeping takes memory from the start, 20 MB for each GB. */
 const CACHE_MAX_MB = 4_096
@@ -191,7 +191,7 @@ function cacheMb(): number {
   return Math.min(Math.floor(memoryBytes / MEMORY_SHARE / 2 ** 20), CACHE_MAX_MB)
 }
 
-/** The superuser gets in without TLS, so that tests can do what they need; nobody else does. */
+/** Only the superuser may connect without TLS, for the tests. */
 const TLS_ONLY = `host all postgres 127.0.0.1/32 trust
 hostssl all all 127.0.0.1/32 scram-sha-256
 `

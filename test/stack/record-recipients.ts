@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
-/** Where each part is handed to its sender, whichever that is. */
+/** Wraps each sender, to see the parts that it gets. */
 const HAND_OVER = 'senders[channel].send(part, { signal: stop.signal, query })'
 
 Object.assign(globalThis, {

@@ -15,7 +15,7 @@ export interface Exposition {
   readonly families: ReadonlyMap<string, Family>
   /** The value of the series with exactly these labels; undefined where there is none. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
-  /** How often a histogram was observed; `labels` as they stand in the text. */
+  /** The number of observations of a histogram; `labels` as in the text. */
   observed(name: string, labels?: string): number | undefined
   /** Names as queries know them: of a histogram `_bucket`, `_sum` and `_count`. */
   readonly names: ReadonlySet<string>

@@ -4,7 +4,7 @@ export interface WrittenRecord {
   readonly key?: Buffer | null
   readonly value?: Buffer | string | null
   readonly headers?: readonly (readonly [name: string, value: Buffer | null])[]
-  /** By default one more than that of the previous record. */
+  /** Default: the previous record's plus one. */
   readonly offsetDelta?: number
   readonly timestampDelta?: number
 }

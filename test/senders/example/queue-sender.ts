@@ -4,7 +4,7 @@ import type { Answer } from '../../../src/core/attempt/delivery.ts'
 import type { HandOver, Message, Sender } from '../../../src/senders/sender.ts'
 
 export const QUEUE = 'mail'
-/** Any fixed one. */
+/** An arbitrary constant. */
 const NAMESPACE = '6d0f6a0e-3c1c-4c1f-9a57-0a4e3f7c2b11'
 
 /**

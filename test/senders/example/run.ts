@@ -16,7 +16,7 @@ const RELAY = fileURLToPath(new URL('relay.ts', import.meta.url))
 
 interface Plan {
   readonly mailCount: number
-  /** Every third one kills the service, the others the relay. */
+  /** Every third kill ends the service, the others the relay. */
   readonly killCount: number
   readonly seed: number
   readonly say: (line: string) => void

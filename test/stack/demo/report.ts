@@ -3,7 +3,7 @@ import type { makePublication, Topics } from './messages.ts'
 
 type Sql = (query: string, values?: unknown[]) => Promise<QueryResultRow[]>
 
-/** Where to look further. */
+/** Addresses and commands for a closer look. */
 interface Places {
   readonly serviceUrl: string
   readonly consoleUrl: string

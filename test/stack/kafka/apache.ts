@@ -20,9 +20,9 @@ export interface Kafka extends LocalServer {
 }
 
 /**
- * One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, and whoever has an
+ * A second listener, on localhost with TLS, for a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, and for clients with an
  * access token. They have all
- * rights to whatever nobody was granted any to, and whoever comes without TLS has all rights.
+ * rights to resources without an ACL. Clients without TLS have all rights.
  */
 export interface SecureListener {
   readonly port: number
@@ -74,7 +74,7 @@ async function format(keeper: Keeper, jarsDir: string, properties: string, more:
   // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
   const clusterId = randomBytes(11).toString('hex')
   const args = ['format', '-t', clusterId, '-c', properties, ...more]
-  // It ends within a second: compiling its code well would take longer than running it.
+  // It ends within a second, so optimising its code costs more than it gains.
   await keeper.run(java(jarsDir, ['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', args))
 }
 
@@ -120,7 +120,7 @@ function plainProperties(dir: string, port: number, controllerPort: number) {
     'broker.heartbeat.interval.ms': 1_000,
     // The default, 128 MB, is a quarter of the heap.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
-    // Where nothing is to be compacted it looks again after this time; the default is 15 s.
+    // The cleaner's pause if nothing needs compaction; the default is 15 s.
     'log.cleaner.backoff.ms': 1_000,
     // Messages of tests may be dated 1970. Retention would delete them as soon as it looks, half a minute after the start.
     'log.retention.ms': -1,

@@ -16,7 +16,7 @@ export async function startMockKafka(log: (line: string) => void): Promise<Kafka
   await promisify(execFile)('kcat', ['-V']).catch((cause) => {
     throw new Error(`kcat does not run either. ${REMEDY}`, { cause })
   })
-  // It has nothing to save, and takes no other signal while it waits for input.
+  // It has no data, and handles no other signal while it waits for input.
   const keeper = await keep({ name: 'kafka-mock', stopSignal: 'SIGKILL', abandonSignal: 'SIGKILL' })
   try {
     let brokers = ''
