@@ -74,8 +74,7 @@ async function format(keeper: Keeper, jarsDir: string, properties: string, more:
   // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
   const clusterId = randomBytes(11).toString('hex')
   const args = ['format', '-t', clusterId, '-c', properties, ...more]
-  // It ends within a second, so optimising its code costs more than it gains.
-  await keeper.run(java(jarsDir, ['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', args))
+  await keeper.run(java(jarsDir, [], 'kafka.tools.StorageTool', args))
 }
 
 function java(jarsDir: string, flags: string[], mainClass: string, args: string[]) {
@@ -83,7 +82,9 @@ function java(jarsDir: string, flags: string[], mainClass: string, args: string[
     (set) => `-Dorg.slf4j.simpleLogger.${set}`,
   )
   const classPath = ['-cp', join(jarsDir, '*')]
-  return { file: 'java', args: ['-XX:+UseSerialGC', ...logging, ...flags, ...classPath, mainClass, ...args] }
+  // A local broker lives for seconds or minutes: optimising its code costs more than it gains.
+  const light = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
+  return { file: 'java', args: [...light, ...logging, ...flags, ...classPath, mainClass, ...args] }
 }
 
 function dataDirIn(dir: string): string {
