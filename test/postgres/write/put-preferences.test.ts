@@ -1,4 +1,5 @@
 import t from 'tap'
+import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import {
   getPreferences,
@@ -62,6 +63,18 @@ t.test('invalid preferences are refused by the schema', async (t) => {
   await t.rejects(putPreferences(pool, 'party-1', IN_APP, null))
   t.same(await getPreferences(pool, 'party-1'), SMS)
   t.equal((await changes()).length, 1)
+})
+
+t.test('every table that names a channel takes every channel', async (t) => {
+  const { rows } = await client.query(`
+    SELECT pg_get_constraintdef(oid) AS "check" FROM pg_constraint WHERE conname LIKE '%\\_channel\\_known'`)
+  t.equal(rows.length, 3)
+  for (const { check } of rows)
+    t.same(
+      CHANNELS.filter((channel) => !check.includes(`'${channel}'`)),
+      [],
+      check,
+    )
 })
 
 t.test('concurrent changes follow one another, and the last one is in force', async (t) => {
