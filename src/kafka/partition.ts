@@ -54,7 +54,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly log: Logger
 }
 
-/** A blocked partition counts as unblocked after it was fetched for this long without a message. */
+/** A blocked partition is unblocked after fetches without a message for this long. */
 const QUIET_MS = 5_000
 /** A batch that takes this long is stuck: each of its statements and look-ups has a far shorter deadline. */
 const STUCK_MS = 60_000
@@ -166,7 +166,7 @@ export class PartitionConsumer {
     this.#rewound = null
     if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
     if (this.#isOver) return
-    // Kafka may not have it: the previous membership ended, or the broker did not answer.
+    // Kafka's offset may lag behind: the previous membership ended before its commit, or the broker did not answer.
     if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
   }

@@ -28,7 +28,7 @@ export const UNASKABLE = unresolved('was not asked: the party locator cannot be 
 
 /** The contact for a party that timed out recently; only the retry asks for it. */
 export const HUNG = unresolved('was not asked: a recent look-up of this party timed out', {
-  unasked: true,
+  costsNoAttempt: true,
 }).contact
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
@@ -53,7 +53,7 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
     else if (status >= 500) reason = `had an error (HTTP ${status})`
     const outage = status < 400 || status >= 500 || isRefusal
     // A refused credential says nothing about the party.
-    const more = isRefusal ? ({ unasked: true } as const) : {}
+    const more = isRefusal ? ({ costsNoAttempt: true } as const) : {}
     return { ...unresolved(reason, more), outage, isRefusal, keepsConnection: true }
   }
   const value = parse(body)
@@ -61,14 +61,14 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
   if (name !== null && name !== locator) return unresolved('answered for another party', { wrongParty: true })
   const contact: Contact | string = status === 404 ? { state: 'not found' } : readContact(value)
   if (typeof contact === 'string') return unresolved(`answered 200 with ${contact}`)
-  // Another party's 404 would silence this one for good.
+  // A 404 for another party would skip this member's message for good.
   const needsConfirmation = status === 404 && name === null
   return { contact, outage: false, isNamed: name !== null, keepsConnection: true, needsConfirmation }
 }
 
 /** The answer for a request that could not be made, because of a missing file or token on this side. */
 export function judgeUnasked({ message }: Error): LookUpResult {
-  return { ...unresolved(`was not asked: ${message}`, { unasked: true }), keepsConnection: true }
+  return { ...unresolved(`was not asked: ${message}`, { costsNoAttempt: true }), keepsConnection: true }
 }
 
 /** Judges a failed request. `status` is 0 if no answer began: servers and proxies close connections at any time. */
@@ -79,7 +79,7 @@ export function judgeFailure(status: number, error: Error): LookUpResult {
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') reason = `answered with more than ${BODY_BYTES_MAX / 1024} kB`
   if (/CERT|SIGNATURE/.test(code)) reason = 'has a certificate that is not trusted'
   if (code.startsWith('ERR_SSL_')) reason = 'refused the TLS connection'
-  const more = /CERT|SIGNATURE|^ERR_SSL_/.test(code) ? ({ unasked: true } as const) : {}
+  const more = /CERT|SIGNATURE|^ERR_SSL_/.test(code) ? ({ costsNoAttempt: true } as const) : {}
   if (/^HPE_|^HTTPParserError$/.test(code)) reason = 'answered with something that is not HTTP'
   return { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
 }
@@ -88,9 +88,9 @@ export function judgeTimeout(waitedMs: number): LookUpResult {
   return unresolved(`did not answer within ${Number((waitedMs / 1_000).toPrecision(2))} s`)
 }
 
-function unresolved(reason: string, more: { unasked?: true; wrongParty?: true } = {}): LookUpResult {
+function unresolved(reason: string, more: { costsNoAttempt?: true; wrongParty?: true } = {}): LookUpResult {
   const error = `policy administration ${reason}`
-  const contact: Contact = { state: 'unresolved', error, unasked: false, ...more }
+  const contact: Contact = { state: 'unresolved', error, costsNoAttempt: false, ...more }
   return { contact, outage: true, isNamed: false, keepsConnection: false, needsConfirmation: false }
 }
 

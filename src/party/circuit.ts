@@ -35,7 +35,11 @@ export function createCircuit(
       const { error } = contact
       if (down === null)
         log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
-      down = { ...contact, error: `policy administration is down (circuit open: ${error})`, unasked: true }
+      down = {
+        ...contact,
+        error: `policy administration is down (circuit open: ${error})`,
+        costsNoAttempt: true,
+      }
       onVerdict()
     }
     probeIn(down === null ? CONFIRM_MS : PROBE_INTERVAL_MS)
@@ -65,7 +69,7 @@ export function createCircuit(
       isOpen = true
       probeIn(0)
     },
-    /** Picks a random party of a call for probes, so that no order hides the healthy ones. */
+    /** Picks a random party of a call to probe, so that failing parties at its front do not decide. */
     noteWanted(locators: readonly string[]): void {
       wanted = locators[Math.floor(Math.random() * locators.length)] ?? wanted
     },

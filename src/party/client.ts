@@ -4,7 +4,7 @@ import { createCircuit } from './circuit.ts'
 import { Connection, type PartyClientOptions } from './connection.ts'
 
 const CLOSED = 'the client of policy administration is closed'
-/** Covers two passes of the retry, which asks for these parties separately; at the third they have a whole deadline again. */
+/** Covers two passes of the retry, which asks for these parties separately. The third gives them the whole deadline again. */
 const HUNG_MS = 170_000
 const HUNG_COUNT_MAX = 10_000
 
@@ -26,14 +26,18 @@ interface InFlight {
   readonly connection: Connection
   readonly sinceMs: number
   /** True if its party timed out recently. */
-  readonly isApart: boolean
+  readonly timedOutRecently: boolean
 }
 
 export function createPartyClient(options: PartyClientOptions) {
   const { connectionCountMax, deadlineMs, log } = options
   const nowMs = () => performance.now()
   const probing = new Connection(options)
-  const circuit = createCircuit((one) => new Promise((done) => probing.get(one, deadlineMs, done)), goOn, log)
+  const circuit = createCircuit(
+    (one) => new Promise((done) => probing.get(one, deadlineMs, done)),
+    resumeAfterProbe,
+    log,
+  )
   const connections = Array.from({ length: connectionCountMax }, () => new Connection(options))
   const idle = [...connections]
   const tickMs = deadlineMs / 50
@@ -82,24 +86,26 @@ export function createPartyClient(options: PartyClientOptions) {
   function start(): void {
     if (circuit.isUndecided()) return
     const down = circuit.down()
-    if (down !== null) for (const call of calls) leaveOut(call, () => down)
+    if (down !== null) for (const call of calls) giveUpWaiting(call, () => down)
     for (let call = nextCall(); call !== undefined; call = nextCall()) {
       const locator = call.waiting.pop()
       const connection = idle.pop()
       if (locator === undefined || connection === undefined) return
-      const isApart = call.asksHung && isHung(locator)
-      const request = { call, locator, connection, sinceMs: nowMs(), isApart }
+      const timedOutRecently = call.asksHung && isHung(locator)
+      const request = { call, locator, connection, sinceMs: nowMs(), timedOutRecently }
       call.inFlightCount++
       call.hasAsked = true
       inFlight.add(request)
       calls.delete(call)
       calls.add(call)
-      connection.get(locator, isApart ? deadlineMs / 5 : deadlineMs, (answer) => receive(request, answer))
+      connection.get(locator, timedOutRecently ? deadlineMs / 5 : deadlineMs, (answer) =>
+        receive(request, answer),
+      )
     }
   }
 
   /** Resumes look-ups after a probe. Requests older than the probe may now time out. */
-  function goOn(): void {
+  function resumeAfterProbe(): void {
     answeredSinceMs = nowMs()
     queueMicrotask(start)
   }
@@ -111,21 +117,22 @@ export function createPartyClient(options: PartyClientOptions) {
     for (const call of calls) {
       const locator = call.waiting.at(-1)
       if (locator === undefined || (next !== undefined && next.inFlightCount <= call.inFlightCount)) continue
-      const isApart = call.asksHung && isHung(locator)
-      if (!isApart || [...inFlight].filter((one) => one.isApart).length < slowCountMax) next = call
+      const timedOutRecently = call.asksHung && isHung(locator)
+      if (!timedOutRecently || [...inFlight].filter((one) => one.timedOutRecently).length < slowCountMax)
+        next = call
     }
     return next
   }
 
   function receive(request: InFlight, answer: LookUpResult): void {
-    const { call, locator, connection, sinceMs, isApart } = request
+    const { call, locator, connection, sinceMs, timedOutRecently } = request
     const { contact, isNamed, isTimeout, outage } = answer
     if (!outage) {
       slowestMs = Math.max(nowMs() - sinceMs, slowestMs * 0.99)
       answeredSinceMs = Math.max(sinceMs, answeredSinceMs)
     }
     if (!isTimeout) hungUntilMs.delete(locator)
-    else if (!isApart) {
+    else if (!timedOutRecently) {
       if (hungUntilMs.size >= HUNG_COUNT_MAX) hungUntilMs.clear()
       hungUntilMs.set(locator, nowMs() + HUNG_MS)
     }
@@ -134,14 +141,14 @@ export function createPartyClient(options: PartyClientOptions) {
     idle.push(connection)
     call.inFlightCount--
     call.contacts.set(locator, contact)
-    if (!isApart || !outage) circuit.note(locator, answer)
+    if (!timedOutRecently || !outage) circuit.note(locator, answer)
     resolveIfDone(call)
     // After undici's handler, which must not be called back.
     queueMicrotask(start)
   }
 
   /** Stops asking for parties; those without a contact are missing from the result. */
-  function leaveOut(call: Call, contactOf: (locator: string) => Contact | null): void {
+  function giveUpWaiting(call: Call, contactOf: (locator: string) => Contact | null): void {
     for (const locator of call.waiting.splice(0)) {
       const contact = contactOf(locator)
       if (contact !== null) call.contacts.set(locator, contact)
@@ -165,7 +172,7 @@ export function createPartyClient(options: PartyClientOptions) {
     if (!wasStalled && [...calls].some(({ waiting }) => waiting.length > 0)) endSlow()
     for (const call of calls) {
       if (!call.hasAsked || nowMs() < call.askUntilMs) continue
-      leaveOut(call, (locator) => (call.asksHung && isHung(locator) ? HUNG : null))
+      giveUpWaiting(call, (locator) => (call.asksHung && isHung(locator) ? HUNG : null))
     }
     start()
   }
@@ -174,7 +181,7 @@ export function createPartyClient(options: PartyClientOptions) {
   function endSlow(): void {
     const patienceMs = Math.min(Math.max(deadlineMs / 20, 2 * slowestMs), deadlineMs)
     const late = judgeTimeout(patienceMs)
-    const slow = [...inFlight].filter((one) => !one.isApart && nowMs() - one.sinceMs >= patienceMs)
+    const slow = [...inFlight].filter((one) => !one.timedOutRecently && nowMs() - one.sinceMs >= patienceMs)
     for (const { locator } of slow) circuit.note(locator, late)
     for (const request of slow.slice(0, -slowCountMax)) {
       if (request.sinceMs >= answeredSinceMs) continue

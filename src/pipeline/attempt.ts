@@ -55,10 +55,10 @@ const TRANSACTION_COUNT_MAX = 5
 class PreferencesChanged extends Error {}
 
 /**
- * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
- * anything. Later transactions do the same until one finds nothing to refuse: decisions and retried rows are written after the
- * send, so a refusal there would repeat the send each time. Returns null if the claim is lost. Rejects on any other error, without
- * having written anything.
+ * Makes attempts in one transaction. If the database refuses data, the next transaction finds the refused rows before it sends
+ * anything, and so does each one after it, until one refuses nothing: decisions and retried rows are written after the send, so
+ * that a refusal there would repeat the send each time. Returns null if the claim is lost. Rejects on any other error; nothing is
+ * written then.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
   let isSuspect = false

@@ -18,8 +18,8 @@ const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
 const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
 
-function unresolved(error: string, unasked = false): Contact {
-  return { state: 'unresolved', error, unasked }
+function unresolved(error: string, costsNoAttempt = false): Contact {
+  return { state: 'unresolved', error, costsNoAttempt }
 }
 
 function answerFound(response: ServerResponse): void {
@@ -94,7 +94,7 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
       contacts.get(status),
       status === '404'
         ? { state: 'not found' }
-        : { ...unresolved(`policy administration ${reason}`), unasked: status === '401' },
+        : { ...unresolved(`policy administration ${reason}`), costsNoAttempt: status === '401' },
     )
   }
   t.equal(server.targets.length, statuses.length, 'no redirect is followed')
@@ -161,7 +161,7 @@ t.test('a locator that would reach another path makes no request', async (t) => 
     t.match(contacts.get(party), {
       state: 'unresolved',
       error: /cannot be part of a URL path/,
-      unasked: false,
+      costsNoAttempt: false,
     })
   }
   t.strictSame(server.targets, ['/internal/parties/ok'])

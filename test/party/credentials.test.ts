@@ -99,12 +99,16 @@ t.test(
     t.match(await lookUp(), {
       state: 'unresolved',
       error: /answered 401: a credential .* refused$/,
-      unasked: true,
+      costsNoAttempt: true,
     })
     t.equal(requests.length, 5, 'it was asked once more')
     await client.lookUp(locators(20))
     const contacts = await client.lookUp(['PTY-1'])
-    t.match(contacts.get('PTY-1'), { error: /is down .*answered 401/, unasked: true }, 'which is an outage')
+    t.match(
+      contacts.get('PTY-1'),
+      { error: /is down .*answered 401/, costsNoAttempt: true },
+      'which is an outage',
+    )
     t.notMatch(lines.join(), 'second')
     const { detail, remedy } = await diagnose({ ...env, ...header })
     t.match(detail, /answered 401/)
@@ -134,7 +138,7 @@ t.test('an unusable header file is an outage that costs no attempt', async (t) =
   const header = { POLICY_ADMIN_HEADER: 'Authorization', POLICY_ADMIN_HEADER_FILE: file('secret') }
   await writeFile(file('secret'), '\n')
   const { lookUp } = clientOf(t, { ...env, ...header })
-  t.match(await lookUp(), { error: /was not asked: POLICY_ADMIN_HEADER_FILE is empty/, unasked: true })
+  t.match(await lookUp(), { error: /was not asked: POLICY_ADMIN_HEADER_FILE is empty/, costsNoAttempt: true })
   t.match(await diagnose({ ...env, ...header }), { detail: /is empty/, remedy: /correct .* the file/ })
   t.equal(requests.length, 0)
   await writeFile(file('secret'), 'Basic YTpi')
@@ -174,12 +178,15 @@ t.test(
     const { env, requests } = await environment(t, isValidToken)
     const wrong = { ...env, ...BY_TOKEN, POLICY_ADMIN_CLIENT_SECRET: 'wr0ng-secret' }
     const { client, lookUp, lines } = clientOf(t, wrong)
-    const refused = { error: /was not asked: the token endpoint refuses .*invalid_client/, unasked: true }
+    const refused = {
+      error: /was not asked: the token endpoint refuses .*invalid_client/,
+      costsNoAttempt: true,
+    }
     t.match(await lookUp(), refused)
     t.notOk(client.isDown())
     t.match((await client.lookUp(locators(40))).get('PTY-39'), {
       error: /token endpoint refuses/,
-      unasked: true,
+      costsNoAttempt: true,
     })
     t.ok(client.isDown(), 'the circuit is open')
     t.notMatch(lines.join(), 'wr0ng')
@@ -215,7 +222,7 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
       await writeFile(file('client.pem'), await readFile(certificates.otherCa))
       t.match(await renewing.lookUp(), {
         error: /was not asked: .*_KEY_FILE cannot be used: .*key/i,
-        unasked: true,
+        costsNoAttempt: true,
       })
       t.match(await diagnose({ ...env, ...files }), { remedy: /compare the key with the certificate/ })
       await writeFile(file('client.key'), await readFile(otherKeyFile))
@@ -239,7 +246,7 @@ t.test('an untrusted authority is reported, and a corrected one is used at once'
 
   await writeFile(file('client.pem'), await readFile(certificates.otherCa))
   const { lookUp } = clientOf(t, { ...env, POLICY_ADMIN_CA_FILE: file('client.pem') })
-  t.match(await lookUp(), { error: /not trusted/, unasked: true })
+  t.match(await lookUp(), { error: /not trusted/, costsNoAttempt: true })
   await writeFile(file('client.pem'), ca)
   t.strictSame(await lookUp(), FOUND)
 })

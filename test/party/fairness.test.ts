@@ -75,14 +75,14 @@ t.test('a party that hung is not requested by look-ups, and separately by the re
   t.match((await client.lookUp(['hanging-0-0', 'PTY-0'])).get('hanging-0-0'), {
     state: 'unresolved',
     error: 'policy administration did not answer within 4 s',
-    unasked: false,
+    costsNoAttempt: false,
   })
   const contacts = await client.lookUp(['hanging-0-0', ...locators(50)])
-  t.strictSame(contacts.get('hanging-0-0'), { state: 'unresolved', error: HUNG, unasked: true })
+  t.strictSame(contacts.get('hanging-0-0'), { state: 'unresolved', error: HUNG, costsNoAttempt: true })
   t.strictSame(statesOf(contacts), { unresolved: 1, found: 50 })
   t.match((await client.lookUpAgain(['hanging-0-0'])).get('hanging-0-0'), {
     error: 'policy administration did not answer within 0.8 s',
-    unasked: false,
+    costsNoAttempt: false,
   })
   isBack = true
   t.match((await client.lookUpAgain(['hanging-0-0'])).get('hanging-0-0'), { state: 'found' })

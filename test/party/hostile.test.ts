@@ -143,7 +143,7 @@ t.test('the connection of an odd answer is not used again', async (t) => {
   t.strictSame(contacts.get('wrong'), {
     state: 'unresolved',
     error: WRONG_PARTY,
-    unasked: false,
+    costsNoAttempt: false,
     wrongParty: true,
   })
   t.strictSame(indexes, { a: 0, wrong: 1, b: 0, garbled: 1, c: 0 })

@@ -28,7 +28,7 @@ t.test('a renamed field opens the circuit, so that it costs no attempts', async 
   const { client } = clientOf(t, server.url)
   const contacts = await client.lookUp(locators(100))
   t.ok(client.isDown())
-  t.match(contacts.get('PTY-99'), { error: /circuit open: .*neither email nor phone/, unasked: true })
+  t.match(contacts.get('PTY-99'), { error: /circuit open: .*neither email nor phone/, costsNoAttempt: true })
 })
 
 t.test('a service that hangs opens the circuit after the deadline', async (t) => {
@@ -47,7 +47,7 @@ t.test('a service that hangs opens the circuit after the deadline', async (t) =>
   t.strictSame(later.get('PTY-499'), {
     state: 'unresolved',
     error: 'policy administration is down (circuit open: policy administration did not answer within 1 s)',
-    unasked: true,
+    costsNoAttempt: true,
   })
   t.equal(later.size, 500)
 })

@@ -14,7 +14,7 @@ function world(given: {
   pages: DueEntry[][]
   contact?: (party: string) => Contact
   /** Parties that cannot be asked for in time now. */
-  unasked?: (party: string) => boolean
+  costsNoAttempt?: (party: string) => boolean
   isDown?: () => boolean
   passMs?: number
   committed?: Promise<void>
@@ -33,7 +33,7 @@ function world(given: {
     },
     contactsOf: async (parties) => {
       asked.push([...parties])
-      const inTime = parties.filter((party) => !given.unasked?.(party))
+      const inTime = parties.filter((party) => !given.costsNoAttempt?.(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
     },
     isDown: given.isDown ?? (() => false),
@@ -125,8 +125,12 @@ for (const isDown of [false, true]) {
     `only a party that was requested uses up an attempt while policy administration is ${state}`,
     async (t) => {
       const { retry, retried, pagesRead } = world({
-        pages: [[due('a', 'asked'), due('b', 'unasked'), due('c', null)], []],
-        contact: (party) => ({ state: 'unresolved', error: 'none', unasked: party === 'unasked' }),
+        pages: [[due('a', 'asked'), due('b', 'costsNoAttempt'), due('c', null)], []],
+        contact: (party) => ({
+          state: 'unresolved',
+          error: 'none',
+          costsNoAttempt: party === 'costsNoAttempt',
+        }),
         isDown: () => isDown,
       })
       await retry.pass()
@@ -141,7 +145,7 @@ t.test('rows whose party was not requested in time come before the next page', a
   let round = 0
   const { retry, retried, asked } = world({
     pages: [[due('a', 'first'), due('b', 'second'), due('c', null), due('d', 'first')], [due('e', 'third')]],
-    unasked: (party) => party === 'second' && round++ === 0,
+    costsNoAttempt: (party) => party === 'second' && round++ === 0,
   })
   await retry.pass()
   t.same(asked, [['first', 'second'], ['second'], ['third']])

@@ -289,7 +289,7 @@ export async function simulate(
   }
 
   function contactOf(party: string): Contact {
-    if (random.chance(0.2)) return { state: 'unresolved', error: 'HTTP 500', unasked: false }
+    if (random.chance(0.2)) return { state: 'unresolved', error: 'HTTP 500', costsNoAttempt: false }
     if (random.chance(0.1)) return { state: 'not found' }
     return aFound(Object.fromEntries(ADDRESSES.map((address) => [address, addressOf(address, party)])))
   }

@@ -135,7 +135,7 @@ t.test('contacts are counted by the result of their look-up', async (t) => {
     ['a', aFound()],
     ['b', { state: 'not found' }],
     ['c', { state: 'not found' }],
-    ['d', { state: 'unresolved', error: 'x', unasked: false }],
+    ['d', { state: 'unresolved', error: 'x', costsNoAttempt: false }],
   ])
   t.equal(await metrics.stage('contacts', ['a', 'b', 'c', 'd'], async () => contacts), contacts)
   const { value } = await read()

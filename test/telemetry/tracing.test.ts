@@ -53,7 +53,7 @@ t.test('a batch is one span with its steps as child spans', async (t) => {
   const contacts = new Map<string, Contact>([
     ['a', aFound({ email: 'member@example.com' })],
     ['b', { state: 'not found' }],
-    ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
+    ['c', { state: 'unresolved', error: 'HTTP 500', costsNoAttempt: false }],
   ])
   await tracing.stage('batch', aBatch(['']), async () => {
     t.equal(await tracing.stage('contacts', ['a', 'b', 'c'], async () => contacts), contacts)

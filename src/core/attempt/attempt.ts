@@ -34,7 +34,7 @@ export interface RowBefore {
   readonly attemptCount: number
   /** Number of decisions to send, except deferred ones, whether or not the message went out. */
   readonly sendCount: number
-  /** Number of the last idempotency key, used again because it is unknown whether that message was sent; else null. */
+  /** If it is unknown whether the last message was sent, the number of its idempotency key, which is used again; else null. */
   readonly unknownKey: number | null
 }
 
@@ -130,8 +130,8 @@ export function partiesOf(all: readonly { readonly partyLocator: string | null }
 }
 
 /**
- * Number in the idempotency key. It counts committed sends, so a send whose transaction was rolled back is repeated under the
- * same key. It does not change while it is unknown whether the last message was sent.
+ * Number in the idempotency key (2 in `event-1/2`). It counts committed sends, so a send whose transaction was rolled back is
+ * repeated under the same key. It does not change while it is unknown whether the last message was sent.
  */
 export function keyNumberOf({ before }: OpenAttempt): number {
   return before === null ? 1 : (before.unknownKey ?? before.sendCount + 1)

@@ -33,7 +33,7 @@ export interface AskedEntry {
 
 /** True if policy administration was not asked, as while it is down, or refused the credential: this costs no attempt. */
 export function isPostponed({ contact }: AskedEntry): boolean {
-  return contact?.state === 'unresolved' && contact.unasked
+  return contact?.state === 'unresolved' && contact.costsNoAttempt
 }
 
 export function nextAttempt(

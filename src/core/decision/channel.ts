@@ -3,8 +3,12 @@
  * needs none has no sender: the log row is the message.
  */
 export const ADDRESS_OF = { EMAIL: 'email', SMS: 'phone', IN_APP: null } as const
-export const CHANNEL_NAMES = { EMAIL: 'email', SMS: 'text message', IN_APP: 'app message' } as const
 export type Channel = keyof typeof ADDRESS_OF
+export const CHANNEL_NAMES = {
+  EMAIL: 'email',
+  SMS: 'text message',
+  IN_APP: 'app message',
+} as const satisfies Record<Channel, string>
 export const CHANNELS = Object.keys(ADDRESS_OF) as readonly Channel[]
 
 export type Address = NonNullable<(typeof ADDRESS_OF)[Channel]>

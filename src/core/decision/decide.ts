@@ -78,7 +78,7 @@ export function failureReason(
     case 'SEND':
       return null
     case 'SKIP':
-      // The rule table has one situation for both; the log tells them apart.
+      // The rule table has one situation for both; the log row says which.
       return isPartyInvalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
     case 'FAIL': {
       const reason = result.reason ?? result.ruleId

@@ -158,8 +158,8 @@ export function isPartyLocator(value: unknown): value is string {
 }
 
 /**
- * Text to insert into a message. Producers also send numbers for text: a member is told the digits as sent, not the nearest
- * double.
+ * Text to insert into a message. A producer may send a number where a text is expected: a member is told the digits as sent, not
+ * the nearest double.
  */
 function scalarOf(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)

@@ -5,21 +5,21 @@ import type { Rule } from './rule.ts'
 /** A rule, or a promise, which sends nothing. */
 type Row = Pick<Rule, 'when'> & Partial<Pick<Rule, 'outcome' | 'sendBy'>>
 
-/** Facts that always matter, whatever the rows test: the recipient, the channel and its address. */
-function lookedAt(rows: readonly Row[]): readonly FactKey[] {
-  const senders = rows.filter(({ outcome }) => outcome === 'SEND')
+/** Facts that matter even if no row tests them: the party, the preferred channel, and the address of each channel that is used. */
+function factsAlwaysIncluded(rows: readonly Row[]): readonly FactKey[] {
+  const sendingRows = rows.filter(({ outcome }) => outcome === 'SEND')
   const channels = ADDRESSED_CHANNELS.filter((channel) =>
-    senders.some(({ sendBy, when }) => (sendBy ?? when.preferredChannel ?? channel) === channel),
+    sendingRows.some(({ sendBy, when }) => (sendBy ?? when.preferredChannel ?? channel) === channel),
   )
   return ['party', 'preferredChannel', ...channels.map((channel) => `${ADDRESS_OF[channel]}OnFile` as const)]
 }
 
 /**
- * Folds all possible combinations of facts into the situations that these rows tell apart. A fact that no row tests or needs is
- * left out. A fact that is unknown for a party has one value there.
+ * All combinations of the facts that these rows test, or need for a send. Other facts change no outcome and are left out. A fact
+ * that is unknown for a party in some state has one value there.
  */
 export function foldSituations(rows: readonly Row[]) {
-  const always = lookedAt(rows)
+  const always = factsAlwaysIncluded(rows)
   const facts = FACT_LIST.filter(
     ([key]) => always.includes(key) || rows.some(({ when }) => when[key] !== null),
   )

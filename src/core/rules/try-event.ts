@@ -26,7 +26,7 @@ export function eventOfTrial({ eventType, locator, reason, ...values }: Trial): 
     facts: factsOf(eventType, values.party, (key) => values[key]),
     contact:
       values.party === 'unresolved'
-        ? { state: values.party, error: 'policy administration could not be asked', unasked: true }
+        ? { state: values.party, error: 'policy administration could not be asked', costsNoAttempt: true }
         : undefined,
   }
 }

@@ -9,7 +9,7 @@ import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
-import { tell } from './why-told-or-not.ts'
+import { storyOf } from './why-told-or-not.ts'
 
 /** Explains each decision by the rules of its time. `traceUrl` is a trace's web page, with `{traceId}` in it. */
 export function explain(
@@ -24,7 +24,7 @@ export function explain(
     if (!entry.givenUp || decision !== last) return explained
     return { ...explained, why: `${explained.why} It was ${describeGivenUp(entry)}.` }
   })
-  return { ...entry, story: tell({ ...entry, decisions, nextRetry }), decisions }
+  return { ...entry, story: storyOf({ ...entry, decisions, nextRetry }), decisions }
 }
 
 /** `rules`: those of the decision's revision, or why they are unknown. */

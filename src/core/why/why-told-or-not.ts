@@ -7,7 +7,7 @@ import { describeGivenUp, STATUS_OF } from '../log/status.ts'
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
 /** The story of an entry. A reason appears once: the timeline leaves out the one in `because`. */
-export function tell(entry: Entry): Story {
+export function storyOf(entry: Entry): Story {
   return {
     what: whatOf(entry),
     because: becauseOf(entry),

@@ -23,7 +23,7 @@ export async function lockEntries(
   due: readonly DueEntry[],
   isRequested: boolean,
 ): Promise<ReadonlyMap<string, LockedRow>> {
-  // An erasure does not wait for a skipped row, which has no text. A retry must not give it one again.
+  // An erasure does not wait for a skipped row, which has no text: a retry must not render one for an erased party.
   if (isRequested) await shareErasure(tx)
   const column = columnOf(due)
   const notErased = sql.fragment`WHERE NOT EXISTS (

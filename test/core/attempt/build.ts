@@ -15,7 +15,7 @@ import { aFound, someFacts } from '../build.ts'
 
 export const EMAIL = 'member@example.com'
 export const FOUND: Contact = aFound({ email: EMAIL, phone: '+1' })
-export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', unasked: false }
+export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', costsNoAttempt: false }
 /** The result of a commit that wrote nothing. */
 export const committedAt = (lastOffset: bigint, change: Partial<Committed> = {}): Committed => ({
   kind: 'committed',

@@ -24,7 +24,7 @@ t.test('facts are read from contact and preferences', async (t) => {
 })
 
 t.test('only preferences are known of a party that is not found, and nothing without a party', async (t) => {
-  const unresolved = { state: 'unresolved', error: 'HTTP 500', unasked: false } as const
+  const unresolved = { state: 'unresolved', error: 'HTTP 500', costsNoAttempt: false } as const
   for (const contact of [unresolved, { state: 'not found' } as const]) {
     t.strictSame(
       readFacts('claim.paid', party, contact, preferences),
