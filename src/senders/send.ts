@@ -3,7 +3,6 @@ import {
   type Delivery,
   deliveryOf,
   type OutgoingMessage,
-  type Query,
   type Send,
 } from '../core/attempt/delivery.ts'
 import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
@@ -19,80 +18,60 @@ const DEADLINE_MS = 2_000
 /** Share of the deadline after which senders are told to stop. Afterwards they can still answer for each message. */
 const ABORT_SHARE = 7 / 8
 
-/** One hand-over of messages, which ends at its deadline. */
-interface HandOver {
-  readonly senders: Senders
-  readonly query: Query
-  readonly deadlineMs: number
-  /** Resolves at the deadline. */
-  readonly deadline: Promise<null>
-  /** Aborts a little earlier. */
-  readonly stop: AbortSignal
-  readonly deliveries: Map<string, Delivery>
-}
-
 /**
  * Passes messages to the senders of their channels, in parts of at most `countMax`. Never rejects: if a sender throws, does not
  * answer for each message or misses the deadline, the result of that part is unknown. Parts not passed on by then are deferred.
  */
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing, query) => {
-    const { promise: deadline, resolve } = Promise.withResolvers<null>()
+    const deliveries = new Map<string, Delivery>()
+    const passed = Promise.withResolvers<null>()
     const stop = new AbortController()
     const timers = [
       setTimeout(() => stop.abort(), deadlineMs * ABORT_SHARE),
-      setTimeout(resolve, deadlineMs, null),
+      setTimeout(passed.resolve, deadlineMs, null),
     ]
-    const deliveries = new Map<string, Delivery>()
-    const handOver = { senders, query, deadlineMs, deadline, stop: stop.signal, deliveries }
     const groups = Map.groupBy(outgoing, ({ channel }) => channel)
-    await Promise.all([...groups].map(([channel, group]) => sendGroup(handOver, channel, group)))
+    await Promise.all([...groups].map(([channel, group]) => sendGroup(channel, group)))
     timers.forEach(clearTimeout)
     return deliveries
-  }
-}
 
-async function sendGroup(
-  handOver: HandOver,
-  channel: Channel,
-  group: readonly OutgoingMessage[],
-): Promise<void> {
-  const { senders, stop, deliveries } = handOver
-  if (!isAddressed(channel)) {
-    for (const { locator } of group) deliveries.set(locator, NO_SENDER)
-    return
-  }
-  const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
-  for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
-  const addressed = group.filter(hasAddress)
-  const { countMax } = senders[channel]
-  for (let start = 0; start < addressed.length; start += countMax) {
-    const part = addressed.slice(start, start + countMax)
-    const answers = stop.aborted
-      ? part.map(() => LATE)
-      : await answersOf(handOver, channel, part.map(messageOf))
-    for (const [i, answer] of answers.entries())
-      deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer))
-  }
-}
+    async function sendGroup(channel: Channel, group: readonly OutgoingMessage[]): Promise<void> {
+      if (!isAddressed(channel)) {
+        for (const { locator } of group) deliveries.set(locator, NO_SENDER)
+        return
+      }
+      const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
+      for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
+      const addressed = group.filter(hasAddress)
+      const { countMax } = senders[channel]
+      for (let start = 0; start < addressed.length; start += countMax) {
+        const part = addressed.slice(start, start + countMax)
+        const answers = stop.signal.aborted
+          ? part.map(() => LATE)
+          : await answersOf(channel, part.map(messageOf))
+        for (const [i, answer] of answers.entries())
+          deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer))
+      }
+    }
 
-/** One answer for each message of the part. */
-async function answersOf(
-  { senders, query, deadlineMs, deadline, stop }: HandOver,
-  channel: AddressedChannel,
-  part: readonly Message[],
-): Promise<readonly Answer[]> {
-  const unknown = (error: string) => part.map((): Answer => ({ answer: 'unknown', error }))
-  try {
-    const sent = senders[channel].send(part, { signal: stop, query })
-    const answers = await Promise.race([sent, deadline])
-    if (answers?.length === part.length && answers.every(isAnswer)) return answers
-    if (answers === null) return unknown(`the ${channel} sender did not answer within ${deadlineMs} ms`)
-    const count = answers.filter(isAnswer).length
-    return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
-  } catch (error) {
-    // Not the error's own message: a transport may quote the address in it.
-    return unknown(`the ${channel} sender failed (${codeOf(error)})`)
+    async function answersOf(
+      channel: AddressedChannel,
+      part: readonly Message[],
+    ): Promise<readonly Answer[]> {
+      const unknown = (error: string) => part.map((): Answer => ({ answer: 'unknown', error }))
+      try {
+        const sent = senders[channel].send(part, { signal: stop.signal, query })
+        const answers = await Promise.race([sent, passed.promise])
+        if (answers?.length === part.length && answers.every(isAnswer)) return answers
+        if (answers === null) return unknown(`the ${channel} sender did not answer within ${deadlineMs} ms`)
+        const count = answers.filter(isAnswer).length
+        return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
+      } catch (error) {
+        // Not the error's own message: a transport may quote the address in it.
+        return unknown(`the ${channel} sender failed (${codeOf(error)})`)
+      }
+    }
   }
 }
 
