@@ -14,7 +14,7 @@ function world(given: {
   logged?: string[]
   contact?: (party: string) => Contact
   /** Parties that are not requested in time. */
-  costsNoAttempt?: string[]
+  unasked?: string[]
   /** Called at the start of each transaction. */
   begin?: () => void
 }) {
@@ -37,7 +37,7 @@ function world(given: {
     findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
     contactsOf: async (parties) => {
       asked.push([...parties])
-      const inTime = parties.filter((party) => !given.costsNoAttempt?.includes(party))
+      const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
     attempt: createAttempt({
@@ -106,7 +106,7 @@ t.test('a message goes to the address of its own party', async (t) => {
 })
 
 t.test('a batch ends before the first event whose party was not requested in time', async (t) => {
-  const { run, lookUp, memory } = world({ costsNoAttempt: ['q', 'r'] })
+  const { run, lookUp, memory } = world({ unasked: ['q', 'r'] })
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
   const { batch, messagesOf } = await lookUp(...values)
   t.match(batch, { lastOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
@@ -121,14 +121,14 @@ t.test('a batch ends before the first event whose party was not requested in tim
 })
 
 t.test('a logged event needs no party and cuts no batch', async (t) => {
-  const { lookUp } = world({ costsNoAttempt: ['q'], logged: ['b'] })
+  const { lookUp } = world({ unasked: ['q'], logged: ['b'] })
   const { batch, open } = await lookUp('a@p', 'b@q', 'c@p')
   t.match(batch, { lastOffset: 2n, lastMessage: null })
   t.equal(open.length, 2)
 })
 
 t.test('a batch whose first party was not requested is an error, and nothing is written', async (t) => {
-  const { run, memory } = world({ costsNoAttempt: ['p'] })
+  const { run, memory } = world({ unasked: ['p'] })
   await t.rejects(run('a@p', 'b@q'), { message: /not even the first party/ })
   t.equal(memory.rows().length, 0)
 })

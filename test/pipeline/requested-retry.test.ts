@@ -88,9 +88,9 @@ t.test('a page that cannot be committed does not stop the others, and is reporte
 })
 
 t.test('once policy administration is down, the rest is left for another run', async (t) => {
-  const costsNoAttempt: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
+  const unasked: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
   const { stop, reported, committed } = await run([[aCandidate('a')], [aCandidate('b')]], {
-    contactsOf: async (parties) => new Map(parties.map((party) => [party, costsNoAttempt])),
+    contactsOf: async (parties) => new Map(parties.map((party) => [party, unasked])),
     isDown: () => true,
   })
   t.match(stop, /policy administration could not be asked for all of them; the rest was not looked at/)

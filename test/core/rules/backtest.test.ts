@@ -65,11 +65,11 @@ t.test(
     const twice = { ...group, earlier: [skipped, { ...skipped, onRequest: true }] }
     for (const asked of [group, twice])
       t.match(backtest(shipped, [asked]), { events: 5, changed: 0, changes: [] })
-    for (const costsNoAttempt of [
+    for (const unasked of [
       { ...group, onRequest: false },
       { ...twice, earlier: [skipped, skipped] },
     ])
-      t.match(backtest(shipped, [costsNoAttempt]), { changed: 5, changes: [{ after: { outcome: 'SKIP' } }] })
+      t.match(backtest(shipped, [unasked]), { changed: 5, changes: [{ after: { outcome: 'SKIP' } }] })
     t.match(backtest(muted, [group]), { changed: 5, changes: [{ after: { ruleId: 'muted' } }] })
   },
 )
