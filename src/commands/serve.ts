@@ -28,9 +28,8 @@ async function serve(): Promise<void> {
     })
   }
   logWarnings(log)
-  const created = await createApp(config, log)
-  app = created
-  const url = await created.start()
+  app = await createApp(config, log)
+  const url = await app.start()
   log.info({ url }, 'listening')
   if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to require tokens')
 }

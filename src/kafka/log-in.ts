@@ -5,13 +5,13 @@ import scram512 from 'kafkajs/src/broker/saslAuthenticator/scram512.js'
 import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
 import { printable } from '../core/text/sanitize.ts'
 
-/** Kafka's name of the error for an interrupted log-in on this connection. Another connection may succeed. */
-const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
-
-/** No access token, or none that the broker accepts. The type makes kafkajs retry on another connection. */
+/**
+ * No access token, or none that the broker accepts. The type, Kafka's name for an interrupted log-in, makes kafkajs retry on
+ * another connection.
+ */
 export class LogInError extends Error {
   readonly retriable = true
-  readonly type = ILLEGAL_SASL_STATE
+  readonly type = 'ILLEGAL_SASL_STATE'
 }
 
 function failLogIn(cause: Error): never {
