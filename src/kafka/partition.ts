@@ -54,7 +54,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly log: Logger
 }
 
-/** A blocked partition is unblocked after fetches without a message for this long. */
+/** A blocked partition counts as unblocked once its fetches have brought no message for this long. */
 const QUIET_MS = 5_000
 /** A batch that takes this long is stuck: each of its statements and look-ups has a far shorter deadline. */
 const STUCK_MS = 60_000

@@ -31,7 +31,7 @@ export function startBrowser(): Promise<Browser> {
 export interface Tab {
   readonly page: Page
   readonly complaints: string[]
-  /** Makes it like a new one, which would take Chromium two processes. */
+  /** Resets the page as if it were new. A new one would take Chromium two processes. */
   renew(): Promise<void>
   close(): Promise<void>
 }

@@ -11,7 +11,7 @@ export interface Given
   readonly commitToKafka?: (offset: TopicPartitionOffset) => void
 }
 
-/** Builds the partitionNeeds of partitions with harmless defaults. */
+/** Partitions whose needs are harmless unless given. */
 export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given) {
   const partitionNeeds: PartitionNeeds = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,

@@ -130,7 +130,7 @@ t.test('while a recreated topic is read again, and in its new partitions, nothin
 })
 
 t.test(
-  'an entry without a rule table is explained without a rule, and neither verified nor back-tested',
+  'an event skipped because of a pruning is explained without a rule, and neither verified nor back-tested',
   async (t) => {
     const { rows } = await client.query(
       "SELECT locator FROM notifications.notification_log WHERE event_id = 'old'",

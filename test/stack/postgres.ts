@@ -28,7 +28,7 @@ type Account = { readonly uid: number; readonly gid: number } | { readonly uid?:
 /** Well above what parallel test files and a few service processes hold together. */
 const CONNECTION_COUNT_MAX = 300
 const START_TIMEOUT_MS = 180_000
-/** The server's cache is one such part of the memory: a broker and services run beside it. */
+/** The server's cache takes a sixth of the memory: a broker and services run beside it. */
 const MEMORY_SHARE = 6
 /** Enough for ten million rows; its bookkeeping takes memory from the start, 20 MB for each GB. */
 const CACHE_MAX_MB = 4_096

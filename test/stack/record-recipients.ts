@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
-/** Wraps each sender, to see the parts that it gets. */
+/** The call in `senders/send.ts` that hands a part to its sender. */
 const HAND_OVER = 'senders[channel].send(part, { signal: stop.signal, query })'
 
 Object.assign(globalThis, {

@@ -15,7 +15,7 @@ export const BLOCK_REASONS = {
 
 export type BlockReason = keyof typeof BLOCK_REASONS
 
-/** A blocked partition. It starts again, with backoff, until it succeeds. */
+/** A blocked partition. The service retries it, with backoff, until it succeeds. */
 export interface Blocked {
   readonly topic: string
   /** 0, which every topic has, if the topic is missing. */

@@ -24,7 +24,7 @@ t.test('a party without preferences is not found', async (t) => {
   t.equal(response.json().detail, 'This party has no preferences.')
 })
 
-t.test('PUT preferences are returned, stored, shown and listed', async (t) => {
+t.test('preferences set by PUT are returned, stored, shown and listed', async (t) => {
   const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
   t.equal(put.statusCode, 200)
   t.same(put.json(), FULL)
