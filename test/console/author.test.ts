@@ -4,8 +4,7 @@ import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
 import { COLUMNS } from '../../src/core/rules/rule.ts'
-import { readConsolePage } from '../../src/http/console/page.ts'
-import { aConsole, aManagement } from '../http/console/fixture.ts'
+import { serveConsole } from '../http/console/fixture.ts'
 import { until } from '../stack/until.ts'
 import { openTab, startBrowser, withoutBrowser } from './browser.ts'
 
@@ -94,12 +93,12 @@ async function testChanges(): Promise<void> {
     { database: { url: 'postgres://unused' }, repositoryUrl: null },
     ruleFiles,
   )
-  const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole({ workbench }) })
-  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const http = serveConsole({ workbench })
+  const url = await http.listen()
   t.teardown(async () => {
     await browser.close()
     await workbench.close()
-    await app.close()
+    await http.close()
   })
   const tab = await openTab(browser, url)
   const { page } = tab

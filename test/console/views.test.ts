@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
-import { readConsolePage } from '../../src/http/console/page.ts'
-import { aConsole, aManagement, PREFERENCES, TIME } from '../http/console/fixture.ts'
+import { aConsole, PREFERENCES, serveConsole, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
 import { until } from '../stack/until.ts'
 import { accessibilityFaults, openTab, startBrowser, withoutBrowser } from './browser.ts'
@@ -32,11 +31,11 @@ async function testViews(): Promise<void> {
 
   /** Opens a view of a console with this data. */
   async function open(t: Test, path: string, data: Partial<ConsoleData> = {}) {
-    const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole(data) })
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    const http = serveConsole(data)
+    const url = await http.listen()
     t.teardown(async () => {
       await tab.renew()
-      await app.close()
+      await http.close()
     })
     await page.clock.install()
     await page.goto(`${url}/console${path}`)

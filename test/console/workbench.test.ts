@@ -5,9 +5,8 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
-import { readConsolePage } from '../../src/http/console/page.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { aConsole, aManagement } from '../http/console/fixture.ts'
+import { serveConsole } from '../http/console/fixture.ts'
 import { record } from '../postgres/record.ts'
 import { command } from '../service/command.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
@@ -37,15 +36,12 @@ async function testWorkbench(): Promise<void> {
     },
     ruleFiles,
   )
-  const { app } = aManagement({
-    consolePage: readConsolePage(),
-    consoleData: aConsole({ workbench }),
-  })
-  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const http = serveConsole({ workbench })
+  const url = await http.listen()
   t.teardown(async () => {
     await browser.close()
     await workbench.close()
-    await app.close()
+    await http.close()
     await pool.end()
     await database.drop()
   })

@@ -6,8 +6,10 @@ import { showRules } from '../../../src/core/rules/current-rules.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { WorkbenchStart } from '../../../src/core/workbench/review.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
+import { readConsolePage } from '../../../src/http/console/page.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementNeeds } from '../../../src/http/management.ts'
+import { type Http, serve } from '../../../src/http/server/server.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { dependencies, OUTAGE } from '../fixture.ts'
 
@@ -134,4 +136,10 @@ export function aManagement(overrides: Partial<ManagementNeeds> = {}) {
     ...overrides,
   }
   return { all, app: buildManagement(all), logged }
+}
+
+/** A listener with the console's page over this data, on a free port. */
+export function serveConsole(data: Partial<ConsoleData> = {}): Http {
+  const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole(data) })
+  return serve(app, { host: '127.0.0.1', port: 0 })
 }
