@@ -2,7 +2,7 @@
  * Without --heap-growing-percent V8 collects only after 200 MB of garbage; with --max-old-space-size alone it collects all the
  * time. The limit leaves room for 16 MB of JSON, which can take 400 MB in memory.
  */
-const V8_OPTIONS = ['--max-semi-space-size=8', '--heap-growing-percent=130', '--max-old-space-size=1024']
+const V8_OPTIONS = ['--max-semi-space-size=16', '--heap-growing-percent=130', '--max-old-space-size=1024']
 /** Each arena of malloc would add 8 MB. */
 const MALLOC_ARENA_MAX = '1'
 

@@ -19,7 +19,7 @@ function started(options: string[], env: Record<string, string> = {}) {
   return { ...said, isSameProcess: said.pid === pid, stderr }
 }
 
-const ALL = ['--max-semi-space-size=8', '--heap-growing-percent=130', '--max-old-space-size=1024']
+const ALL = ['--max-semi-space-size=16', '--heap-growing-percent=130', '--max-old-space-size=1024']
 
 t.test('a bare `node` starts again in the same process, with a bound on its memory', async (t) => {
   const { options, args, arenas, isSameProcess, stderr } = started([])
