@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
 import { type Keeper, keep, type LocalServer } from '../keep.ts'
 import { answersGroups } from '../topics.ts'
 
+const BROKER = 'kafka.Kafka'
 const START_TIMEOUT_MS = 180_000
 /** A client with a token must log in again within this time, or is disconnected. kafkajs does so 10 s before. */
 export const SESSION_MS = 11_000
@@ -59,7 +61,7 @@ export async function startApacheKafka(
     const allowed = secure
       ? [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${secure.tokens.keySetUrl}`]
       : []
-    const command = java(jarsDir, ['-Xms256m', '-Xmx512m', ...allowed], 'kafka.Kafka', [properties])
+    const command = java(jarsDir, ['-Xms256m', '-Xmx512m', ...allowed], BROKER, [properties])
     const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
     log(`kafka: ${brokers}, files in ${keeper.dir}`)
@@ -84,7 +86,15 @@ function java(jarsDir: string, flags: string[], mainClass: string, args: string[
   const classPath = ['-cp', join(jarsDir, '*')]
   // A local broker lives for seconds or minutes: optimising its code costs more than it gains.
   const light = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
-  return { file: 'java', args: [...light, ...logging, ...flags, ...classPath, mainClass, ...args] }
+  const all = [...light, ...classArchive(jarsDir, mainClass), ...logging, ...flags]
+  return { file: 'java', args: [...all, ...classPath, mainClass, ...args] }
+}
+
+/** The first broker that stops archives the classes that it loaded. With them the next ones start in half the time. */
+function classArchive(jarsDir: string, mainClass: string): string[] {
+  const archive = `${jarsDir}.jsa`
+  if (existsSync(archive)) return [`-XX:SharedArchiveFile=${archive}`]
+  return mainClass === BROKER ? [`-XX:ArchiveClassesAtExit=${archive}`] : []
 }
 
 function dataDirIn(dir: string): string {
