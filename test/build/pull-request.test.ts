@@ -4,8 +4,8 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -39,9 +39,13 @@ const forge = (() => {
   return { folder, bare }
 })()
 
-/** A checkout as a runner makes it: no identity, nothing that git ignores, but with what `make install` installs. */
-function checkOut(): string {
-  const clone = mkdtempSync(join(forge.folder, 'clone-'))
+/**
+ * A checkout as a runner makes it: no identity, nothing that git ignores, but with what `make install` installs. It replaces an
+ * older one of this name: Node's cache of compiled modules goes by their paths.
+ */
+function checkOut(name = 'runner'): string {
+  const clone = join(forge.folder, name)
+  rmSync(clone, { recursive: true, force: true })
   git(forge.folder, 'clone', '--quiet', forge.bare, clone)
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
   // They must be older than the installed packages, or make would install them again.
@@ -58,8 +62,6 @@ function make(dir: string, target: string, variables: Record<string, string> = {
     env: {
       PATH: `${join(forge.folder, 'bin')}:${process.env.PATH}`,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
-      // Each clone has its own path.
-      NODE_COMPILE_CACHE_PORTABLE: '1',
       HOME: join(forge.folder, 'home'),
       GIT_CONFIG_NOSYSTEM: '1',
       CI: 'true',
@@ -181,7 +183,7 @@ esac
 
 /** A branch of a pull request that mutes a type, and the outcomes that its checks make of it. */
 function pullRequest() {
-  const author = checkOut()
+  const author = checkOut('author')
   git(author, 'switch', '--quiet', '--create', 'change')
   edit(author, 'rules/dispatch.csv', above(MUTED))
   git(author, 'commit', '--quiet', '--all', '-m', 'Mute a type')
