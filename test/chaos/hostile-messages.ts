@@ -50,7 +50,7 @@ export async function compressedBomb(strike: Strike): Promise<boolean> {
 /** Skips it as an operator does. Messages before it may not be processed yet, and the database or the broker may be down. */
 export function skipBomb({ env }: Pick<Stack, 'env'>, { topic, partition, offset }: Bomb): Promise<boolean> {
   const place = ['--topic', topic, '--partition', String(partition), '--to', String(offset)]
-  const args = ['rejected', 'skip', ...place, '--yes', '--by', 'chaos', '--reason', 'a bomb']
+  const args = ['rejected', 'skip', ...place, '--yes', '--by', 'chaos', '--because', 'a bomb']
   const isSkipped = async () => {
     const { code, stderr } = await command(args, env)
     // The second: it was skipped before, and the answer was lost.

@@ -73,7 +73,7 @@ t.test('a batch too large to decompress is skipped by command, and nothing else 
   const skip = (to: number, ...more: string[]) => {
     const place = ['--topic', claims, '--partition', '0', '--to', String(to)]
     return command(
-      ['rejected', 'skip', ...place, '--yes', '--by', 'ops', '--reason', 'a test', ...more],
+      ['rejected', 'skip', ...place, '--yes', '--by', 'ops', '--because', 'a test', ...more],
       world.env,
     )
   }
@@ -91,7 +91,7 @@ t.test('a batch too large to decompress is skipped by command, and nothing else 
   t.match(await command(['doctor'], world.env), {
     code: 1,
     stdout: new RegExp(
-      `${claims}/0 at offset 4, too-large: .*rejected skip --topic ${claims} --partition 0 --to 4 --reason`,
+      `${claims}/0 at offset 4, too-large: .*rejected skip --topic ${claims} --partition 0 --to 4 --because`,
     ),
   })
 
@@ -113,7 +113,7 @@ t.test('a batch too large to decompress is skipped by command, and nothing else 
     partition_id: 0,
     offset: '4',
     code: 'unreadable',
-    error: /larger than 268435456 bytes .*; skipped offsets 4 to 4 by ops; reason: a test$/,
+    error: /larger than 268435456 bytes .*; skipped offsets 4 to 4 by ops; because: a test$/,
   })
   const redriven = await command(['rejected', 'redrive', '--all', '--yes'], world.env)
   t.match(redriven, { code: 0, stdout: /cannot be redriven: it is an unreadable record batch/ })

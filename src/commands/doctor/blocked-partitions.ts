@@ -51,7 +51,7 @@ async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<str
     const skip =
       end === null
         ? ''
-        : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --reason …`
+        : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --because …`
     faults.push(faultOf(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
   }
   return faults.sort()

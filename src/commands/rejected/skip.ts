@@ -19,13 +19,13 @@ export const skipCommand = withWriteOptions(new Command('skip'))
   .requiredOption('--topic <name>', 'the topic')
   .requiredOption('--partition <number>', 'the partition', parseWhole)
   .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)
-  .option('--reason <text>', 'why it is skipped; recorded')
+  .option('--because <text>', 'why they are skipped; recorded')
   .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
     helpEnd(
       '0 skipped, 1 refused because a message up to the offset can be read',
-      'rejected skip --topic claims --partition 3 --to 1207 --reason "disk error"',
+      'rejected skip --topic claims --partition 3 --to 1207 --because "disk error"',
     ),
   )
   .action(skip)
@@ -37,7 +37,7 @@ interface Options extends WriteOptions {
   readonly topic: string
   readonly partition: bigint
   readonly to: bigint
-  readonly reason?: string
+  readonly because?: string
 }
 
 type Inspect = (from: bigint) => Promise<Inspected>
@@ -88,7 +88,7 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
     const error = [
       `${REJECTIONS.unreadable}: ${found.details.join('; ')}`,
       `skipped offsets ${from} to ${to} by ${by}`,
-      ...(options.reason === undefined ? [] : [`reason: ${options.reason}`]),
+      ...(options.because === undefined ? [] : [`because: ${options.because}`]),
     ].join('; ')
     const bytes = Buffer.concat(found.bytes)
     const rejection = { code: 'unreadable' as const, error }
