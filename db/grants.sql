@@ -41,8 +41,7 @@ GRANT INSERT, UPDATE ON notifications.redrive, notifications.erasure, notificati
 GRANT INSERT, UPDATE, DELETE ON notifications.pruned_partition TO notifications_operator;
 -- rejected skip moves a checkpoint.
 GRANT INSERT ON notifications.rejected_message TO notifications_operator;
-GRANT INSERT, UPDATE ON notifications.projection_checkpoints TO notifications_operator;
-GRANT DELETE ON notifications.checkpoint_message TO notifications_operator;
+GRANT INSERT, UPDATE ON notifications.projection_checkpoints, notifications.checkpoint_message TO notifications_operator;
 -- A decision names revisions, which are archived with it.
 GRANT INSERT ON notifications.ruleset, notifications.template_revision, notifications.envelope_map TO notifications_operator;
 

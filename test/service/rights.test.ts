@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t from 'tap'
+import { openPool } from '../../src/postgres/connection/pool.ts'
+import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { skipUnreadable } from '../../src/postgres/write/skip-unreadable.ts'
 import { createDatabase, onServer } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -89,6 +92,17 @@ t.test('the rights of the operator are enough for each command that writes', asy
     code: 1,
     stdout: /^failed +schema .*\n +→ name the service's role in DATABASE_URL, or /m,
   })
+})
+
+t.test('the rights of the operator are enough to skip what cannot be read', async (t) => {
+  const pool = await openPool({ databaseUrl: urlOf('operator'), connectionCountMax: 1 })
+  t.teardown(() => pool.end())
+  const topic = world.topics.claims
+  const { offset: checkpoint } = await loadCheckpoint(pool, topic, 0)
+  const rejection = { code: 'unreadable' as const, error: 'it is damaged' }
+  const damaged = { topic, partition: 0, checkpoint, to: checkpoint + 3n, bytes: Buffer.of(1), rejection }
+  t.equal(await skipUnreadable(pool, damaged), checkpoint)
+  t.strictSame(await loadCheckpoint(pool, topic, 0), { offset: checkpoint + 3n, lastMessage: null })
 })
 
 t.test('a command under the rights of the service says which rights it needs', async (t) => {

@@ -16,8 +16,8 @@ export interface Unreadable {
 
 /**
  * Skips unreadable offsets: stores their bytes as a rejected message and moves the checkpoint to the last of them, under its
- * lock. Clears the last processed message, which cannot be told from the skipped one. Returns the checkpoint found, and does
- * nothing if it differs from the given one.
+ * lock. The new checkpoint has no last message: the skipped one has no fingerprint. Returns the checkpoint found, and does nothing
+ * if it differs from the given one.
  */
 export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Promise<bigint> {
   const { topic, partition, checkpoint, to, bytes, rejection } = unreadable
@@ -32,8 +32,6 @@ export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Prom
     await tx.query(
       sql.unsafe`WITH ${moveCheckpoint({ topic, partition, offset: to, lastMessage: null })} SELECT`,
     )
-    await tx.query(sql.unsafe`
-      DELETE FROM notifications.checkpoint_message WHERE topic = ${topic} AND partition_id = ${partition}`)
     return found
   })
 }
