@@ -24,7 +24,7 @@ export type Retrier = Awaited<ReturnType<typeof createRetrier>>
 
 /**
  * Retries rows on request. Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. A
- * retry returns the reason for an early end, or null; see `retryOnRequest`.
+ * retry returns the reason why some rows were not retried, or null; see `retryOnRequest`.
  */
 export async function createRetrier(config: Config, pool: DatabasePool, log: Logger) {
   const ruleFiles = await readRuleFiles()

@@ -70,9 +70,10 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     }
     after = next
   } while (after !== null && !needs.isDown())
-  if (failure !== null || postponedCount === 0) return failure
-  const rest = after === null ? '' : '; the rest was not looked at'
-  return `policy administration could not be asked for all of them${rest}`
+  const unasked = postponedCount > 0 ? 'policy administration could not be asked for all of them' : null
+  const reason = failure ?? unasked
+  if (after === null) return reason
+  return `${reason ?? 'policy administration went down'}; the rest was not looked at`
 }
 
 function reasonOf({ locator }: DueEntry, { refused, deferred }: Retried): string {

@@ -98,3 +98,17 @@ t.test('once policy administration is down, the rest is left for another run', a
   t.notOk('b' in reported, 'it is not even read')
   t.same(committed, [])
 })
+
+t.test('pages left out because policy administration went down during a commit are reported', async (t) => {
+  let isDown = false
+  const { stop, reported } = await run([[aCandidate('a')], [aCandidate('b')]], {
+    commit: async (asked) => {
+      isDown = true
+      return { made: decideRetries(asked), refused: new Map(), deferred: new Map() }
+    },
+    isDown: () => isDown,
+  })
+  t.match(stop, /^policy administration went down; the rest was not looked at$/)
+  t.match(reported, { a: SENT })
+  t.notOk('b' in reported)
+})

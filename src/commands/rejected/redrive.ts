@@ -22,7 +22,7 @@ export const redriveCommand = withWriteOptions(withChoice(new Command('redrive')
   .addHelpText(
     'after',
     helpEnd(
-      '0 all were redriven, whatever the result, 1 a message given by its id could not be redriven',
+      '0 all were looked at, each with its result, 1 a message given by its id could not be redriven',
       'rejected redrive --code refused-by-database --dry-run',
     ),
   )
