@@ -206,21 +206,20 @@ async function auditLogged(
   if (isOwn && row.erased) counts.erased++
 }
 
-/** The party is compared as read by the envelope map of the row's time. */
+/** Type and party are compared as read by the envelope map of the row's time. */
 async function differencesOf(
   { parse }: AuditNeeds,
   message: Message,
   event: Event,
-  row: LoggedRow,
+  { eventType, partyLocator, envelopeMapRevision }: LoggedRow,
 ): Promise<string[]> {
-  const differences: string[] = []
-  const { eventType, partyLocator, envelopeMapRevision } = row
-  if (eventType !== event.eventType) differences.push(differenceOf('event_type', eventType, event.eventType))
-  if (partyLocator === event.partyLocator) return differences
+  if (eventType === event.eventType && partyLocator === event.partyLocator) return []
   const then = envelopeMapRevision === null ? null : await parse(message, envelopeMapRevision)
-  const published = then?.kind === 'event' ? then.event.partyLocator : event.partyLocator
-  if (partyLocator !== published) differences.push(differenceOf('party_locator', partyLocator, published))
-  return differences
+  const published = then?.kind === 'event' ? then.event : event
+  return [
+    ...differenceOf('event_type', eventType, published.eventType),
+    ...differenceOf('party_locator', partyLocator, published.partyLocator),
+  ]
 }
 
 /** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
@@ -265,8 +264,9 @@ async function report(
   await needs.report({ kind, topic, partition, offset: String(offset), ...found })
 }
 
-function differenceOf(column: string, stored: string | null, published: string | null): string {
-  return `${column} is ${JSON.stringify(stored)}, but the message says ${JSON.stringify(published)}`
+function differenceOf(column: string, stored: string | null, published: string | null): string[] {
+  if (stored === published) return []
+  return [`${column} is ${JSON.stringify(stored)}, but the message says ${JSON.stringify(published)}`]
 }
 
 function missingOf(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'detail'> {

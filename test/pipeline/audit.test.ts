@@ -87,6 +87,20 @@ t.test('a message is compared by the envelope map that read it', async (t) => {
   })
 })
 
+t.test('type and party are compared as read by the envelope map of the row', async (t) => {
+  const parse: AuditNeeds['parse'] = ({ value }, revision) => {
+    const event = aParsedEvent(String(value))
+    const moved = { ...event, eventType: 'claim.moved', partyLocator: 'party-moved' }
+    return { kind: 'event', event: revision === 'earlier' ? event : moved }
+  }
+  const rows = [0, 1, 2].map((offset) => ({ ...rowOf(offset), envelopeMapRevision: 'earlier' }))
+  t.match(await audit(ALL, rows, {}, { parse }), { sound: true, counts: { rows: 3 } })
+  const changed = rows.map((row) => ({ ...row, eventType: 'claim.moved' }))
+  t.match(await audit(ALL, changed, {}, { parse }), {
+    findings: [{ detail: /^NTF-0: event_type is "claim.moved", but the message says "claim.paid"$/ }, {}, {}],
+  })
+})
+
 t.test('a checkpoint beyond the end hides nothing', async (t) => {
   t.match(await audit(ALL, [rowOf(0), rowOf(1), rowOf(2)]), { sound: true, findings: [] })
   t.match(await audit(ALL, [rowOf(0), rowOf(2)], { checkpoint: 50n }), {
