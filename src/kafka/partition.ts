@@ -54,7 +54,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly log: Logger
 }
 
-/** A blocked partition counts as unblocked once its fetches have brought no message for this long. */
+/** A partition has recovered from its failures once its fetches have brought neither message nor error for this long. */
 const QUIET_MS = 5_000
 /** A batch that takes this long is stuck: each of its statements and look-ups has a far shorter deadline. */
 const STUCK_MS = 60_000
@@ -196,8 +196,8 @@ export class PartitionConsumer {
   /** Waits until there is something to take. Returns false after the end. */
   async #hasNext(): Promise<boolean> {
     while (this.#inbox.isEmpty && !this.#isStopping) {
-      await this.#inbox.change(this.#blocked === null ? null : QUIET_MS)
-      if (this.#inbox.isEmpty && !this.#isStopping) this.#blocked = null
+      await this.#inbox.change(this.#failureCount === 0 ? null : QUIET_MS)
+      if (this.#inbox.isEmpty && !this.#isStopping) this.#recover()
     }
     if (this.#rewound !== null) throw this.#rewound
     return !this.#isOver
@@ -230,11 +230,15 @@ export class PartitionConsumer {
     const last = isCut ? batch.messages.find(({ offset }) => offset === lastOffset) : undefined
     const lastMessage = last === undefined ? batch.lastMessage : fingerprintOf(last)
     this.#committed = { offset: lastOffset, lastMessage }
-    this.#failureCount = 0
-    this.#blocked = null
+    this.#recover()
     this.#head = headOf(messages[0])
     this.#commitToKafka(lastOffset + 1n)
     return isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
+  }
+
+  #recover(): void {
+    this.#failureCount = 0
+    this.#blocked = null
   }
 
   #moved(expected: bigint, checkpoint: bigint): Moved {

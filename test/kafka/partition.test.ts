@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
@@ -333,6 +334,18 @@ t.test('a partition that the broker does not serve is blocked, unless another ma
   broker.error = null
   await fetch()
   t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
+})
+
+t.test('a second change of leader is ignored, too, if the partition was quiet since the first', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { broker, fetch, blocked, lines } = await withTen()
+  broker.error = 'NOT_LEADER_FOR_PARTITION'
+  await fetch()
+  mock.timers.tick(5_000)
+  await settled()
+  await fetch()
+  t.strictSame([lines, blocked()], [[], null])
 })
 
 t.test('a batch that is cut repeatedly is not stuck, and the age of its rest is known', async (t) => {
