@@ -51,7 +51,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   /** Joins the group with the existing topics. Resolves when the membership has ended in order. */
   async function consumeOnce(): Promise<void> {
     const { signal } = stopping
-    await Promise.race([missing.refresh(), aborted(signal)])
+    const refreshed = new AbortController()
+    const stopped = aborted(signal, refreshed.signal)
+    await Promise.race([missing.refresh(), stopped]).finally(() => refreshed.abort())
     if (signal.aborted) return
     const names = missing.list().map(({ topic }) => topic)
     const existing = topics.filter((topic) => !names.includes(topic))

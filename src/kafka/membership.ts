@@ -82,7 +82,7 @@ export function createMembership(options: MembershipOptions) {
   })
 
   async function run(): Promise<void> {
-    const stopped = aborted(stopping)
+    const stopped = aborted(stopping, over.signal)
     void watchCheckpoints(over.signal, partitionNeeds.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
       options.onBatch()
@@ -322,9 +322,10 @@ export async function settled(promise: Promise<unknown>, timeoutMs: number): Pro
   await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
 }
 
-export function aborted(signal: AbortSignal): Promise<void> {
+/** Resolves when `signal` aborts. Forgotten when `over` aborts: `signal`, which lives longer, would keep what waits for it. */
+export function aborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
+    else signal.addEventListener('abort', () => resolve(), { once: true, signal: over })
   })
 }
