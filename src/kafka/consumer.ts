@@ -29,6 +29,7 @@ const BUSY_MS = 50
  * answers when the slowest member has joined, nor during an unanswered request.
  */
 const LEAVE_WAIT_MS = 3_000
+const JOINING = 'joining the consumer group'
 
 /**
  * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for missing topics
@@ -44,7 +45,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   const missing = missingTopics(brokers, topics)
   let membership: ReturnType<typeof createMembership> | null = null
   let failureCount = 0
-  let waitsFor = 'joining the consumer group'
+  let waitsFor = JOINING
   let hasJoined = false
   let ended: Promise<void> = Promise.resolve()
 
@@ -67,6 +68,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await pause(TOPIC_POLL_MS, signal)
       return
     }
+    // After a failure, its reason stays until the next join succeeds.
+    if (failureCount === 0) waitsFor = JOINING
     const onJoin = () => {
       hasJoined = true
     }
