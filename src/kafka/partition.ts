@@ -67,7 +67,8 @@ const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
 const MOVED = 'another consumer moved the checkpoint: continuing from there'
 const REWOUND =
   'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
-  'backup, or the checkpoint was set back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
+  'backup, or the checkpoint was set back. Continuing from there; events whose rows are lost are sent again, with the same ' +
+  'idempotency keys'
 class Moved extends Error {}
 /** The broker has another message in place of the last processed one. */
 class Recreated extends Error {}
