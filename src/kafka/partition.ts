@@ -290,15 +290,17 @@ export class PartitionConsumer {
       return true
     }
     this.#earliest = found.earliest
-    if (found.count > 0n) {
-      const expected = String(offset + 1n)
-      const earliest = String(found.earliest)
-      const gone = String(found.count)
-      this.#needs.log.error(
-        { ...this.#name, expected, earliest, gone },
-        `${gone} messages are lost: the broker's retention deleted them before they were processed`,
+    const earliest = String(found.earliest)
+    if (offset < 0n)
+      this.#needs.log.warn(
+        { ...this.#name, earliest },
+        "no message of this partition was processed yet: starting at the earliest, after those that the broker's retention deleted",
       )
-    }
+    else if (found.count > 0n)
+      this.#needs.log.error(
+        { ...this.#name, expected: String(offset + 1n), earliest, gone: String(found.count) },
+        `${found.count} messages are lost: the broker's retention deleted them before they were processed`,
+      )
     return true
   }
 

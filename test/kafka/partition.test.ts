@@ -286,6 +286,18 @@ t.test('messages that retention removed unprocessed are counted', async (t) => {
   ])
 })
 
+t.test('a first start after a retention begins at the earliest message, and calls none lost', async (t) => {
+  const { broker, fetch, values, start, lines, publish, sleeps } = onePartition()
+  publish(['a', 'b', 'c', 'd'], ['e'])
+  broker.log.shift()
+  broker.earliest = 4n
+  await start()
+  await fetch()
+  await fetch()
+  t.strictSame([values(), sleeps], [['e'], []])
+  t.match(lines, [{ level: 40, msg: /^no message of this partition was processed yet/, earliest: '4' }])
+})
+
 t.test(
   'a damaged batch blocks the partition after the messages before it, until it can be read',
   async (t) => {
