@@ -78,6 +78,15 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
     erasure === null
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
+  // First, so that a row of a running redrive is found afterwards.
+  for await (const page of rejectedToSearch(pool)) {
+    const ids = page
+      .filter(({ message }) => findMention(message, party, envelopeMap) !== null)
+      .map(({ id }) => id)
+    sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
+    sum.searchedAsBytes += page.filter(({ message }) => isUnreadable(message.value, envelopeMap)).length
+    showProgress(`${sum.rejectedMessages} rejected messages`)
+  }
   const onDecisions = (decisions: number) => showProgress(`${decisions} decisions compared with the log`)
   for await (const { locators, retries } of entriesToErase(pool, party, onDecisions)) {
     const counts =
@@ -87,14 +96,6 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
     sum.logEntries += counts.logEntries
     sum.retries += counts.retries
     showProgress(`${sum.logEntries} log entries`)
-  }
-  for await (const page of rejectedToSearch(pool)) {
-    const ids = page
-      .filter(({ message }) => findMention(message, party, envelopeMap) !== null)
-      .map(({ id }) => id)
-    sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
-    sum.searchedAsBytes += page.filter(({ message }) => isUnreadable(message.value, envelopeMap)).length
-    showProgress(`${sum.rejectedMessages} rejected messages`)
   }
   return { ...sum, ...preferences }
 }

@@ -1,4 +1,7 @@
+import pg from 'pg'
 import t from 'tap'
+import { ERASURE_LOCK } from '../../src/postgres/retention/erasure-record.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 import { everything } from './rows.ts'
@@ -130,3 +133,25 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   t.equal(stdout.match(/cannot be redriven: it was erased on/g)?.length, 2)
   await second.stop()
 })
+
+t.test('a row that a running redrive writes is erased, too', async (t) => {
+  const service = await world.serve()
+  await world.publish([anEvent({ partyLocator: 'party-9' }), { value: '{"partyLocator": "party-8"}' }])
+  await world.caughtUp()
+  await service.stop()
+  const redrive = new pg.Client(world.databaseUrl)
+  await redrive.connect()
+  t.teardown(() => redrive.end())
+  await redrive.query('BEGIN')
+  await redrive.query('SELECT pg_advisory_xact_lock_shared($1)', [ERASURE_LOCK])
+  const erasure = erase('--party', 'party-8', '--yes')
+  await until(async () => (await world.sql(WAITING)).length > 0, { what: 'the erasure to wait' })
+  await redrive.query(`
+    UPDATE notifications.notification_log SET party_locator = 'party-8' WHERE party_locator = 'party-9'`)
+  await redrive.query('COMMIT')
+  t.match(await erasure, { code: 0, stdout: /^Erased 1 log entry .*1 rejected message of party-8/ })
+})
+
+const WAITING = `
+  SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`

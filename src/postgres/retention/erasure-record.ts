@@ -7,7 +7,7 @@ import { isLocked } from '../connection/errors.ts'
 /**
  * An arbitrary fixed number. Commands that erase rows and commands that write texts take turns, so that no erased text returns.
  */
-const ERASURE_LOCK = 4_006_004
+export const ERASURE_LOCK = 4_006_004
 
 /** Waits for the lock, and keeps it until the transaction ends. Throws CorrectableError. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
