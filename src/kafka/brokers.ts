@@ -9,6 +9,7 @@ import kafkajs, {
 } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Ends, TopicPartition } from '../core/batch/position.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
 
@@ -61,6 +62,7 @@ const END = '-1'
 const EARLIEST = '-2'
 const METADATA_AGE_MAX_MS = 10_000
 const FETCH_WAIT_MS = 500
+const ASK_COUNT_MAX = 10
 const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
 /** Connects on the first request, and again on the next one after any error. */
@@ -217,16 +219,34 @@ async function fetch(
 ): Promise<FetchedBytes> {
   await cluster.addMultipleTargetTopics([topic])
   const leader = await cluster.findBroker({ nodeId: String(leaderOf(cluster, { topic, partition })) })
-  const { responses }: { responses: { partitions: { messages: KafkaMessage[] }[] }[] } = await leader.fetch({
-    maxWaitTime: FETCH_WAIT_MS,
-    maxBytes: bytesMax,
-    isolationLevel,
-    topics: [{ topic, partitions: [{ partition, fetchOffset: String(from), maxBytes: bytesMax }] }],
-  })
-  const [answered] = responses.flatMap(({ partitions }) => partitions)
-  const fetched = (answered && fetchedBytesOf(answered)) ?? NOTHING
+  const fetched = await untilAnswered(async () => {
+    const { responses }: { responses: { partitions: { messages: KafkaMessage[] }[] }[] } = await leader.fetch(
+      {
+        maxWaitTime: FETCH_WAIT_MS,
+        maxBytes: bytesMax,
+        isolationLevel,
+        topics: [{ topic, partitions: [{ partition, fetchOffset: String(from), maxBytes: bytesMax }] }],
+      },
+    )
+    return responses.flatMap(({ partitions }) => partitions)[0]
+  }).then(fetchedBytesOf)
+  if (fetched === null) return NOTHING
   if (isStaleMetadata(fetched.error)) await cluster.refreshMetadata()
   return fetched
+}
+
+/**
+ * Asks again if the broker answers for no partition: a quota limits this client (KIP-219). kafkajs delays the next request for as
+ * long as the broker says.
+ */
+export async function untilAnswered<Answer>(ask: () => Promise<Answer | undefined>): Promise<Answer> {
+  for (let askCount = 0; askCount < ASK_COUNT_MAX; askCount++) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+  }
+  throw new CorrectableError(
+    'a quota of the broker limits this client: run it again later, or raise the quota',
+  )
 }
 
 function partitionsIn(memberAssignment: Buffer): string[] {
