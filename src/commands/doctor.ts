@@ -25,7 +25,6 @@ interface Result {
   readonly remedy: string | null
 }
 
-/** Longer than a whole look-up of contacts, and than the Kafka client takes to give up. */
 const CHECK_MAX_MS = 15_000
 
 async function doctor({ json = false }: { json?: boolean }): Promise<void> {

@@ -5,7 +5,7 @@ import type { Blocked } from '../core/batch/blocked.ts'
 /** The values read at each scrape. */
 export interface MetricsNeeds {
   readonly version: string
-  readonly ruleTableRevision: string
+  readonly ruleTable: Pick<RuleTable, 'revision' | 'rules'>
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
@@ -53,7 +53,7 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
   gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
     'version',
     'rule_table_revision',
-  ]).set({ version: needs.version, rule_table_revision: needs.ruleTableRevision }, 1)
+  ]).set({ version: needs.version, rule_table_revision: needs.ruleTable.revision }, 1)
 
   function setPartitions({ partitions }: Backlog): void {
     lag.reset()

@@ -74,7 +74,7 @@ export const CHECKS: readonly Check[] = [
       'certificate.*expired': 'renew the certificates of the brokers',
       altnames: 'name the brokers in MQ_BROKERS, and the brokers themselves, as their certificates do',
       '(?i:certificate|self-signed|issuer)': 'set MQ_SSL_CA_FILE to the authority of the brokers',
-      'ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH':
+      'ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|Connection timeout|no response':
         'check MQ_BROKERS, and that this machine can reach them',
       '.': 'check MQ_SSL and MQ_SASL_MECHANISM: a listener drops clients that connect without its TLS or its login',
     },
@@ -214,7 +214,7 @@ export const CHECKS: readonly Check[] = [
       ...tokenRemedies('POLICY_ADMIN_'),
       '_KEY_FILE cannot be used: (?!E[A-Z]+:)':
         'compare the key with the certificate: it must be its key, without a passphrase',
-      '_FILE (cannot be|is empty|holds)': 'correct the variable, or the file and its permissions',
+      '_FILE (cannot be|is empty|contains)': 'correct the variable, or the file and its permissions',
       'answered 401':
         'set POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL, as its owners say; if set, check the secret, the scope and the expiry',
       'answered 403': 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE',

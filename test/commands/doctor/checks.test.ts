@@ -32,10 +32,13 @@ the token endpoint of X_TOKEN_URL cannot be used (unable to get local issuer cer
 the token endpoint of X_TOKEN_URL cannot be used (Hostname/IP does not match certificate's altnames: Host: a.) → host in
 the token endpoint of X_TOKEN_URL cannot be used (certificate has expired) → renew the certificate
 the token endpoint of X_TOKEN_URL cannot be used (connect ECONNREFUSED 127.0.0.1:1) → check \\w+TOKEN_URL
+POLICY_ADMIN_HEADER_FILE contains more than one line of printable ASCII → the file and its permissions
 policy administration has a certificate that is not trusted (CERT_HAS_EXPIRED) → renew its certificate`,
   broker: `
 the token endpoint of X_TOKEN_URL cannot be used (self-signed certificate in certificate chain) → NODE_EXTRA_CA_CERTS
 Connection error: certificate has expired → renew the certificates of the brokers
+no response within 15 s → MQ_BROKERS
+Connection timeout → MQ_BROKERS
 Closed connection → MQ_SASL_MECHANISM`,
 }
 for (const [name, cases] of Object.entries(ALL)) {
