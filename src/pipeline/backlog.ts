@@ -73,7 +73,8 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
     const others = [...ends.keys()].filter((key) => !owned.has(key))
     if (others.length === 0) return new Set()
     if (assignment !== null && !assignment.isLeader) return new Set(others)
-    const ownedByGroup = await needs.ownedByGroup()
+    // Without the right to see the group, or a coordinator, every process reports them, too.
+    const ownedByGroup = await needs.ownedByGroup().catch(() => new Set())
     return new Set(others.filter((key) => ownedByGroup.has(key)))
   }
 

@@ -61,6 +61,12 @@ t.test('a broker that refuses is reported, without a lag', async (t) => {
   })
 })
 
+t.test('without an answer about the group, a process in no group reports every partition', async (t) => {
+  const ownedByGroup = () => Promise.reject(new Error('GROUP_AUTHORIZATION_FAILED'))
+  const { backlog } = partition({ agesS: [2, 1], assignment: () => null, ownedByGroup })
+  t.match(await backlog(), { brokerReachable: true, partitions: [{ messageCount: 2 }] })
+})
+
 t.test('a missing answer is not waited for, and not requested twice', async (t) => {
   let asked = 0
   const { backlog } = partition({
