@@ -1,11 +1,13 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Backlog } from '../core/batch/backlog.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
+import type { Rule } from '../core/rules/rule.ts'
 
 /** The values read at each scrape. */
 export interface MetricsNeeds {
   readonly version: string
-  readonly ruleTable: Pick<RuleTable, 'revision' | 'rules'>
+  readonly ruleTableRevision: string
+  readonly rules: readonly Pick<Rule, 'id' | 'outcome'>[]
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
@@ -53,7 +55,7 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
   gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
     'version',
     'rule_table_revision',
-  ]).set({ version: needs.version, rule_table_revision: needs.ruleTable.revision }, 1)
+  ]).set({ version: needs.version, rule_table_revision: needs.ruleTableRevision }, 1)
 
   function setPartitions({ partitions }: Backlog): void {
     lag.reset()

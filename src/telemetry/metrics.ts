@@ -3,8 +3,9 @@ import type { Attempt } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
+import { ADDRESSED_CHANNELS, CHANNELS } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
+import { STATUS_OF } from '../core/log/status.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type MetricsNeeds } from './gauges.ts'
 
@@ -46,6 +47,9 @@ export function createMetrics(needs: MetricsNeeds) {
   // Starts at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) instruments.rejected.inc({ code }, 0)
+  for (const { id, outcome } of needs.rules)
+    for (const channel of CHANNELS)
+      instruments.outcomes.inc({ status: STATUS_OF[outcome], channel, rule: id }, 0)
   for (const channel of ADDRESSED_CHANNELS)
     for (const answer of ANSWERS) instruments.sends.inc({ channel, answer }, 0)
   for (const stage of TIMED_STAGES) instruments.stageSeconds.zero({ stage })

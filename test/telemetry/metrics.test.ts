@@ -31,6 +31,7 @@ function theMetrics() {
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
+    rules: [{ id: 'no-party', outcome: 'FAIL' }],
     eventTypes: new Set(['claim.paid']),
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
@@ -64,6 +65,11 @@ t.test('a row whose sender failed is counted as FAILED', async (t) => {
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)
   t.equal(value('notifications_retries_total', labels), 1)
+})
+
+t.test('the outcomes of each rule count from 0, so that their first increase is noticed', async (t) => {
+  const { value } = await theMetrics().read()
+  t.equal(value('notifications_outcomes_total', { status: 'FAILED', channel: 'EMAIL', rule: 'no-party' }), 0)
 })
 
 t.test('invented event types create no new series', async (t) => {
