@@ -49,7 +49,7 @@ async function consume(t: Test, topics: readonly string[]) {
   })
   const valuesOf = (topic: string) =>
     messages.filter((found) => found.topic === topic).map(({ value }) => value)
-  return { consumer, valuesOf }
+  return { consumer, valuesOf, checkpoints }
 }
 
 t.test(
@@ -86,6 +86,25 @@ t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }
   )
   await until(() => valuesOf(claims).includes('new'), { what: 'the new partition', timeoutMs: 30_000 })
 })
+
+t.test(
+  'the end of a transaction is processed, so that nothing seems to wait',
+  { skip: SKIP_MOCK },
+  async (t) => {
+    const { claims } = await createTopics(brokers, { claims: 1 })
+    const { checkpoints } = await consume(t, [claims])
+    const kafka = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING })
+    const producer = kafka.producer({ transactionalId: claims, maxInFlightRequests: 1, idempotent: true })
+    await producer.connect()
+    t.teardown(() => producer.disconnect())
+    const transaction = await producer.transaction()
+    await transaction.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
+    await transaction.commit()
+    // The message is at 0, the marker at 1.
+    const offset = () => checkpoints.get(`${claims}/0`)?.offset
+    await until(async () => offset() === 1n, { what: 'the checkpoint to be at the marker' })
+  },
+)
 
 t.test('an error that kafkajs calls final is followed by a new membership', async (t) => {
   const { claims } = await createTopics(brokers, { claims: 1 })
