@@ -1,7 +1,8 @@
 import t from 'tap'
 import { startIdentityProvider } from '../../stack/identity-provider.ts'
+import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
-import { dependencies, ENTRY, locator, OUTAGE, tokensOf } from '../fixture.ts'
+import { dependencies, ENTRY, locator, OUTAGE, served, tokensOf } from '../fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
@@ -53,4 +54,25 @@ t.test('a request that reads no data is not logged as a read', async (t) => {
   const list = () => Promise.reject(OUTAGE)
   const { logEntries } = dependencies().all
   t.same(await readsAfter(['/log/list'], { logEntries: { ...logEntries, list } }), [])
+})
+
+t.test('a client that leaves while its list is read is no failure', async (t) => {
+  const client = new AbortController()
+  const { all, logged } = dependencies()
+  const list = (_filter: unknown, _page: unknown, signal: AbortSignal) => {
+    client.abort()
+    return new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    )
+  }
+  const { url } = await served(t, { ...all, logEntries: { ...all.logEntries, list } })
+  await t.rejects(fetch(`${url}/log/list`, { signal: client.signal }), { name: 'AbortError' })
+  const lines = () => logged.map((line) => JSON.parse(line))
+  await until(async () => lines().some(({ msg }) => msg === 'the client left'), {
+    what: 'the end of the list',
+  })
+  t.same(
+    lines().filter(({ level }) => level === 'error'),
+    [],
+  )
 })
