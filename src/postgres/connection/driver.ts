@@ -31,7 +31,7 @@ export function createDriver(
 
       async function queryPooled(client: pg.Client, text: string, values?: unknown[]) {
         if (text === 'START TRANSACTION') {
-          await client.query(start)
+          await answer(client, client.query(start))
           isInTransaction = true
           return NOTHING
         }
@@ -70,7 +70,7 @@ const NOTHING = { command: 'SELECT', fields: [], rowCount: null, rows: [] } as c
 } as unknown as DriverQueryResult
 
 async function inOwnTransaction<Result>(client: pg.Client, start: string, read: () => Promise<Result>) {
-  await client.query(start)
+  await answer(client, client.query(start))
   try {
     const result = await read()
     await client.query('COMMIT')
@@ -88,27 +88,37 @@ async function run(
   values: unknown[] | undefined,
   name?: string,
 ): Promise<DriverQueryResult> {
+  const asked = client.query({ text, ...(values && { values }), ...(name && { name }) })
+  const { command, fields, rowCount, rows } = await answer(client, asked)
+  return {
+    command: command as DriverQueryResult['command'],
+    fields: fields.map((field) => ({ name: field.name, dataTypeId: field.dataTypeID })),
+    rowCount,
+    rows,
+  }
+}
+
+async function answer<Result>(client: pg.Client, asked: Promise<Result>): Promise<Result> {
   try {
-    const { command, fields, rowCount, rows } = await client.query({
-      text,
-      ...(values && { values }),
-      ...(name && { name }),
-    })
-    return {
-      command: command as DriverQueryResult['command'],
-      fields: fields.map((field) => ({ name: field.name, dataTypeId: field.dataTypeID })),
-      rowCount,
-      rows,
-    }
+    return await asked
   } catch (error) {
+    if (isSilent(error)) client.connection.stream.destroy()
     throw wrapped(error)
   }
+}
+
+/** True if pg gave up waiting for an answer. It would wait for one at the end of the connection, too. */
+function isSilent(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout'
 }
 
 /** Slonik sends nothing more on a connection that it knows to be gone: SQLSTATE 57P01, 25P03, or no answer. */
 function wrapped(error: unknown): Error {
   const known = error instanceof Error ? error : new Error(String(error))
-  const isGone = /^(57P01|25P03)$/.test(sqlState(known) ?? '') || /connection terminated/i.test(known.message)
+  const isGone =
+    isSilent(known) ||
+    /^(57P01|25P03)$/.test(sqlState(known) ?? '') ||
+    /connection terminated/i.test(known.message)
   return isGone ? new BackendTerminatedError(known) : known
 }
 
