@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -157,6 +158,19 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
     order.toSorted((a, b) => a - b),
     order,
   )
+})
+
+t.test('the rename of one text does not hide the change of another', async (t) => {
+  const clone = checkOut()
+  const [from, to] = ['claim.info_requested', 'claim.info-requested'].map(
+    (type) => `templates/${type}.mustache`,
+  )
+  renameSync(join(clone, from as string), join(clone, to as string))
+  edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
+  writeFileSync(join(clone, 'rules/outcomes.txt'), make(clone, 'rules-outcomes').stdout)
+  const { stdout } = make(clone, 'rules-summary')
+  for (const name of ['claim.info_requested', 'claim.info-requested', 'claim.paid'])
+    t.match(stdout, `#### ${name}`)
 })
 
 /** Stands in for GitHub's command line: answers as it does what the workflow asks, and keeps what it is asked to start. */

@@ -4,13 +4,7 @@ import { Command } from 'commander'
 import { OUTCOMES, PROMISES, RULE_TABLE, readText, TEMPLATES } from '../../app/rule-files.ts'
 import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
 import { summaryToMarkdown } from '../../core/rules/change-summary.ts'
-import {
-  type Files,
-  loadVersion,
-  readTexts,
-  summariseChange,
-  type Version,
-} from '../../core/workbench/review.ts'
+import { type Files, loadVersion, readTexts, summariseChange } from '../../core/workbench/review.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
 import { helpEnd } from '../terminal/options.ts'
 import { reviewEnvelopeMap } from './check.ts'
@@ -33,13 +27,12 @@ interface Options {
 async function summarise({ against, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
-  const [before, after] = await Promise.all(
-    [filesAt(against), filesNow()].map(async (read) => {
-      const files = await read
-      return loadVersion(files, readTexts(files.templates, outcomes))
-    }),
-  )
-  const summary = summariseChange(before as Version, after as Version, outcomes)
+  // Not the present ones: a template that was renamed since has a good name there.
+  const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
+  const load = (files: Files, accepted: string) => loadVersion(files, readTexts(files.templates, accepted))
+  const before = await load(await filesAt(against), outcomesThen)
+  const after = await load(await filesNow(), outcomes)
+  const summary = summariseChange(before, after, outcomes)
   const all = { ...summary, reviews: summary.reviews.toSpliced(2, 0, await reviewEnvelopeMap()) }
   process.stdout.write(json ? `${JSON.stringify(all)}\n` : summaryToMarkdown(all))
 }
