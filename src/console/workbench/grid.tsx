@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { type Cells, pairRows } from '../../core/rules/diff-rows.ts'
+import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import { type Placed, placeOf, readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
@@ -17,7 +17,7 @@ export function Grid({ of, faults, draft: { [of]: rows }, inForce, change }: Gri
   const sheet = SHEETS[of]
   const { what, columns } = sheet
   const onRows: RowProps['onRows'] = (edited, place) => change({ [of]: edited }, place)
-  const beforeOf = new Map([...pairRows(inForce[of], rows)].map(([was, now]) => [now, was]))
+  const beforeOf = new Map([...pairShownRows(inForce[of], rows)].map(([was, now]) => [now, was]))
   const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
   return (
     <>

@@ -28,7 +28,7 @@ export function diffRows(
   before: readonly Cells[],
   after: readonly Cells[],
 ): RowChange[] {
-  const pairs = pairRows(before, after)
+  const pairs = pairShownRows(before, after)
   const paired = new Set(pairs.values())
   const changes = before.filter(isFilled).flatMap((row): Found[] => {
     const now = pairs.get(row)
@@ -49,15 +49,28 @@ export function summariseRows(changes: readonly RowChange[]): string {
     .join(', ')
 }
 
-/** The new row for each old one; none for a deleted row. */
+/** The new row for each old one, by name, or else by equal cells; none for a deleted row. */
 export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+  return pairBy([hasSameName, hasSameCells], before, after)
+}
+
+/** Like `pairRows`, or else by place: good enough to show a change, but an added row may be taken for a deleted one. */
+export function pairShownRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+  const isInPlace: IsSame = (row, now) => before.indexOf(row) === after.indexOf(now)
+  return pairBy([hasSameName, hasSameCells, isInPlace], before, after)
+}
+
+type IsSame = (row: Cells, now: Cells) => boolean
+const hasSameName: IsSame = ([name], [nameNow]) => name === nameNow
+const hasSameCells: IsSame = ([, ...cells], [, ...cellsNow]) => cells.join('\n') === cellsNow.join('\n')
+
+function pairBy(
+  alike: readonly IsSame[],
+  before: readonly Cells[],
+  after: readonly Cells[],
+): Map<Cells, Cells> {
   const pairs = new Map<Cells, Cells>()
   const free = new Set(after.filter(isFilled))
-  const alike: ((row: Cells, now: Cells) => boolean)[] = [
-    ([name], [nameNow]) => name === nameNow,
-    ([, ...cells], [, ...cellsNow]) => cells.join('\n') === cellsNow.join('\n'),
-    (row, now) => before.indexOf(row) === after.indexOf(now),
-  ]
   for (const isSame of alike) {
     for (const row of before.filter((one) => isFilled(one) && !pairs.has(one))) {
       const now = [...free].find((one) => isSame(row, one))

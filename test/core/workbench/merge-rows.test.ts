@@ -21,6 +21,16 @@ t.test('changes of both are kept: added, changed and deleted rows', async (t) =>
   t.strictSame(merge(mine, BASE), { rows: mine, conflicts: [] })
 })
 
+t.test('a row in the place of a deleted one is not taken for it', async (t) => {
+  const mine = [A, NEW, C]
+  const theirs = [A, ['b', 'found', 'SKIP'], C]
+  t.strictSame(merge(mine, theirs), {
+    rows: [A, NEW, ['b', 'found', 'SKIP'], C],
+    conflicts: ['"b" was deleted by one and changed by the other: it is kept'],
+  })
+  t.match(merge(theirs, mine).conflicts, ['"b" was deleted by one'])
+})
+
 t.test('the order of the side that moved rows is kept', async (t) => {
   t.strictSame(merge([C, A, B], [A, B, NEW, C]).rows, [C, A, B, NEW])
   t.strictSame(merge([A, B, NEW, C], [C, A, B]).rows, [C, A, B, NEW])
