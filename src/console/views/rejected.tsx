@@ -79,10 +79,12 @@ const RESULTS = {
   dismissed: 'Dismissed',
 } as const
 
+const PUBLISH_AGAIN = 'A redrive does not help: its producer must publish it again.'
 /** The use of a redrive, by the code of a rejection. */
 const REMEDIES: Readonly<Record<string, string>> = {
   'refused-by-database': 'Redrive it once the database takes its row.',
-  unreadable: 'A redrive does not help: its producer must publish it again.',
+  unreadable: PUBLISH_AGAIN,
+  'too-large': PUBLISH_AGAIN,
 }
 const REMEDY =
   'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
@@ -94,7 +96,7 @@ function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessa
   const remedy = isErased ? 'A redrive does not help: it was erased.' : (REMEDIES[code] ?? REMEDY)
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
-    ...(isErased || code === 'unreadable' ? [] : [`rejected redrive ${id}`]),
+    ...(isErased || REMEDIES[code] === PUBLISH_AGAIN ? [] : [`rejected redrive ${id}`]),
     `rejected dismiss ${id} --because "…"`,
   ]
   const result = redriven && RESULTS[redriven.result]
