@@ -42,7 +42,7 @@ export function nameAt(pointers: readonly string[]): NameOf {
 /**
  * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each is a
  * string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is a 4xx other than
- * 401.
+ * 401 and 429.
  */
 export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): LookUpResult {
   if (status !== 200 && status !== 404) {
@@ -51,9 +51,10 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
     if (isRefusal) reason += ': a credential is missing or refused'
     else if (status >= 300 && status < 400) reason += ' (redirects are not followed)'
     else if (status >= 500) reason = `had an error (HTTP ${status})`
-    const outage = status < 400 || status >= 500 || isRefusal
-    // A refused credential says nothing about the party.
-    const more = isRefusal ? ({ costsNoAttempt: true } as const) : {}
+    // A refused credential or a rate limit says nothing about the party.
+    const isGeneral = isRefusal || status === 429
+    const outage = status < 400 || status >= 500 || isGeneral
+    const more = isGeneral ? ({ costsNoAttempt: true } as const) : {}
     return { ...unresolved(reason, more), outage, isRefusal, keepsConnection: true }
   }
   const value = parse(body)

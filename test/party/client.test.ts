@@ -94,7 +94,10 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
       contacts.get(status),
       status === '404'
         ? { state: 'not found' }
-        : { ...unresolved(`policy administration ${reason}`), costsNoAttempt: status === '401' },
+        : {
+            ...unresolved(`policy administration ${reason}`),
+            costsNoAttempt: ['401', '429'].includes(status),
+          },
     )
   }
   t.equal(server.targets.length, statuses.length, 'no redirect is followed')
