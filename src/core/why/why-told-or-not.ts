@@ -1,6 +1,7 @@
 import { isRecordedOnly } from '../attempt/delivery.ts'
 import { CHANNEL_NAMES } from '../decision/channel.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
 import { describeGivenUp, STATUS_OF } from '../log/status.ts'
 
@@ -54,6 +55,8 @@ function nextOf(entry: Entry): string {
   if (status === 'SENT') return 'This message is done.'
   if (entry.givenUp) return `Nothing. It was ${describeGivenUp(entry)}.`
   if (status === 'SKIPPED') {
+    const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
+    if (isErased || last?.ruleId === PRUNED_RULE_ID) return 'Nothing. It can no longer be sent.'
     const optedOutAt = last?.facts.optedOut ? last.preferenceChange?.optedOutAt : null
     return optedOutAt
       ? `Nothing. The member opted out on ${optedOutAt}.`

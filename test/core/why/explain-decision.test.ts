@@ -244,9 +244,12 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
   })
   const nobody = await storyOf({ ...entry, partyLocator: null }, [{ ...skipped, preferenceChange: null }])
   t.match(nobody, { what: /^Nobody got a message about/, next: /^Nothing\. It is sent only if/ })
+  const pruned = { ...skipped, ruleId: '(pruned)', preferenceChange: null }
+  t.match(await storyOf(entry, [pruned]), { next: 'Nothing. It can no longer be sent.' })
   const erased = { ...entry, failureReason: 'erased before it was sent' }
   t.match(await storyOf(erased, [{ ...FAILED, erasedAt: T(3) }]), {
     because: 'Erased before it was sent.',
+    next: 'Nothing. It can no longer be sent.',
     timeline: [{}, {}, { at: T(3), words: 'The text was erased.' }],
   })
 })
