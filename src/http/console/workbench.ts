@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
+import { parseSince } from '../../core/time/duration.ts'
 import type { BacktestJob, BacktestMessage } from '../../core/workbench/backtest-report.ts'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { subjectOf } from '../auth/tokens.ts'
@@ -20,10 +21,18 @@ export interface Workbench {
 const BODY_BYTES_MAX = 256 * 1024
 const DAYS_MAX = 31
 const DAY_MS = 86_400_000
+/** A period of local days is an hour longer where clocks are set back. */
+const HOUR_DAYS = 1 / 24
 /** Longer than a back-test may take: it sends nothing before its first page. */
 const BACKTEST_SILENCE_MS_MAX = 180_000
 
-const instant = z.iso.datetime({ offset: true })
+/** In UTC: PostgreSQL takes fewer offsets and years. */
+const instant = z.iso.datetime({ offset: true }).transform((text, context) => {
+  const found = parseSince(text)
+  if (typeof found === 'string') return found
+  context.addIssue({ code: 'custom', message: 'is not a time with Z or an offset, in the years 1 to 9999' })
+  return z.NEVER
+})
 const workbenchStart = z.object({
   table: z.string(),
   promises: z.string(),
@@ -47,7 +56,7 @@ function backtestRoute(app: HttpApp, workbench: Workbench): void {
       .refine(
         ({ from, to }) => {
           const days = (Date.parse(to) - Date.parse(from)) / DAY_MS
-          return days > 0 && days <= DAYS_MAX
+          return days > 0 && days <= DAYS_MAX + HOUR_DAYS
         },
         { path: ['to'], error: `must be later than "from", by at most ${DAYS_MAX} days` },
       ),

@@ -30,11 +30,15 @@ t.test('a body of up to 256 kB is accepted; a larger or malformed one is refused
     { to: '2025-12-31T00:00:00Z' },
     { to: '2026-02-02T00:00:00Z' },
     { from: 'yesterday' },
+    { from: '0000-12-31T00:00:00Z', to: '0001-01-02T00:00:00Z' },
     { table: undefined },
     { more: 1 },
   ]) {
     t.equal((await post({ ...JOB, ...change })).statusCode, 400, JSON.stringify(change))
   }
+  // October in Berlin has an hour more.
+  const october = { from: '2026-10-01T00:00:00+02:00', to: '2026-11-01T00:00:00+01:00' }
+  t.equal((await post({ ...JOB, ...october })).statusCode, 200)
   const payload = JSON.stringify(JOB)
   const plain = { 'content-type': 'text/plain' }
   const sent = await app.inject({ method: 'POST', url: `${DATA}/backtest`, payload, headers: plain })
