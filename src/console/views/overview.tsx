@@ -157,7 +157,12 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
           <a
             key={startS}
             class="bar"
-            href={sums[i] ? hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) }) : undefined}
+            // The log has no filter for entries that have a reason.
+            href={
+              sums[i] && dimension !== 'reason'
+                ? hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) })
+                : undefined
+            }
             title={[period, ...parts.map(({ name, count }) => `${name} ${numberOf(count)}`)].join('\n')}
           >
             {parts.map(({ series, count, index }) => (
