@@ -27,6 +27,15 @@ export function matching(pattern: RegExp, be: string, options = { secret: false 
   return text.regex(pattern, { error })
 }
 
+/** Without line breaks at its end, like the content of a file. Spaces may belong to it. */
+export function secret() {
+  const { error } = must('1 to 1000 characters', { secret: true })
+  return z
+    .string({ error })
+    .transform((found) => found.replace(/[\r\n]+$/, ''))
+    .pipe(z.string().regex(/^.{1,1000}$/s, { error }))
+}
+
 export function oneOf<const Name extends string>(names: readonly Name[]) {
   const { error, text } = must(`one of ${names.join(', ')}`)
   return text.pipe(z.enum(names, { error }))
@@ -132,7 +141,7 @@ export function urlWithoutFragment() {
   return webUrl(be, (url) => !hasCredentials(url) && !url.href.includes('#'))
 }
 
-function webUrl(be: string, isGood: (url: URL) => boolean = () => true, options = { secret: true }) {
+function webUrl(be: string, isGood: (url: URL) => boolean, options = { secret: true }) {
   const { error, text } = must(be, options)
   return text
     .pipe(z.url({ protocol: /^https?$/, error, abort: true }))
@@ -251,10 +260,6 @@ function readPem(path: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-export function httpUrl() {
-  return webUrl('an http:// or https:// URL')
 }
 
 /** The result has no trailing slash. */

@@ -7,7 +7,6 @@ import {
   headerName,
   host,
   hostNames,
-  httpUrl,
   integer,
   jsonPointers,
   matching,
@@ -19,6 +18,7 @@ import {
   ratio,
   readablePath,
   saslExtensions,
+  secret,
   topics,
   traceUrl,
   trueOrFalse,
@@ -39,7 +39,7 @@ const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 const NAME = matching(/^.{1,255}$/, '1 to 255 characters').optional()
-const SECRET = matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true }).optional()
+const SECRET = secret().optional()
 const SCOPES = matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces').optional()
 const PRINTABLE = matching(/^[ -~]{1,255}$/, '1 to 255 printable characters').optional()
 
@@ -220,7 +220,7 @@ export const variables = z.object({
       'The claim with the party of a token, which without the admin scope may use only its preferences; unset: any party',
     example: 'party_locator',
   }),
-  OTEL_ENDPOINT: httpUrl().optional().meta({
+  OTEL_ENDPOINT: baseUrl().optional().meta({
     description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
     example: 'http://localhost:4318',
   }),

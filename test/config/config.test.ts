@@ -139,6 +139,7 @@ IDP_ADMIN_CLAIM=/realm~access/roles
 IDP_ADMIN_CLAIM=realm_access.roles
 IDP_ADMIN_CLAIM=#/realm_access/roles
 OTEL_ENDPOINT=collector
+OTEL_ENDPOINT=https://collector/otlp?key=1
 OTEL_TRACES_SAMPLER=sometimes
 OTEL_TRACES_SAMPLER_ARG=1.5
 RETRY_MAX_AGE=-1h
@@ -214,6 +215,11 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     'TLS and a log-in to the brokers',
     SCRAM,
     broker({ ssl: {}, sasl: { mechanism: 'scram-sha-512', username: 'u', password: { text: 'hunter2' } } }),
+  ],
+  [
+    'a secret with spaces, and with a line break at its end, as a file may have',
+    { ...SCRAM, MQ_SASL_PASSWORD: ' hunter2 \n' },
+    broker({ sasl: { password: { text: ' hunter2 ' } } }),
   ],
   [
     'a client that gets access tokens for the brokers',
