@@ -81,6 +81,9 @@ t.test('a batch too large to decompress is skipped by command, and nothing else 
     code: 1,
     stderr: /nothing was skipped: the partition has nothing from offset 3 on/,
   })
+  const nowhere = ['--topic', 'nowhere', '--partition', '0', '--to', '4', '--yes']
+  t.match(await command(['rejected', 'skip', ...nowhere], world.env), { code: 1 })
+  t.same(await world.sql(`SELECT FROM notifications.projection_checkpoints WHERE topic = 'nowhere'`), [])
   const [before, after] = [anEvent(), anEvent()]
   await world.publish([before])
   await produceRaw(world.brokers, claims, 0, writeBomb())

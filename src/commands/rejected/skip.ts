@@ -76,6 +76,8 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
   const { topic, to, json, by } = options
   const partition = Number(options.partition)
   const topicPartition = `${topic}/${partition}`
+  // Rejects for a mistyped topic or partition, which must not get a checkpoint.
+  await inspect(to)
   await withDatabase(config.database.url, async (pool) => {
     const checkpoint = await checkpointOf(pool, topic, partition)
     const from = checkpoint + 1n
