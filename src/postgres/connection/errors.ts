@@ -1,9 +1,7 @@
-import { BackendTerminatedError, ConnectionError, InvalidInputError, StatementTimeoutError } from 'slonik'
+import { BackendTerminatedError, ConnectionError } from 'slonik'
 
 /** The SQLSTATE behind an error of Slonik or of its driver, if PostgreSQL sent one. */
 export function sqlState(error: unknown): string | undefined {
-  // Slonik wraps SQLSTATE 22P02 and drops the code.
-  if (error instanceof InvalidInputError) return '22P02'
   return codeIn(error, /^[0-9A-Z]{5}$/)
 }
 
@@ -44,7 +42,6 @@ export function databaseMessage(error: Error): string {
 /** True if the database cannot be reached, is starting or stopping, is full or too busy: the request is not at fault. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError || error instanceof BackendTerminatedError) return true
-  if (error instanceof StatementTimeoutError) return true
   // Connection exceptions, insufficient resources, operator intervention; a lock timeout.
   return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || systemCode(error) !== undefined
 }
