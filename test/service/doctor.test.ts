@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import kafkajs from 'kafkajs'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
@@ -160,4 +161,22 @@ t.test('topics whose newest messages have no party, or are not events, are a war
     `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0`,
     `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,
   ])
+})
+
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
+
+t.test('a partition behind an open transaction is a warning', { skip: SKIP_MOCK }, async (t) => {
+  const { claims } = world.topics
+  const kafka = new kafkajs.Kafka({ brokers: [world.brokers], logLevel: kafkajs.logLevel.NOTHING })
+  const producer = kafka.producer({ transactionalId: claims, maxInFlightRequests: 1, idempotent: true })
+  await producer.connect()
+  t.teardown(() => producer.disconnect())
+  const transaction = await producer.transaction()
+  t.teardown(() => transaction.abort())
+  await transaction.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
+  t.match((await doctor({})).find('partitions'), {
+    status: 'warning',
+    detail: new RegExp(`^open transactions hold up ${claims}/0 from offset \\d+ on$`),
+    remedy: /find-hanging/,
+  })
 })

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
 import type { TopicPartition } from '../../core/batch/position.ts'
 import { counted } from '../../core/text/count.ts'
-import { type Brokers, keyOf, READ_COMMITTED } from '../../kafka/brokers.ts'
+import { type Brokers, keyOf, READ_COMMITTED, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
@@ -16,13 +16,18 @@ import {
 
 /** A service transaction may keep the lock during slow sends, but none waits for a lock this long. */
 const LOCK_WAIT_MS = 6_000
+/** Longer than most producers' transactions. */
+const TRANSACTION_WAIT_MS = 6_000
 
 interface Next extends TopicPartition {
   readonly next: bigint
 }
 
-/** Rejects with the blocked partitions; resolves to the number of partitions. */
-export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
+/** Rejects with the blocked partitions; resolves to the number of partitions, or to those that an open transaction holds up. */
+export function checkPartitions(
+  { broker }: Config,
+  pool: DatabasePool,
+): Promise<string | { warning: string }> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
     const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
@@ -37,6 +42,8 @@ export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise
       ...(await unreadableOf(brokers, lagging)),
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
+    const heldUp = await heldUpByTransactions(brokers, topics)
+    if (heldUp.length > 0) return { warning: `open transactions hold up ${heldUp.join(', ')}` }
     return `${counted(partitions.length, 'partition')}, none blocked`
   })
 }
@@ -73,6 +80,24 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
     .map(({ topic, partition, offset }) =>
       faultOf(`${topic}/${partition} at offset ${offset + 1n}`, 'locked', lockers),
     )
+}
+
+/** Partitions whose committed messages wait behind a producer's transaction that stays open. */
+async function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
+  const heldUp = async () => {
+    const [committed, all] = await Promise.all([
+      brokers.endsOf(topics, READ_COMMITTED),
+      brokers.endsOf(topics, READ_UNCOMMITTED),
+    ])
+    return [...committed].flatMap(([key, { end }]) =>
+      end < (all.get(key)?.end ?? end) ? [`${key} from offset ${end} on`] : [],
+    )
+  }
+  const before = await heldUp()
+  if (before.length === 0) return []
+  await sleep(TRANSACTION_WAIT_MS)
+  const after = new Set(await heldUp())
+  return before.filter((one) => after.has(one)).sort()
 }
 
 function faultOf(where: string, reason: BlockReason, detail?: string): string {

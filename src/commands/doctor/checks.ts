@@ -179,6 +179,8 @@ export const CHECKS: readonly Check[] = [
     run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
     remedies: {
       '^blocked: ': 'see NotificationsPartitionBlocked in src/telemetry/README.md',
+      '^open transactions':
+        'if they stay open, their producer hangs: find it with `kafka-transactions.sh find-hanging`, and abort its transaction',
       '.': 'check that all brokers can be reached from here, and run the command `doctor` again',
     },
   },
