@@ -6,7 +6,7 @@ import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/position.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
 import { committedAt } from '../core/attempt/build.ts'
-import { createTopics, ensureTopics, produce } from '../stack/topics.ts'
+import { createTopics, ensureTopics, produce, withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 
 const brokers = process.env.MQ_BROKERS ?? ''
@@ -93,13 +93,11 @@ t.test(
   async (t) => {
     const { claims } = await createTopics(brokers, { claims: 1 })
     const { checkpoints } = await consume(t, [claims])
-    const kafka = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING })
-    const producer = kafka.producer({ transactionalId: claims, maxInFlightRequests: 1, idempotent: true })
-    await producer.connect()
-    t.teardown(() => producer.disconnect())
-    const transaction = await producer.transaction()
-    await transaction.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
-    await transaction.commit()
+    await withTransactions(brokers, [claims], async ([producer]) => {
+      const transaction = await producer?.transaction()
+      await transaction?.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
+      await transaction?.commit()
+    })
     // The message is at 0, the marker at 1.
     const offset = () => checkpoints.get(`${claims}/0`)?.offset
     await until(async () => offset() === 1n, { what: 'the checkpoint to be at the marker' })

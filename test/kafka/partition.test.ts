@@ -266,15 +266,21 @@ t.test(
   },
 )
 
+/** Consumes a partition of five messages, of which retention has removed the first four. */
+async function afterRetention(given: Given = {}) {
+  const partition = onePartition(given)
+  partition.publish(['a', 'b', 'c', 'd'], ['e'])
+  partition.broker.log.shift()
+  partition.broker.earliest = 4n
+  await partition.start()
+  await partition.fetch()
+  await partition.fetch()
+  return partition
+}
+
 t.test('messages that retention removed unprocessed are counted', async (t) => {
   const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
-  const { broker, fetch, values, start, lines, publish, sleeps } = onePartition({ checkpoint })
-  publish(['a', 'b', 'c', 'd'], ['e'])
-  broker.log.shift()
-  broker.earliest = 4n
-  await start()
-  await fetch()
-  await fetch()
+  const { values, lines, sleeps } = await afterRetention({ checkpoint })
   t.strictSame([values(), sleeps], [['e'], []])
   t.match(lines, [
     {
@@ -287,13 +293,7 @@ t.test('messages that retention removed unprocessed are counted', async (t) => {
 })
 
 t.test('a first start after a retention begins at the earliest message, and calls none lost', async (t) => {
-  const { broker, fetch, values, start, lines, publish, sleeps } = onePartition()
-  publish(['a', 'b', 'c', 'd'], ['e'])
-  broker.log.shift()
-  broker.earliest = 4n
-  await start()
-  await fetch()
-  await fetch()
+  const { values, lines, sleeps } = await afterRetention()
   t.strictSame([values(), sleeps], [['e'], []])
   t.match(lines, [{ level: 40, msg: /^no message of this partition was processed yet/, earliest: '4' }])
 })

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import kafkajs from 'kafkajs'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
+import { withTransactions } from '../stack/topics.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
@@ -167,16 +167,14 @@ const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no
 
 t.test('a partition behind an open transaction is a warning', { skip: SKIP_MOCK }, async (t) => {
   const { claims } = world.topics
-  const kafka = new kafkajs.Kafka({ brokers: [world.brokers], logLevel: kafkajs.logLevel.NOTHING })
-  const producer = kafka.producer({ transactionalId: claims, maxInFlightRequests: 1, idempotent: true })
-  await producer.connect()
-  t.teardown(() => producer.disconnect())
-  const transaction = await producer.transaction()
-  t.teardown(() => transaction.abort())
-  await transaction.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
-  t.match((await doctor({})).find('partitions'), {
-    status: 'warning',
-    detail: new RegExp(`^open transactions hold up ${claims}/0 from offset \\d+ on$`),
-    remedy: /find-hanging/,
+  await withTransactions(world.brokers, [claims], async ([producer]) => {
+    const transaction = await producer?.transaction()
+    await transaction?.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
+    t.match((await doctor({})).find('partitions'), {
+      status: 'warning',
+      detail: new RegExp(`^open transactions hold up ${claims}/0 from offset \\d+ on$`),
+      remedy: /find-hanging/,
+    })
+    await transaction?.abort()
   })
 })
