@@ -14,10 +14,8 @@ import {
   listLockedCheckpoints,
 } from '../../postgres/read/list-checkpoints.ts'
 
-/** A service transaction may keep the lock during slow sends, but none waits for a lock this long. */
-const LOCK_WAIT_MS = 6_000
-/** Longer than most producers' transactions. */
-const TRANSACTION_WAIT_MS = 6_000
+/** Longer than any transaction of the service waits for a lock, and than most producers' transactions take. */
+const LASTING_MS = 6_000
 
 interface Next extends TopicPartition {
   readonly next: bigint
@@ -66,38 +64,37 @@ async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<str
 
 /** Partitions that stay locked while their checkpoint does not move. */
 async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
-  const before = await listLockedCheckpoints(pool, topics)
-  if (before.length === 0) return []
-  await sleep(LOCK_WAIT_MS)
-  const after = new Map((await listLockedCheckpoints(pool, topics)).map((one) => [keyOf(one), one.offset]))
+  const locked = await lasting(async () =>
+    (await listLockedCheckpoints(pool, topics)).map((one) => `${keyOf(one)} at offset ${one.offset + 1n}`),
+  )
+  if (locked.length === 0) return []
   const sessions = (await listCheckpointLockers(pool)).map(
     ({ pid, userName, application, since }) =>
       `session ${pid} of user ${userName}, application "${application}", in a transaction since ${since}`,
   )
   const lockers = sessions.length === 0 ? undefined : `held by one of: ${sessions.join('; ')}`
-  return before
-    .filter((checkpoint) => after.get(keyOf(checkpoint)) === checkpoint.offset)
-    .map(({ topic, partition, offset }) =>
-      faultOf(`${topic}/${partition} at offset ${offset + 1n}`, 'locked', lockers),
-    )
+  return locked.map((where) => faultOf(where, 'locked', lockers))
 }
 
 /** Partitions whose committed messages wait behind a producer's transaction that stays open. */
-async function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
-  const heldUp = async () => {
+function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
+  return lasting(async () => {
     const [committed, all] = await Promise.all([
       brokers.endsOf(topics, READ_COMMITTED),
       brokers.endsOf(topics, READ_UNCOMMITTED),
     ])
-    return [...committed].flatMap(([key, { end }]) =>
-      end < (all.get(key)?.end ?? end) ? [`${key} from offset ${end} on`] : [],
-    )
-  }
-  const before = await heldUp()
+    const heldUp = [...committed].filter(([key, { end }]) => end < (all.get(key)?.end ?? end))
+    return heldUp.map(([key, { end }]) => `${key} from offset ${end} on`).sort()
+  })
+}
+
+/** What is listed now, and still after a pause. */
+async function lasting(list: () => Promise<readonly string[]>): Promise<string[]> {
+  const before = await list()
   if (before.length === 0) return []
-  await sleep(TRANSACTION_WAIT_MS)
-  const after = new Set(await heldUp())
-  return before.filter((one) => after.has(one)).sort()
+  await sleep(LASTING_MS)
+  const after = new Set(await list())
+  return before.filter((one) => after.has(one))
 }
 
 function faultOf(where: string, reason: BlockReason, detail?: string): string {
