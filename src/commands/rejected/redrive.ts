@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { createRedriver, REDRIVE_CONNECTIONS, type Redriver } from '../../app/redriver.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
-import type { RejectionCode } from '../../core/event/rejection.ts'
+import { UNREDRIVABLE } from '../../core/event/rejection.ts'
 import { counted } from '../../core/text/count.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
@@ -22,7 +22,7 @@ export const redriveCommand = withWriteOptions(withChoice(new Command('redrive')
   .addHelpText(
     'after',
     helpEnd(
-      '0 all were looked at, each with its result, 1 a message given by its id could not be redriven',
+      '0 every message was looked at, and its result printed, 1 a message given by its id could not be redriven',
       'rejected redrive --code refused-by-database --dry-run',
     ),
   )
@@ -74,16 +74,10 @@ async function redriveAll(
 
 const GONE = { result: 'refused', error: 'it was erased or pruned meanwhile' } as const
 
-/** The reason why a message cannot be redriven, or null. For a too large one, only the first bytes are stored. */
+/** The refusal of a message that cannot be redriven, or null. */
 function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
-  if (erasedAt !== null) return { result: 'refused', error: `it was erased on ${erasedAt}`, note: '' }
-  if (code === ('unreadable' satisfies RejectionCode)) {
-    const error = 'it is an unreadable record batch: have its events published again'
-    return { result: 'refused', error, note: '' }
-  }
-  if (code !== ('too-large' satisfies RejectionCode)) return null
-  const error = 'only the first bytes of its value are kept: have it published again, in smaller messages'
-  return { result: 'refused', error, note: '' }
+  const error = erasedAt === null ? UNREDRIVABLE[code] : `it was erased on ${erasedAt}`
+  return error === undefined ? null : { result: 'refused', error, note: '' }
 }
 
 function expectedOutcome({

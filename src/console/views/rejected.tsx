@@ -1,5 +1,5 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
-import { REJECTIONS } from '../../core/event/rejection.ts'
+import { REJECTIONS, UNREDRIVABLE } from '../../core/event/rejection.ts'
 import { type Cell, Clamped, type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
 import { Copy, Time, Title, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
@@ -79,24 +79,21 @@ const RESULTS = {
   dismissed: 'Dismissed',
 } as const
 
-const PUBLISH_AGAIN = 'A redrive does not help: its producer must publish it again.'
 /** The use of a redrive, by the code of a rejection. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  'refused-by-database': 'Redrive it once the database takes its row.',
-  unreadable: PUBLISH_AGAIN,
-  'too-large': PUBLISH_AGAIN,
+function remedyOf(code: string): string {
+  if (UNREDRIVABLE[code] !== undefined) return 'A redrive does not help: its producer must publish it again.'
+  if (code === 'refused-by-database') return 'Redrive it once the database takes its row.'
+  return 'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
 }
-const REMEDY =
-  'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
 
 /** The result of the last redrive, or the next step. */
 function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessage }) {
   const isOpen = redriven === null || redriven.result === 'rejected'
   const isErased = erasedAt !== null
-  const remedy = isErased ? 'A redrive does not help: it was erased.' : (REMEDIES[code] ?? REMEDY)
+  const remedy = isErased ? 'A redrive does not help: it was erased.' : remedyOf(code)
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
-    ...(isErased || REMEDIES[code] === PUBLISH_AGAIN ? [] : [`rejected redrive ${id}`]),
+    ...(isErased || UNREDRIVABLE[code] !== undefined ? [] : [`rejected redrive ${id}`]),
     `rejected dismiss ${id} --because "…"`,
   ]
   const result = redriven && RESULTS[redriven.result]

@@ -12,6 +12,12 @@ export const REJECTIONS = {
 } as const
 export type RejectionCode = keyof typeof REJECTIONS
 
+/** Rejected messages of which too little is stored to redrive them, each with the reason. */
+export const UNREDRIVABLE: Readonly<Partial<Record<string, string>>> = {
+  unreadable: 'it is an unreadable record batch: have its events published again',
+  'too-large': 'only the first bytes of its value are kept: have it published again, in smaller messages',
+} satisfies Partial<Record<RejectionCode, string>>
+
 export interface Rejection {
   readonly code: RejectionCode
   /** For people. Quotes nothing from the message except the type of a value. */
