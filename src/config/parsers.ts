@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { pointerFault } from '../core/event/json-pointer.ts'
 import { databaseUrls } from '../core/text/database-urls.ts'
+import { withoutFinalLineBreaks } from '../core/text/sanitize.ts'
 import { milliseconds } from '../core/time/duration.ts'
 
 /** The supported values of `sslmode` in a database URL, with libpq's meaning. Without it there is no TLS. */
@@ -27,12 +28,12 @@ export function matching(pattern: RegExp, be: string, options = { secret: false 
   return text.regex(pattern, { error })
 }
 
-/** Without line breaks at its end, like the content of a file. Spaces may belong to it. */
+/** Spaces may belong to it. */
 export function secret() {
   const { error } = must('1 to 1000 characters', { secret: true })
   return z
     .string({ error })
-    .transform((found) => found.replace(/[\r\n]+$/, ''))
+    .transform(withoutFinalLineBreaks)
     .pipe(z.string().regex(/^.{1,1000}$/s, { error }))
 }
 

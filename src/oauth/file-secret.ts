@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { withoutFinalLineBreaks } from '../core/text/sanitize.ts'
 
 const VALID_MS = 10_000
 
@@ -32,7 +33,7 @@ async function readSecret(file: string, variable: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
     throw new Error(`${variable} cannot be read: ${cause.message}`, { cause })
   })
-  const secret = text.replace(/[\r\n]+$/, '')
+  const secret = withoutFinalLineBreaks(text)
   if (secret === '') throw new Error(`${variable} is empty: write the secret into ${file}`)
   return secret
 }

@@ -11,3 +11,8 @@ export function storable(text: string): string {
 export function printable(text: string): string {
   return text.replace(CONTROL, '\uFFFD')
 }
+
+/** A secret without the line breaks that editors and `echo` add. */
+export function withoutFinalLineBreaks(secret: string): string {
+  return secret.replace(/[\r\n]+$/, '')
+}
