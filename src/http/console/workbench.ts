@@ -20,13 +20,12 @@ export interface Workbench {
 /** Room for a few thousand rules. */
 const BODY_BYTES_MAX = 256 * 1024
 const DAYS_MAX = 31
-const DAY_MS = 86_400_000
-/** A period of local days is an hour longer where clocks are set back. */
-const HOUR_DAYS = 1 / 24
+/** Local days have an hour more where clocks are set back. */
+const PERIOD_MS_MAX = (24 * DAYS_MAX + 1) * 3_600_000
 /** Longer than a back-test may take: it sends nothing before its first page. */
 const BACKTEST_SILENCE_MS_MAX = 180_000
 
-/** In UTC: PostgreSQL takes fewer offsets and years. */
+/** Becomes UTC, since PostgreSQL takes fewer offsets and years than ISO 8601. */
 const instant = z.iso.datetime({ offset: true }).transform((text, context) => {
   const found = parseSince(text)
   if (typeof found === 'string') return found
@@ -55,8 +54,8 @@ function backtestRoute(app: HttpApp, workbench: Workbench): void {
       .strictObject({ table: z.string(), eventTypes: z.array(z.string()), from: instant, to: instant })
       .refine(
         ({ from, to }) => {
-          const days = (Date.parse(to) - Date.parse(from)) / DAY_MS
-          return days > 0 && days <= DAYS_MAX + HOUR_DAYS
+          const periodMs = Date.parse(to) - Date.parse(from)
+          return periodMs > 0 && periodMs <= PERIOD_MS_MAX
         },
         { path: ['to'], error: `must be later than "from", by at most ${DAYS_MAX} days` },
       ),

@@ -15,8 +15,8 @@ const RETRY_AFTER_S = 5
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const problem = isSlowBody(error, request) ? slowBody(error) : problemOf(error, isUnavailable)
-    // A problem without a cause is a normal response: a failing readiness probe is not worth a log line.
     if (error.name === 'AbortError' && reply.raw.destroyed) request.log.debug('the client left')
+    // A problem without a cause is a normal response: a failing readiness probe is not worth a log line.
     else if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
       const { method, routeOptions } = request
