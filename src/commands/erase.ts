@@ -78,7 +78,7 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
     erasure === null
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
-  // First, so that a row of a running redrive is found afterwards.
+  // Before the log entries: this waits for running redrives, whose rows are then found below.
   for await (const page of rejectedToSearch(pool)) {
     const ids = page
       .filter(({ message }) => findMention(message, party, envelopeMap) !== null)

@@ -34,8 +34,8 @@ export const retryCommand = withWriteOptions(new Command('retry'))
     `
 Set the environment as for \`serve\`. An entry that was sent or erased is never retried. One that fails again is retried by the
 service while it is younger than RETRY_MAX_AGE and has attempts left. The command can be interrupted and run again.
-Exit codes: 0 all were looked at, each with its result, 1 some could not be asked for or committed, or an entry given by its locator
-was not retried, 2 wrong usage.
+Exit codes: 0 every entry was looked at, and its result printed, 1 some were left out (run it again), or an entry given by its
+locator was not retried, 2 wrong usage.
 
 Example:
   $ notifications-service retry --since 2d --reason 'contact could not be resolved' --dry-run`,

@@ -322,7 +322,7 @@ export async function settled(promise: Promise<unknown>, timeoutMs: number): Pro
   await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
 }
 
-/** Resolves when `signal` aborts. Forgotten when `over` aborts: `signal`, which lives longer, would keep what waits for it. */
+/** Resolves when `signal` aborts. Stops listening when `over` does: `signal` lives longer, and would keep its listeners alive. */
 export function aborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

@@ -294,7 +294,7 @@ export class PartitionConsumer {
     if (offset < 0n)
       this.#needs.log.warn(
         { ...this.#name, earliest },
-        "no message of this partition was processed yet: starting at the earliest, after those that the broker's retention deleted",
+        "no message of this partition was processed yet: starting at the earliest; the broker's retention deleted those before it",
       )
     else if (found.count > 0n)
       this.#needs.log.error(

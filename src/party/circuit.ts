@@ -8,7 +8,7 @@ const PROBE_INTERVAL_MS = 5_000
 
 /**
  * Opens when 20 distinct parties in a row have failed, and at once asks for a party that was answered before. If that fails too,
- * and after a second a waiting one, policy administration counts as down; a probe every 5 s finds out when it is back.
+ * and so does a waiting party a second later, policy administration counts as down; a probe every 5 s finds out when it is back.
  */
 export function createCircuit(
   ask: (locator: string) => Promise<LookUpResult>,

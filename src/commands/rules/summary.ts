@@ -27,7 +27,7 @@ interface Options {
 async function summarise({ against, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
-  // Not the present ones: a template that was renamed since has a good name there.
+  // By the present ones, the old name of a renamed template would be a fault.
   const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
   const load = (files: Files, accepted: string) => loadVersion(files, readTexts(files.templates, accepted))
   const before = await load(await filesAt(against), outcomesThen)

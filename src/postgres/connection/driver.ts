@@ -102,12 +102,13 @@ async function answer<Result>(client: pg.Client, asked: Promise<Result>): Promis
   try {
     return await asked
   } catch (error) {
+    // Slonik would ask the server to end the connection, and wait for its answer again.
     if (isSilent(error)) client.connection.stream.destroy()
     throw wrapped(error)
   }
 }
 
-/** True if pg gave up waiting for an answer. It would wait for one at the end of the connection, too. */
+/** True if pg gave up waiting for an answer. */
 function isSilent(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout'
 }

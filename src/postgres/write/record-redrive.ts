@@ -42,7 +42,7 @@ export async function dismissRejected(
  * need no lock: the unique event id lets only one insert a row.
  */
 export async function lockRejected(tx: CommonQueryMethods, id: bigint): Promise<boolean> {
-  // Also waits for an erasure of its log entries, which a lock on the message would not.
+  // Not a lock on the message: an erasure of log entries would not wait for it.
   await shareErasure(tx)
   const found = await tx.maybeOneFirst(sql.type(z.object({ id: z.bigint() }))`
     SELECT id FROM notifications.rejected_message WHERE id = ${id} AND erased_at IS NULL`)

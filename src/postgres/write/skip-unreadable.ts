@@ -16,8 +16,8 @@ export interface Unreadable {
 
 /**
  * Skips unreadable offsets: stores their bytes as a rejected message and moves the checkpoint to the last of them, under its
- * lock. The new checkpoint has no last message: the skipped one has no fingerprint. Returns the checkpoint found, and does nothing
- * if it differs from the given one.
+ * lock. The new checkpoint has no last message, since none can be read there. Returns the checkpoint found, and does nothing if it
+ * differs from the given one.
  */
 export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Promise<bigint> {
   const { topic, partition, checkpoint, to, bytes, rejection } = unreadable
