@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { type Brokers, createBrokers, READ_COMMITTED } from '../kafka/brokers.ts'
+import { type Brokers, createBrokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
@@ -120,7 +120,8 @@ function metricsNeeds(
     backlog: createBacklog({
       assignment: () => worker()?.assignment() ?? null,
       oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
-      ends: () => brokers.endsOf(topics, READ_COMMITTED),
+      // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
+      ends: () => brokers.endsOf(topics, READ_UNCOMMITTED),
       ownedByGroup: () => brokers.ownedByGroup(groupId),
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),

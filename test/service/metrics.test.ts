@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t from 'tap'
+import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { type Exposition, readExposition } from '../telemetry/exposition.ts'
@@ -40,6 +41,23 @@ t.test('dispatched events are counted', async (t) => {
   for (const stage of ['look_up', 'contacts', 'commit', 'send']) {
     t.ok(observed('notifications_stage_duration_seconds', `{stage="${stage}"}`), stage)
   }
+})
+
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
+
+t.test('messages behind a transaction that stays open are behind', { skip: SKIP_MOCK }, async (t) => {
+  const { claims } = world.topics
+  const place = { topic: claims, partition: '0' }
+  await withTransactions(world.brokers, [claims], async ([producer]) => {
+    const transaction = await producer?.transaction()
+    await transaction?.send({ topic: claims, messages: [{ partition: 0, value: 'in no hurry' }] })
+    t.equal((await scrape()).value('notifications_consumer_lag_messages', place), 1)
+    const age = async () =>
+      (await scrape()).value('notifications_oldest_unprocessed_event_age_seconds', place) ?? 0
+    await until(async () => (await age()) > 0, { what: 'its age to grow' })
+    await transaction?.abort()
+  })
+  await world.caughtUp()
 })
 
 t.test('every metric that the dashboard and the alerts name is there', async (t) => {
