@@ -115,6 +115,7 @@ function metricsNeeds(
   return {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
+    topics,
     rules: ruleFiles.ruleTable.rules,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({

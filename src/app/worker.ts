@@ -38,7 +38,7 @@ interface WorkerNeeds {
   readonly senders: Senders
   readonly parties: PartyClient
   readonly pool: DatabasePool
-  readonly metrics: Pick<Metrics, 'stage' | 'countConflict'>
+  readonly metrics: Pick<Metrics, 'stage' | 'countConflict' | 'countLost'>
   readonly tracing: Tracing | null
   readonly log: Logger
 }
@@ -84,6 +84,7 @@ function consumerNeeds(
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
     dispatch: (batch) => dispatchBatch(needs, batch),
     reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
+    countLost: metrics.countLost,
   }
 }
 

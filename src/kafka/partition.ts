@@ -35,6 +35,8 @@ export interface ConsumerNeeds {
   readonly dispatch: Dispatch
   /** Classifies an error of the functions above. */
   readonly reasonOf: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
+  /** Counts messages that the broker's retention deleted before they were processed. */
+  readonly countLost: (topic: string, count: bigint) => void
 }
 
 /** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
@@ -296,11 +298,13 @@ export class PartitionConsumer {
         { ...this.#name, earliest },
         "no message of this partition was processed yet: starting at the earliest; the broker's retention deleted those before it",
       )
-    else if (found.count > 0n)
+    else if (found.count > 0n) {
+      this.#needs.countLost(this.#name.topic, found.count)
       this.#needs.log.error(
         { ...this.#name, expected: String(offset + 1n), earliest, gone: String(found.count) },
         `${found.count} messages are lost: the broker's retention deleted them before they were processed`,
       )
+    }
     return true
   }
 

@@ -7,6 +7,7 @@ import type { Rule } from '../core/rules/rule.ts'
 export interface MetricsNeeds {
   readonly version: string
   readonly ruleTableRevision: string
+  readonly topics: readonly string[]
   readonly rules: readonly Pick<Rule, 'id' | 'outcome'>[]
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>

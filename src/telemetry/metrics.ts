@@ -46,6 +46,7 @@ export function createMetrics(needs: MetricsNeeds) {
   const instruments = createInstruments(registers)
   // Starts at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
+  for (const topic of needs.topics) instruments.lost.inc({ topic }, 0)
   for (const code of Object.keys(REJECTIONS)) instruments.rejected.inc({ code }, 0)
   for (const { id, outcome } of needs.rules)
     for (const channel of CHANNELS)
@@ -102,6 +103,7 @@ export function createMetrics(needs: MetricsNeeds) {
     stage,
     /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
     countConflict: () => instruments.conflicts.inc(),
+    countLost: (topic: string, count: bigint) => instruments.lost.inc({ topic }, Number(count)),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>
       instruments.responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {
@@ -194,6 +196,11 @@ function createInstruments(registers: Registry[]) {
       'rejected_messages_total',
       'Messages that are not valid events, kept in rejected_message',
       ['code'],
+    ),
+    lost: counter(
+      'lost_messages_total',
+      "Messages that the broker's retention deleted before they were processed",
+      ['topic'],
     ),
     batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
     conflicts: counter(

@@ -17,6 +17,7 @@ export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
     reasonOf: () => 'not-committed',
+    countLost: () => {},
     takeSlot: async () => () => {},
     endsOf: async () => ({ earliest: 0n, end: 0n }),
     unservedReason: () => null,

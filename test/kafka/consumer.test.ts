@@ -39,6 +39,7 @@ async function consume(t: Test, topics: readonly string[]) {
         return committedAt(batch.lastOffset)
       },
       reasonOf: () => 'not-committed',
+      countLost: () => {},
     },
     pino({ level: 'silent' }),
   )

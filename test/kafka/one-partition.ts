@@ -43,6 +43,7 @@ export function onePartition(given: Given = {}) {
   const prepared: Batch[] = []
   const reports: bigint[] = []
   const sleeps: number[] = []
+  const lost: [topic: string, count: bigint][] = []
   const lines: { level: number; msg: string; [field: string]: unknown }[] = []
   const clock = { nowMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
@@ -72,6 +73,7 @@ export function onePartition(given: Given = {}) {
       committed.push(batch)
       return committedAt(lastOffset)
     },
+    countLost: (topic, count) => lost.push([topic, count]),
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     controlsOf: () => ({
       seek: (offset) => {
@@ -128,6 +130,7 @@ export function onePartition(given: Given = {}) {
     prepared,
     reports,
     sleeps,
+    lost,
     lines,
     budget,
     settled,

@@ -280,8 +280,8 @@ async function afterRetention(given: Given = {}) {
 
 t.test('messages that retention removed unprocessed are counted', async (t) => {
   const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
-  const { values, lines, sleeps } = await afterRetention({ checkpoint })
-  t.strictSame([values(), sleeps], [['e'], []])
+  const { values, lines, sleeps, lost } = await afterRetention({ checkpoint })
+  t.strictSame([values(), sleeps, lost], [['e'], [], [['claims', 2n]]])
   t.match(lines, [
     {
       msg: "2 messages are lost: the broker's retention deleted them before they were processed",
@@ -293,8 +293,8 @@ t.test('messages that retention removed unprocessed are counted', async (t) => {
 })
 
 t.test('a first start after a retention begins at the earliest message, and calls none lost', async (t) => {
-  const { values, lines, sleeps } = await afterRetention()
-  t.strictSame([values(), sleeps], [['e'], []])
+  const { values, lines, sleeps, lost } = await afterRetention()
+  t.strictSame([values(), sleeps, lost], [['e'], [], []])
   t.match(lines, [{ level: 40, msg: /^no message of this partition was processed yet/, earliest: '4' }])
 })
 

@@ -24,8 +24,12 @@ const outcomes = (noParty: number, others: number) => [
 const wrongParty = (values: string) => [
   { series: 'notifications_contact_lookups_total{state="wrong party"}', values },
 ]
+const lost = (values: string) => [
+  { series: 'notifications_lost_messages_total{topic="claims",instance="a"}', values },
+]
 
 const NOT_FOUND = 'NotificationsPartiesNotFound'
+const LOST = 'NotificationsMessagesLost'
 const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
   [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
   [NOT_FOUND, 'as many as the day before', lookUps([99, 99], [1, 1]), false],
@@ -38,6 +42,10 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [NOT_FOUND, 'a third of them, on the first day', lookUps([0, 70], [0, 30]), false],
   ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],
   ['NotificationsWrongParty', 'no answer for another party', wrongParty('0x1455'), false],
+  [LOST, 'messages lost while a replica runs', lost('0x1440 3x15'), true],
+  [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15'), true],
+  [LOST, 'messages lost hours ago', lost('3x1455'), false],
+  [LOST, 'no message lost', lost('_x1440 0x15'), false],
   ['NotificationsNoParty', 'every tenth event without a party', outcomes(10, 90), false],
   ['NotificationsNoParty', 'every fifth', outcomes(20, 80), true],
   ['NotificationsNoParty', 'a handful of events, all without a party', outcomes(1, 0), false],

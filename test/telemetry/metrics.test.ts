@@ -31,6 +31,7 @@ function theMetrics() {
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
+    topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
     eventTypes: new Set(['claim.paid']),
     backlog: async () => backlog,
@@ -65,6 +66,14 @@ t.test('a row whose sender failed is counted as FAILED', async (t) => {
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)
   t.equal(value('notifications_retries_total', labels), 1)
+})
+
+t.test('lost messages are counted by topic, from 0', async (t) => {
+  const { metrics, read } = theMetrics()
+  metrics.countLost('claims', 2n)
+  const { value } = await read()
+  t.equal(value('notifications_lost_messages_total', { topic: 'claims' }), 2)
+  t.equal(value('notifications_lost_messages_total', { topic: 'billing' }), 0)
 })
 
 t.test('the outcomes of each rule count from 0, so that their first increase is noticed', async (t) => {
