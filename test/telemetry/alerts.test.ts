@@ -29,6 +29,13 @@ const lost = (values: string) => [
 ]
 
 const NOT_FOUND = 'NotificationsPartiesNotFound'
+const waiting = (rows: string, retries: string, down: string) => [
+  { series: 'notifications_failed_rows{state="waiting"}', values: rows },
+  { series: 'notifications_retries_total{status="FAILED"}', values: retries },
+  { series: 'notifications_policy_administration_down', values: down },
+]
+
+const NOT_RETRIED = 'NotificationsNotRetried'
 const LOST = 'NotificationsMessagesLost'
 const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
   [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
@@ -46,6 +53,11 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15'), true],
   [LOST, 'messages lost hours ago', lost('3x1455'), false],
   [LOST, 'no message lost', lost('_x1440 0x15'), false],
+  [NOT_RETRIED, 'rows wait, and none is retried', waiting('5x1455', '7x1455', '0x1455'), true],
+  [NOT_RETRIED, 'rows wait, and none was ever retried', waiting('5x1455', '_x1455', '0x1455'), true],
+  [NOT_RETRIED, 'rows wait, and fail again each minute', waiting('5x1455', '0+5x1455', '0x1455'), false],
+  [NOT_RETRIED, 'policy administration is down', waiting('5x1455', '7x1455', '1x1455'), false],
+  [NOT_RETRIED, 'no row waits', waiting('0x1455', '7x1455', '0x1455'), false],
   ['NotificationsNoParty', 'every tenth event without a party', outcomes(10, 90), false],
   ['NotificationsNoParty', 'every fifth', outcomes(20, 80), true],
   ['NotificationsNoParty', 'a handful of events, all without a party', outcomes(1, 0), false],
