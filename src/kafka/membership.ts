@@ -66,9 +66,9 @@ export function createMembership(options: MembershipOptions) {
   let answeredMs = Date.now()
 
   stopping.addEventListener('abort', owned.end, { signal: over.signal })
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload: { memberAssignment, isLeader } }) => {
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload: { memberAssignment } }) => {
     if (over.signal.aborted || stopping.aborted) return
-    assignment = { partitions: memberAssignment, isLeader }
+    assignment = memberAssignment
     answeredMs = Date.now()
     options.onJoin()
     // Other members may own the partitions of these commits now.
@@ -162,7 +162,7 @@ export function assignedPartitions(
   }
 
   /** Restarts all partitions, because other members may have moved their checkpoints. */
-  function onJoin(partitions: Assignment['partitions']): void {
+  function onJoin(partitions: Assignment): void {
     end()
     for (const [topic, numbers] of Object.entries(partitions))
       for (const partition of numbers) start(topic, partition)

@@ -42,14 +42,13 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   })
 
   const readBroker = inTime(async () => {
-    const assignment = needs.assignment()
     const ends = await needs.ends()
     const owned = new Set(
-      Object.entries(assignment?.partitions ?? {}).flatMap(([topic, numbers]) =>
+      Object.entries(needs.assignment() ?? {}).flatMap(([topic, numbers]) =>
         numbers.map((partition) => `${topic}/${partition}`),
       ),
     )
-    const ofOthers = await ofOtherMembers(assignment, ends, owned)
+    const ofOthers = await ofOtherMembers([...ends.keys()].filter((key) => !owned.has(key)))
     return [...ends]
       .filter(([key]) => !ofOthers.has(key))
       .map(([key, found]): PartitionLag => {
@@ -64,15 +63,9 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       })
   })
 
-  /** The leader of the group reports unowned partitions; without a leader, every process does. */
-  async function ofOtherMembers(
-    assignment: Assignment | null,
-    ends: ReadonlyMap<string, unknown>,
-    owned: ReadonlySet<string>,
-  ): Promise<ReadonlySet<string>> {
-    const others = [...ends.keys()].filter((key) => !owned.has(key))
+  /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
+  async function ofOtherMembers(others: readonly string[]): Promise<ReadonlySet<string>> {
     if (others.length === 0) return new Set()
-    if (assignment !== null && !assignment.isLeader) return new Set(others)
     // Without the right to see the group, or a coordinator, every process reports them, too.
     const ownedByGroup = await needs.ownedByGroup().catch(() => new Set())
     return new Set(others.filter((key) => ownedByGroup.has(key)))
@@ -83,7 +76,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
     const partitions = await readBroker()
     const assignment = needs.assignment()
     return {
-      assignedCount: assignment === null ? null : Object.values(assignment.partitions).flat().length,
+      assignedCount: assignment === null ? null : Object.values(assignment).flat().length,
       brokerReachable: partitions !== null,
       databaseReachable: rows !== null,
       partitions: partitions ?? [],

@@ -10,7 +10,7 @@ function partition(
   const { agesS = [], earliest = 0, checkpoint, ...overrides } = given
   const end = earliest + agesS.length
   const backlog = createBacklog({
-    assignment: () => ({ partitions: { claims: [0] }, isLeader: true }),
+    assignment: () => ({ claims: [0] }),
     oldestMs: () => null,
     ends: async () =>
       new Map([
@@ -99,7 +99,7 @@ t.test('while no message is fetched, the age is the time since the checkpoint mo
   t.match(await lag(), { messageCount: 1, oldestAgeS: 0 })
 })
 
-t.test('unowned partitions are reported by the leader, or by processes outside the group', async (t) => {
+t.test('unowned partitions are reported by every process, in the group or not', async (t) => {
   const ends = async () =>
     new Map(
       [0, 1, 2].map((partition) => [
@@ -116,9 +116,7 @@ t.test('unowned partitions are reported by the leader, or by processes outside t
     }).backlog()
     return [assignedCount, partitions.map((found) => found.partition)]
   }
-  const partitions = { claims: [0] }
-  t.strictSame(await told({ partitions, isLeader: true }), [1, [0, 2]])
-  t.strictSame(await told({ partitions, isLeader: false }), [1, [0]])
+  t.strictSame(await told({ claims: [0] }), [1, [0, 2]])
   t.strictSame(await told(null), [null, [2]])
 })
 

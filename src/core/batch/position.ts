@@ -3,11 +3,8 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-export interface Assignment {
-  readonly partitions: Readonly<Record<string, readonly number[]>>
-  /** True if this member is the leader, which assigns the partitions. */
-  readonly isLeader: boolean
-}
+/** The partitions that a member of the consumer group owns, by topic. */
+export type Assignment = Readonly<Record<string, readonly number[]>>
 
 /** Fingerprint of a processed message, so that a different message at its offset is noticed. */
 export interface Fingerprint {
