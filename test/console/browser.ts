@@ -3,7 +3,9 @@ import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { until } from '../stack/until.ts'
 
-const EXECUTABLE = process.env.CHROMIUM || '/usr/bin/chromium'
+/** The headless shell takes about a third less CPU time. */
+const PACKAGED = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
+const EXECUTABLE = process.env.CHROMIUM || PACKAGED.find(existsSync) || PACKAGED.join(' or ')
 
 /** The reason to skip these tests, or false if there is a browser. */
 export const withoutBrowser = existsSync(EXECUTABLE)
