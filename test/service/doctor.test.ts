@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { createDatabase } from '../stack/databases.ts'
+import { aDatabase, createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -161,6 +161,16 @@ t.test('topics whose newest messages have no party, or are not events, are a war
     `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0`,
     `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,
   ])
+})
+
+t.test('messages that a first start would process are a warning', async (t) => {
+  const { claims, billing, enrollment } = world.topics
+  const { url } = await aDatabase(t)
+  t.match((await doctor({ DATABASE_URL: url })).find('partitions'), {
+    status: 'warning',
+    detail: `without a checkpoint, so all messages will be processed: ${claims}/0: 1, ${billing}/0: 2, ${enrollment}/0: 3`,
+    remedy: /db\/README\.md/,
+  })
 })
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'

@@ -21,7 +21,7 @@ interface Next extends TopicPartition {
   readonly next: bigint
 }
 
-/** Rejects with the blocked partitions; resolves to the number of partitions, or to those that an open transaction holds up. */
+/** Rejects with the blocked partitions; warns of open transactions, and of messages that a first start would process. */
 export function checkPartitions(
   { broker }: Config,
   pool: DatabasePool,
@@ -42,6 +42,11 @@ export function checkPartitions(
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
     const heldUp = await heldUpByTransactions(brokers, topics)
     if (heldUp.length > 0) return { warning: `open transactions hold up ${heldUp.join(', ')}` }
+    const unprocessed = partitions.filter((one) => one.earliest < one.end && !checkpoints.has(keyOf(one)))
+    if (unprocessed.length > 0) {
+      const counts = unprocessed.map((one) => `${keyOf(one)}: ${one.end - one.earliest}`)
+      return { warning: `without a checkpoint, so all messages will be processed: ${counts.join(', ')}` }
+    }
     return `${counted(partitions.length, 'partition')}, none blocked`
   })
 }
