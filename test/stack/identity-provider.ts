@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose'
-import Provider from 'oidc-provider'
 import { freePort } from './free-port.ts'
 
 export const AUDIENCE = 'notifications-service'
@@ -21,7 +20,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
   const issuer = `http://127.0.0.1:${port}`
   const keySetUrl = `${issuer}/jwks`
   let key = await newSigningKey()
-  let up = providerOf(issuer, key, extraClaims)
+  let up = await providerOf(issuer, key, extraClaims)
   let handle: RequestListener | null = null
   let keySetRequestCount = 0
   const server = createServer((request, response) => {
@@ -72,7 +71,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
     /** Replaces the signing key, in the key set too. */
     rotate: async (): Promise<void> => {
       key = await newSigningKey()
-      up = providerOf(issuer, key, extraClaims)
+      up = await providerOf(issuer, key, extraClaims)
     },
     /** `up`, or what every request gets instead: a 500, no answer at all, or this handler's. */
     be: (state: 'up' | 'broken' | 'hanging' | RequestListener): void => {
@@ -96,7 +95,13 @@ export async function newSigningKey() {
   return { kid, privateKey, publicKey, privateJwk }
 }
 
-function providerOf(issuer: string, { privateJwk }: SigningKey, extraClaims: JWTPayload): RequestListener {
+async function providerOf(
+  issuer: string,
+  { privateJwk }: SigningKey,
+  extraClaims: JWTPayload,
+): Promise<RequestListener> {
+  // Takes a third of a second to load, and many tests need only the constants of this file.
+  const { default: Provider } = await import('oidc-provider')
   const provider = new Provider(issuer, {
     jwks: { keys: [privateJwk as never] },
     ttl: { ClientCredentials: 600 },
