@@ -8,8 +8,18 @@ import {
   type RowBefore,
 } from '../../../src/core/attempt/attempt.ts'
 import type { Deliveries, Delivery } from '../../../src/core/attempt/delivery.ts'
+import { dueEntryOf, refusalOf } from '../../../src/core/attempt/retry-candidate.ts'
 import { somePreferences } from '../build.ts'
-import { anAttempt, anOpenAttempt, EMAIL, FOUND, NOT_FOUND, SIMPLE_RULES, UNRESOLVED } from './build.ts'
+import {
+  anAttempt,
+  anOpenAttempt,
+  aRetryCandidate,
+  EMAIL,
+  FOUND,
+  NOT_FOUND,
+  SIMPLE_RULES,
+  UNRESOLVED,
+} from './build.ts'
 
 const BEFORE: RowBefore = { attemptCount: 2, sendCount: 1, unknownKey: null }
 const STORED = { subject: 'stored', body: 'stored', templateRevision: 'old' }
@@ -109,4 +119,37 @@ t.test('a refused message is FAILED, and a deferred one costs no attempt', async
     ],
     deferred: [['NTF-deferred', 'later']],
   })
+})
+
+const SKIPPED = aRetryCandidate('NTF-1')
+const { decision } = SKIPPED
+const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
+const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
+
+t.test('skipped and given-up rows can be retried on request, others cannot', async (t) => {
+  t.equal(refusalOf(SKIPPED), null)
+  t.equal(refusalOf(FAILED), null)
+  t.equal(refusalOf({ ...FAILED, status: 'SENT' }), 'it was sent')
+  t.equal(refusalOf({ ...FAILED, isGivenUp: false }), 'the service still retries it by itself')
+  for (const row of [SKIPPED, FAILED]) {
+    t.match(refusalOf({ ...row, isErased: true }), /erased/)
+    t.match(refusalOf({ ...row, decision: null }), /no decision/)
+  }
+  const pruned = aRetryCandidate('NTF-1', { decision: decision && { ...decision, ruleId: '(pruned)' } })
+  t.match(refusalOf(pruned), /may have been told before a pruning/)
+})
+
+t.test(
+  'a failed row is sent as stored; the text of a skipped one is rendered from its stored variables',
+  async (t) => {
+    const failed = dueEntryOf(FAILED)
+    t.match(failed, { subject: 'S', body: 'B' })
+    t.equal(failed.variables, undefined)
+    t.match(dueEntryOf(SKIPPED), { isPartyInvalid: false, variables: variables })
+  },
+)
+
+t.test('an invalid party locator is not treated as a missing one', async (t) => {
+  const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
+  t.equal(dueEntryOf(row).isPartyInvalid, true)
 })

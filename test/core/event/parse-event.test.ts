@@ -1,13 +1,15 @@
 import t from 'tap'
 import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
-import { parseEvent } from '../../../src/core/event/parse-event.ts'
+import { parseEvent, VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
+import { FORMATS } from './formats.ts'
+import { MALFORMED } from './malformed.ts'
 
 const OWN_FORM = { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }
 const map = loadEnvelopeMap(JSON.stringify(OWN_FORM))
-const parse = (value: string | Uint8Array | null, headers = {}) =>
+const parse = (value: string | Uint8Array | null, headers = {}, by = map) =>
   parseEvent(
     { offset: 0n, key: null, value: typeof value === 'string' ? Buffer.from(value) : value, headers },
-    map,
+    by,
   )
 const event = (envelope: object, headers = {}) => {
   const parsed = parse(JSON.stringify({ eventId: 'e', eventType: 'claim.paid', ...envelope }), headers)
@@ -156,4 +158,44 @@ t.test('the trace id is taken from a valid traceparent header only', async (t) =
   t.equal(event({}, header(`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`)).traceId, null)
   t.equal(event({}, header('garbage')).traceId, null)
   t.equal(event({}, {}).traceId, null)
+})
+
+for (const { name, map: format, message } of FORMATS) {
+  t.test(`${name}: the event has the right party and claim, and a tombstone is ignored`, async (t) => {
+    const { value, headers = {} } = message('e-1')
+    const bytesOf = ([key, text]: [string, unknown]) => [key, [Buffer.from(String(text))]]
+    const received = Object.fromEntries(Object.entries(headers).map(bytesOf))
+    const parseFormat = (found: typeof value) =>
+      parse(found, received, loadEnvelopeMap(JSON.stringify(format)))
+    t.match(parseFormat(value), {
+      kind: 'event',
+      event: {
+        ...{ eventId: 'e-1', eventType: 'claim.paid', partyLocator: 'party-7' },
+        ...{ locator: 'CLM-1', reason: 'late' },
+      },
+    })
+    t.match(parseFormat(null), { kind: 'tombstone' })
+  })
+}
+
+t.test('at least 200 distinct malformed messages are each rejected with their reason', async (t) => {
+  const values = new Set(MALFORMED.map(({ value }) => value?.toString('latin1') ?? null))
+  t.ok(values.size >= 200)
+  t.equal(values.size, MALFORMED.length, 'each is another')
+  const wrong = MALFORMED.flatMap(({ title, value, code }) => {
+    const parsed = parse(value)
+    const found = parsed.kind === 'rejection' ? parsed.rejection.code : parsed.kind
+    return found === code ? [] : [{ title, code, found }]
+  })
+  t.same(wrong, [])
+})
+
+t.test('a value of 16 MiB is an event, a larger one is not', async (t) => {
+  const value = Buffer.alloc(VALUE_BYTES_MAX + 1, ' ')
+  value.write('{"eventId":"a","eventType":"b"}')
+  t.same(parse(value), {
+    kind: 'rejection',
+    rejection: { code: 'too-large', error: 'the value has 16777217 bytes, more than 16777216' },
+  })
+  t.equal(parse(value.subarray(0, VALUE_BYTES_MAX)).kind, 'event')
 })
