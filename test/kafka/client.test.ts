@@ -1,6 +1,8 @@
 import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
+import { CorrectableError } from '../../src/core/text/faults.ts'
+import { untilAnswered } from '../../src/kafka/brokers.ts'
 import { createClient, patchGroupOffsets, patchRequestQueue } from '../../src/kafka/client.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { until } from '../stack/until.ts'
@@ -76,4 +78,13 @@ t.test('the offsets of the group are not requested from Kafka, and known ones ar
     resolveOffsets: async () => {},
   })
   t.strictSame(offsets, { claims: { 0: '0', 1: '17' }, billing: { 2: '0' } })
+})
+
+t.test('a fetch that a quota left without an answer is asked again', async (t) => {
+  const answers = [undefined, undefined, 'bytes', 'more']
+  t.equal(await untilAnswered(async () => answers.shift()), 'bytes')
+  await t.rejects(
+    untilAnswered(async () => undefined),
+    { constructor: CorrectableError, message: /^a quota of the broker limits this client: / },
+  )
 })

@@ -1,9 +1,10 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
+import { createBudget, Inbox } from '../../src/kafka/inbox.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { type Given, onePartition, settled } from './one-partition.ts'
-import { writeMarker } from './records/write-batch.ts'
+import { writeBatch, writeMarker } from './records/write-batch.ts'
 
 const fingerprint = (offset: number, value: string) =>
   fingerprintOf({
@@ -419,3 +420,17 @@ for (const [what, point, finished] of [
     t.strictSame([values().join(''), prepared.length], [finished, finished.length / 2])
   })
 }
+
+const LAST_OFFSET_DELTA_AT = 23
+
+t.test('a skipped batch that claims the offsets of those after it does not block them', async (t) => {
+  const damaged = writeBatch({ baseOffset: 10, records: [{ value: 'a' }] })
+  damaged.writeInt32BE(990, LAST_OFFSET_DELTA_AT)
+  const inbox = new Inbox({ seek: () => {}, pause: () => {}, resume: () => {} }, createBudget(1_000_000))
+  inbox.open(21n)
+  // Brokers send it for every offset that its header claims.
+  const bytes = Buffer.concat([damaged, writeBatch({ baseOffset: 21, records: [{ value: 'b' }] })])
+  inbox.offer({ error: null, bytes, aborted: [] }, 21n, () => {})
+  const taken = await inbox.take(10)
+  t.match(taken, { messages: [{ offset: 21n }], lastOffset: 21n })
+})

@@ -5,6 +5,7 @@ import type { Message } from '../../src/core/event/message.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch, lookUpBatch } from '../../src/pipeline/dispatch.ts'
+import { createLocators } from '../../src/pipeline/locators.ts'
 import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
 import { MemoryStore } from './memory-store.ts'
@@ -148,4 +149,17 @@ t.test('after a conflict the batch starts again at the look-ups, a limited numbe
   asked.length = 0
   await t.rejects(run('a'), { message })
   t.equal(asked.length, 1, 'any other error is passed on at once')
+})
+
+const SHAPE = /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+t.test('locators contain distinct UUIDv7s, in order of creation', async (t) => {
+  const newLocator = createLocators()
+  const locators = Array.from({ length: 10_000 }, newLocator)
+  t.equal(
+    locators.find((locator) => !SHAPE.test(locator)),
+    undefined,
+  )
+  t.equal(new Set(locators).size, locators.length)
+  t.strictSame(locators.toSorted(), locators)
 })
