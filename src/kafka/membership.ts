@@ -297,8 +297,7 @@ async function join(
   eachBatch: (payload: EachBatchPayload) => Promise<void>,
 ): Promise<void> {
   await consumer.connect()
-  // Without `fromBeginning`, an offset out of range would reset to the latest: silent loss.
-  await consumer.subscribe({ topics, fromBeginning: true })
+  await consumer.subscribe({ topics })
   await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
 }
 

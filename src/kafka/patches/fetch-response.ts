@@ -112,7 +112,6 @@ function decodePartition(decoder: Decoder, version: number) {
     partition,
     highWatermark,
     preferredReadReplica,
-    abortedTransactions: [],
-    messages: isEmpty ? [] : [{ offset: OFFSET_MAX, isControlRecord: false, batchContext: {}, fetched }],
+    messages: isEmpty ? [] : [{ offset: OFFSET_MAX, fetched }],
   }
 }

@@ -17,9 +17,8 @@ export function* unpackLz4(frame: Buffer): Generator<Buffer> {
   if (blockBytesMax === 0) throw malformed('names no size of its blocks')
   const hasBlockChecksums = (flags & 0x10) !== 0
   const hasContentSize = (flags & 0x08) !== 0
-  const hasDictionary = (flags & 0x01) !== 0
   let window: Buffer = Buffer.alloc(0)
-  for (let at = 7 + (hasContentSize ? 8 : 0) + (hasDictionary ? 4 : 0); ; ) {
+  for (let at = 7 + (hasContentSize ? 8 : 0); ; ) {
     if (at + 4 > frame.length) throw malformed('ends without an end mark')
     const word = frame.readUInt32LE(at)
     if (word === 0) return
