@@ -12,9 +12,6 @@ import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
 import { attemptNeedsOf, createLookUps } from './worker.ts'
 
-/** One message is processed at a time. */
-export const REDRIVE_CONNECTIONS = 2
-
 export type Redriver = Awaited<ReturnType<typeof createRedriver>>
 
 /**

@@ -45,8 +45,6 @@ export async function redrive(
 
 function resultOf(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {
   if (inserted !== undefined) return { result: 'logged', locator: inserted.locator }
-  if (lookedUp.tombstoneCount > 0)
-    return { result: 'rejected', code: 'empty', error: 'the message has no value' }
   const [rejected] = rejectedOf(lookedUp, refused)
   return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createRedriver, REDRIVE_CONNECTIONS, type Redriver } from '../../app/redriver.ts'
+import { createRedriver, type Redriver } from '../../app/redriver.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import { UNREDRIVABLE } from '../../core/event/rejection.ts'
@@ -30,18 +30,14 @@ export const redriveCommand = withWriteOptions(withChoice(new Command('redrive')
 
 async function redrive(ids: readonly bigint[] = [], options: FilterOptions & WriteOptions): Promise<void> {
   const config = loadConfig(process.env)
-  await withDatabase(
-    config.database.url,
-    async (pool) => {
-      const redriver = await createRedriver(config, pool, createLog('warn', process.stderr))
-      try {
-        await redriveAll(redriver, pool, ids, options)
-      } finally {
-        await redriver.close()
-      }
-    },
-    REDRIVE_CONNECTIONS,
-  )
+  await withDatabase(config.database.url, async (pool) => {
+    const redriver = await createRedriver(config, pool, createLog('warn', process.stderr))
+    try {
+      await redriveAll(redriver, pool, ids, options)
+    } finally {
+      await redriver.close()
+    }
+  })
 }
 
 async function redriveAll(
