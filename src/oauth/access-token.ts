@@ -5,19 +5,7 @@ import {
 } from 'oauth4webapi'
 import type { TokenClient } from '../config/config.ts'
 import { printable } from '../core/text/sanitize.ts'
-import { secretOf } from './file-secret.ts'
-
-/**
- * Returns a valid access token. Rejects with a message for the operator, which never contains the secret.
- *
- * @param refused a token that its server refused: another one is requested
- */
-export type AccessToken = (refused?: string) => Promise<string>
-
-interface Granted {
-  readonly token: string
-  readonly usedUntilMs: number
-}
+import { cached, secretOf } from './file-secret.ts'
 
 const TIMEOUT_MS = 5_000
 /** Used if a token endpoint does not say how long a token is valid. */
@@ -27,30 +15,19 @@ const RENEWAL_MS = 30_000
 const QUOTED_LENGTH_MAX = 500
 
 /**
- * Requests access tokens with the client credentials grant (RFC 6749, section 4.4), one request at a time. All callers share a
- * token until 30 s before it expires, or for half of its validity if that is less than a minute.
+ * Requests access tokens with the client credentials grant (RFC 6749, section 4.4). A token is used until 30 s before it expires,
+ * or for half of its validity if that is less than a minute. Rejects with a message for the operator, which never contains the
+ * secret.
  *
  * @param prefix of the client's configuration variables, named in messages
  */
-export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number): AccessToken {
-  let granted: Granted | null = null
-  let requested: Promise<Granted> | null = null
-
-  async function request(): Promise<Granted> {
+export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number) {
+  return cached(async () => {
     const askedAtMs = nowMs()
     const secret = await secretOf(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
     const { token, validMs } = await requestToken(client, secret, prefix)
-    granted = { token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
-    return granted
-  }
-
-  return async (refused) => {
-    if (granted !== null && granted.token !== refused && nowMs() < granted.usedUntilMs) return granted.token
-    requested ??= request().finally(() => {
-      requested = null
-    })
-    return (await requested).token
-  }
+    return { secret: token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
+  }, nowMs)
 }
 
 async function requestToken(

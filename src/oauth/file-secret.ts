@@ -3,22 +3,38 @@ import { withoutFinalLineBreaks } from '../core/text/sanitize.ts'
 
 const VALID_MS = 10_000
 
+interface Loaded {
+  readonly secret: string
+  readonly usedUntilMs: number
+}
+
+/** Shares one secret among all callers until its time is over or a server refuses it. Never loads two at once. */
+export function cached(load: () => Promise<Loaded>, nowMs: () => number) {
+  let known: Loaded | null = null
+  let loading: Promise<Loaded> | null = null
+  return async (refused?: string): Promise<string> => {
+    if (known !== null && known.secret !== refused && nowMs() < known.usedUntilMs) return known.secret
+    loading ??= load().finally(() => {
+      loading = null
+    })
+    known = await loading
+    return known.secret
+  }
+}
+
 /**
  * Returns the header value in a file. Reads it again every 10 s, and when its server refuses it.
  *
  * @param variable the configuration variable with the file's name
  */
 export function createFileSecret(file: string, variable: string, nowMs: () => number) {
-  let known: { readonly secret: string; readonly readAtMs: number } | null = null
-  return async (refused?: string): Promise<string> => {
-    if (known !== null && known.secret !== refused && nowMs() < known.readAtMs + VALID_MS) return known.secret
-    const readAtMs = nowMs()
+  return cached(async () => {
+    const usedUntilMs = nowMs() + VALID_MS
     const secret = await readSecret(file, variable)
     if (!/^[\t -~]+$/.test(secret))
       throw new Error(`${variable} contains more than one line of printable ASCII`)
-    known = { secret, readAtMs }
-    return secret
-  }
+    return { secret, usedUntilMs }
+  }, nowMs)
 }
 
 /** A secret of the configuration: its text, or the file from which it is read each time. */
