@@ -10,9 +10,7 @@ import {
   isIntact,
   offsetsOf,
   readBatchHeader,
-  requireBefore,
-  requireHeader,
-  requireNext,
+  requireInOrder,
 } from './records/batches.ts'
 import { decodeRecords, recordSetOf } from './records/record-set.ts'
 import { Malformed } from './records/unreadable.ts'
@@ -89,9 +87,7 @@ async function* readPieces(
   try {
     const batches = [...batchesOf(bytes)]
     for (const [index, batch] of batches.entries()) {
-      const header = requireHeader(batch)
-      requireNext(header, expected, from)
-      requireBefore(header, expected, batches[index + 1])
+      const header = requireInOrder(batch, batches[index + 1], expected, from)
       if (!header.isControl && expected < end) {
         const fate = header.isTransactional ? await fateOf(header) : 'committed'
         const begin = expected

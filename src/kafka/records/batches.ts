@@ -56,26 +56,25 @@ export function isIntact(batch: Buffer): boolean {
 }
 
 /**
- * Throws `Malformed` if a batch does not follow the previous one; the first may begin before `from`. The checksum does not cover
- * the first offset: a batch with a damaged one would be taken for one already read.
+ * The header of a decodable batch at its place among others. Throws `Malformed` for any other, and if its offsets do not follow
+ * those before it, where only the first batch may begin before `from`, or if after a gap they are not before those of the next
+ * batch. The checksum does not cover the first offset: a damaged batch would be taken for one already read, or for a later one
+ * and the messages before it for compacted.
  */
-export function requireNext({ baseOffset, lastOffset }: BatchHeader, expected: bigint, from: bigint): void {
+export function requireInOrder(
+  batch: Buffer,
+  next: Buffer | undefined,
+  expected: bigint,
+  from: bigint,
+): BatchHeader {
+  const header = requireHeader(batch)
+  const { baseOffset, lastOffset } = header
   if (lastOffset < expected || (baseOffset < expected && expected > from))
     throw new Malformed('its offsets do not follow those before it', 'damaged')
-}
-
-/**
- * Throws `Malformed` if a batch after a gap does not end before the next one begins. The checksum does not cover the first
- * offset: a batch with a larger one would be taken for a later one, and the messages before it for compacted.
- */
-export function requireBefore(
-  { baseOffset, lastOffset }: BatchHeader,
-  expected: bigint,
-  next: Buffer | undefined,
-): void {
   const following = next === undefined ? null : offsetsOf(next)
   if (baseOffset > expected && following !== null && following.first <= lastOffset)
     throw new Malformed('its offsets are not before those that follow it', 'damaged')
+  return header
 }
 
 /**

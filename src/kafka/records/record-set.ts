@@ -5,9 +5,8 @@ import {
   batchesOf,
   HEADER_BYTES,
   offsetsOf,
-  requireBefore,
   requireHeader,
-  requireNext,
+  requireInOrder,
 } from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { type FetchedMessage, readRecord } from './record.ts'
@@ -65,9 +64,7 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   const batches = [...batchesOf(set.bytes)]
   for (const [index, batch] of batches.entries()) {
     try {
-      const header = requireHeader(batch)
-      requireNext(header, expected, set.firstOffset)
-      requireBefore(header, expected, batches[index + 1])
+      const header = requireInOrder(batch, batches[index + 1], expected, set.firstOffset)
       expected = header.lastOffset + 1n
       const isAborted = aborted.isAborted(header)
       if (isAborted && !header.isControl) continue
