@@ -23,8 +23,8 @@ export const eraseCommand = withWriteOptions(new Command('erase'))
   .addHelpText(
     'after',
     `
-Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. A
-failed row that waits for a retry becomes SKIPPED. Events that arrive later are new: run the command again. It can be
+Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. Every
+failed row becomes SKIPPED, given up or not. Events that arrive later are new: run the command again. It can be
 interrupted and run again. Backups and messages in the broker are not touched. DATABASE_URL names the database.
 Exit codes: 0 done, 1 failed, 2 wrong usage.
 

@@ -17,7 +17,7 @@ export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
   readonly batchCountMax: number
 }
 
-/** Limits the inboxes of all partitions together; at most one fetch exceeds it. */
+/** Queued bytes of all partitions at which only those with an empty inbox are fetched, see `createBudget`. */
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
 /** Batches share the processors: with more at once, each would be smaller and have its own transaction. */

@@ -58,7 +58,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
 
 /** A partition has recovered from its failures once its fetches have brought neither message nor error for this long. */
 const QUIET_MS = 5_000
-/** A batch that takes this long is stuck: each of its statements and look-ups has a far shorter deadline. */
+/** A batch that takes this long counts as stuck. With the default deadlines, none of its statements or look-ups takes as long. */
 const STUCK_MS = 60_000
 
 const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
