@@ -297,7 +297,8 @@ async function join(
   eachBatch: (payload: EachBatchPayload) => Promise<void>,
 ): Promise<void> {
   await consumer.connect()
-  await consumer.subscribe({ topics })
+  // Without `fromBeginning`, an offset out of range would reset to the latest: silent loss.
+  await consumer.subscribe({ topics, fromBeginning: true })
   await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
 }
 
