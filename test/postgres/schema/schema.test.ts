@@ -1,6 +1,8 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { migrate } from '../../../src/postgres/schema/migrate.ts'
+import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { findReadinessFault } from '../../../src/postgres/schema/find-readiness-fault.ts'
+import { knownMigrations, migrate } from '../../../src/postgres/schema/migrate.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../../stack/pgbouncer.ts'
 import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -8,6 +10,19 @@ import { openDatabase } from '../fixtures.ts'
 const { url, client } = await openDatabase(t)
 await client.query('CREATE TABLE notifications.sample (id int NOT NULL, kind text)')
 await client.query('INSERT INTO notifications.sample SELECT 1, null FROM generate_series(1, 2)')
+
+const migrations = await knownMigrations()
+const user = `limited_${process.pid}`
+const limited = new URL(url)
+limited.username = user
+await client.query(`CREATE ROLE ${user} LOGIN`)
+t.teardown(async () => {
+  await client.query(`DROP OWNED BY ${user}`)
+  await client.query(`DROP ROLE ${user}`)
+})
+const pool = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
+t.teardown(() => pool.end())
+const fault = () => findReadinessFault(pool, migrations)
 
 /** Runs these migrations beside those that are applied; the result is told what it logs. */
 function migrating(
@@ -118,3 +133,27 @@ t.test(
     t.equal(await valid('notifications.sample_both'), true)
   },
 )
+
+t.test('missing rights are reported one by one, and no other right is needed', async (t) => {
+  t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
+  await client.query(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
+  t.match(await fault(), /permission denied for table migration: run db\/grants.sql/)
+  await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO ${user}`)
+  const reason = await fault()
+  const missing: readonly string[] = reason?.match(/(INSERT|UPDATE|DELETE) ON notifications\.\w+/g) ?? []
+  t.ok(missing.includes('INSERT ON notifications.decision'), reason ?? '')
+  t.match(
+    reason,
+    new RegExp(
+      `^the user ${user} lacks .*: connect as the service's role, or run db/grants.sql as the owner of the tables$`,
+    ),
+  )
+  for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
+  t.equal(await fault(), null)
+})
+
+t.test('a missing table is reported', async (t) => {
+  await client.query('ALTER TABLE notifications.decision RENAME TO moved')
+  t.match(await fault(), /relation "notifications.decision" does not exist/)
+  await client.query('ALTER TABLE notifications.moved RENAME TO decision')
+})
