@@ -2,21 +2,29 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { sql } from 'slonik'
+import { createPool, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
-import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { createDriver } from '../../../src/postgres/connection/driver.ts'
+import { isUnreachable } from '../../../src/postgres/connection/errors.ts'
+import { APPLICATION_NAME, openPool, SETTINGS } from '../../../src/postgres/connection/pool.ts'
+import { readUntil } from '../../../src/postgres/connection/read-until.ts'
+import { startDatabaseProxy } from '../../stack/database-proxy.ts'
+import { createDatabase } from '../../stack/databases.ts'
 import { startPostgres } from '../../stack/postgres.ts'
 import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
-const { url } = await openDatabase(t)
+const { url, client } = await openDatabase(t)
 // Another server, on which what belongs to a whole server can be changed.
 const other = await startPostgres()
 t.teardown(() => other.close())
-const client = new pg.Client(other.url)
-await client.connect()
-t.teardown(() => client.end())
+const admin = new pg.Client(other.url)
+await admin.connect()
+t.teardown(() => admin.end())
+
+const pool = await openPool({ databaseUrl: url, connectionCountMax: 1, endWithClient: true })
+t.teardown(() => pool.end())
 
 const portOf = sql.type(z.object({ port: z.number() }))`SELECT current_setting('port')::int AS port`
 const ports = (first: string, second: string) =>
@@ -25,11 +33,11 @@ const ports = (first: string, second: string) =>
 t.test('the first of several hosts that accepts writes is used', async (t) => {
   const primary = new URL(url).port
   const setReadOnly = async (value: 'on' | 'off') => {
-    await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)
-    await client.query('SELECT pg_reload_conf()')
+    await admin.query(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)
+    await admin.query('SELECT pg_reload_conf()')
     // The server passes it on by and by, to new connections first.
     const isThere = async () =>
-      (await client.query('SHOW default_transaction_read_only')).rows[0].default_transaction_read_only ===
+      (await admin.query('SHOW default_transaction_read_only')).rows[0].default_transaction_read_only ===
       value
     await until(isThere, { what: `default_transaction_read_only to be ${value}`, intervalMs: 5 })
   }
@@ -55,17 +63,17 @@ t.test('a changed password file is used by the next connection', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'notifications-password-'))
   t.teardown(() => rm(dir, { recursive: true }))
   const file = join(dir, 'password')
-  const { rows } = await client.query('SHOW hba_file')
+  const { rows } = await admin.query('SHOW hba_file')
   await writeFile(
     rows[0].hba_file,
     'host all rotated 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n',
   )
-  await client.query('SELECT pg_reload_conf()')
+  await admin.query('SELECT pg_reload_conf()')
   const rotate = async (password: string) => {
-    await client.query(`ALTER ROLE rotated PASSWORD '${password}'`)
+    await admin.query(`ALTER ROLE rotated PASSWORD '${password}'`)
     await writeFile(file, `${password}\n`)
   }
-  await client.query('CREATE ROLE rotated LOGIN')
+  await admin.query('CREATE ROLE rotated LOGIN')
   await rotate('first')
   const databaseUrl = `postgres://rotated@127.0.0.1:${other.port}/postgres?passwordfile=${encodeURIComponent(file)}`
   const pool = await openPool({ databaseUrl, connectionCountMax: 2 })
@@ -79,4 +87,74 @@ t.test('a changed password file is used by the next connection', async (t) => {
   await t.rejects(openPool({ databaseUrl, connectionCountMax: 1 }), /password authentication failed/)
   await writeFile(file, '\n')
   await t.rejects(openPool({ databaseUrl, connectionCountMax: 1 }), /^DATABASE_PASSWORD_FILE is empty/)
+})
+
+t.test('a transaction on a silent path ends after one wait, as an outage', async (t) => {
+  const database = await createDatabase()
+  const path = await startDatabaseProxy(database.url)
+  const pool = await createPool('postgres:', {
+    driverFactory: createDriver({
+      databaseUrl: path.url,
+      settings: SETTINGS,
+      applicationName: APPLICATION_NAME,
+      silenceMaxMs: 2_000,
+    }),
+    connectionRetryLimit: 0,
+    transactionRetryLimit: 0,
+    queryRetryLimit: 0,
+    resetConnection: async () => {},
+  })
+  t.teardown(async () => {
+    await pool.end()
+    await path.close()
+    await database.drop()
+  })
+  let deadSinceMs = 0
+  const transaction = pool.transaction(async (tx) => {
+    await tx.query(sql.unsafe`SELECT 1`)
+    path.goDead()
+    deadSinceMs = Date.now()
+    await tx.query(sql.unsafe`SELECT 2`)
+  })
+  const error = await transaction.then(
+    () => null,
+    (error: unknown) => error,
+  )
+  t.ok(isUnreachable(error))
+  t.ok(Date.now() - deadSinceMs < 4_000, 'no ROLLBACK was sent after it')
+})
+
+const SLOW = sql.unsafe`SELECT pg_sleep(600)`
+const isRunning = async () => {
+  const { rows } = await client.query(
+    `SELECT FROM pg_stat_activity WHERE state = 'active' AND query = 'SELECT pg_sleep(600)'`,
+  )
+  return rows.length > 0
+}
+
+t.test('a running query ends with its reader, and the pool stays usable', async (t) => {
+  const reader = new AbortController()
+  const reading = readUntil(reader.signal, pool, (connection) => connection.any(SLOW))
+  await until(isRunning, { what: 'the query to run' })
+  reader.abort(new Error('the client is gone'))
+  await t.rejects(reading, /the client is gone/)
+  await until(async () => !(await isRunning()), { what: 'the query to end' })
+  t.equal(
+    await pool.oneFirst(sql.unsafe`SHOW client_connection_check_interval`),
+    '1s',
+    'it need not wait for the statement time-out',
+  )
+  const alive = new AbortController().signal
+  t.equal(await readUntil(alive, pool, (connection) => connection.oneFirst(sql.unsafe`SELECT 1`)), 1)
+})
+
+t.test('a queued read never starts once its reader has disconnected', async (t) => {
+  const reader = new AbortController()
+  const holding = Promise.withResolvers<void>()
+  const held = pool.connect(() => holding.promise)
+  const reading = readUntil(reader.signal, pool, async () => t.fail('it began'))
+  reader.abort(new Error('the client is gone'))
+  holding.resolve()
+  await held
+  await t.rejects(reading, /the client is gone/)
 })

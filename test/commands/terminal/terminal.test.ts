@@ -2,7 +2,48 @@ import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { rowIn, workflowCommand } from '../../../src/commands/terminal/annotations.ts'
+import { note, print, showProgress } from '../../../src/commands/terminal/print.ts'
 import { startService } from '../../stack/service.ts'
+
+t.test('an annotation is one line, whatever its text', async (t) => {
+  t.equal(
+    workflowCommand('error', 'rules/a,b:c.csv', 3, 'row 3: 100 %\n  ::x'),
+    '::error file=rules/a%2Cb%3Ac.csv,line=3::row 3: 100 %25%0A  ::x',
+  )
+  t.equal(workflowCommand('warning', 'a', null, 'b'), '::warning file=a::b')
+})
+
+t.test('a sentence that begins with a row is shown at its line', async (t) => {
+  t.equal(rowIn('row 12, column "party": …'), 12)
+  t.equal(rowIn('no rule covers: row 3'), null)
+})
+
+const EMPTY_LINE = '\r\u001b[K'
+
+for (const isTTY of [true, false]) {
+  const where = isTTY
+    ? 'on a terminal one line replaces the other, not too often'
+    : 'elsewhere it is not shown'
+  t.test(`progress: ${where}, and output begins on a new line`, async (t) => {
+    const written: unknown[] = []
+    let nowMs = 5_000
+    t.intercept(performance, 'now', { value: () => nowMs })
+    t.intercept(process.stderr, 'isTTY', { value: isTTY })
+    for (const stream of [process.stdout, process.stderr])
+      t.intercept(stream, 'write', { value: (text: string) => written.push(text) > 0 })
+    showProgress('1 event')
+    showProgress('2 events')
+    nowMs += 100
+    showProgress('3 events')
+    await print('a line')
+    showProgress('4 events')
+    note('the end')
+    const shown = (...texts: string[]) =>
+      isTTY ? [...texts.map((text) => `${EMPTY_LINE}${text}`), EMPTY_LINE] : []
+    t.same(written, [...shown('1 event', '3 events'), 'a line\n', ...shown('4 events'), 'the end\n'])
+  })
+}
 
 const module = fileURLToPath(new URL('../../../src/commands/terminal/bound-memory.ts', import.meta.url))
 const CODE = `
