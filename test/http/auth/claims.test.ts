@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { documentedApp } from '../documented.ts'
 import { dependencies, tokensOf } from '../fixture.ts'
@@ -124,28 +124,31 @@ const idp = await startIdentityProvider({
 })
 t.teardown(() => idp.stop())
 
-/** The rights of a token: to read the log, to read only the preferences of its own party, or none. */
-async function rightOf(token: string, adminClaim: string, adminScope: string, partyClaim: string) {
+/** Returns the rights of a token: to read the log, to read only the preferences of its own party, or none. */
+function rightsBy(t: Test, adminClaim: string, adminScope: string, partyClaim: string) {
   const tokens = { ...tokensOf(idp), adminClaim, adminScope, partyClaim }
   const app = documentedApp(dependencies({ tokens }).all)
-  const ask = (url: string) => app.inject({ url, headers: { authorization: `Bearer ${token}` } })
-  const [log, preferences] = [await ask('/log/list'), await ask('/preferences/PTY-1')]
-  await app.close()
-  if (log.statusCode === 200) return 'administrator'
-  t.equal(log.statusCode, 403)
-  t.equal(log.json().detail, `The token needs ${adminScope} in its claim ${adminClaim}.`)
-  // Clients can request a scope, but no role.
-  const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
-  const challenge = `Bearer realm="notifications-service", error="insufficient_scope"${scope}`
-  t.equal(log.headers['www-authenticate'], challenge)
-  return preferences.statusCode === 404 ? 'member' : 'nobody'
+  t.teardown(() => app.close())
+  return async (token: string): Promise<Right> => {
+    const ask = (url: string) => app.inject({ url, headers: { authorization: `Bearer ${token}` } })
+    const [log, preferences] = [await ask('/log/list'), await ask('/preferences/PTY-1')]
+    if (log.statusCode === 200) return 'administrator'
+    t.equal(log.statusCode, 403)
+    t.equal(log.json().detail, `The token needs ${adminScope} in its claim ${adminClaim}.`)
+    // Clients can request a scope, but no role.
+    const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
+    const challenge = `Bearer realm="notifications-service", error="insufficient_scope"${scope}`
+    t.equal(log.headers['www-authenticate'], challenge)
+    return preferences.statusCode === 404 ? 'member' : 'nobody'
+  }
 }
 
 for (const [name, [adminClaim, adminScope, partyClaim, tokens]] of Object.entries(PROVIDERS)) {
   t.test(`${name}: the claim ${adminClaim} gives the rights of an administrator`, async (t) => {
+    const rightOf = rightsBy(t, adminClaim, adminScope, partyClaim)
     for (const [right, claims] of tokens) {
       const token = await idp.forge({ scope: undefined, ...claims, aud: AUDIENCE } as never)
-      t.equal(await rightOf(token, adminClaim, adminScope, partyClaim), right, JSON.stringify(claims))
+      t.equal(await rightOf(token), right, JSON.stringify(claims))
     }
   })
 }
@@ -153,7 +156,7 @@ for (const [name, [adminClaim, adminScope, partyClaim, tokens]] of Object.entrie
 t.test('a token issued by oidc-provider is read by the configured claim', async (t) => {
   const token = await idp.token()
   const scope = 'notifications-admin'
-  t.equal(await rightOf(token, '/realm_access/roles', scope, 'party'), 'administrator')
-  t.equal(await rightOf(token, 'scope', scope, 'party'), 'member')
-  t.equal(await rightOf(token, 'scope', scope, 'sub'), 'nobody')
+  t.equal(await rightsBy(t, '/realm_access/roles', scope, 'party')(token), 'administrator')
+  t.equal(await rightsBy(t, 'scope', scope, 'party')(token), 'member')
+  t.equal(await rightsBy(t, 'scope', scope, 'sub')(token), 'nobody')
 })
