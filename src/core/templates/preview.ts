@@ -26,8 +26,6 @@ export interface PreviewChange {
 }
 
 export const OTHER = 'any other event type'
-const SAMPLE_OTHER = 'beneficiary.changed'
-const SAMPLE_REASON = 'The damage happened before the policy began.'
 /** By the first word of an event type. */
 const SAMPLE_LOCATORS = new Map([
   ['claim', 'CLM-2026-00056'],
@@ -38,22 +36,29 @@ const SAMPLE_LOCATORS = new Map([
   ['adjustment', 'ADJ-2026-00075'],
 ])
 
-export function sampleVariables(eventType: string): Variables & { readonly reason: string } {
-  const domain = eventType.slice(0, Math.max(0, eventType.indexOf('.')))
-  return { eventType, locator: SAMPLE_LOCATORS.get(domain) ?? 'REF-2026-00031', reason: SAMPLE_REASON }
+/** Values of the variables in a preview of this name. */
+type Sample = (name: string) => Variables
+
+const usualSample: Sample = (name) => {
+  const eventType = name === OTHER ? 'beneficiary.changed' : name
+  const locator = SAMPLE_LOCATORS.get(eventType.split('.', 1)[0] ?? '') ?? 'REF-2026-00031'
+  return { eventType, locator, reason: 'The damage happened before the policy began.' }
 }
+
+/** Shows a change of a text that contains a usual value word for word. */
+const otherSample: Sample = (name) => ({
+  eventType: name === OTHER ? 'address.changed' : name,
+  locator: 'REF-2027-00046',
+  reason: 'The premium was not paid in time.',
+})
 
 /** All texts with sample values, by event type; the generic one last. */
 export function previewTexts(templates: Templates): Preview[] {
-  const eventTypes = [...templates.byEventType.keys()].sort()
-  return [
-    ...eventTypes.map((eventType) => previewOf(templates, eventType, eventType)),
-    previewOf(templates, SAMPLE_OTHER, OTHER),
-  ]
+  return [...[...templates.byEventType.keys()].sort(), OTHER].map((name) => previewOf(templates, name))
 }
 
-function previewOf(templates: Templates, sample: string, eventType: string): Preview {
-  const variables = sampleVariables(sample)
+function previewOf(templates: Templates, eventType: string, sample = usualSample): Preview {
+  const variables = sample(eventType)
   const text = (withReason: boolean): PreviewedText => {
     const { subject, body } = render(templates, {
       ...variables,
@@ -67,12 +72,17 @@ function previewOf(templates: Templates, sample: string, eventType: string): Pre
 }
 
 /** Texts that differ as rendered: a template comment or another line end does not count. */
-export function diffPreviews(before: readonly Preview[], after: readonly Preview[]): PreviewChange[] {
-  const of = (previews: readonly Preview[], name: string) =>
-    previews.find(({ eventType }) => eventType === name) ?? null
-  const names = new Set([...before, ...after].map(({ eventType }) => eventType))
-  return [...names]
-    .map((eventType) => ({ eventType, before: of(before, eventType), after: of(after, eventType) }))
-    .filter((change) => JSON.stringify(change.before) !== JSON.stringify(change.after))
-    .sort((one, other) => (one.eventType < other.eventType ? -1 : 1))
+export function diffPreviews(before: Templates, after: Templates): PreviewChange[] {
+  const names = new Set([...before.byEventType.keys(), ...after.byEventType.keys(), OTHER])
+  return [...names].sort().flatMap((eventType) => {
+    const templateOf = ({ byEventType, generic }: Templates) =>
+      eventType === OTHER ? generic : byEventType.get(eventType)
+    if (templateOf(before)?.source === templateOf(after)?.source) return []
+    const changes = [usualSample, otherSample].map((sample) => {
+      const of = (templates: Templates) =>
+        templateOf(templates) === undefined ? null : previewOf(templates, eventType, sample)
+      return { eventType, before: of(before), after: of(after) }
+    })
+    return changes.find(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after)) ?? []
+  })
 }

@@ -71,7 +71,7 @@ export async function loadVersion(files: Version['files'], texts: Texts): Promis
 export function summariseChange(before: Version, after: Version, outcomes: string): ChangeSummary {
   const { table, promises, texts, ruleTable } = after
   const { faults, warnings } = texts.report
-  const { previews: textsBefore } = before.texts.report
+  const { templates: textsBefore } = before.texts.report
   return {
     reviews: [
       { file: 'rules/dispatch.csv', ...table },
@@ -83,7 +83,7 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
       }),
     ],
     diff: before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable),
-    texts: textsBefore && texts.report.previews && diffPreviews(textsBefore, texts.report.previews),
+    texts: textsBefore && texts.report.templates && diffPreviews(textsBefore, texts.report.templates),
     rows: [
       ...diffSheets('promise', PROMISE_COLUMNS, before.files.promises, after.files.promises),
       ...diffSheets('rule', COLUMNS, before.files.table, after.files.table),
