@@ -137,6 +137,7 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
       '',
     ),
   )
+  edit(clone, 'rules/envelope.json', (text) => text.replace('"/payload/reason"', '"header:reason"'))
   edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
   const { status, stdout } = make(clone, 'rules-summary')
   t.equal(status, 0)
@@ -145,7 +146,9 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
     '### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n',
     '#### No longer sent\n\n<details><summary>2 situations change from ',
     '#### With another reason only\n',
-    '### Rules and promises: 1 promise deleted, 1 promise added, 1 rule added\n\n- promise deleted: "No message is dropped',
+    '### Envelope map, promises and rules: 1 envelope field changed, 1 promise deleted, 1 promise added, 1 rule added\n\n',
+    '- envelope field changed: "reason": place "header:reason" instead of "/payload/reason"\n',
+    '- promise deleted: "No message is dropped',
     '- promise added: "Nobody is told that an invoice is paid"\n- rule added: "muted"\n',
     '### Texts: 1 event type with another text\n\n#### claim.paid\n\nBefore:\n',
     'Hello,',

@@ -138,7 +138,7 @@ async function testWorkbench(): Promise<void> {
     t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main/rules')
     t.match(
       await page.getByLabel('Text for the pull request').inputValue(),
-      /^### Rule table: 24 situations change: .*### Rules and promises: 1 rule added\n\n- rule added: "muted"/s,
+      /^### Rule table: 24 situations change: .*### Envelope map, promises and rules: 1 rule added\n\n- rule added: "muted"/s,
     )
     const csv = await readFile(await download.path(), 'utf8')
     const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { OUTCOMES, PROMISES, RULE_TABLE, readText, TEMPLATES } from '../../app/rule-files.ts'
+import { ENVELOPE_MAP, OUTCOMES, PROMISES, RULE_TABLE, readText, TEMPLATES } from '../../app/rule-files.ts'
 import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
+import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../../core/event/envelope-map.ts'
 import { summaryToMarkdown } from '../../core/rules/change-summary.ts'
+import { type Cells, diffRows, type RowChange } from '../../core/rules/diff-rows.ts'
 import { type Files, loadVersion, readTexts, summariseChange } from '../../core/workbench/review.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
 import { helpEnd } from '../terminal/options.ts'
@@ -33,7 +35,12 @@ async function summarise({ against, json }: Options): Promise<void> {
   const before = await load(await filesAt(against), outcomesThen)
   const after = await load(await filesNow(), outcomes)
   const summary = summariseChange(before, after, outcomes)
-  const all = { ...summary, reviews: summary.reviews.toSpliced(2, 0, await reviewEnvelopeMap()) }
+  const [mapBefore, mapNow] = await Promise.all([readFileAt(against, ENVELOPE_MAP), readText(ENVELOPE_MAP)])
+  const all = {
+    ...summary,
+    reviews: summary.reviews.toSpliced(2, 0, await reviewEnvelopeMap()),
+    rows: [...diffMaps(mapBefore, mapNow), ...summary.rows],
+  }
   process.stdout.write(json ? `${JSON.stringify(all)}\n` : summaryToMarkdown(all))
 }
 
@@ -50,4 +57,21 @@ async function filesAt(revision: string): Promise<Files> {
 async function filesNow(): Promise<Files> {
   const [table, promises] = await Promise.all([readText(RULE_TABLE), readText(PROMISES)])
   return { table, promises, templates: readTemplateFiles(TEMPLATES) }
+}
+
+/** Fields that the two envelope maps read from different places; none if a map has faults. */
+function diffMaps(before: string, now: string): RowChange[] {
+  try {
+    return diffRows('envelope field', ['field', 'place'], fieldsOf(before), fieldsOf(now))
+  } catch (error) {
+    if (error instanceof EnvelopeMapError) return []
+    throw error
+  }
+}
+
+/** Throws EnvelopeMapError. */
+function fieldsOf(map: string): Cells[] {
+  const { value, ...places } = loadEnvelopeMap(map)
+  const cells = Object.entries(places).map(([field, place]) => [field, sourceText(place)])
+  return [...cells, ['value', value]]
 }

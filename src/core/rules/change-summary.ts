@@ -16,7 +16,7 @@ export interface ChangeSummary {
   readonly reviews: readonly Review[]
   readonly diff: RuleTableDiff | null
   readonly texts: readonly PreviewChange[] | null
-  /** Rules and promises that were deleted or reworded. */
+  /** Changed rules, promises and fields of the envelope map. */
   readonly rows: readonly RowChange[]
   /** Lines of the accepted outcomes that differ under the rule table. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
@@ -55,7 +55,7 @@ function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular:
 
 function rowsToMarkdown(rows: readonly RowChange[]): string {
   const items = rows.map(({ text }) => `- ${literal(text)}`)
-  return `### Rules and promises: ${summariseRows(rows)}\n\n${items.join('\n')}\n`
+  return `### Envelope map, promises and rules: ${summariseRows(rows)}\n\n${items.join('\n')}\n`
 }
 
 function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes']>): string {

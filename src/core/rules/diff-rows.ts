@@ -5,7 +5,7 @@ import { WHEN_COLUMNS } from './when.ts'
 export const ROW_CHANGES = ['deleted', 'narrowed', 'renamed', 'changed', 'added'] as const
 
 export interface RowChange {
-  readonly what: 'rule' | 'promise'
+  readonly what: 'rule' | 'promise' | 'envelope field'
   readonly kind: (typeof ROW_CHANGES)[number]
   /** Example: `promise deleted: "…"`. */
   readonly text: string
