@@ -36,7 +36,10 @@ export function diffRows(
   })
   const added = after
     .filter((row) => isFilled(row) && !paired.has(row))
-    .map(([name]): Found => ({ kind: 'added', words: quote(name) }))
+    .map(([name, ...cells]): Found => {
+      const filled = cells.flatMap((cell, at) => (cell === '' ? [] : [`${columns[at + 1]} ${quote(cell)}`]))
+      return { kind: 'added', words: `${quote(name)}: ${filled.join(', ') || 'blank'}` }
+    })
   return [...changes, ...added]
     .sort((one, other) => ROW_CHANGES.indexOf(one.kind) - ROW_CHANGES.indexOf(other.kind))
     .map(({ kind, words }) => ({ what, kind, text: `${what} ${kind}: ${words}` }))

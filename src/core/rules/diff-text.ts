@@ -21,6 +21,10 @@ export function describeDiff(diff: RuleTableDiff): string[] {
       ...situations.map((situation) => `    ${situation}`),
     ]),
     ...describeRest(diff),
+    ...diff.reworded.map(
+      ({ before, after }) =>
+        `rule "${after.id}" has a new explanation: "${after.because}", previously "${before.because}"`,
+    ),
   ]
 }
 
@@ -50,22 +54,16 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   }))
 }
 
-/** Changes without effect on outcomes: another rule decides the same, or an explanation is reworded. */
-export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
+/** Situations that another rule decides as before. */
+export function describeRest({ moved }: RuleTableDiff): string[] {
   const byRules = Map.groupBy(
     moved,
     ({ before, after }) => `rule "${before.ruleId}" before, rule "${after.ruleId}" now`,
   )
-  return [
-    ...[...byRules].map(
-      ([rules, group]) =>
-        `${counted(group.length, 'situation')} with the same result by another rule (${rules})`,
-    ),
-    ...reworded.map(
-      ({ before, after }) =>
-        `rule "${after.id}" has a new explanation: "${after.because}", previously "${before.because}"`,
-    ),
-  ]
+  return [...byRules].map(
+    ([rules, group]) =>
+      `${counted(group.length, 'situation')} with the same result by another rule (${rules})`,
+  )
 }
 
 /** Example: `from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */

@@ -143,7 +143,7 @@ function csvCell(value: string): string {
   return /[",;\t]/.test(line) ? `"${line.replaceAll('"', '""')}"` : line
 }
 
-/** Changed rows between two sheets; none if one of them cannot be split into cells. */
+/** The changed rows of a sheet; none if one version cannot be split into cells. */
 function diffSheets(
   what: RowChange['what'],
   columns: readonly string[],
@@ -151,9 +151,7 @@ function diffSheets(
   after: string,
 ): RowChange[] {
   const [old, now] = [before, after].map((text) => readGrid(text, columns, what).rows)
-  // The last column of the rules: a new sentence is shown with the decisions that it explains.
-  const told = columns.filter((column) => column !== 'because')
-  return old && now ? diffRows(what, told, old, now) : []
+  return old && now ? diffRows(what, columns, old, now) : []
 }
 
 /** Branch of the reviewed files, against which a change is proposed. */

@@ -25,7 +25,7 @@ t.test('every deletion and rewording is reported, the most serious first', async
   ])
   t.strictSame(said([['kept', '', '', 'not FAIL'], ['new', '', 'missing', 'SKIP'], OTHER]), [
     'promise changed: "kept": party any instead of "found"',
-    'promise added: "new"',
+    'promise added: "new": party "missing", outcome "SKIP"',
   ])
   t.strictSame(
     said(

@@ -25,6 +25,7 @@ const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
   name: `${name}.mustache`,
   text: name === 'generic' ? GENERIC : TEXT,
 }))
+const TEXTS = readTexts(templates, outcomes)
 const FILES = { table, promises, templates }
 
 /** The review of files that differ from those in force. */
@@ -74,6 +75,23 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
       'promise deleted: "Nobody is written to by SMS without a phone number"',
       'promise narrowed: "A party that opted out of an event type is never told of it": event type "not claim.paid" instead of any',
       'rule renamed: "sms" is now "text"',
+    ],
+  )
+})
+
+t.test('the sentence of a renamed, a reworded and an added rule is reported', async (t) => {
+  const rows = (...rows: string[]) => ({ table: `${COLUMNS.join(',')}\n${rows.join('\n')}\n` })
+  const before = await loadVersion({ ...rows('a,,,,,,,SKIP,,x,A.', 'b,,,,,,,SKIP,,y,B.'), promises }, TEXTS)
+  const after = await loadVersion(
+    { ...rows('a,,,,,,,SKIP,,x,Other.', 'c,,,,,,,SKIP,,y,C.', 'd,,,,,,,SKIP,,z,D.'), promises },
+    TEXTS,
+  )
+  t.same(
+    summariseChange(before, after, outcomes).rows.map(({ text }) => text),
+    [
+      'rule changed: "a": because "Other." instead of "A."',
+      'rule changed: "b" is now "c": because "C." instead of "B."',
+      'rule added: "d": outcome "SKIP", reason "z", because "D."',
     ],
   )
 })
