@@ -67,9 +67,13 @@ export async function readBytes(file: string): Promise<Buffer> {
 }
 
 /** Loads any rule table, such as a candidate or an archived one. Throws RuleTableError, which contains `name`. */
-export async function ruleTableOf(csvText: string, name?: string): Promise<RuleTable> {
+export async function ruleTableOf(
+  csvText: string,
+  name?: string,
+  knownEventTypes = TEMPLATE_EVENT_TYPES,
+): Promise<RuleTable> {
   try {
-    return await createRuleTable(csvText, TEMPLATE_EVENT_TYPES, sha256)
+    return await createRuleTable(csvText, knownEventTypes, sha256)
   } catch (error) {
     throw error instanceof RuleTableError ? new RuleTableError(error.faults, name) : error
   }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -17,14 +17,16 @@ const rules = (...args: string[]) => command(['rules', ...args], {})
 
 /** A copy of the rules and the templates; `change` is made to the rule table. */
 function aCopy(t: Test, change: (table: string) => string = (table) => table) {
-  const dir = join(t.testdir({}), 'rules')
-  cpSync(RULES, dir, { recursive: true })
-  cpSync(join(RULES, '../templates'), join(dir, 'templates'), { recursive: true })
-  const table = join(dir, 'dispatch.csv')
+  const dir = t.testdir({})
+  for (const folder of ['rules', 'templates'])
+    cpSync(join(RULES, '..', folder), join(dir, folder), { recursive: true })
+  const table = join(dir, 'rules/dispatch.csv')
   writeFileSync(table, change(TABLE))
   return { dir, table, templates: join(dir, 'templates') }
 }
 
+const untold = (table: string) =>
+  table.replace(/^email,/m, 'no-text,no template,found,,,,,SKIP,,no text,Y.\nemail,')
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
 
 t.test('rules diff compares with a file or a git revision', async (t) => {
@@ -36,7 +38,7 @@ t.test('rules diff compares with a file or a git revision', async (t) => {
       /^\d+ situations change: 0 no longer sent, \d+ newly sent, .*\n\d+ situations change from SKIP \(event type opted out\) to SEND /,
   })
 
-  const { dir, table } = aCopy(t)
+  const { dir, table, templates } = aCopy(t)
   const git = (...args: string[]) =>
     execFileSync('git', ['-C', dir, '-c', 'user.name=n', '-c', 'user.email=e@example.org', ...args])
   git('init', '--quiet', '--initial-branch=trunk')
@@ -44,12 +46,18 @@ t.test('rules diff compares with a file or a git revision', async (t) => {
   git('tag', 'empty')
   git('add', '.')
   git('commit', '--quiet', '-m', 'rules')
+  git('branch', 'rules')
+  writeFileSync(table, untold(TABLE))
+  rmSync(join(templates, 'claim.paid.mustache'))
+  git('commit', '--quiet', '--all', '-m', 'no text')
   writeFileSync(table, withoutOptedOut(TABLE))
   const diff = (against: string) => rules('diff', '--against', against, '--table', table)
-  t.match(await diff('trunk'), {
+  t.match(await diff('rules'), {
     code: 0,
     stdout: /^\d+ situations change: 0 no longer sent, \d+ newly sent, \d+ with another reason only\n/,
   })
+  writeFileSync(table, untold(TABLE))
+  t.match(await diff('trunk'), { stdout: /^\d+ situations change: 0 no longer sent, [1-9]\d* newly sent\n/ })
   const stderr = '"trnuk" is neither a file nor a git revision: name one that is\n'
   t.match(await diff('trnuk'), { code: 1, stderr })
   t.match(await diff('empty'), { code: 1, stderr: /^git revision "empty" has no dispatch\.csv: / })

@@ -1,10 +1,12 @@
 import { stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
-import { checkRevision, readFileAt } from '../terminal/git.ts'
+import type { RuleTable } from '../../core/rules/table.ts'
+import { eventTypesOf } from '../../core/templates/read-templates.ts'
+import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
 import { fileOption, helpEnd } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 
@@ -29,18 +31,22 @@ interface Options {
 }
 
 async function diff({ against, table, json }: Options): Promise<void> {
-  const before = await ruleTableOf(await readBefore(against, table), `the rule table of ${against}`)
+  const before = await tableBefore(against, table)
   const difference = diffRuleTables(before, await ruleTableOf(await readText(table)))
   const sentences = describeDiff(difference)
   await print(...(json ? [JSON.stringify({ ...difference, sentences })] : sentences))
 }
 
-async function readBefore(against: string, table: string): Promise<string> {
+/** The earlier table; at a git revision with the templates of that revision, to which `no template` refers. */
+async function tableBefore(against: string, table: string): Promise<RuleTable> {
+  const name = `the rule table of ${against}`
   const isFile = await stat(against).then(
     (found) => found.isFile(),
     () => false,
   )
-  if (isFile) return readText(against)
+  if (isFile) return ruleTableOf(await readText(against), name)
   await checkRevision(against, dirname(table), 'file')
-  return readFileAt(against, table)
+  const files = await listFilesAt(against, join(dirname(table), '../templates'))
+  const eventTypes = eventTypesOf(files.map((file) => ({ name: file, text: '' })))
+  return ruleTableOf(await readFileAt(against, table), name, eventTypes)
 }

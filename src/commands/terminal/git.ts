@@ -32,10 +32,11 @@ export async function readFileAt(revision: string, file: string): Promise<string
 
 /** The names of the files in a folder at a git revision, without subfolders. */
 export async function listFilesAt(revision: string, folder: string): Promise<string[]> {
-  const listed = await git(folder, 'ls-tree', '-z', '--end-of-options', revision)
+  const inFolder = ['ls-tree', '-z', '--end-of-options', revision, `${basename(folder)}/`]
+  const listed = await git(dirname(folder), ...inFolder)
   return listed.split('\0').flatMap((entry) => {
     const [attributes = '', name = ''] = entry.split('\t')
-    return attributes.includes(' blob ') ? [name] : []
+    return attributes.includes(' blob ') ? [basename(name)] : []
   })
 }
 
