@@ -47,7 +47,7 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
     faults: [],
     warnings: [
       ...sorted.flatMap(beyondGsmIn),
-      ...unused.map((name) => ({ file: 'templates', line: null, text: `no template uses {{${name}}}` })),
+      ...unused.map((name) => ({ file: '', line: null, text: `no template uses {{${name}}}` })),
     ],
     lines,
     templates,

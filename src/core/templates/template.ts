@@ -27,7 +27,7 @@ export interface Templates {
   readonly generic: Template
 }
 
-/** A fault of one file. `line` counts from 1; null if the file itself is missing or surplus. */
+/** A fault of one file, or of all (blank). `line` counts from 1; null if the file itself is missing or surplus. */
 export interface TemplateFault {
   readonly file: string
   readonly line: number | null
@@ -47,5 +47,5 @@ export class TemplateError extends CorrectableError {
 
 /** Example: `claim.paid.mustache:3: …`. */
 export function describeTemplateFault({ file, line, text }: TemplateFault): string {
-  return `${line === null ? file : `${file}:${line}`}: ${text}`
+  return [file, line, ` ${text}`].filter(Boolean).join(':').trim()
 }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { checkTemplates } from '../../../src/core/templates/check-templates.ts'
+import { describeTemplateFault } from '../../../src/core/templates/template.ts'
 import { files, filesWith, sha256 } from './files.ts'
 
 t.test('the shipped texts have no fault and no warning, and each its length by SMS', async (t) => {
@@ -43,5 +44,6 @@ t.test('characters that lengthen an SMS and unused variables cause warnings', as
     'claim.info_requested.mustache': 'Subject: More\n\n{{locator}}\n',
   })
   const { warnings } = checkTemplates(withoutReason, { sha256 })
-  t.strictSame(warnings, [{ file: 'templates', line: null, text: 'no template uses {{reason}}' }])
+  t.strictSame(warnings, [{ file: '', line: null, text: 'no template uses {{reason}}' }])
+  t.same(warnings.map(describeTemplateFault), ['no template uses {{reason}}'])
 })
