@@ -246,6 +246,15 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, 'All 5 promises kept')
     await verdict(page, '1 promise deleted')
     await page.getByText(`promise deleted: "${name}"`).waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByLabel(`event type, ${name}`).fill('invoice.payed')
+    await verdict(page, 'All 6 promises kept')
+    await verdict(page, '1 fault')
+    const promises = page.getByRole('region', { name: 'Promises', exact: true })
+    await promises.getByText('event type: there is no template for "invoice.payed"').waitFor()
+    t.equal(await promises.getByText('Broken:').count(), 0)
+    await promises.getByText('6 promises kept').waitFor()
   })
 
   t.test('a case is excluded from a broken promise, to which the verdict leads', async (t) => {

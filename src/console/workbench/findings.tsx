@@ -2,7 +2,7 @@ import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { FileReport } from '../../core/rules/check-files.ts'
 import { isFilled, summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
-import { placeOf } from '../../core/workbench/review.ts'
+import { type Placed, placeOf } from '../../core/workbench/review.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
 import { type Bench, FIRST_ROW, type Verdict } from './draft.ts'
@@ -34,15 +34,14 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
 
 /** The parts of the verdict. A fault or a broken promise has the tone `danger`. */
 export function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
-  // If the promises could be checked, their faults are broken promises.
-  const inPromises = promises.summary === null ? promises.faults.length : 0
+  const broken = promises.faults.map(placeOf).filter(isBroken(promises)).length
+  const inPromises = promises.faults.length - broken
   const faults = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
   const warnings = table.warnings.length + promises.warnings.length
   // A variable that no text uses is not news about a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
   const all = of.promises.filter(isFilled).length
-  const broken = new Set(promises.faults.map((fault) => placeOf(fault).row)).size
   const soFar = table.faults.length > 0 ? ' so far' : ''
   const changes = [
     summariseRows(summary.rows),
@@ -133,6 +132,11 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
   )
 }
 
+/** Tells broken promises from faults in a cell. Promises that cannot be read are not checked. */
+function isBroken({ summary }: FileReport): (fault: Placed) => boolean {
+  return ({ column }) => summary !== null && column === null
+}
+
 /** The check's wording for the cell that excludes the case from the promise. */
 const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
 
@@ -155,16 +159,18 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
     .map(placeOf)
     .filter(({ row }) => row !== null)
     .sort((a, b) => (a.row ?? 0) - (b.row ?? 0))
+  const broken = placed.filter(isBroken(of.promises))
   const kept = rows.filter(
-    (cells, index) => isFilled(cells) && !placed.some(({ row }) => row === index + FIRST_ROW),
+    (cells, index) => isFilled(cells) && !broken.some(({ row }) => row === index + FIRST_ROW),
   )
   return (
     <>
-      {placed.slice(0, SHOWN_COUNT_MAX).map(({ row, text, column }) => {
+      {placed.slice(0, SHOWN_COUNT_MAX).map((fault) => {
+        const { row, text, column } = fault
         const [, eventTypes] = EXCLUSION.exec(text) ?? []
         return (
           <div key={text} class="notice notice-bad">
-            <strong>Broken: </strong>
+            {broken.includes(fault) && <strong>Broken: </strong>}
             {column !== null && `${column}: `}
             {visible(text)}
             {row !== null && eventTypes !== undefined && (
@@ -173,7 +179,7 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
           </div>
         )
       })}
-      {summary !== null && faults.length > 0 && (
+      {broken.length > 0 && (
         <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
       )}
       {summary === null ? (

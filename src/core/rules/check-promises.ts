@@ -27,8 +27,8 @@ export function checkPromises(
   )
   const faults = promises.flatMap((promise) => {
     const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
-    const name = `row ${promise.row}: "${promise.name}"`
-    if (own.length === 0) return [`${name} covers no situation: no party can be like that`]
+    if (own.length === 0)
+      return [`row ${promise.row}, column "promise": it covers no situation: no party can be like that`]
     const broken = own.flatMap(({ eventClass, situation, rule }) => {
       const words = rule === null ? null : violationOf(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]
@@ -36,7 +36,9 @@ export function checkPromises(
     const lines = [...byWords(broken, classes), ...exclusionFor(promise, broken)].map((line) => `\n  ${line}`)
     return lines.length === 0
       ? []
-      : [`${name} promises ${describeExpected(promise)}${whichTypes(promise)}, but it is${lines.join('')}`]
+      : [
+          `row ${promise.row}: "${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is${lines.join('')}`,
+        ]
   })
   return faults
 }

@@ -152,7 +152,9 @@ t.test('"no template" is every event type without one, "any template" all others
 
 t.test('a promise that covers no situation is a fault', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
-  t.strictSame(promises.faults, ['row 2: "a" covers no situation: no party can be like that'])
+  t.strictSame(promises.faults, [
+    'row 2, column "promise": it covers no situation: no party can be like that',
+  ])
 })
 
 t.test('faults of one file do not hide those of another', async (t) => {
