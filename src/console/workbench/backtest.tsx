@@ -66,10 +66,14 @@ export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean })
         <span role="status">{ruleTable === null ? 'Correct the faults first.' : progress}</span>
       </form>
       <Problem of={problem} />
-      {kept !== null && kept.job.table !== files.table && (
-        <p class="notice">This result is for the table before your last edits. Run it again.</p>
+      {kept !== null && (
+        <>
+          {(kept.job.table !== files.table || `${kept.job.eventTypes}` !== `${texts.eventTypes}`) && (
+            <p class="notice">This result is for an earlier draft. Run it again.</p>
+          )}
+          <Report {...kept} />
+        </>
       )}
-      {kept !== null && <Report {...kept} />}
     </>
   )
 }
