@@ -347,11 +347,14 @@ async function testWorkbench(): Promise<void> {
     const start = await workbench.start()
     const theirs = {
       ...start,
-      // The generic text has to stay as it is.
-      templates: start.templates.map(({ name, text }) => ({
-        name,
-        text: name === 'generic.mustache' ? text : `${text}Theirs.\n`,
-      })),
+      templates: [
+        { name: 'claim.reopened.mustache', text: 'Subject: Open\n\nOf {{locator}}.\n' },
+        // The generic text has to stay as it is.
+        ...start.templates.map(({ name, text }) => ({
+          name,
+          text: name === 'generic.mustache' ? text : `${text}Theirs.\n`,
+        })),
+      ],
       table: start.table
         .replace('opted-out,', 'colleague,claim.paid,found,,,,,SKIP,,muted,So.\nopted-out,')
         .replace('no phone on file', 'no number')
@@ -392,6 +395,9 @@ async function testWorkbench(): Promise<void> {
     await banner.getByRole('button', { name: 'Keep my draft' }).click()
     await banner.waitFor({ state: 'hidden' })
     t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no address')
+    const proposal = page.getByLabel('Text for the pull request')
+    await until(async () => /#### claim\.paid/.test(await proposal.inputValue()), { what: 'the proposal' })
+    t.notMatch(await proposal.inputValue(), 'claim.reopened', 'their new text stays')
     await page.unroute('**/console/data/workbench')
     await look(page)
     await banner.getByRole('button', { name: 'Drop my draft' }).click()

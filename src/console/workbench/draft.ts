@@ -151,7 +151,11 @@ export function useDraft(start: WorkbenchStart) {
         ? {
             changes: changesBetween(base, inForce),
             merge,
-            keep: () => take({ draft, base: inForce }),
+            keep: () => {
+              // A proposal cannot delete a text, so those that others added stay.
+              const templates = { ...inForce.templates, ...draft.templates }
+              take({ draft: { ...draft, templates }, base: inForce })
+            },
             drop: () => change(inForce, undefined, inForce),
           }
         : null,
