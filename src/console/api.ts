@@ -26,8 +26,10 @@ const READ_MS_MAX = 30_000
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
   const response = await request(pathWith(path, query), {}, signal, inTime)
-  return response.json().catch(() => {
-    throw new RequestError(response.status, 'The response is not valid JSON.')
+  return response.json().catch((error: Error) => {
+    throw error instanceof SyntaxError
+      ? new RequestError(response.status, 'The response is not valid JSON.')
+      : new RequestError(0, 'The connection was lost.')
   })
 }
 

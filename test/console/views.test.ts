@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
@@ -367,6 +370,23 @@ async function testViews(): Promise<void> {
     }
     await page.getByRole('button', { name: 'Between…' }).click()
     t.equal(await page.getByLabel('From').inputValue(), '2026-01-26T00:00')
+  })
+
+  t.test('a response that the network cuts off counts as a lost connection, and is read again', async (t) => {
+    const { page } = await open(t, '#/rules')
+    const cut = createServer((_, response) => {
+      response.writeHead(200, { 'content-length': 100 })
+      response.write('{"revision":', () => response.destroy())
+    })
+    await once(cut.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => cut.close())
+    const { port } = cut.address() as AddressInfo
+    await page.route('**/data/rules', (route) => route.continue({ url: `http://127.0.0.1:${port}/` }))
+    await page.reload()
+    await page.getByRole('alert').getByText('The connection was lost.').waitFor()
+    await page.unroute('**/data/rules')
+    await page.clock.fastForward(10_000)
+    await page.getByText('In force since').waitFor()
   })
 
   t.test('an empty list says whether there is nothing or nothing that matches', async (t) => {
