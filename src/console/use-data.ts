@@ -18,6 +18,8 @@ const NOTHING = { data: null, problem: null, readAtMs: null, retry: null }
 /** `visit` counts navigations. `refused` handles a token that the service refuses. */
 export const Visit = createContext({ visit: 0, refused: (_error: RequestError) => {} })
 
+/** The interval at which pages of personal data are refreshed: the service logs each read of them. */
+export const PERSONAL_MS = 30_000
 /** Pause before a failed request is repeated. */
 const RETRY_MS = 10_000
 /** Data that takes longer is no longer shown as current. */

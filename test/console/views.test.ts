@@ -252,6 +252,30 @@ async function testViews(): Promise<void> {
     await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
   })
 
+  t.test('an entry that waits for a retry, and the preferences of a member, are refreshed', async (t) => {
+    let entry = { ...ENTRY, story: { ...ENTRY.story, next: 'It will be tried again.' } }
+    let preferences = PREFERENCES
+    const { page, url } = await open(t, `#/log/${ENTRY.locator}`, {
+      logEntries: { list: async () => ({ items: [], next: null }), get: async () => entry },
+      preferences: { ...aConsole().preferences, get: async () => preferences },
+    })
+    const story = page.getByRole('region', { name: 'What happened' })
+    await story.getByText('It will be tried again.').waitFor()
+    entry = ENTRY
+    await page.clock.fastForward(30_000)
+    await story.getByText(ENTRY.story.next).waitFor()
+    await page.route('**/log/NTF-*', (route) => route.abort())
+    await page.clock.fastForward(30_000)
+    await page.getByRole('alert').getByText('Not current since').waitFor()
+    t.ok(await story.isVisible(), 'what was known is still shown')
+    await page.goto(`${url}/console#/parties/PTY-1`)
+    const card = page.getByRole('region', { name: 'Preferences' })
+    await card.getByText('claim.paid').waitFor()
+    preferences = { ...PREFERENCES, optedOutEvents: ['invoice.overdue'] }
+    await page.clock.fastForward(30_000)
+    await card.getByText('invoice.overdue').waitFor()
+  })
+
   t.test('an unknown member is shown as unknown', async (t) => {
     const { page } = await open(t, '#/parties/nobody', { logEntries: EMPTY })
     await page.getByText('This member is unknown here').waitFor()

@@ -5,30 +5,32 @@ import { nameOfAttempt } from '../../core/log/status.ts'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
-import { useData } from '../use-data.ts'
+import { PERSONAL_MS, useData } from '../use-data.ts'
 import { statusOf } from './log.tsx'
 
 /** One entry as a story: what happened, why, what comes next, the message, and each step. Ids are folded away. */
 export function EntryView({ path: [, locator = ''] }: Route) {
-  const loaded = useData<ExplainedLogEntry>(['log', locator])
-  if (loaded.data !== null) return <Entry entry={loaded.data} />
+  const loaded = useData<ExplainedLogEntry>(['log', locator], {}, PERSONAL_MS)
+  const { data } = loaded
   return (
     <>
-      <Title name={`Entry ${visible(locator)}`} />
+      <Title name={data === null ? `Entry ${visible(locator)}` : titleOf(data)} />
       <State of={loaded} />
+      {data !== null && <Entry entry={data} />}
     </>
   )
 }
 
+function titleOf({ eventType, partyLocator }: ExplainedLogEntry): string {
+  return `${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`
+}
+
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
-  const { status, partyLocator, failureReason, body, story, eventType, reference } = entry
+  const { status, partyLocator, failureReason, body, story, reference } = entry
   const state =
     status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
   return (
     <>
-      <Title
-        name={`${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`}
-      />
       <section
         class="card why"
         style={{ '--mark': `var(--${statusOf(entry).toLowerCase()})` }}
