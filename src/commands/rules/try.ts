@@ -19,6 +19,7 @@ import {
 } from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readPreferences } from '../../postgres/read/read-preferences.ts'
@@ -61,7 +62,7 @@ tryCommand
     'after',
     `
 With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.
-Exit codes: 0 decided, 1 a file has faults, or something cannot be read, 2 wrong usage.
+Exit codes: 0 decided, 1 a file, the message or a setting has faults, or the database cannot be read, 2 wrong usage.
 
 Examples:
   $ notifications-service rules try --event-type claim.paid --prefers SMS --no-phone
@@ -117,8 +118,10 @@ async function eventOf({ event: file, header: headers = {}, eventType, locator, 
   const message = { offset: 0n, key: null, value, headers }
   const parsed = parseEvent(message, loadEnvelopeMap(await readText(ENVELOPE_MAP)))
   if (parsed.kind === 'rejection')
-    throw new UsageError(`this message is not a valid event and would be rejected: ${parsed.rejection.error}`)
-  if (parsed.kind === 'tombstone') throw new UsageError('this message has no value')
+    throw new CorrectableError(
+      `this message is not a valid event and would be rejected: ${parsed.rejection.error}`,
+    )
+  if (parsed.kind === 'tombstone') throw new CorrectableError('this message has no value')
   const { event } = parsed
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
 }
