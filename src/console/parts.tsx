@@ -273,7 +273,7 @@ export function filledIn(event: SubmitEvent): Record<string, string> {
   return Object.fromEntries([...form].map(([name, value]) => [name, String(value).trim()]))
 }
 
-/** Navigates to a view. Navigating to the current view reloads its data. */
+/** Navigates to an address. If it is the current one, a list or a search loads again. */
 export function go(href: string): void {
   if (location.hash === href) dispatchEvent(new HashChangeEvent('hashchange'))
   else location.hash = href

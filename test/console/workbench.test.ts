@@ -316,6 +316,8 @@ async function testWorkbench(): Promise<void> {
       .getByLabel('templates/claim.reopened.mustache')
       .fill('Subject: Open again\n\nClaim {{locator}}.\n')
     await verdict(page, '2 texts differ')
+    await page.getByLabel('Event type', { exact: true }).fill('')
+    await page.getByText('Enter an event type.').waitFor()
     await page.getByLabel('Event type', { exact: true }).fill('claim.reopened')
     await page.getByText('Claim CLM-2026-00056.').last().waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {

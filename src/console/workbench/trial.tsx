@@ -66,7 +66,13 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
           )
         })}
       </form>
-      <div aria-live="polite">{result ? <Result of={result} /> : <p>Correct the faults first.</p>}</div>
+      <div aria-live="polite">
+        {result ? (
+          <Result of={result} />
+        ) : (
+          <p>{tried.eventType ? 'Correct the faults first.' : 'Enter an event type.'}</p>
+        )}
+      </div>
     </div>
   )
 }

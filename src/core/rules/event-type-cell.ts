@@ -48,7 +48,7 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
     if (all[position - 1] === 'exactly') exactly.push(word)
     return word !== 'exactly'
   })
-  if (list.length === 0) throw new CellFault(`"${text}" names no event type after "not"`)
+  if (list.length === 0) throw new CellFault(`"${text}" names no event type after "${words.at(-1)}"`)
   const items = list.filter((_, position) => position % 2 === 0)
   const separators = list.filter((_, position) => position % 2 === 1)
   for (const separator of separators) {
@@ -58,7 +58,7 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
       )
   }
   if (items.length === separators.length)
-    throw new CellFault(`"${text}" ends in "or": name one more event type`)
+    throw new CellFault(`"${text}" ends in "${words.at(-1)}": name one more event type`)
   for (const item of items) checkItem(item, text)
   const duplicate = items.find((item, position) => items.indexOf(item) !== position)
   if (duplicate !== undefined) throw new CellFault(`"${text}" names ${duplicate} twice`)

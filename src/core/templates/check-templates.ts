@@ -67,6 +67,12 @@ function beyondGsmIn({ name, text }: TemplateFile): TemplateFault[] {
     const characters = beyondGsm(line)
     if (characters.length === 0) return []
     const what = `${characters.join(' ')} ${characters.length === 1 ? 'is' : 'are'} not in the alphabet of SMS`
-    return [{ file: name, line: bodyLine + index, text: `${what}: the message takes more segments` }]
+    return [
+      {
+        file: name,
+        line: bodyLine + index,
+        text: `${what}: a segment then holds 67 characters instead of 153`,
+      },
+    ]
   })
 }

@@ -162,6 +162,8 @@ a,"claim.paid, claim.void",,,,,,SKIP,,x,Y.  , column "event type": "claim.paid, 
 a,claim.paid or,,,,,,SKIP,,x,Y.  , column "event type": "claim.paid or" ends in "or": name one more event type
 a,or or or,,,,,,SKIP,,x,Y.  , column "event type": "or or or": "or" must stand between two event types
 a,not,,,,,,SKIP,,x,Y.  , column "event type": "not" names no event type after "not"
+a,exactly,,,,,,SKIP,,x,Y.  , column "event type": "exactly" names no event type after "exactly"
+a,claim.paid or exactly,,,,,,SKIP,,x,Y.  , column "event type": "claim.paid or exactly" ends in "exactly": name one more event type
 a,not x or not,,,,,,SKIP,,x,Y.  , column "event type": "not x or not": "not" can stand only once, in front of the whole list
 a,any other,,,,,,SKIP,,x,Y.  , column "event type": "any other" can stand only in the promises: leave the cell blank for any event type that no row above took, or write "no template"
 a,not no template,,,,,,SKIP,,x,Y.  , column "event type": "not no template": "no template" can stand only by itself
