@@ -1,7 +1,7 @@
 import { Engine } from 'json-rules-engine'
 import { FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { cellsOf, type EventTypeCell, matchesEventType } from './event-type-cell.ts'
+import { cellsOf, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
@@ -31,9 +31,9 @@ export async function enumerate(
   const { situations, positionOf } = foldSituations(rules)
   const answers: FirstMatch[] = []
   for (const eventClass of classes) {
-    const firstMatch = compileRules(rules.filter((rule) => looksAt(rule, eventClass)))
+    const firstMatch = compileRules(rules.filter((rule) => isAbout(rule, eventClass)))
     for (const situation of situations) {
-      const rule = await firstMatch({ eventType: eventClass.representative, ...situation })
+      const rule = await firstMatch(situation)
       answers.push({ eventClass, situation, rule })
     }
   }
@@ -46,8 +46,8 @@ export async function enumerate(
   }
 }
 
-/** Leaves out rules that cannot match: with many rules for single event types, the engine would take ten times as long. */
-function looksAt({ when }: Rule, { representative }: EventClass): boolean {
+/** The engine need not test the event type: with many rules for single types it would take ten times as long. */
+function isAbout({ when }: Rule, { representative }: EventClass): boolean {
   return when.eventType === null || matchesEventType(when.eventType, representative)
 }
 
@@ -58,14 +58,8 @@ const MATCHED = 'rule matched'
  * Compiles rules to json-rules-engine: the first match wins. Do not call the returned function again before its promise has
  * settled: the engine keeps the state of a run on itself.
  */
-function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => Promise<Rule | null> {
-  const cells = new Map<string, EventTypeCell>()
-  for (const { when } of rules) if (when.eventType !== null) cells.set(when.eventType.text, when.eventType)
-
+function compileRules(rules: readonly Rule[]): (situation: Situation) => Promise<Rule | null> {
   const engine = new Engine()
-  engine.addOperator('matches', (eventType: string, cellText: string) =>
-    matchesEventType(cells.get(cellText) as EventTypeCell, eventType),
-  )
   for (const [index, rule] of rules.entries()) {
     engine.addRule({
       name: rule.id,
@@ -79,18 +73,16 @@ function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => Promise
     engine.stop()
   })
 
-  return async (facts) => {
-    const { events } = await engine.run(facts)
+  return async (situation) => {
+    const { events } = await engine.run(situation)
     const index: number | undefined = events[0]?.params?.index
     return index === undefined ? null : (rules[index] as Rule)
   }
 }
 
-/** Conditions for the non-blank cells. The engine does not validate them. */
+/** Conditions for the cells of facts that are not blank. The engine does not validate them. */
 function conditions({ when }: Rule) {
-  const all = [
-    { fact: 'eventType', operator: 'matches', value: when.eventType?.text ?? null },
-    ...FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })),
-  ]
-  return all.filter(({ value }) => value !== null)
+  return FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })).filter(
+    ({ value }) => value !== null,
+  )
 }
