@@ -35,8 +35,6 @@ export function kindOf({ before, after }: Pick<Change, 'before' | 'after'>): Cha
 export interface RuleTableDiff {
   /** Event types, folded into the classes that the two tables together distinguish. */
   readonly classes: readonly EventClass[]
-  /** Position in `classes` of any event type. */
-  readonly classOf: (eventType: string) => number
   /** Outcome, channel or reason differs. In the order of the situations that the two tables tell apart. */
   readonly changes: readonly Change[]
   /** Same decision, by a rule with another id. */
@@ -48,7 +46,7 @@ export interface RuleTableDiff {
 /** Compares the decisions of two tables, situation by situation. Their wording makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
   const rules = [...before.rules, ...after.rules]
-  const { classes, classOf } = foldEventTypes(cellsOf(rules), [])
+  const { classes } = foldEventTypes(cellsOf(rules), [])
   const changes: Change[] = []
   const moved: Change[] = []
   for (const situation of foldSituations(rules).situations) {
@@ -67,7 +65,7 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
       else changes.push(change)
     }
   }
-  return { classes, classOf, changes, moved, reworded: reworded(before.rules, after.rules) }
+  return { classes, changes, moved, reworded: reworded(before.rules, after.rules) }
 }
 
 function isSame({ before, after }: Pick<Change, 'before' | 'after'>): boolean {

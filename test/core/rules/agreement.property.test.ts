@@ -4,6 +4,8 @@ import { describeResult } from '../../../src/core/decision/decide.ts'
 import type { RecordedFacts } from '../../../src/core/decision/facts.ts'
 import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { decidedAlike, diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { foldEventTypes } from '../../../src/core/rules/event-classes.ts'
+import { cellsOf } from '../../../src/core/rules/event-type-cell.ts'
 import { enumerate } from '../../../src/core/rules/first-match.ts'
 import { listOutcomes } from '../../../src/core/rules/outcomes.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
@@ -73,7 +75,8 @@ t.test(`try, diff, outcomes and back-test agree on ${RUN_COUNT} pairs of random 
       if (before === undefined || after === undefined) throw new Error('there are two tables')
       const [outcomesBefore, outcomesAfter] = [await outcomesOf(before), await outcomesOf(after)]
       const backtested = backtestOf(before, after)
-      const { changes, classes, classOf } = diffRuleTables(before, after)
+      const { changes, classes } = diffRuleTables(before, after)
+      const { classOf } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
       for (const one of CASES) {
         const [was, is] = [tryOn(before, one), tryOn(after, one)]
         const of = (said: Said) => `${describeResult(said)}, rule "${said.ruleId}"`
