@@ -81,9 +81,8 @@ function Result({ of }: { of: TriedDecision }) {
   return (
     <>
       <p>
-        <Badge of={of.outcome} />{' '}
-        <Value of={of.outcome === 'SEND' ? `by ${of.channel}` : (of.failureReason ?? of.ruleId)} /> – by rule{' '}
-        <Value of={of.ruleId} mono />
+        <Badge of={of.outcome} /> <Value of={of.outcome === 'SEND' ? `by ${of.channel}` : of.failureReason} />{' '}
+        – by rule <Value of={of.ruleId} mono />
       </p>
       <p>
         <Value of={of.because} />

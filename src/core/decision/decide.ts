@@ -11,7 +11,7 @@ export interface RuleResult {
   readonly ruleId: string
   readonly outcome: Outcome
   readonly channel: Channel
-  /** Short text for `failure_reason`; null if the rule gives none (a SEND). */
+  /** Short text for `failure_reason`; null on SEND. */
   readonly reason: string | null
 }
 
@@ -79,11 +79,9 @@ export function failureReason(
       return null
     case 'SKIP':
       // The rule table has one situation for both; the log row says which.
-      return isPartyInvalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
-    case 'FAIL': {
-      const reason = result.reason ?? result.ruleId
-      return contact?.state === 'unresolved' ? `${reason}: ${contact.error}` : reason
-    }
+      return isPartyInvalid ? INVALID_PARTY : result.reason
+    case 'FAIL':
+      return contact?.state === 'unresolved' ? `${result.reason}: ${contact.error}` : result.reason
     default:
       return result.outcome satisfies never
   }

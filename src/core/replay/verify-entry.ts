@@ -97,8 +97,7 @@ function words(result: RuleResult): string {
 }
 
 function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RuleResult): boolean {
-  if (outcome === 'SEND') return reason === null
-  const given = result.reason ?? result.ruleId
-  if (outcome === 'FAIL') return reason === given || (reason?.startsWith(`${given}: `) ?? false)
-  return reason === given || (reason === INVALID_PARTY && partyLocator === null)
+  if (reason === result.reason) return true
+  if (outcome === 'FAIL') return reason?.startsWith(`${result.reason}: `) ?? false
+  return outcome === 'SKIP' && reason === INVALID_PARTY && partyLocator === null
 }
