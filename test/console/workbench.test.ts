@@ -252,7 +252,7 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '1 fault')
     const promises = page.getByRole('region', { name: 'Promises', exact: true })
-    await promises.getByText('event type: there is no template for "invoice.payed"').waitFor()
+    await page.getByText('event type: there is no template for "invoice.payed"').waitFor()
     t.equal(await promises.getByText('Broken:').count(), 0)
     await promises.getByText('6 promises kept').waitFor()
   })

@@ -34,7 +34,7 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
 
 /** The parts of the verdict. A fault or a broken promise has the tone `danger`. */
 export function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
-  const broken = promises.faults.map(placeOf).filter(isBroken(promises)).length
+  const broken = brokenOf(promises).length
   const inPromises = promises.faults.length - broken
   const faults = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
@@ -132,9 +132,9 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
   )
 }
 
-/** Tells broken promises from faults in a cell. Promises that cannot be read are not checked. */
-function isBroken({ summary }: FileReport): (fault: Placed) => boolean {
-  return ({ column }) => summary !== null && column === null
+/** The broken promises. Other faults name a column, or keep the promises from being checked. */
+function brokenOf({ faults, summary }: FileReport): Placed[] {
+  return summary === null ? [] : faults.map(placeOf).filter(({ column }) => column === null)
 }
 
 /** The check's wording for the cell that excludes the case from the promise. */
@@ -143,10 +143,8 @@ const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
 /** The end of the sentence of a promise from which a case was excluded. */
 const NARROWED = / \(event type: [^)]*\)$/
 
-/** Each promise: the broken ones first, with the rules that break them. */
+/** The broken promises with the rules that break them, then those that are kept. Other faults are at their cells. */
 export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> & { of: Verdict }) {
-  const { faults, warnings, summary } = of.promises
-  const rows = of.of.promises
   /** Narrows the promise in a row to these event types, and says so in its sentence. */
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
@@ -155,23 +153,17 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
     change({ promises: draft.promises.with(index, narrowed) })
     focus('#broken')
   }
-  const placed = faults
-    .map(placeOf)
-    .filter(({ row }) => row !== null)
-    .sort((a, b) => (a.row ?? 0) - (b.row ?? 0))
-  const broken = placed.filter(isBroken(of.promises))
-  const kept = rows.filter(
+  const broken = brokenOf(of.promises)
+  const kept = of.of.promises.filter(
     (cells, index) => isFilled(cells) && !broken.some(({ row }) => row === index + FIRST_ROW),
   )
   return (
     <>
-      {placed.slice(0, SHOWN_COUNT_MAX).map((fault) => {
-        const { row, text, column } = fault
+      {broken.slice(0, SHOWN_COUNT_MAX).map(({ row, text }) => {
         const [, eventTypes] = EXCLUSION.exec(text) ?? []
         return (
           <div key={text} class="notice notice-bad">
-            {broken.includes(fault) && <strong>Broken: </strong>}
-            {column !== null && `${column}: `}
+            <strong>Broken: </strong>
             {visible(text)}
             {row !== null && eventTypes !== undefined && (
               <Button onClick={() => exclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
@@ -182,7 +174,7 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
       {broken.length > 0 && (
         <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
       )}
-      {summary === null ? (
+      {of.promises.summary === null ? (
         <p>Promises are checked once both files can be read.</p>
       ) : (
         <Details
@@ -190,7 +182,6 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
           of={kept.map(([name = '']) => name)}
         />
       )}
-      <Notice of={warnings} />
     </>
   )
 }
