@@ -174,8 +174,12 @@ function changesBetween(base: Draft, inForce: Draft): string[] {
     diffRows(SHEETS[key].what, SHEETS[key].columns, base[key], inForce[key]).map(({ text }) => text),
   )
   const names = Object.keys({ ...base.templates, ...inForce.templates })
-  const texts = names.filter((name) => base.templates[name] !== inForce.templates[name])
-  const all = [...rows, ...texts.map((name) => `text changed: ${name}`)]
+  const texts = names.flatMap((name) => {
+    const [was, is] = [base.templates[name], inForce.templates[name]]
+    const kind = was === undefined ? 'added' : is === undefined ? 'deleted' : 'changed'
+    return was === is ? [] : [`text ${kind}: ${name}`]
+  })
+  const all = [...rows, ...texts]
   return all.length === 0 ? ['the order of rows differs'] : all
 }
 
