@@ -18,21 +18,23 @@ const NOTHING = { data: null, problem: null, readAtMs: null, retry: null }
 /** `visit` counts navigations. `refused` handles a token that the service refuses. */
 export const Visit = createContext({ visit: 0, refused: (_error: RequestError) => {} })
 
-/** The interval at which pages of personal data are refreshed: the service logs each read of them. */
-export const PERSONAL_MS = 30_000
+/** Pause in milliseconds until data is read again, or null. A function must be the same in each rendering. */
+type Every<Data> = number | null | ((data: Data) => number | null)
+
 /** Pause before a failed request is repeated. */
 const RETRY_MS = 10_000
 /** Data that takes longer is no longer shown as current. */
 const SLOW_MS = 5_000
 
 /**
- * Loads data when the view appears or `asked` changes, again every `everyMs`, and soon after a failure; only while the page is
- * visible, and as soon as it is visible again. Data that is refreshed stays until newer data arrives.
+ * Loads data when the view appears or `asked` changes, again after `every` milliseconds, which may depend on the data, and soon
+ * after a failure; only while the page is visible, and as soon as it is visible again. Data that is refreshed stays until newer
+ * data arrives.
  */
 function useLoaded<Data>(
   asked: string,
   load: (signal: AbortSignal) => Promise<Data>,
-  everyMs: number | null,
+  every: Every<Data>,
 ): Loaded<Data> {
   const [loaded, setLoaded] = useState<Loaded<Data>>(NOTHING)
   const { refused } = useContext(Visit)
@@ -50,10 +52,11 @@ function useLoaded<Data>(
       timer = undefined
       change({ retry: null })
       const slow = setTimeout(() => change({ problem: 'The service is slow to respond.' }), SLOW_MS)
-      let nextMs = everyMs
+      let nextMs = typeof every === 'function' ? null : every
       try {
         const data = await load(stop.signal)
         change({ data, problem: null, readAtMs: Date.now() })
+        if (typeof every === 'function') nextMs = every(data)
       } catch (error) {
         if (stop.signal.aborted) return
         if (!(error instanceof RequestError)) throw error
@@ -75,14 +78,14 @@ function useLoaded<Data>(
       if (!document.hidden && timer !== undefined) void again()
     }
     document.addEventListener('visibilitychange', onSight)
-    if (everyMs === null) change(NOTHING)
+    if (every === null) change(NOTHING)
     void again()
     return () => {
       document.removeEventListener('visibilitychange', onSight)
       stop.abort()
       clearTimeout(timer)
     }
-  }, [asked, everyMs])
+  }, [asked, every])
   return loaded
 }
 
@@ -90,9 +93,9 @@ function useLoaded<Data>(
 export function useData<Data>(
   path: readonly string[],
   query: Query = {},
-  everyMs: number | null = null,
+  every: Every<Data> = null,
 ): Loaded<Data> {
-  return useLoaded(JSON.stringify([path, query]), (signal) => read<Data>(path, query, signal), everyMs)
+  return useLoaded(JSON.stringify([path, query]), (signal) => read<Data>(path, query, signal), every)
 }
 
 /** The service's pages can be short during a search: up to this many are read to fill one. */

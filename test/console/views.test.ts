@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { aConsole, PREFERENCES, serveConsole, TIME } from '../http/console/fixture.ts'
@@ -252,28 +252,32 @@ async function testViews(): Promise<void> {
     await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
   })
 
-  t.test('an entry that waits for a retry, and the preferences of a member, are refreshed', async (t) => {
-    let entry = { ...ENTRY, story: { ...ENTRY.story, next: 'It will be tried again.' } }
-    let preferences = PREFERENCES
-    const { page, url } = await open(t, `#/log/${ENTRY.locator}`, {
+  t.test('an entry is refreshed while it waits for a retry, and not afterwards', async (t) => {
+    let entry: typeof ENTRY = {
+      ...ENTRY,
+      status: 'FAILED',
+      story: { ...ENTRY.story, next: 'It will be tried again.' },
+    }
+    const { page } = await open(t, `#/log/${ENTRY.locator}`, {
       logEntries: { list: async () => ({ items: [], next: null }), get: async () => entry },
-      preferences: { ...aConsole().preferences, get: async () => preferences },
     })
     const story = page.getByRole('region', { name: 'What happened' })
     await story.getByText('It will be tried again.').waitFor()
-    entry = ENTRY
-    await page.clock.fastForward(30_000)
-    await story.getByText(ENTRY.story.next).waitFor()
     await page.route('**/log/NTF-*', (route) => route.abort())
     await page.clock.fastForward(30_000)
     await page.getByRole('alert').getByText('Not current since').waitFor()
     t.ok(await story.isVisible(), 'what was known is still shown')
-    await page.goto(`${url}/console#/parties/PTY-1`)
-    const card = page.getByRole('region', { name: 'Preferences' })
-    await card.getByText('claim.paid').waitFor()
-    preferences = { ...PREFERENCES, optedOutEvents: ['invoice.overdue'] }
-    await page.clock.fastForward(30_000)
-    await card.getByText('invoice.overdue').waitFor()
+    await page.unroute('**/log/NTF-*')
+    entry = ENTRY
+    await page.clock.fastForward(10_000)
+    await story.getByText(ENTRY.story.next).waitFor()
+    const reads: string[] = []
+    const note = (request: Request) => void reads.push(request.url())
+    page.on('request', note)
+    await page.clock.fastForward(90_000)
+    await page.evaluate('1')
+    page.off('request', note)
+    t.notOk(reads.some((url) => url.includes('/log/')))
   })
 
   t.test('an unknown member is shown as unknown', async (t) => {

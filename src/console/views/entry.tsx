@@ -5,12 +5,17 @@ import { nameOfAttempt } from '../../core/log/status.ts'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
-import { PERSONAL_MS, useData } from '../use-data.ts'
+import { useData } from '../use-data.ts'
 import { statusOf } from './log.tsx'
+
+/** Half of the pause between two retries. The service logs each read, so an entry that is final is not read again. */
+const WAITING_MS = 30_000
+const everyOf = ({ status, givenUp }: ExplainedLogEntry) =>
+  status === 'FAILED' && !givenUp ? WAITING_MS : null
 
 /** One entry as a story: what happened, why, what comes next, the message, and each step. Ids are folded away. */
 export function EntryView({ path: [, locator = ''] }: Route) {
-  const loaded = useData<ExplainedLogEntry>(['log', locator], {}, PERSONAL_MS)
+  const loaded = useData<ExplainedLogEntry>(['log', locator], {}, everyOf)
   const { data } = loaded
   return (
     <>

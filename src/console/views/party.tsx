@@ -7,7 +7,7 @@ import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
 import { Facts, State, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
-import { PERSONAL_MS, useData, usePages } from '../use-data.ts'
+import { useData, usePages } from '../use-data.ts'
 import { ENTRY_FILTERS, entryRow } from './log.tsx'
 
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
@@ -16,7 +16,7 @@ export function PartyView(route: Route) {
   const values = valuesOf(ENTRY_FILTERS, route.query)
   const asked = { ...values, partyLocator }
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...asked, cursor: route.query.cursor })
-  const loaded = useData<PreferenceHistory>(['preferences', partyLocator], {}, PERSONAL_MS)
+  const loaded = useData<PreferenceHistory>(['preferences', partyLocator])
   const { from, to, ...others } = values
   const isFiltered = Object.values(values).some(Boolean)
   const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
