@@ -57,12 +57,13 @@ test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test o
 	@mkdir -p .cache
 	@$(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS)
 
-check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
+check: build rules-check ## Check rule table, accepted outcomes, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc --incremental --tsBuildInfoFile .cache/types.tsbuildinfo
 	$(BIN)/tsc --project src/console --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
+	$(NODE) src/build/check-rules.ts
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
 

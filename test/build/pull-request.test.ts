@@ -25,7 +25,16 @@ function git(dir: string, ...args: string[]): string {
 const forge = (() => {
   const folder = t.testdir({ seed: {}, home: {}, bin: {} })
   const seed = join(folder, 'seed')
-  const listed = git(ROOT, 'ls-files', '-z', '--cached', '--others', '--exclude-standard')
+  const listed = git(
+    ROOT,
+    'ls-files',
+    '-z',
+    '--cached',
+    '--others',
+    '--exclude-standard',
+    '--full-name',
+    ':/',
+  )
   for (const file of listed.split('\0')) {
     // One that was deleted is listed until that is committed.
     if (file === '' || file.startsWith('test/') || !existsSync(join(ROOT, file))) continue
@@ -74,6 +83,15 @@ function make(dir: string, target: string, variables: Record<string, string> = {
   return { status, stdout, stderr }
 }
 
+/** The step of `make check` that compares the table with other files. */
+function checkRules(dir: string) {
+  const { status, stderr } = spawnSync(process.execPath, ['src/build/check-rules.ts'], {
+    cwd: dir,
+    encoding: 'utf8',
+  })
+  return { status, stderr }
+}
+
 function edit(dir: string, file: string, change: (text: string) => string): void {
   writeFileSync(join(dir, file), change(readFileSync(join(dir, file), 'utf8')))
 }
@@ -116,6 +134,17 @@ t.test('the summary of faulty files has each fault, and the checks show it at it
   t.match(texts?.stdout, /^::error file=templates\/claim\.paid\.mustache,line=\d+::"locater" is not a var/m)
   t.not(checked?.status, 0)
   t.not(texts?.status, 0)
+})
+
+t.test('the check finds an alert whose rule was renamed', async (t) => {
+  const clone = checkOut()
+  edit(clone, 'rules/dispatch.csv', (text) => text.replace('no-party,', 'nobody,'))
+  writeFileSync(join(clone, 'rules/outcomes.txt'), make(clone, 'rules-outcomes').stdout)
+  t.strictSame(checkRules(clone), {
+    status: 1,
+    stderr:
+      'src/telemetry/alerts.yaml names the rule "no-party", which rules/dispatch.csv does not have: change one of them\n',
+  })
 })
 
 t.test('the base of a comparison is treated as text, whatever it contains', async (t) => {
@@ -213,6 +242,10 @@ function pullRequest() {
 
 t.test('outcomes are accepted by a commit of one file, which starts the checks', async (t) => {
   const { author, made, head } = pullRequest()
+  t.match(checkRules(author), {
+    status: 1,
+    stderr: /^rules\/outcomes\.txt: these outcomes are not accepted: make rules-accept\n\+ invoice\.paid: /,
+  })
   const started = answerAsGitHub({ head }, made)
   const runner = checkOut()
   t.match(make(runner, 'rules-commit', { PR: '12' }), { status: 0, stdout: /^Accepted the outcomes of pull/ })
@@ -221,6 +254,7 @@ t.test('outcomes are accepted by a commit of one file, which starts the checks',
   t.equal(git(author, 'diff', '--name-only', head, 'HEAD'), 'rules/outcomes.txt\n')
   t.match(git(author, 'log', '-1', '--format=%an %p'), `github-actions[bot] ${head.slice(0, 7)}`)
   t.notMatch(make(author, 'rules-summary').stdout, 'not accepted yet')
+  t.strictSame(checkRules(author), { status: 0, stderr: '' })
   t.equal(git(runner, 'rev-parse', '--abbrev-ref', 'HEAD'), 'main\n', 'nothing of the branch was checked out')
 })
 

@@ -75,12 +75,6 @@ t.test('alerts fire, and do not fire, as they should', { skip }, async (t) => {
   for (const [alert, title, series, fires] of CASES) t.equal(await faultOf(alert, series, fires), '', title)
 })
 
-t.test('the alert about events without a party names their rule', async (t) => {
-  const { expr } = groups[0].rules.find(({ alert }: { alert: string }) => alert === 'NotificationsNoParty')
-  const table = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
-  t.match(table, new RegExp(`^${/rule="([^"]+)"/.exec(expr)?.[1]},,missing,`, 'm'))
-})
-
 /** promtool's report if the alert fires unexpectedly, or does not fire. */
 async function faultOf(alert: string, series: readonly object[], fires: boolean): Promise<string> {
   const [rule] = groups[0].rules.filter((rule: { alert: string }) => rule.alert === alert)
