@@ -90,7 +90,7 @@ t.test('no table cell is a paragraph', async (t) => {
   )
 })
 
-const tracked = spawnSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+const tracked = spawnSync('git', ['ls-files', '--full-name', ':/'], { cwd: root, encoding: 'utf8' })
 
 t.test(
   'the top level holds only what the README explains',

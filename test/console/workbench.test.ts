@@ -6,6 +6,7 @@ import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
+import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
 import { serveConsole } from '../http/console/fixture.ts'
 import { record } from '../postgres/record.ts'
 import { command } from '../service/command.ts'
@@ -141,10 +142,9 @@ async function testWorkbench(): Promise<void> {
       /^### Rule table: 24 situations change: .*### Envelope map, promises and rules: 1 rule added\n\n- rule added: "muted"/s,
     )
     const csv = await readFile(await download.path(), 'utf8')
-    const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
     t.equal(
       csv,
-      source.replace(
+      DEFAULT_TABLE.replace(
         'opted-out,',
         'muted,invoice.paid,found,,,,,SKIP,,muted,"Nobody wants to hear it, they say."\nopted-out,',
       ),
@@ -207,7 +207,6 @@ async function testWorkbench(): Promise<void> {
     'a file is pasted whole, its text stays text, and one that cannot be split is refused',
     async (t) => {
       const { page, complaints } = await openWorkbench()
-      const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
       const { eventType } = HOSTILE
       await page.getByText('Paste a CSV…').click()
       const pasted = page.getByLabel(/^Paste the whole of a dispatch\.csv/)
@@ -217,7 +216,7 @@ async function testWorkbench(): Promise<void> {
       await page.getByRole('alert').filter({ hasText: '"nonsense" is not a column' }).waitFor()
       const quoted = `"${eventType.replaceAll('"', '""')}"`
       const row = `hostile,claim.paid,found,no,EMAIL,,,SKIP,,${quoted},${quoted}`
-      await pasted.fill(source.replace('no-email,', `${row}\nno-email,`).replace(',SKIP', ',<b>'))
+      await pasted.fill(DEFAULT_TABLE.replace('no-email,', `${row}\nno-email,`).replace(',SKIP', ',<b>'))
       await use.click()
       await page.getByText('"<b>"').first().waitFor()
       await page.getByLabel('outcome, party-not-found').selectOption('SKIP')

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Send } from '../../src/core/attempt/delivery.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
@@ -22,9 +21,8 @@ import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-
 import { createStore } from '../../src/postgres/write/store.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
+import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
 import { aLookedUpBatch, makeAttempts } from '../pipeline/store.contract.ts'
-
-export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
 
 /** The facts and data of one event. Defaults are those of an event that is sent by EMAIL. */
 export interface Known {

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
-import { DEFAULT_TABLE, record, ruleTable, sha256 } from '../postgres/record.ts'
+import { record, ruleTable, sha256 } from '../postgres/record.ts'
 import { serveHere } from '../stack/service.ts'
 import { command } from './command.ts'
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
@@ -6,13 +5,15 @@ import { readRuleFiles, TEMPLATE_EVENT_TYPES } from '../../../src/app/rule-files
 import { createWorkbench } from '../../../src/app/workbench/workbench.ts'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { DEFAULT_OUTCOMES, DEFAULT_PROMISES, DEFAULT_TABLE } from '../../core/rules/default-table.ts'
 import { record, UNRESOLVED } from '../../postgres/record.ts'
 import { createMigratedDatabase } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
 
-const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
-const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
-const MUTED = table.replace('opted-out', 'muted,claim.paid,found,,,,,SKIP,,muted,Nobody wants it.\nopted-out')
+const MUTED = DEFAULT_TABLE.replace(
+  'opted-out',
+  'muted,claim.paid,found,,,,,SKIP,,muted,Nobody wants it.\nopted-out',
+)
 const forever = () => new AbortController().signal
 
 const database = await createMigratedDatabase()
@@ -39,13 +40,13 @@ async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<Bac
 
 t.test('the workbench starts with the files in force and the URL for proposals', async (t) => {
   t.match(await workbench.start(), {
-    table,
-    promises,
+    table: DEFAULT_TABLE,
+    promises: DEFAULT_PROMISES,
     templates: TEMPLATE_EVENT_TYPES.map((eventType) => ({
       name: `${eventType}.mustache`,
       text: /^Subject: .*\{\{locator}}/s,
     })),
-    outcomes: await read('outcomes.txt'),
+    outcomes: DEFAULT_OUTCOMES,
     repositoryUrl: 'https://github.com/insurer/n',
   })
   t.match((await workbench.start()).templates.at(-1), { name: 'generic.mustache' })
@@ -125,7 +126,7 @@ t.test('a back-test that takes too long ends with a remedy, and frees its place'
   const limited = workbenchOn(database.url, 2_000)
   t.teardown(limited.close)
   const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
-  const large = table.replace('opted-out', `${rules.join('')}opted-out`)
+  const large = DEFAULT_TABLE.replace('opted-out', `${rules.join('')}opted-out`)
   t.ok(large.length < 256 * 1024)
   t.match(await all(limited.backtest(jobOf(large, LATELY), forever())), [
     { kind: 'problem', problem: /took longer than 2 s.*fewer days.*fewer event types.*`rules backtest`/ },

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
@@ -8,17 +7,16 @@ import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { above, DEFAULT_ROWS, HEADINGS, rowOf, SITUATIONS } from './default-table.ts'
+import { above, DEFAULT_PROMISES, DEFAULT_ROWS, HEADINGS, rowOf, SITUATIONS } from './default-table.ts'
 
-const PROMISES = readFileSync(new URL('first-promises.csv', import.meta.url), 'utf8')
-const [PROMISE_HEADINGS] = PROMISES.split('\n')
+const [PROMISE_HEADINGS] = DEFAULT_PROMISES.split('\n')
 
 function review(rows: readonly string[], promises: readonly string[] | null = null) {
-  const promisesText = promises === null ? PROMISES : [PROMISE_HEADINGS, ...promises].join('\n')
+  const promisesText = promises === null ? DEFAULT_PROMISES : [PROMISE_HEADINGS, ...promises].join('\n')
   return checkRuleFiles([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
 }
 
-t.test('the shipped table keeps the shipped promises', async (t) => {
+t.test('the default table keeps the default promises', async (t) => {
   const { table, promises } = await review(DEFAULT_ROWS)
   const none = { faults: [], warnings: [] }
   t.strictSame(table, {

@@ -37,9 +37,9 @@ t.test('a changed id or explanation has its own line', async (t) => {
     '0 situations change',
     '2 situations with the same result by another rule (rule "sms" before, rule "text" now)',
   ])
-  t.strictSame(await said('The party asked not to be told of events of this type.', 'It asked.'), [
+  t.strictSame(await said('The member asked not to be told of events of this type.', 'It asked.'), [
     '0 situations change',
-    'rule "opted-out" has a new explanation: "It asked.", previously "The party asked not to be told of events of this type."',
+    'rule "opted-out" has a new explanation: "It asked.", previously "The member asked not to be told of events of this type."',
   ])
 })
 

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Situation } from '../../../src/core/decision/facts.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
+import { DEFAULT_TABLE } from './default-table.ts'
 import { ALL_CASES, isIn } from './random-tables.ts'
 
-const csv = readFileSync(new URL('../../../rules/dispatch.csv', import.meta.url), 'utf8')
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
-const table = await createRuleTable(csv, ['claim.paid'], sha256)
+const table = await createRuleTable(DEFAULT_TABLE, ['claim.paid'], sha256)
 
 /** The specification's result for all situations that have these facts. */
 const EXPECTED: readonly (readonly [Partial<Situation>, string])[] = [
@@ -40,6 +39,6 @@ t.test('the default table gives the dispatch rules of the specification', async 
 })
 
 t.test('a table knows its source and the hash of it', async (t) => {
-  t.equal(table.source, csv)
-  t.equal(table.revision, sha256(csv))
+  t.equal(table.source, DEFAULT_TABLE)
+  t.equal(table.revision, sha256(DEFAULT_TABLE))
 })

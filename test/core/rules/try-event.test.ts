@@ -14,7 +14,7 @@ t.test('a message is shown as it would be sent, and by SMS with its length', asy
   const tried = tryEvent(table, templates, aTried(found))
   t.strictSame(tried.sms, { encoding: 'GSM-7', segments: 2 })
   t.match(describeTried(tried), [
-    /^SEND by SMS by rule "sms", for claim\.rejected, party found, .*: The party prefers text messages/,
+    /^SEND by SMS by rule "sms", for claim\.rejected, party found, .*: The member prefers text messages/,
     '  not by rule "unresolved": "party" must be unresolved, but is found',
   ])
   t.match(

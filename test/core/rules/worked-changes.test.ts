@@ -5,14 +5,12 @@ import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { DEFAULT_ROWS, HEADINGS } from './default-table.ts'
+import { DEFAULT_PROMISES, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
 
 const page = readFileSync(new URL('../../../rules/README.md', import.meta.url), 'utf8')
 const sections = page.split('## Eight changes, worked through').at(-1)?.split(/^### /m).slice(1) ?? []
 const TABLE = [HEADINGS, ...DEFAULT_ROWS]
-const PROMISES = readFileSync(new URL('first-promises.csv', import.meta.url), 'utf8')
-  .trim()
-  .split('\n')
+const PROMISES = DEFAULT_PROMISES.trim().split('\n')
 
 /** The first cell. */
 const nameOf = (row: string) => /^"([^"]*)"|^([^,]*)/.exec(row)?.slice(1).join('') ?? ''
@@ -29,7 +27,7 @@ function changed(lines: readonly string[], rows: readonly string[], aboveName: s
   return after.join('\n')
 }
 
-/** The tables and promises that a section of the page makes of the first ones. */
+/** The tables and promises that a section of the page makes of the default ones. */
 function applied(section: string) {
   const [rows = [], promises = []] = [...section.matchAll(/```csv\n(.*?)\n```/gs)].map(([, block = '']) =>
     block.split('\n'),

@@ -6,14 +6,14 @@ import { readRules } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain-decision.ts'
 import { ENTRY } from '../../http/fixture.ts'
 import { someFacts } from '../build.ts'
-import { FIRST_TABLE } from '../rules/default-table.ts'
+import { DEFAULT_TABLE } from '../rules/default-table.ts'
 
-const TABLE_OF_TODAY = FIRST_TABLE.replace(
+const TABLE_OF_TODAY = DEFAULT_TABLE.replace(
   '\nopted-out,',
   '\nmuted,,found,,,,,SKIP,,muted,"We are silent today."$&',
 )
 const SOURCES = new Map([
-  ['old', FIRST_TABLE],
+  ['old', DEFAULT_TABLE],
   ['today', TABLE_OF_TODAY],
   ['odd', 'not a table'],
 ])
@@ -68,8 +68,8 @@ t.test(
     const { decisions } = await explained({})
     t.match(decisions, [
       {
-        why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
-        because: 'The party prefers text messages, and we have its phone number.',
+        why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The member prefers text messages, and we have a phone number.',
+        because: 'The member prefers text messages, and we have a phone number.',
       },
     ])
     t.same(decisions[0]?.rulesAbove, [
@@ -87,7 +87,7 @@ t.test(
 t.test('each decision is explained by the table of its own time', async (t) => {
   const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
   const { decisions } = await explained({}, muted)
-  t.match(decisions[0]?.because, /^The party prefers/)
+  t.match(decisions[0]?.because, /^The member prefers/)
   t.equal(decisions[0]?.rulesAbove.length, 7)
   t.equal(decisions[1]?.because, 'We are silent today.')
   t.equal(decisions[1]?.rulesAbove.length, 3)
@@ -109,8 +109,8 @@ const WHY: readonly [Partial<RecordedDecision>, string | RegExp][] = [
     { ...OPTED_OUT, ...change('ada', optedOutAt) },
     `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers SMS`,
   ],
-  [change('ada', null), `phone on file, preferences of ${changedAt} by ada: The party`],
-  [change(null, null), `phone on file, preferences of ${changedAt}: The party`],
+  [change('ada', null), `phone on file, preferences of ${changedAt} by ada: The member`],
+  [change(null, null), `phone on file, preferences of ${changedAt}: The member`],
   [{ sendError: 'full' }, 'SEND by SMS, not confirmed by the sender (full), by rule "sms", for claim.paid'],
   [{ attempt: 0, sendError: 'deferred' }, 'SEND by SMS, not tried (deferred), by rule "sms", for claim.paid'],
   [{ ruleTableRevision: 'unknown' }, / \(the rule table then in force is not in the archive\)\.$/],
@@ -156,14 +156,11 @@ t.test('a given-up entry says so, and keeps the reason of its rule', async (t) =
     attemptCount: 3,
   } as const
   const waiting = explain(entry, await rulesOf(entry.decisions))
-  t.match(waiting.decisions[1]?.why, /waits for a retry/)
+  t.match(waiting.decisions[1]?.why, /at that time\.$/)
   t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
   const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
-  t.match(
-    givenUp.decisions[1]?.why,
-    /waits for a retry\. It was given up after the first attempt and 1 retry\.$/,
-  )
-  t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
+  t.match(givenUp.decisions[1]?.why, /at that time\. It was given up after the first attempt and 1 retry\.$/)
+  t.match(givenUp.decisions[0]?.why, /: The member prefers/, 'the last decision alone')
   t.match(describeEntry(givenUp)[0], /is FAILED, given up after the first attempt and 1 retry \(HTTP 500\)/)
 })
 
@@ -217,7 +214,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
     `${on}, the app message ${text} was stored for the app.`,
   )
   t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
-    because: 'The party prefers text messages, and we have its phone number.',
+    because: 'The member prefers text messages, and we have a phone number.',
     next: 'This message is done.',
     timeline: [{}, { words: 'Text message recorded, not delivered.' }],
   })
@@ -233,7 +230,7 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
   } as const
   t.strictSame(await storyOf(entry, [skipped]), {
     what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event arrived on ${T(0)}.`,
-    because: 'The party asked not to be told of events of this type.',
+    because: 'The member asked not to be told of events of this type.',
     next: `Nothing. The member opted out on ${optedOutAt}.`,
     timeline: [
       { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
@@ -271,14 +268,14 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   ])
   t.match(story, {
     what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
-    because: /^Policy administration could not tell us .*: HTTP 500\.$/,
+    because: /^We could not find out how to reach the member at that time: HTTP 500\.$/,
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
-    because: /^Policy administration could not tell us .*: HTTP 500\.$/,
+    because: /^We could not find out how to reach the member at that time: HTTP 500\.$/,
     next: 'Nothing. It was given up after the first attempt and 3 retries.',
   })
   const retry = { by: 'alice', because: 'an outage' }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
@@ -15,10 +14,12 @@ import {
   type Version,
 } from '../../../src/core/workbench/review.ts'
 import { someFacts } from '../build.ts'
+import {
+  DEFAULT_OUTCOMES as outcomes,
+  DEFAULT_PROMISES as promises,
+  DEFAULT_TABLE as table,
+} from '../rules/default-table.ts'
 
-const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
-const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
-const outcomes = await read('outcomes.txt')
 const GENERIC = 'Subject: News\n\nA {{eventType}} event has occurred\n'
 const TEXT = 'Subject: News\n\nOf {{locator}}\n'
 const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
