@@ -71,6 +71,6 @@ t.test('an event whose fields are in headers can be tried', async (t) => {
   const tryIt = (...headers: string[]) =>
     spawned(['rules', 'try', '--event', file, ...headers.flatMap((header) => ['--header', header])], {}, main)
   t.match(await tryIt('ce_id=1', 'ce_type=claim.paid'), { code: 0, stdout: /^SEND by EMAIL.*CLM-7/s })
-  t.match(await tryIt(), { code: 2, stderr: /eventId \(header:ce_id\) is missing/ })
+  t.match(await tryIt(), { code: 1, stderr: /eventId \(header:ce_id\) is missing/ })
   t.match(await tryIt('no value'), { code: 2, stderr: /Write it as name=value/ })
 })
