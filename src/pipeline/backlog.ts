@@ -57,7 +57,8 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
         const messageCount = Number(found.end - next)
         const unmoved = unmovedSince.get(key)
         const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.nowMs()
-        unmovedSince.set(key, { next, sinceMs })
+        if (messageCount > 0) unmovedSince.set(key, { next, sinceMs })
+        else unmovedSince.delete(key)
         const oldestMs = (messageCount > 0 ? needs.oldestMs(topic, partition) : null) ?? sinceMs
         return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.nowMs() - oldestMs) / 1_000 }
       })

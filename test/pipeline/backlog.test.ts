@@ -99,6 +99,19 @@ t.test('while no message is fetched, the age is the time since the checkpoint mo
   t.match(await lag(), { messageCount: 1, oldestAgeS: 0 })
 })
 
+t.test('the first message after a quiet time is no older than the look that finds it', async (t) => {
+  let [nowMs, end] = [NOW_MS, 1n]
+  const { lag } = partition({
+    checkpoint: 0,
+    ends: async () => new Map([['claims/0', { topic: 'claims', partition: 0, earliest: 0n, end }]]),
+    nowMs: () => nowMs,
+  })
+  t.match(await lag(), { messageCount: 0, oldestAgeS: 0 })
+  nowMs += 7_200_000
+  end = 2n
+  t.match(await lag(), { messageCount: 1, oldestAgeS: 0 })
+})
+
 t.test('unowned partitions are reported by every process, in the group or not', async (t) => {
   const ends = async () =>
     new Map(
