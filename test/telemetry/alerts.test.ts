@@ -24,8 +24,10 @@ const outcomes = (noParty: number, others: number) => [
 const wrongParty = (values: string) => [
   { series: 'notifications_contact_lookups_total{state="wrong party"}', values },
 ]
-const lost = (values: string) => [
+/** The process started at this minute. */
+const lost = (values: string, startedAt: number) => [
   { series: 'notifications_lost_messages_total{topic="claims",instance="a"}', values },
+  { series: 'process_start_time_seconds{instance="a"}', values: `${startedAt * 60}x1455` },
 ]
 
 const NOT_FOUND = 'NotificationsPartiesNotFound'
@@ -49,10 +51,12 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [NOT_FOUND, 'a third of them, on the first day', lookUps([0, 70], [0, 30]), false],
   ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],
   ['NotificationsWrongParty', 'no answer for another party', wrongParty('0x1455'), false],
-  [LOST, 'messages lost while a replica runs', lost('0x1440 3x15'), true],
-  [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15'), true],
-  [LOST, 'messages lost hours ago', lost('3x1455'), false],
-  [LOST, 'no message lost', lost('_x1440 0x15'), false],
+  [LOST, 'messages lost while a replica runs', lost('0x1440 3x15', 0), true],
+  [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15', 1440), true],
+  [LOST, 'as many as before the replica was restarted', lost('3x1440 3x15', 1440), true],
+  [LOST, 'messages lost hours ago', lost('3x1455', 0), false],
+  [LOST, 'messages lost hours ago, and a scrape failed', lost('3x1394 stale 3x60', 0), false],
+  [LOST, 'no message lost', lost('_x1440 0x15', 1440), false],
   [NOT_RETRIED, 'rows wait, and none is retried', waiting('5x1455', '7x1455', '0x1455'), true],
   [NOT_RETRIED, 'rows wait, and none was ever retried', waiting('5x1455', '_x1455', '0x1455'), true],
   [NOT_RETRIED, 'rows wait, and fail again each minute', waiting('5x1455', '0+5x1455', '0x1455'), false],
