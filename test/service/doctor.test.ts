@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { aDatabase, createDatabase } from '../stack/databases.ts'
+import { openDatabase } from '../postgres/fixtures.ts'
+import { createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -165,12 +166,25 @@ t.test('topics whose newest messages have no party, or are not events, are a war
 
 t.test('messages that a first start would process are a warning', async (t) => {
   const { claims, billing, enrollment } = world.topics
-  const { url } = await aDatabase(t)
-  t.match((await doctor({ DATABASE_URL: url })).find('partitions'), {
+  const database = await openDatabase(t)
+  const found = async () => (await doctor({ DATABASE_URL: database.url })).find('partitions')
+  const set = (offset: number) =>
+    database.client.query(
+      `INSERT INTO notifications.projection_checkpoints (topic, partition_id, "offset")
+        SELECT topic, 0, $2 FROM unnest($1::text[]) AS topic
+        ON CONFLICT (topic, partition_id) DO UPDATE SET "offset" = EXCLUDED."offset"`,
+      [[billing, enrollment], offset],
+    )
+  const all = (...counts: string[]) => ({
     status: 'warning',
-    detail: `without a checkpoint, so all messages will be processed: ${claims}/0: 1, ${billing}/0: 2, ${enrollment}/0: 3`,
+    detail: `all messages will be processed, for want of a checkpoint among them: ${counts.join(', ')}`,
     remedy: /db\/README\.md/,
   })
+  t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`, `${enrollment}/0: 3`))
+  await set(1)
+  t.match(await found(), all(`${claims}/0: 1`))
+  await set(2)
+  t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`))
 })
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'

@@ -28,10 +28,12 @@ export function checkPartitions(
 ): Promise<string | { warning: string }> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
-    const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
+    // Before the ends: a running service moves its checkpoints.
     const checkpoints = new Map((await listCheckpoints(pool, topics)).map((one) => [keyOf(one), one.offset]))
+    const checkpointOf = (partition: TopicPartition) => checkpoints.get(keyOf(partition)) ?? -1n
+    const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
     const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {
-      const next = (checkpoints.get(keyOf({ topic, partition })) ?? -1n) + 1n
+      const next = checkpointOf({ topic, partition }) + 1n
       return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
     })
     const faults = [
@@ -40,14 +42,18 @@ export function checkPartitions(
       ...(await unreadableOf(brokers, lagging)),
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
+    const fromEarliest = partitions
+      .filter((one) => checkpointOf(one) < 0n || checkpointOf(one) >= one.end)
+      .flatMap((one) => (one.earliest < one.end ? [`${keyOf(one)}: ${one.end - one.earliest}`] : []))
     const heldUp = await heldUpByTransactions(brokers, topics)
-    if (heldUp.length > 0) return { warning: `open transactions hold up ${heldUp.join(', ')}` }
-    const unprocessed = partitions.filter((one) => one.earliest < one.end && !checkpoints.has(keyOf(one)))
-    if (unprocessed.length > 0) {
-      const counts = unprocessed.map((one) => `${keyOf(one)}: ${one.end - one.earliest}`)
-      return { warning: `without a checkpoint, so all messages will be processed: ${counts.join(', ')}` }
-    }
-    return `${counted(partitions.length, 'partition')}, none blocked`
+    const warnings = [
+      fromEarliest.length > 0 &&
+        `all messages will be processed, for want of a checkpoint among them: ${fromEarliest.join(', ')}`,
+      heldUp.length > 0 && `open transactions hold up ${heldUp.join(', ')}`,
+    ].filter((warning) => warning !== false)
+    return warnings.length > 0
+      ? { warning: warnings.join('\n') }
+      : `${counted(partitions.length, 'partition')}, none blocked`
   })
 }
 

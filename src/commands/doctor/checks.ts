@@ -179,10 +179,10 @@ export const CHECKS: readonly Check[] = [
     run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
     remedies: {
       '^blocked: ': 'see NotificationsPartitionBlocked in src/telemetry/README.md',
+      '^all messages':
+        "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in db/README.md",
       '^open transactions':
         'if they stay open, their producer hangs: find it with `kafka-transactions.sh find-hanging`, and abort its transaction',
-      '^without a checkpoint':
-        "if members must not be told of these events any more, set the checkpoints before the first start: see 'First start' in db/README.md",
       '.': 'check that all brokers can be reached from here, and run the command `doctor` again',
     },
   },
