@@ -1,25 +1,38 @@
 // node test/stack/copy.ts
 // Updates .cache/copy, where the tests run: this project with the first rules and texts (test/first/), so that no test depends
 // on those of today. An unchanged file is not written: another run may be reading it.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
 const FIRST = join(ROOT, 'test/first')
 const COPY = join(ROOT, '.cache/copy')
 const LINKS = { node_modules: '../../node_modules', '.cache': '..' }
-const NOT_COPIED = ['.cache', '.git', '.tap', 'generated', 'node_modules']
+/** All others are of no use to a test, and may be large. */
+const FOLDERS = ['.ci', '.github', 'db', 'rules', 'src', 'templates', 'test']
 /** Rules and texts, but not the pages beside them. */
-const CHANGED_BY_AUTHORS = /^(rules|templates)\/(?!README)/
+const CHANGED_BY_AUTHORS = /^(rules|templates)\/[^/]+\.(csv|json|mustache|txt)$/
 
-/** Paths of the files in this folder, relative to `root`. */
-function filesIn(root: string, folder = ''): string[] {
-  return readdirSync(join(root, folder), { withFileTypes: true })
-    .filter(({ name }) => !NOT_COPIED.includes(name))
-    .flatMap((entry) => {
-      const path = join(folder, entry.name)
-      return entry.isDirectory() ? filesIn(root, path) : [path]
-    })
+/** Paths of the files in this folder, relative to `root`. Leaves out links, such as the locks of editors. */
+function filesIn(root: string, folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return entry.name === 'generated' ? [] : filesIn(root, path)
+    return entry.isFile() ? [path] : []
+  })
+}
+
+/** The files at the top level, and those in these folders. */
+function projectFiles(root: string): string[] {
+  return readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isDirectory()) return FOLDERS.includes(entry.name) ? filesIn(root, entry.name) : []
+    return entry.isFile() && entry.name !== '.git' ? [entry.name] : []
+  })
+}
+
+function isSame(source: string, target: string): boolean {
+  const [one, other] = [source, target].map((path) => statSync(path, { throwIfNoEntry: false }))
+  return one?.size === other?.size && one?.mtimeMs === other?.mtimeMs && one?.mode === other?.mode
 }
 
 mkdirSync(COPY, { recursive: true })
@@ -27,11 +40,13 @@ for (const [name, target] of Object.entries(LINKS))
   if (!existsSync(join(COPY, name))) symlinkSync(target, join(COPY, name))
 
 const sources = new Map([
-  ...filesIn(ROOT).flatMap((path) => (CHANGED_BY_AUTHORS.test(path) ? [] : [[path, ROOT] as const])),
-  ...filesIn(FIRST).map((path) => [path, FIRST] as const),
+  ...projectFiles(ROOT).flatMap((path) => (CHANGED_BY_AUTHORS.test(path) ? [] : [[path, ROOT] as const])),
+  ...projectFiles(FIRST).map((path) => [path, FIRST] as const),
 ])
-for (const path of filesIn(COPY)) if (!sources.has(path)) rmSync(join(COPY, path))
+for (const path of projectFiles(COPY)) if (!sources.has(path)) rmSync(join(COPY, path))
 for (const [path, folder] of sources) {
   const [source, target] = [join(folder, path), join(COPY, path)]
-  if (!existsSync(target) || !readFileSync(source).equals(readFileSync(target))) cpSync(source, target)
+  if (isSame(source, target)) continue
+  rmSync(target, { recursive: true, force: true })
+  cpSync(source, target, { preserveTimestamps: true })
 }
