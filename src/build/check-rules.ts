@@ -1,20 +1,29 @@
 import { readFileSync } from 'node:fs'
 import { enumerate } from '../core/rules/first-match.ts'
 import { loadRuleTable } from '../core/rules/load-table.ts'
-import { compareOutcomes, listOutcomes } from '../core/rules/outcomes.ts'
+import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../core/rules/outcomes.ts'
 import { templates } from '../generated/templates.ts'
 
 /*
  * A step of `make check`: node src/build/check-rules.ts
- * Exits 1 if outcomes of the rule table were not accepted, or if an alert names a rule that the table does not have.
+ * Exits 1 if outcomes of the rule table were not accepted, if an accepted event type has lost its text, or if an alert names a
+ * rule that the table does not have.
  */
 const eventTypes = [...templates.byEventType.keys()]
 const { rules } = loadRuleTable(read('rules/dispatch.csv'), eventTypes)
 const actual = listOutcomes(await enumerate(rules, eventTypes), eventTypes)
-const { gone, fresh } = compareOutcomes(read('rules/outcomes.txt'), actual)
+const accepted = read('rules/outcomes.txt')
+const { gone, fresh } = compareOutcomes(accepted, actual)
 const notAccepted = [...gone.map((line) => `- ${line}`), ...fresh.map((line) => `+ ${line}`)]
 if (notAccepted.length > 0)
-  fail(`rules/outcomes.txt: these outcomes are not accepted: make rules-accept\n${notAccepted.join('\n')}`)
+  fail(
+    `rules/outcomes.txt: these outcomes are not accepted: run make rules-accept\n${notAccepted.join('\n')}`,
+  )
+const listed = new Set(acceptedEventTypes(actual))
+for (const eventType of acceptedEventTypes(accepted).filter((name) => !listed.has(name)))
+  fail(
+    `templates/${eventType}.mustache is missing: restore it; or, if members shall get the generic text, run make rules-accept`,
+  )
 
 const alerts = 'src/telemetry/alerts.yaml'
 const named = new Set([...read(alerts).matchAll(/\brule="([^"]+)"/g)].map(([, rule]) => rule))

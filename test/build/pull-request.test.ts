@@ -147,6 +147,18 @@ t.test('the check finds an alert whose rule was renamed', async (t) => {
   })
 })
 
+t.test('the check finds a deleted text, until its outcomes are accepted', async (t) => {
+  const clone = checkOut()
+  rmSync(join(clone, 'templates/claim.paid.mustache'))
+  const { stdout: outcomes } = make(clone, 'rules-outcomes')
+  t.match(checkRules(clone), {
+    status: 1,
+    stderr: /^templates\/claim\.paid\.mustache is missing: restore it; or/,
+  })
+  writeFileSync(join(clone, 'rules/outcomes.txt'), outcomes)
+  t.strictSame(checkRules(clone), { status: 0, stderr: '' })
+})
+
 t.test('the base of a comparison is treated as text, whatever it contains', async (t) => {
   const clone = checkOut()
   for (const target of ['rules-diff', 'rules-summary']) {
@@ -244,7 +256,8 @@ t.test('outcomes are accepted by a commit of one file, which starts the checks',
   const { author, made, head } = pullRequest()
   t.match(checkRules(author), {
     status: 1,
-    stderr: /^rules\/outcomes\.txt: these outcomes are not accepted: make rules-accept\n\+ invoice\.paid: /,
+    stderr:
+      /^rules\/outcomes\.txt: these outcomes are not accepted: run make rules-accept\n\+ invoice\.paid: /,
   })
   const started = answerAsGitHub({ head }, made)
   const runner = checkOut()
