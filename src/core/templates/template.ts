@@ -27,7 +27,7 @@ export interface Templates {
   readonly generic: Template
 }
 
-/** A fault of one file, or of all (blank). `line` counts from 1; null if the file itself is missing or surplus. */
+/** A fault of one file; `file` is blank if it concerns all. `line` counts from 1; null if the file itself is missing or surplus. */
 export interface TemplateFault {
   readonly file: string
   readonly line: number | null

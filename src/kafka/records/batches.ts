@@ -56,10 +56,9 @@ export function isIntact(batch: Buffer): boolean {
 }
 
 /**
- * The header of a decodable batch at its place among others. Throws `Malformed` for any other, and if its offsets do not follow
- * those before it, where only the first batch may begin before `from`, or if after a gap they are not before those of the next
- * batch. The checksum does not cover the first offset: a damaged batch would be taken for one already read, or for a later one
- * and the messages before it for compacted.
+ * Returns the header of a batch. Throws `Malformed` if it cannot be decoded, or if its offsets overlap those before or after it;
+ * only the first batch may begin before `from`. The checksum does not cover the first offset: a batch with a damaged one would be
+ * taken for one already read, or for a later one and the messages before it for compacted.
  */
 export function requireInOrder(
   batch: Buffer,
