@@ -22,10 +22,7 @@ import { UnreadableBatch } from './records/unreadable.ts'
 export interface ConsumerNeeds {
   /** The checkpoint in force. Rejects while another session has locked it. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
-  /**
-   * Resets the checkpoint, if the expected one is in force, after the topic was recreated or the next messages were deleted. Returns
-   * the one then in force.
-   */
+  /** Resets the checkpoint after the topic was recreated, if the expected one is in force. Returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
     partition: number,
@@ -307,29 +304,22 @@ export class PartitionConsumer {
         { ...this.#name, expected: String(offset + 1n), earliest, gone: String(found.count) },
         `${found.count} messages are lost: the broker's retention deleted them before they were processed`,
       )
-      // Otherwise they would be counted again at each assignment until a message follows.
-      await this.#reset(found.earliest - 1n)
     }
     return true
   }
 
+  /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
+    const { topic, partition } = this.#name
     const checkpoint = this.#committed.offset
-    await this.#reset(earliest - 1n)
+    const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+    if (inForce !== earliest - 1n) throw this.#moved(checkpoint, inForce)
     this.#earliest = earliest
     this.#head = null
     this.#needs.log.error(
-      { ...this.#name, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
+      { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
       `${why}: the topic was recreated; starting from its earliest offset`,
     )
-  }
-
-  /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
-  async #reset(to: bigint): Promise<void> {
-    const { topic, partition } = this.#name
-    const expected = this.#committed.offset
-    const inForce = await this.#needs.resetCheckpoint(topic, partition, expected, to)
-    if (inForce !== to) throw this.#moved(expected, inForce)
   }
 
   async #block(error: unknown): Promise<void> {

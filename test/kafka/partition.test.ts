@@ -281,9 +281,8 @@ async function afterRetention(given: Given = {}) {
 
 t.test('messages that retention removed unprocessed are counted', async (t) => {
   const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
-  const { values, lines, sleeps, lost, database } = await afterRetention({ checkpoint })
+  const { values, lines, sleeps, lost } = await afterRetention({ checkpoint })
   t.strictSame([values(), sleeps, lost], [['e'], [], [['claims', 2n]]])
-  t.strictSame(database.resets, [3n], 'so that they are not counted again before a message follows')
   t.match(lines, [
     {
       msg: "2 messages are lost: the broker's retention deleted them before they were processed",

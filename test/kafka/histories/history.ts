@@ -171,14 +171,7 @@ class History {
         await this.#pass()
         return [{ topic: 'claims', partition: 0, offset }]
       },
-      resetCheckpoint: async (_topic, _partition, expected, offset) => {
-        await this.#pass()
-        try {
-          return this.#database.reset(expected, offset)
-        } catch (error) {
-          return this.#fail(error)
-        }
-      },
+      resetCheckpoint: async () => this.#fail(new Error('the topic was taken for a recreated one')),
       endsOf: async () => {
         await this.#pass()
         return { earliest: BigInt(this.#log.start), end: BigInt(this.#log.end) }
@@ -303,16 +296,6 @@ class Database {
     this.#past.push(this.checkpoint)
     this.checkpoint = { offset: lastOffset, lastMessage }
     return committedAt(lastOffset)
-  }
-
-  /** Moves the checkpoint past messages that retention deleted. */
-  reset(expected: bigint, offset: bigint): bigint {
-    if (expected !== this.checkpoint.offset) return this.checkpoint.offset
-    if (offset <= expected) throw new Error('the topic was taken for a recreated one')
-    this.#compare([], expected, offset)
-    this.#past.push(this.checkpoint)
-    this.checkpoint = { offset, lastMessage: null }
-    return offset
   }
 
   #compare(messages: Batch['messages'], after: bigint, next: bigint): void {
