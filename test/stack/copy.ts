@@ -1,7 +1,16 @@
 // node test/stack/copy.ts
 // Updates .cache/copy, where the tests run: this project with the first rules and texts (test/first/), so that no test depends
 // on those of today. An unchanged file is not written: another run may be reading it.
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -31,8 +40,11 @@ function projectFiles(root: string): string[] {
 }
 
 function isSame(source: string, target: string): boolean {
-  const [one, other] = [source, target].map((path) => statSync(path, { throwIfNoEntry: false }))
-  return one?.size === other?.size && one?.mtimeMs === other?.mtimeMs && one?.mode === other?.mode
+  const one = statSync(source)
+  const other = statSync(target, { throwIfNoEntry: false })
+  if (other === undefined || one.size !== other.size || one.mode !== other.mode) return false
+  // A copy has whole milliseconds.
+  return Math.abs(one.mtimeMs - other.mtimeMs) < 1
 }
 
 mkdirSync(COPY, { recursive: true })
@@ -47,6 +59,7 @@ for (const path of projectFiles(COPY)) if (!sources.has(path)) rmSync(join(COPY,
 for (const [path, folder] of sources) {
   const [source, target] = [join(folder, path), join(COPY, path)]
   if (isSame(source, target)) continue
-  rmSync(target, { recursive: true, force: true })
-  cpSync(source, target, { preserveTimestamps: true })
+  cpSync(source, `${target}.new`, { preserveTimestamps: true })
+  if (statSync(target, { throwIfNoEntry: false })?.isDirectory()) rmSync(target, { recursive: true })
+  renameSync(`${target}.new`, target)
 }
