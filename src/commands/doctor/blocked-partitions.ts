@@ -42,13 +42,14 @@ export function checkPartitions(
       ...(await unreadableOf(brokers, lagging)),
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
-    const fromEarliest = partitions
+    const whole = [...(await brokers.endsOf(topics, READ_UNCOMMITTED)).values()]
+    const fromEarliest = whole
       .filter((one) => checkpointOf(one) < 0n || checkpointOf(one) >= one.end)
       .flatMap((one) => (one.earliest < one.end ? [`${keyOf(one)}: ${one.end - one.earliest}`] : []))
     const heldUp = await heldUpByTransactions(brokers, topics)
     const warnings = [
       fromEarliest.length > 0 &&
-        `all messages will be processed, for want of a checkpoint among them: ${fromEarliest.join(', ')}`,
+        `no checkpoint lies within these partitions, so all their messages will be processed: ${fromEarliest.join(', ')}`,
       heldUp.length > 0 && `open transactions hold up ${heldUp.join(', ')}`,
     ].filter((warning) => warning !== false)
     return warnings.length > 0

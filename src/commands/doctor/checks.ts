@@ -179,7 +179,7 @@ export const CHECKS: readonly Check[] = [
     run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
     remedies: {
       '^blocked: ': 'see NotificationsPartitionBlocked in src/telemetry/README.md',
-      '^all messages':
+      '^no checkpoint':
         "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in db/README.md",
       '^open transactions':
         'if they stay open, their producer hangs: find it with `kafka-transactions.sh find-hanging`, and abort its transaction',
