@@ -22,7 +22,7 @@ if (notAccepted.length > 0)
 const listed = new Set(acceptedEventTypes(actual))
 for (const eventType of acceptedEventTypes(accepted).filter((name) => !listed.has(name)))
   fail(
-    `templates/${eventType}.mustache is missing: restore it; or, if members shall get the generic text, run make rules-accept`,
+    `rules/outcomes.txt lists ${eventType}, which has neither a text nor a rule: restore templates/${eventType}.mustache, or run make rules-accept`,
   )
 
 const alerts = 'src/telemetry/alerts.yaml'

@@ -153,7 +153,7 @@ t.test('the check finds a deleted text, until its outcomes are accepted', async 
   const { stdout: outcomes } = make(clone, 'rules-outcomes')
   t.match(checkRules(clone), {
     status: 1,
-    stderr: /^templates\/claim\.paid\.mustache is missing: restore it; or/,
+    stderr: /^rules\/outcomes\.txt lists claim\.paid, which has neither a text nor a rule: restore/,
   })
   writeFileSync(join(clone, 'rules/outcomes.txt'), outcomes)
   t.strictSame(checkRules(clone), { status: 0, stderr: '' })
