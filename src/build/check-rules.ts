@@ -6,8 +6,8 @@ import { templates } from '../generated/templates.ts'
 
 /*
  * A step of `make check`: node src/build/check-rules.ts
- * Exits 1 if outcomes of the rule table were not accepted, if an accepted event type has lost its text, or if an alert names a
- * rule that the table does not have.
+ * Exits 1 if outcomes of the rule table were not accepted, if an accepted event type has neither a text nor a rule any more, or
+ * if an alert names a rule that the table does not have.
  */
 const eventTypes = [...templates.byEventType.keys()]
 const { rules } = loadRuleTable(read('rules/dispatch.csv'), eventTypes)

@@ -103,6 +103,7 @@ export function createMetrics(needs: MetricsNeeds) {
     stage,
     /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
     countConflict: () => instruments.conflicts.inc(),
+    /** Counts messages that the broker's retention deleted before they were processed. */
     countLost: (topic: string, count: bigint) => instruments.lost.inc({ topic }, Number(count)),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>
       instruments.responseSeconds.observe({ route, method, status }, seconds),

@@ -21,7 +21,7 @@ interface Next extends TopicPartition {
   readonly next: bigint
 }
 
-/** Rejects with the blocked partitions; warns of open transactions, and of messages that a first start would process. */
+/** Rejects with the blocked partitions. Warns of open transactions, and of partitions that would be read from the beginning. */
 export function checkPartitions(
   { broker }: Config,
   pool: DatabasePool,
@@ -42,10 +42,11 @@ export function checkPartitions(
       ...(await unreadableOf(brokers, lagging)),
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
+    // With what an open transaction hides: a checkpoint may lie there.
     const whole = [...(await brokers.endsOf(topics, READ_UNCOMMITTED)).values()]
     const fromEarliest = whole
-      .filter((one) => checkpointOf(one) < 0n || checkpointOf(one) >= one.end)
-      .flatMap((one) => (one.earliest < one.end ? [`${keyOf(one)}: ${one.end - one.earliest}`] : []))
+      .filter((one) => one.earliest < one.end && (checkpointOf(one) < 0n || checkpointOf(one) >= one.end))
+      .map((one) => `${keyOf(one)}: ${one.end - one.earliest}`)
     const heldUp = await heldUpByTransactions(brokers, topics)
     const warnings = [
       fromEarliest.length > 0 &&
