@@ -9,6 +9,8 @@ import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 
 const FAULT_VALID_MS = 1_000
+/** A server or network path that hangs cannot be used either. */
+const FAULT_DEADLINE_MS = 3_000
 
 export type Database = Awaited<ReturnType<typeof createDatabase>>
 
@@ -49,13 +51,16 @@ export async function createDatabase(
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
     /**
-     * The reason why the database cannot be used now, with the remedy, or null. Asks the database at most once a second. Contains no
-     * address, since anyone may read it.
+     * The reason why the database cannot be used now, with the remedy, or null. Asks the database at most once a second, and waits
+     * 3 s at most. Contains no address, since anyone may read it.
      */
     fault: share(
-      async () =>
-        reached === null ? outage : findReadinessFault(reached.http, migrations).catch(noteOutage),
-      FAULT_VALID_MS,
+      async () => {
+        if (reached === null) return outage
+        const found = findReadinessFault(reached.http, migrations).catch(noteOutage)
+        return Promise.race([found, sleep(FAULT_DEADLINE_MS, SILENT, { ref: false })])
+      },
+      { validMs: FAULT_VALID_MS, deadlineMs: FAULT_DEADLINE_MS },
       () => performance.now(),
     ),
     /** True if an error is an outage or a misconfigured database, and not a bug. */
@@ -83,6 +88,7 @@ export async function createDatabase(
   }
 }
 
+const SILENT = 'the database does not answer: run the command `doctor` to find out why'
 const NOT_REACHED = 'the database has not been reached yet'
 
 class DatabaseNotReached extends Error {

@@ -21,7 +21,7 @@ export interface BacklogNeeds {
 /** Well below Prometheus's default timeout of 10 s. */
 const DEADLINE_MS = 3_000
 /** Failed rows change once per retry interval, and there may be very many. */
-const FAILED_ROWS_VALID_MS = 60_000
+const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: DEADLINE_MS }
 
 /**
  * Compares the database's checkpoints with the ends of the partitions. Asks both each time, even if nothing is being consumed,
@@ -32,14 +32,14 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const checkpoints = new Map<string, bigint>()
   /** Time since the next offset last changed, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
-  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_VALID_MS, needs.nowMs)
+  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_SHARED, needs.nowMs)
 
   const readDatabase = inTime(async () => {
     for (const { topic, partition, offset } of await needs.checkpoints()) {
       checkpoints.set(`${topic}/${partition}`, offset)
     }
     return failedRows()
-  })
+  }, needs.nowMs)
 
   const readBroker = inTime(async () => {
     const ends = await needs.ends()
@@ -62,7 +62,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
         const oldestMs = (messageCount > 0 ? needs.oldestMs(topic, partition) : null) ?? sinceMs
         return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.nowMs() - oldestMs) / 1_000 }
       })
-  })
+  }, needs.nowMs)
 
   /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
   async function ofOtherMembers(others: readonly string[]): Promise<ReadonlySet<string>> {
@@ -93,9 +93,9 @@ function nextOffset(checkpoint: bigint, { earliest, end }: Ends): bigint {
   return next < earliest || next > end ? earliest : next
 }
 
-/** Resolves to null if the read fails or takes too long. Never runs it twice at a time. */
-function inTime<T>(read: () => Promise<T>): () => Promise<T | null> {
-  const shared = share(read, 0, () => 0)
+/** Resolves to null if the read fails or takes too long. */
+function inTime<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T | null> {
+  const shared = share(read, { validMs: 0, deadlineMs: DEADLINE_MS }, nowMs)
   return async () => {
     const answered = new AbortController()
     const late = sleep(DEADLINE_MS, null, { signal: answered.signal }).catch(() => null)

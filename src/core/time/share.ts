@@ -1,10 +1,17 @@
+interface Durations {
+  /** Time for which a result is reused. */
+  readonly validMs: number
+  /** Time for which a running read takes further callers. Later ones start another: the read may hang. */
+  readonly deadlineMs: number
+}
+
 /**
- * Shares one read per first argument among all callers while it runs, and reuses its result for `validMs` afterwards. The same
- * read never runs twice at a time. A failure is shared with the waiting callers, then forgotten.
+ * Shares one read per first argument among all callers until its deadline, and reuses its result for `validMs` afterwards. A
+ * failure is shared with the waiting callers, then forgotten.
  */
 export function share<Args extends readonly [] | readonly [unknown], Value>(
   read: (...args: Args) => Promise<Value>,
-  validMs: number,
+  { validMs, deadlineMs }: Durations,
   nowMs: () => number,
 ): (...args: Args) => Promise<Value> {
   const results = new Map<unknown, { readonly value: Promise<Value>; untilMs: number }>()
@@ -12,13 +19,15 @@ export function share<Args extends readonly [] | readonly [unknown], Value>(
     const [key] = args
     const known = results.get(key)
     if (known !== undefined && nowMs() < known.untilMs) return known.value
-    const result = { value: read(...args), untilMs: Number.POSITIVE_INFINITY }
+    const result = { value: read(...args), untilMs: nowMs() + deadlineMs }
     results.set(key, result)
     result.value.then(
       () => {
         result.untilMs = nowMs() + validMs
       },
-      () => results.delete(key),
+      () => {
+        if (results.get(key) === result) results.delete(key)
+      },
     )
     return result.value
   }

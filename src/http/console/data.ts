@@ -40,7 +40,8 @@ interface PreferenceReader {
 }
 
 const CHANGE_COUNT_MAX = 100
-const COUNTS_VALID_MS = 5_000
+/** Counting may take as long as a statement may. */
+const COUNTS_SHARED = { validMs: 5_000, deadlineMs: 15_000 }
 
 const config = { access: 'admin' } as const
 const nothing = z.strictObject({})
@@ -57,7 +58,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.addHook('onRoute', requireAccess)
     if (tokens !== null) requireTokens(app, tokens, log)
     app.register(async (counted: HttpApp) => {
-      const countEntries = share(data.countEntries, COUNTS_VALID_MS, () => performance.now())
+      const countEntries = share(data.countEntries, COUNTS_SHARED, () => performance.now())
       const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }
       counted.get('/counts', { config, schema: counts }, async ({ query }) => countEntries(query.window))
       const rules = { querystring: nothing, response: { 200: currentRules } }

@@ -3,7 +3,8 @@ import type { CommonQueryMethods, DatabasePool, QuerySqlToken } from 'slonik'
 /** Runs one statement, and observes its text as PostgreSQL gets it, without values. */
 export type ObserveStatement = <Result>(statement: string, run: () => Promise<Result>) => Promise<Result>
 
-const METHODS = [
+/** The methods of a pool, connection or transaction that run one statement. */
+export const QUERY_METHODS = [
   'any',
   'anyFirst',
   'maybeOne',
@@ -42,7 +43,7 @@ function observed<Connection extends CommonQueryMethods>(
   connection: Connection,
   observe: ObserveStatement,
 ): Connection {
-  const methods = METHODS.map((name) => {
+  const methods = QUERY_METHODS.map((name) => {
     const run = (query: QuerySqlToken) =>
       observe(query.sql, () =>
         (connection[name] as (query: QuerySqlToken) => Promise<unknown>).call(connection, query),

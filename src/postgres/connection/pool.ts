@@ -1,4 +1,5 @@
 import { createPool, type DatabasePool, type Interceptor, SchemaValidationError } from 'slonik'
+import { boundedPool } from './bounded-pool.ts'
 import { createDriver } from './driver.ts'
 
 export type { DatabasePool } from 'slonik'
@@ -65,7 +66,7 @@ export async function openPool({
     await pool.end()
     throw error
   }
-  return pool
+  return boundedPool(pool, connectionCountMax)
 }
 
 /** Validates each row with the query's zod schema, synchronously. Slonik itself checks nothing. */

@@ -53,7 +53,7 @@ function shared() {
       reads.push(read)
       return read.promise
     },
-    5_000,
+    { validMs: 5_000, deadlineMs: 15_000 },
     () => clock.nowMs,
   )
   return { reads, clock, ask }
@@ -72,6 +72,20 @@ t.test('a slow value is read once for all waiting callers, and is reused for a w
   t.equal(reads.length, 1)
   clock.nowMs = 19_000
   void ask('24h')
+  t.equal(reads.length, 2)
+})
+
+t.test('a read that hangs is shared with nobody who comes after its deadline', async (t) => {
+  const { reads, clock, ask } = shared()
+  const early = ask('24h')
+  clock.nowMs = 15_000
+  const late = ask('24h')
+  t.equal(reads.length, 2)
+  reads[1]?.resolve('late')
+  t.equal(await late, 'late')
+  reads[0]?.reject(new Error('gave up'))
+  await t.rejects(early, { message: 'gave up' })
+  t.equal(await ask('24h'), 'late', 'an earlier failure does not end what came after it')
   t.equal(reads.length, 2)
 })
 

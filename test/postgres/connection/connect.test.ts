@@ -5,6 +5,7 @@ import pg from 'pg'
 import { createPool, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
+import { boundedPool } from '../../../src/postgres/connection/bounded-pool.ts'
 import { createDriver } from '../../../src/postgres/connection/driver.ts'
 import { isUnreachable } from '../../../src/postgres/connection/errors.ts'
 import { APPLICATION_NAME, openPool, SETTINGS } from '../../../src/postgres/connection/pool.ts'
@@ -122,6 +123,35 @@ t.test('a transaction on a silent path ends after one wait, as an outage', async
   )
   t.ok(isUnreachable(error))
   t.ok(Date.now() - deadSinceMs < 4_000, 'no ROLLBACK was sent after it')
+})
+
+t.test('no caller waits for good on a server that hung, and the next one is answered', async (t) => {
+  const path = await startDatabaseProxy(url)
+  const opened = await createPool('postgres:', {
+    driverFactory: createDriver({
+      databaseUrl: path.url,
+      settings: SETTINGS,
+      applicationName: APPLICATION_NAME,
+      silenceMaxMs: 500,
+    }),
+    maxPoolSize: 2,
+    connectionRetryLimit: 0,
+    queryRetryLimit: 0,
+    resetConnection: async () => {},
+  })
+  const bounded = boundedPool(opened, 2, 8_000)
+  t.teardown(async () => {
+    await opened.end()
+    await path.close()
+  })
+  const ask = () => bounded.oneFirst(portOf)
+  path.freeze()
+  const asked = Array.from({ length: 12 }, ask)
+  const results = await Promise.allSettled(asked)
+  t.ok(results.every((result) => result.status === 'rejected' && isUnreachable(result.reason)))
+  t.equal(bounded.state().waitingClients, 0)
+  path.thaw()
+  t.equal(String(await ask()), new URL(url).port)
 })
 
 const SLOW = sql.unsafe`SELECT pg_sleep(600)`

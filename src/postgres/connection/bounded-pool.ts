@@ -1,0 +1,55 @@
+import { ConnectionError, type DatabasePool } from 'slonik'
+import { QUERY_METHODS } from './observed-pool.ts'
+
+/** Longer than the longest statement, so that it ends only the wait of a caller that others have overtaken or blocked. */
+const WAIT_MS_MAX = 20_000
+
+/**
+ * Lets at most `connectionCountMax` callers into the pool; the others wait here, each for at most 20 s, and then reject with a
+ * ConnectionError. Slonik's own queue stays empty: it loses its waiters if all connections are destroyed while the server hangs.
+ */
+export function boundedPool(
+  pool: DatabasePool,
+  connectionCountMax: number,
+  waitMsMax = WAIT_MS_MAX,
+): DatabasePool {
+  const waiting = new Set<() => void>()
+  let freeCount = connectionCountMax
+
+  function turn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.delete(wake)
+        reject(new ConnectionError(`no connection to the database was free within ${waitMsMax / 1_000} s`))
+      }, waitMsMax)
+      const wake = () => {
+        waiting.delete(wake)
+        clearTimeout(timer)
+        resolve()
+      }
+      waiting.add(wake)
+    })
+  }
+
+  /** A slot that ends with a waiter passes to it. */
+  async function inSlot<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (freeCount > 0) freeCount--
+    else await turn()
+    try {
+      return await work()
+    } finally {
+      const [wake] = waiting
+      if (wake === undefined) freeCount++
+      else wake()
+    }
+  }
+
+  const methods = [...QUERY_METHODS, 'connect', 'transaction'] as const
+  const bounded = methods.map((name) => {
+    const call = pool[name] as (...args: unknown[]) => Promise<unknown>
+    return [name, (...args: unknown[]) => inSlot(() => call(...args))]
+  })
+  return Object.assign(Object.create(pool), Object.fromEntries(bounded), {
+    state: () => ({ ...pool.state(), waitingClients: waiting.size }),
+  })
+}
