@@ -111,6 +111,9 @@ function readContact(value: object | null): Contact | string {
     if (text !== null && typeof text !== 'string')
       return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
     contact[address] = text?.trim() || null
+    // A line break would end a header of the message.
+    if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(contact[address] ?? ''))
+      return `an ${ADDRESSES.join(' or ')} with control characters`
   }
   return contact
 }

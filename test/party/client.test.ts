@@ -13,6 +13,7 @@ const FOUND = aFound({ phone: '+45 1' })
 const NOTHING_ON_FILE = aFound({ email: null })
 const MALFORMED = 'policy administration answered 200 with a body that is not a JSON object'
 const NO_TEXT = `policy administration answered 200 with an ${ADDRESSES.join(' or ')} that is neither a string nor null`
+const CONTROL = `policy administration answered 200 with an ${ADDRESSES.join(' or ')} with control characters`
 const NO_CONTACT = `policy administration answered 200 with neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
 const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
@@ -41,6 +42,8 @@ const BODIES: [title: string, body: string | Buffer, contact: Contact][] = [
   ['a number as phone', '{"email":"a@example.com","phone":45}', unresolved(NO_TEXT)],
   ['an object as email', '{"email":{},"phone":null}', unresolved(NO_TEXT)],
   ['a boolean as email', '{"email":false}', unresolved(NO_TEXT)],
+  ['a line break in an email', '{"email":"a@example.com\\r\\nBcc: b@example.com"}', unresolved(CONTROL)],
+  ['a line separator in a phone', '{"phone":"+45\\u20281"}', unresolved(CONTROL)],
   ['an array', '[]', unresolved(MALFORMED)],
   ['null', 'null', unresolved(MALFORMED)],
   ['a string', '"a@example.com"', unresolved(MALFORMED)],
