@@ -13,8 +13,8 @@ const REFRESH_INTERVAL_MS = TRUST_MAX_MS - 60_000
 /** Maximum age of known keys while the provider does not answer: beyond it, a withdrawn key would go unnoticed. */
 const KEPT_MAX_MS = 24 * 60 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
-/** Arbitrary: nothing is fetched from it. get-jwks would add a missing slash. */
-const DOMAIN = 'https://localhost/'
+/** A name for the nth key with the same id and algorithm: nothing is fetched from it. get-jwks would add a missing slash. */
+const domainOf = (n: number) => `https://localhost/${n}/`
 /** Entries never expire: a set is replaced as a whole. */
 const FOREVER_MS = Number.MAX_SAFE_INTEGER
 
@@ -71,16 +71,17 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       timer = setInterval(refresh, REFRESH_INTERVAL_MS).unref()
     },
     /**
-     * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by all
-     * callers and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24 hours.
+     * The keys with the id and algorithm of a token's header, as SPKI in PEM. An unknown key id causes one request to the provider,
+     * shared by all callers and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24
+     * hours.
      */
-    keyOf: async ({ kid, alg }: TokenHeader): Promise<string | null> => {
+    keysOf: async ({ kid, alg }: TokenHeader): Promise<string[]> => {
       // The timer refreshes first, unless the process was suspended, so a known key need not wait.
       const isOverdue = nowMs() - askedAtMs >= TRUST_MAX_MS
       if (isOverdue || !usable()?.ids.has(kid)) await refresh()
       const keys = usable()
       if (keys === null) throw new NoKeysError('no key set has been loaded in the last 24 hours')
-      return await pemOf(keys, { kid, alg })
+      return pemsOf(keys, { kid, alg })
     },
     stop: (): void => {
       isStopped = true
@@ -116,19 +117,23 @@ function loadedSet(keys: readonly SigningKey[]): LoadedSet {
   const getJwks = buildGetJwks({ max: KEY_COUNT_MAX * ALGORITHMS.length, ttl: FOREVER_MS })
   for (const key of keys) {
     for (const alg of key.algorithms) {
-      const cacheKey = getJwks.generateCacheKey(alg, key.kid as string, DOMAIN)
-      // The first of two keys with the same id and algorithm counts. The cache holds promises, whatever its types say.
-      if (!getJwks.cache.get(cacheKey)) getJwks.cache.set(cacheKey, Promise.resolve(key) as never)
+      const cacheKey = (n: number) => getJwks.generateCacheKey(alg, key.kid as string, domainOf(n))
+      let n = 0
+      while (getJwks.cache.get(cacheKey(n))) n++
+      // The cache holds promises, whatever its types say.
+      getJwks.cache.set(cacheKey(n), Promise.resolve(key) as never)
     }
   }
   return { ids: new Set(keys.map(({ kid }) => kid)), getJwks }
 }
 
-/** Null if there is no key with this id for this algorithm. */
-async function pemOf({ ids, getJwks }: LoadedSet, { kid, alg }: TokenHeader): Promise<string | null> {
-  if (!ids.has(kid)) return null
-  const wanted = { domain: DOMAIN, kid: kid as string, alg: alg as string }
-  if (!getJwks.cache.get(getJwks.generateCacheKey(wanted.alg, wanted.kid, DOMAIN))) return null
-  const { pem } = await getJwks.getJwk(wanted)
-  return pem
+/** RFC 7517, 4.5, allows several keys with one id. */
+async function pemsOf({ ids, getJwks }: LoadedSet, { kid, alg }: TokenHeader): Promise<string[]> {
+  if (!ids.has(kid)) return []
+  const pems: string[] = []
+  for (let n = 0; ; n++) {
+    const wanted = { domain: domainOf(n), kid: kid as string, alg: alg as string }
+    if (!getJwks.cache.get(getJwks.generateCacheKey(wanted.alg, wanted.kid, wanted.domain))) return pems
+    pems.push((await getJwks.getJwk(wanted)).pem)
+  }
 }

@@ -44,14 +44,27 @@ export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
   app.addHook('onReady', async () => keySet.start())
   app.addHook('onClose', async () => keySet.stop())
 
+  /** The keys that fit a request's token and have not been tried: several may have one id. */
+  const untried = new WeakMap<FastifyRequest, string[]>()
+  async function verify(request: FastifyRequest): Promise<unknown> {
+    try {
+      return await request.jwtVerify()
+    } catch (error) {
+      if (!untried.get(request)?.length) throw error
+      return verify(request)
+    }
+  }
+
   app.register(fastifyJwt, {
     decode: { complete: true },
-    secret: async (_request: FastifyRequest, token: TokenOrHeader) => {
+    secret: async (request: FastifyRequest, token: TokenOrHeader) => {
       const header = 'header' in token ? token.header : token
       if (!ALGORITHMS.some((algorithm) => algorithm === header.alg))
         throw invalidToken('the algorithm is not allowed')
-      const key = await keySet.keyOf(header)
-      if (key === null) throw invalidToken('the key id is not in the key set, or not for this algorithm')
+      const keys = untried.get(request) ?? (await keySet.keysOf(header))
+      untried.set(request, keys)
+      const key = keys.shift()
+      if (key === undefined) throw invalidToken('the key id is not in the key set, or not for this algorithm')
       return key
     },
     verify: {
@@ -68,7 +81,7 @@ export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.access === 'open') return
     try {
-      request.user = claims.parse(await request.jwtVerify())
+      request.user = claims.parse(await verify(request))
     } catch (error) {
       request.user = null
       throw problemOf(error)

@@ -1,9 +1,11 @@
 import { KeyObject } from 'node:crypto'
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Tokens } from '../../../src/http/auth/rights.ts'
-import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { documentedApp } from '../documented.ts'
 import { anyTokensOf, dependencies, ENTRY, served, tokensOf } from '../fixture.ts'
 import { segment, signedBy } from './attacks.ts'
@@ -29,6 +31,23 @@ const claims = { iss: idp.issuer, aud: AUDIENCE, sub: 'x', exp: seconds() + 600,
 
 t.test('a token from the identity provider is accepted', async (t) => {
   t.equal((await get(`Bearer ${good}`)).statusCode, 200)
+})
+
+t.test('all keys with the id of a token are tried', async (t) => {
+  const [first, second] = [idp.key(), await newSigningKey()]
+  const kid = 'shared'
+  const jwks = [first, second].map(({ privateJwk: { kty, n, e } }) => ({ kty, n, e, kid, alg: 'RS256' }))
+  const twin = createServer((_request, response) => response.end(JSON.stringify({ keys: jwks })))
+  twin.listen(0, '127.0.0.1')
+  await once(twin, 'listening')
+  t.teardown(() => twin.close())
+  const { port } = twin.address() as AddressInfo
+  const { get } = appWith({ ...tokensOf(idp), keySetUrl: `http://127.0.0.1:${port}/` })
+  for (const { privateKey } of [first, second]) {
+    t.equal((await get(`Bearer ${await idp.forge({}, { kid }, privateKey)}`)).statusCode, 200)
+  }
+  const stranger = await newSigningKey()
+  t.equal((await get(`Bearer ${await idp.forge({}, { kid }, stranger.privateKey)}`)).statusCode, 401)
 })
 
 t.test('valid tokens of other shapes are accepted', async (t) => {
