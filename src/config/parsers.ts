@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { pointerFault } from '../core/event/json-pointer.ts'
 import { databaseUrls } from '../core/text/database-urls.ts'
+import { nearest } from '../core/text/nearest.ts'
 import { withoutFinalLineBreaks } from '../core/text/sanitize.ts'
 import { milliseconds } from '../core/time/duration.ts'
 
@@ -177,25 +178,64 @@ export function hostNames() {
   )
 }
 
-/** libpq also reads these after the `?`. Ignoring them there would lead to another database than intended. */
-const MISPLACED = ['user', 'password', 'port', 'dbname']
+/** The parameters of a database URL that are followed. `passwordfile` comes from DATABASE_PASSWORD_FILE. */
+const PARAMETERS = ['sslmode', ...SSL_FILES, 'target_session_attrs', 'application_name', 'options']
+
+/** What to write instead of parameters that other drivers know. Ignoring one could mean no encryption, or another database. */
+const INSTEAD: readonly (readonly [names: RegExp, remedy: string])[] = [
+  [/^(ssl|ssl_?mode|require_?ssl|tls|encrypt)$/i, 'write sslmode=verify-full (or require) for encryption'],
+  [
+    /^(user|password|port|dbname|host|hostaddr)$/i,
+    'write it before the ?, as in postgres://user:password@host:5432/database',
+  ],
+  [/^passwordfile$|^passfile$/i, 'set DATABASE_PASSWORD_FILE'],
+  [/^(currentSchema|schema|search_path)$/i, 'remove it: the schema is always `notifications`'],
+  [/_timeout$/i, 'remove it: the service sets its own timeouts'],
+]
 
 /** The database driver decodes the parts of the URL, but would throw only when it connects. */
 export function postgresUrl() {
   const { error, text } = must(
     `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
-      `target_session_attrs read-write or absent, and ${MISPLACED.join(', ')} before the ?`,
+      'and target_session_attrs read-write or absent',
     { secret: true },
   )
+  const unescaped = must(
+    'a postgres:// URL with each @, # and / of user and password percent-encoded (%40, %23, %2F)',
+    {
+      secret: true,
+    },
+  )
   return text
+    .refine((found) => !hasUnescaped(found), { error: unescaped.error, abort: true })
     .refine((found) => databaseUrls(found).every(isPostgresUrl), { error, abort: true })
     .superRefine((found, context) => {
-      for (const [name, path] of new URL(databaseUrls(found)[0] ?? '').searchParams) {
-        if (!SSL_FILES.includes(name) || isReadable(path)) continue
-        const message = must(`a URL whose ${name} is a readable file`).error({ input: path })
-        context.addIssue({ code: 'custom', message })
+      const { searchParams } = new URL(databaseUrls(found)[0] ?? '')
+      for (const name of new Set(searchParams.keys())) {
+        const message = parameterFault(name, searchParams.getAll(name))
+        if (message !== null) context.addIssue({ code: 'custom', message })
       }
     })
+}
+
+/** True if a part of the password may have become the host, the path or a parameter, and would be shown. */
+function hasUnescaped(url: string): boolean {
+  const [, authority = '', rest = ''] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
+  return authority.split('@').length > 2 || /[@#]/.test(rest)
+}
+
+function parameterFault(name: string, [value = '', ...others]: readonly string[]): string | null {
+  if (!PARAMETERS.includes(name)) {
+    const known = nearest(name, PARAMETERS)
+    const remedy =
+      INSTEAD.find(([names]) => names.test(name))?.[1] ??
+      (known === null ? 'remove it' : `did you mean ${known}?`)
+    return `must be a URL without the parameter ${JSON.stringify(name.slice(0, 80))}, which is not supported: ${remedy}`
+  }
+  if (others.length > 0) return `must be a URL with ${name} once`
+  if (SSL_FILES.includes(name) && !isReadable(value))
+    return must(`a URL whose ${name} is a readable file`).error({ input: value })
+  return null
 }
 
 function isPostgresUrl(found: string): boolean {
@@ -206,7 +246,6 @@ function isPostgresUrl(found: string): boolean {
 function isConnectable(parameters: URLSearchParams): boolean {
   const mode = parameters.get('sslmode')
   return (
-    !MISPLACED.some((name) => parameters.has(name)) &&
     // The service writes, so the other values cannot work.
     ['read-write', null].includes(parameters.get('target_session_attrs')) &&
     (mode === null || SSL_MODES.includes(mode))
