@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CorrectableError } from '../core/text/faults.ts'
 import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
-import { type Environment, warningsOf } from './warnings.ts'
+import { type Environment, ignoredFault, warningsOf } from './warnings.ts'
 
 /** The configuration, frozen. Names that end in Ms are milliseconds. */
 export type Config = DeepReadonly<ReturnType<typeof configOf>> & { readonly warnings: readonly string[] }
@@ -33,8 +33,28 @@ export class ConfigError extends CorrectableError {
  * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists all faults.
  */
 export function loadConfig(env: Environment): Config {
-  const values = read(env, VARIABLES)
-  return deepFreeze({ ...configOf(values), warnings: warningsOf(setOf(env), values) })
+  try {
+    return configWith(env, read(env, VARIABLES), [])
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return configWithout(env, error)
+  }
+}
+
+/** The configuration without the faulty variables, if none of them has an effect; else throws the error. */
+function configWithout(env: Environment, error: ConfigError): Config {
+  const others = { ...env, ...Object.fromEntries(error.variables.map((name) => [name, undefined])) }
+  const { data } = variables.safeParse(setOf(others))
+  if (data === undefined) throw error
+  const ignored = error.variables
+    .map((name) => ignoredFault(name, data))
+    .filter((warning) => warning !== null)
+  if (ignored.length < error.variables.length) throw error
+  return configWith(others, data, ignored)
+}
+
+function configWith(env: Environment, values: Values, warnings: readonly string[]): Config {
+  return deepFreeze({ ...configOf(values), warnings: [...warnings, ...warningsOf(setOf(env), values)] })
 }
 
 /** Reads only these variables. Throws a `ConfigError` like `loadConfig`. */

@@ -46,6 +46,14 @@ const IDLE: readonly (readonly [names: RegExp, reason: string, when: Case])[] = 
   ],
 ]
 
+/** Variables that others may set for their own use, as Kubernetes does for a Service named smtp. */
+const UNUSED: typeof IDLE = [
+  [/^SMTP_/, ': no mail server is contacted', () => true],
+  [/^IDP_ADMIN_CLAIM$/, ': IDP_ADMIN_SCOPE is not set', (value) => !value.IDP_ADMIN_SCOPE],
+  [/^OTEL_TRACES_/, ': OTEL_ENDPOINT is not set', (value) => !value.OTEL_ENDPOINT],
+  [/^MANAGEMENT_(HOST|ALLOWED_HOSTS)$/, ': MANAGEMENT_PORT is not set', (value) => !value.MANAGEMENT_PORT],
+]
+
 /** Settings that protect less, or hold up more, than an operator may expect. */
 const RISKS: readonly (readonly [warning: string, when: Case])[] = [
   [
@@ -106,6 +114,12 @@ export function warningsOf(set: Environment, values: Values): readonly string[] 
     ),
     ...RISKS.filter(([, when]) => when(values)).map(([warning]) => warning),
   ]
+}
+
+/** The warning about a faulty value that has no effect; null if it has one. */
+export function ignoredFault(name: string, values: Values): string | null {
+  const found = [...IDLE, ...UNUSED].find(([names, , when]) => names.test(name) && when(values))
+  return found === undefined ? null : `${name} is not valid, and has no effect${found[1]}`
 }
 
 function unknown(name: string): string {

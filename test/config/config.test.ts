@@ -90,6 +90,10 @@ t.test('all faults are reported at once, with name, reason and a valid example',
 const REFUSED = `
 DATABASE_URL=mysql://db/notifications
 DATABASE_URL=postgres://user:pa/ss@db:x/notifications
+DATABASE_URL=postgres://user:123/hunter2@db/notifications
+DATABASE_URL=postgres://user:hun@hunter2@db/notifications
+DATABASE_URL=postgres://user:1?hunter2@db/notifications
+DATABASE_URL=postgres://user:1#hunter2@db/notifications
 DATABASE_URL=postgres://us%er@127.0.0.1:1/x
 DATABASE_URL=postgres://user:%ff@127.0.0.1:1/x
 DATABASE_URL=postgres://db/hunter2%zz
@@ -98,6 +102,8 @@ DATABASE_URL=postgres://db/x?sslmode=prefer
 DATABASE_URL=postgres://db/x?sslmode=no-verify
 DATABASE_URL=postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file
 DATABASE_URL=postgres://db/x?password=hunter2
+DATABASE_URL=postgres://db/x?sslmode=verify-full&sslmode=disable
+DATABASE_URL=postgres://db/x?channel_binding=require
 DATABASE_URL=postgres://db/x?target_session_attrs=standby
 DATABASE_POOL_MAX=0
 MQ_BROKERS=kafka-1
@@ -105,9 +111,6 @@ MQ_BROKERS=kafka-1:9092,
 MQ_BROKERS=kafka-1:65536
 MQ_BROKERS=kafka://kafka-1:9092
 MQ_SSL=yes
-MQ_SSL_CA_FILE=/no/such/file
-MQ_SSL_CA_FILE=${import.meta.dirname}
-MQ_SSL_CA_FILE=package.json
 MQ_TOPICS=claims,,billing
 MQ_TOPICS=claims/eu
 MQ_TOPICS=..
@@ -124,28 +127,17 @@ POLICY_ADMIN_URL=http://policy-admin/?a=b
 POLICY_ADMIN_URL=http://policy-admin/#top
 POLICY_ADMIN_ECHO=partyLocator
 POLICY_ADMIN_ECHO=/a,b
-POLICY_ADMIN_CA_FILE=package.json
-SMTP_HOST=mail server
-SMTP_PORT=0
 TRACE_URL=https://traces.example/
 TRACE_URL=javascript:alert(1)//{traceId}
 TRACE_URL=https://user:pass@traces.example/{traceId}
 IDP_JWKS_URI=file:///keys
 IDP_JWKS_URI=https://user:pass@idp/keys
 IDP_JWKS_URI=https://idp/keys#1
-IDP_AUDIENCE=é
-IDP_ADMIN_SCOPE=read write
-IDP_ADMIN_CLAIM=/realm~access/roles
-IDP_ADMIN_CLAIM=realm_access.roles
-IDP_ADMIN_CLAIM=#/realm_access/roles
 OTEL_ENDPOINT=collector
 OTEL_ENDPOINT=https://collector/otlp?key=1
-OTEL_TRACES_SAMPLER=sometimes
-OTEL_TRACES_SAMPLER_ARG=1.5
 RETRY_MAX_AGE=-1h
 RETRY_MAX_AGE=24H
 HOST=http://localhost
-MANAGEMENT_ALLOWED_HOSTS=ops:4007
 LOG_LEVEL=INFO`
 for (const line of REFUSED.trim().split('\n')) {
   t.test(`${line.slice(0, 60)} is the only fault`, async (t) => {
@@ -156,6 +148,67 @@ for (const line of REFUSED.trim().split('\n')) {
     t.notMatch(lines[1], 'hunter2')
   })
 }
+
+/** Each line a value, the only fault of a configuration in which it has an effect. */
+const REFUSED_IN_USE = `
+MQ_SSL_CA_FILE=/no/such/file
+MQ_SSL_CA_FILE=${import.meta.dirname}
+MQ_SSL_CA_FILE=package.json
+POLICY_ADMIN_CA_FILE=package.json
+IDP_AUDIENCE=é
+IDP_ADMIN_SCOPE=read write
+IDP_ADMIN_CLAIM=/realm~access/roles
+IDP_ADMIN_CLAIM=realm_access.roles
+IDP_ADMIN_CLAIM=#/realm_access/roles
+OTEL_TRACES_SAMPLER=sometimes
+OTEL_TRACES_SAMPLER_ARG=1.5
+MANAGEMENT_ALLOWED_HOSTS=ops:4007`
+const IN_USE = {
+  ...REQUIRED,
+  MQ_SSL: 'true',
+  POLICY_ADMIN_URL: 'https://policy-admin',
+  IDP_JWKS_URI: 'https://idp/keys',
+  IDP_ADMIN_SCOPE: 'admin',
+  OTEL_ENDPOINT: 'http://collector',
+  MANAGEMENT_PORT: '4007',
+}
+const SERVICE_LINKS = { SMTP_PORT: 'tcp://10.0.0.1:25', SMTP_HOST: 'mail server' }
+for (const line of REFUSED_IN_USE.trim().split('\n')) {
+  t.test(`${line.slice(0, 60)} is a fault only where it has an effect`, async (t) => {
+    const name = line.slice(0, line.indexOf('='))
+    const value = line.slice(name.length + 1)
+    const lines = faultsOf({ ...IN_USE, [name]: value }).split('\n')
+    t.equal(lines.length, 2)
+    t.match(lines[1], new RegExp(`^ {2}${name} must be `))
+    const { warnings } = loadConfig({ ...REQUIRED, [name]: value })
+    t.match(warnings, [new RegExp(`^${name} is not valid, and has no effect: `)])
+  })
+}
+
+t.test('a variable without effect never ends the service', async (t) => {
+  const { smtp, warnings } = loadConfig({ ...REQUIRED, ...SERVICE_LINKS })
+  t.same(smtp, { host: 'localhost', port: 25 })
+  t.match(warnings, [/^SMTP_HOST is not valid, and has no effect/, /^SMTP_PORT is not valid/])
+})
+
+t.test('a parameter that means encryption elsewhere is refused, with what to write instead', async (t) => {
+  for (const parameter of [
+    'ssl=true',
+    'ssl=1',
+    'sslMode=require',
+    'SSLMODE=require',
+    'ssl_mode=require',
+    'requiressl=1',
+  ]) {
+    const message = faultsOf({ ...REQUIRED, DATABASE_URL: `postgres://db/x?${parameter}` })
+    t.match(
+      message,
+      `the parameter "${parameter.split('=')[0]}", which is not supported: write sslmode=verify-full`,
+    )
+  }
+  const misspelt = faultsOf({ ...REQUIRED, DATABASE_URL: 'postgres://db/x?sslrotcert=/ca.pem' })
+  t.match(misspelt, 'the parameter "sslrotcert", which is not supported: did you mean sslrootcert?')
+})
 
 t.test('an unreadable file in a database URL is named, and nothing else of the URL', async (t) => {
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
