@@ -28,8 +28,8 @@ const CONNECT_MS_MAX = 5_000
 
 /** Opens a transaction with these settings, whatever the session has, in one round trip. */
 export function startTransaction(settings: Settings): string {
-  const each = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = '${value}'`)
-  return ['START TRANSACTION', ...each].join('; ')
+  const each = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`)
+  return `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${each.join(', ')}`
 }
 
 /**
@@ -90,7 +90,9 @@ async function clientConfig(
   withSettings: boolean,
 ): Promise<pg.ClientConfig> {
   const { host, port, user, password, ssl, options, application_name, passwordfile } = parseUrl(databaseUrl)
-  const ours = withSettings ? Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`) : []
+  const ours = withSettings
+    ? Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+    : []
   const startOptions = [options ?? [], ours].flat().join(' ')
   const secret = typeof passwordfile === 'string' ? await passwordIn(passwordfile) : password
   // The library does not decode %2F and the like.

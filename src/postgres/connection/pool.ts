@@ -26,6 +26,17 @@ export const SETTINGS = {
   lock_timeout: '5s',
   statement_timeout: '15s',
   TimeZone: 'UTC',
+  // Values are written and read in these formats, whatever the database or the role is set to.
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  client_encoding: 'UTF8',
+  bytea_output: 'hex',
+  array_nulls: 'on',
+  standard_conforming_strings: 'on',
+  // Ours are qualified; the others belong to PostgreSQL, or to a transport or trigger.
+  search_path: 'pg_catalog, "$user", public',
+  row_security: 'on',
+  default_transaction_isolation: 'read committed',
   // Every query finds its rows by key or walks an index in its order. The other scans read all matches before the first row comes
   // out, and the planner, which assumes independent columns, underestimates them.
   enable_bitmapscan: 'off',
