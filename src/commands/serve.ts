@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { type App, createApp } from '../app/app.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLog } from '../telemetry/log.ts'
+import { createLogOutput } from '../telemetry/log-output.ts'
 import { helpEnd } from './terminal/options.ts'
 import { stopOnSignals } from './terminal/stop-on-signals.ts'
 
@@ -17,17 +18,20 @@ export const serveCommand = new Command('serve')
 
 async function serve(): Promise<void> {
   const config = loadConfig(process.env)
-  const log = createLog(config.logLevel)
+  const output = createLogOutput()
+  const log = createLog(config.logLevel, output)
   let app: App | null = null
-  stopOnSignals(() => app, config.shutdownGraceMs, log)
+  stopOnSignals(() => app, config.shutdownGraceMs, log, output.exit)
   for (const warning of config.warnings) log.warn(warning)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
       log.fatal({ err }, `${event}: exiting; the running batch is not committed and will be redelivered`)
-      process.exit(1)
+      void output.exit(1)
     })
   }
   logWarnings(log)
+  if (!process.execArgv.some((option) => option.startsWith('--heap-growing-percent')))
+    log.info("memory is limited by Node's defaults: start src/main.ts itself to limit it as the README says")
   app = await createApp(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')

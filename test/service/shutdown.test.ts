@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
+import { children } from '../stack/processes.ts'
 import type { ServiceProcess } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -105,6 +107,64 @@ t.test(
     sleeper.kill('SIGKILL')
   },
 )
+
+const SKIP_CONTAINER =
+  spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']).status !== 0 && 'unshare is not permitted'
+
+t.test('process 1 of a container misses no signal from its start on', { skip: SKIP_CONTAINER }, async (t) => {
+  const child = spawn('unshare', ['--pid', '--fork', '--kill-child', '--mount-proc', MAIN, 'serve'], {
+    env: { ...EXECUTABLE_ENV, ...world.env },
+    stdio: 'ignore',
+  })
+  const first = await until(() => children(child.pid ?? 0).find((pid) => handlesSigterm(pid)), {
+    what: 'the first instruction',
+    intervalMs: 1,
+  })
+  process.kill(first, 'SIGTERM')
+  const [code] = await once(child, 'close')
+  t.ok([0, 143].includes(code), `${code}`)
+})
+
+/** By its mask of signals that have a handler, in which bit 14 is SIGTERM. */
+function handlesSigterm(pid: number): boolean {
+  const [, mask = '0'] = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return (BigInt(`0x${mask}`) >> 14n) % 2n === 1n
+}
+
+t.test(
+  'a hang-up stops like a request to end, and no signal opens the inspector',
+  { buffered: true },
+  async (t) => {
+    const service = await world.spawn({ SHUTDOWN_GRACE })
+    service.kill('SIGUSR1')
+    await endsBy(t, service, 'SIGHUP', 0)
+    t.same(service.stderr, [], 'no debugger listens')
+  },
+)
+
+t.test('a log that nobody reads does not stop the service', { buffered: true }, async (t) => {
+  const env = {
+    ...EXECUTABLE_ENV,
+    ...world.env,
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'trace',
+    MQ_GROUP_ID: `${world.groupId}-mute`,
+  }
+  const port = await freePort()
+  const child = spawn(MAIN, ['serve'], {
+    env: { ...env, PORT: String(port), SHUTDOWN_GRACE },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const url = `http://127.0.0.1:${port}/healthz`
+  await until(async () => (await fetch(url)).ok, { what: 'the service to listen' })
+  // Several times what a pipe and the reader's buffer hold.
+  for (let i = 0; i < 3_000; i++)
+    await fetch(url, { headers: { connection: 'keep-alive' }, signal: AbortSignal.timeout(5_000) })
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0, 'it stops in order')
+  child.stdout.destroy()
+})
 
 t.test('a look-up that hangs does not prevent a stop', { buffered: true }, async (t) => {
   const world = await aWorld(t)

@@ -1,10 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { rowIn, workflowCommand } from '../../../src/commands/terminal/annotations.ts'
 import { note, print, showProgress } from '../../../src/commands/terminal/print.ts'
-import { startService } from '../../stack/service.ts'
+import { EXECUTABLE_ENV, MAIN } from '../../stack/executable.ts'
 
 t.test('an annotation is one line, whatever its text', async (t) => {
   t.equal(
@@ -45,50 +43,60 @@ for (const isTTY of [true, false]) {
   })
 }
 
-const module = fileURLToPath(new URL('../../../src/commands/terminal/bound-memory.ts', import.meta.url))
-const CODE = `
-  import { boundMemory } from ${JSON.stringify(module)}
-  boundMemory()
-  const { pid, execArgv, argv, env } = process
-  const options = execArgv.filter((option) => /^--(max|heap)/.test(option))
-  console.log(JSON.stringify({ pid, options, args: argv.slice(1), arenas: env.MALLOC_ARENA_MAX }))`
-
-function started(options: string[], env: Record<string, string> = {}) {
-  const args = [...options, '--input-type=module', '--eval', CODE, '--', 'serve', '--x y']
-  const { pid, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' })
-  const said = JSON.parse(stdout) as Record<'options' | 'args' | 'arenas' | 'pid', unknown>
+/** The limits of a process that the line of main.ts starts, and its number of listeners when the command's modules are loaded. */
+function started(command: string, env: Record<string, string> = {}) {
+  const code = `
+    import { registerHooks } from 'node:module'
+    import { getHeapStatistics } from 'node:v8'
+    registerHooks({ load: (url, context, nextLoad) => {
+      if (url.endsWith('/commands/${command}.ts')) {
+        const { execArgv, env, pid } = process
+        const count = (signal) => process.listenerCount(signal)
+        process.stdout.write(JSON.stringify({
+          pid, execArgv, arenas: env.MALLOC_ARENA_MAX, heapMb: getHeapStatistics().heap_size_limit / 2 ** 20,
+          handled: ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'].filter(count),
+        }))
+        process.exit()
+      }
+      return nextLoad(url, context)
+    } })`
+  const preload = `--import=data:text/javascript,${encodeURIComponent(code)}`
+  const NODE_OPTIONS = [preload, env.NODE_OPTIONS ?? ''].join(' ')
+  const options = { env: { ...EXECUTABLE_ENV, ...env, NODE_OPTIONS }, encoding: 'utf8' } as const
+  const { stdout, stderr, pid } = spawnSync(MAIN, [command], options)
+  const said = JSON.parse(stdout) as {
+    readonly pid: number
+    readonly execArgv: readonly string[]
+    readonly arenas?: string
+    readonly heapMb: number
+    readonly handled: readonly string[]
+  }
   return { ...said, isSameProcess: said.pid === pid, stderr }
 }
 
-const ALL = ['--max-semi-space-size=16', '--heap-growing-percent=130', '--max-old-space-size=1024']
-
-t.test('a bare `node` starts again in the same process, with a bound on its memory', async (t) => {
-  const { options, args, arenas, isSameProcess, stderr } = started([])
-  t.strictSame(options, ALL)
-  t.strictSame(args, ['serve', '--x y'])
-  t.equal(arenas, '1')
-  t.ok(isSameProcess)
-  t.equal(stderr, '')
-})
+t.test(
+  'serve starts with a bound on its memory, and handles signals before it loads its modules',
+  async (t) => {
+    const { execArgv, arenas, heapMb, handled, isSameProcess, stderr } = started('serve')
+    t.strictSame(execArgv, ['--heap-growing-percent=130'])
+    t.equal(arenas, '1')
+    t.ok(heapMb > 1_000 && heapMb < 1_200, `${heapMb} MB`)
+    t.strictSame(handled, ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'])
+    t.ok(isSameProcess)
+    t.equal(stderr, '')
+  },
+)
 
 t.test("the operator's own settings are kept", async (t) => {
-  const [young, growing, old] = ALL
-  t.strictSame(started(['--max_old_space_size=2048']).options, [young, growing, '--max_old_space_size=2048'])
-  for (const chosen of ['--max-old-space-size=2048', '"--max-old-space-size=2048"'])
-    t.strictSame(started([], { NODE_OPTIONS: chosen }).options, [young, growing])
-  t.equal(started([], { MALLOC_ARENA_MAX: '4' }).arenas, '4')
-  t.strictSame(started([`${old}`, `${growing}`, `${young}`]).options, [old, growing, young])
+  const env = { NODE_OPTIONS: '--max_old_space_size=2048', MALLOC_ARENA_MAX: '4' }
+  const { arenas, heapMb } = started('serve', env)
+  t.equal(arenas, '4')
+  t.ok(heapMb > 2_000, `${heapMb} MB`)
 })
 
-const SKIP = process.platform !== 'linux' && 'the command line of a process is read from /proc'
-
-t.test('serve is bound as users start it', { skip: SKIP }, async (t) => {
-  const service = await startService({
-    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
-    MQ_BROKERS: '127.0.0.1:1',
-    POLICY_ADMIN_URL: 'http://127.0.0.1:1',
-  })
-  const args = (await readFile(`/proc/${service.pid}/cmdline`, 'utf8')).split('\0')
-  t.strictSame(args.slice(1, 4), ALL)
-  t.equal(await service.stop(), 0)
+t.test('other commands have the defaults of Node.js', async (t) => {
+  const { execArgv, arenas, handled } = started('log')
+  t.strictSame(execArgv, [])
+  t.equal(arenas, undefined)
+  t.strictSame(handled, [])
 })
