@@ -9,7 +9,7 @@ import { STATUSES } from '../../core/log/status.ts'
 import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { identifier, since, time } from '../request/fields.ts'
+import { identifier, NOT_ONCE, since, text, time } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
@@ -45,6 +45,9 @@ const position = z.object({
 })
 const cursor = cursors('log', position)
 
+/** The longest reference that fits into a request line. */
+const REFERENCE_LENGTH_MAX = 8_192
+
 function only<Schema extends z.ZodType>(schema: Schema, description: string) {
   return schema.optional().meta({ description: `Only entries ${description}` })
 }
@@ -55,7 +58,10 @@ const query = z.strictObject({
   status: only(z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`), 'with this status'),
   channel: only(z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`), 'by this channel'),
   eventId: z.optional(identifier).meta({ description: 'Only the entry of this event' }),
-  reference: only(identifier, 'about this claim, policy or invoice: the `locator` of their events'),
+  reference: only(
+    text(REFERENCE_LENGTH_MAX, NOT_ONCE),
+    'about this claim, policy or invoice: the `locator` of their events',
+  ),
   reason: only(identifier, 'with this failure reason, or with one that begins with it and a colon'),
   rule: only(identifier, 'that this rule decided last'),
   notTold: z

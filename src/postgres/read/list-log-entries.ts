@@ -111,10 +111,13 @@ function candidatesOf(
 
 /**
  * The condition for rows about this claim, policy or invoice. An array, so that the locators are found first, whatever the other
- * conditions are.
+ * conditions are. The index holds the beginning of a reference: a B-tree refuses long keys.
  */
 function isAbout(reference: string): Fragment {
-  return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`
+  return sql.fragment`locator = ANY(ARRAY(
+    SELECT locator FROM notifications.decision
+    WHERE left(variables ->> 'locator', 255) = left(${reference}, 255) AND variables ->> 'locator' = ${reference}
+  ))`
 }
 
 function hasRule(rule: string): Fragment {

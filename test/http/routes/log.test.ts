@@ -63,7 +63,7 @@ t.test('filters reach the query unchanged', async (t) => {
   const partyLocator = 'PTY/ä 100% & more'
   const filter = {
     ...{ partyLocator, eventType: 'claim.paid', status: 'FAILED', channel: 'IN_APP', eventId: '%' },
-    ...{ reason: 'no email', rule: 'no-email' },
+    ...{ reason: 'no email', rule: 'no-email', reference: 'x'.repeat(3_000) },
   }
   const response = await app.inject({ url: '/log/list', query: { ...filter, limit: '200' } })
   t.equal(response.statusCode, 200)

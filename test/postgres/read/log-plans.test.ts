@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
@@ -25,6 +26,13 @@ await client.query(`
   SELECT locator, attempt_count, event_id, event_type, 'FAIL', channel, 'x', '{}',
     jsonb_build_object('locator', 'CLM-' || row_number() OVER (ORDER BY locator) / 2), 'x', 'claims', 0, 0
   FROM notifications.notification_log`)
+/** Longer than an index key can be, and incompressible. */
+const LONG_REFERENCE = `CLM-${randomBytes(3_300).toString('hex')}`
+await client.query(
+  `UPDATE notifications.decision SET variables = jsonb_build_object('locator', $1::text)
+  WHERE event_id IN ('event-00120001', 'event-00120002')`,
+  [LONG_REFERENCE],
+)
 await client.query('ANALYZE notifications.decision')
 
 /** One node of a plan. */
@@ -116,7 +124,7 @@ const ADDED: Readonly<Record<string, [added: readonly LogFilter[], readMax: type
   ],
   // Two rows, each with a decision that names the reference and, for its receipt, its last one.
   'with a reference, its decisions and their rows': [
-    ['CLM-0', 'CLM-50000', 'CLM-of-nobody'].map((reference) => ({ reference })),
+    ['CLM-0', 'CLM-50000', 'CLM-of-nobody', LONG_REFERENCE].map((reference) => ({ reference })),
     () => 6,
   ],
   // A sort of hardly more rows than candidates is cheaper than to stop in time.

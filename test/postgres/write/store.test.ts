@@ -1,15 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
 import { commitBatch } from '../../../src/pipeline/dispatch.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { isLocked } from '../../../src/postgres/connection/errors.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
+import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { recordDecisions } from '../../../src/postgres/write/record-decisions.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../core/attempt/build.ts'
 import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
 const attempt = makeAttempts(createStore(pool), recordingSend().send)
@@ -56,6 +58,21 @@ t.test('a page of retries takes six round trips, however many rows it has', asyn
   const statements = await statementsOf(() => commitRetries(attempt, asked, null))
   t.match(statements, [/^START/, /FOR UPDATE/, /preferences/, /^UPDATE/, /^INSERT .*decision/, /^COMMIT/])
   t.equal(statements.length, 6)
+})
+
+t.test('an event with a long reference has its row, and the whole reference finds it', async (t) => {
+  const { offset } = await loadCheckpoint(pool, 'claims', 0)
+  const long = randomBytes(3_300).toString('hex')
+  const about = (eventId: string, locator: string) =>
+    anOpenAttempt(eventId, { variables: { eventType: 'claim.paid', locator, reason: null } })
+  const open = [about('long-1', `${long}1`), about('long-2', `${long}2`)]
+  const result = await commitBatch({ attempt }, aLookedUpBatch(open, { expectedCheckpoint: offset }))
+  t.match(result, { kind: 'committed', inserted: { length: 2 }, rejected: [] })
+  const { items } = await listLogEntries(pool, LIMITS, { reference: `${long}2` }, { limit: 10, after: null })
+  t.same(
+    items.map(({ eventId }) => eventId),
+    ['long-2'],
+  )
 })
 
 const PLACE = { topic: 'billing', partition: 0 }
