@@ -132,27 +132,29 @@ const isRetry = ({ before }: Attempt): boolean => before !== null
 const isFirst = ({ before }: Attempt): boolean => before === null
 
 /**
- * Finds the attempts whose rows or decisions the database refuses, by bisection in savepoints that are rolled back. A known-good
- * probe goes first: if it is refused, the schema is at fault, and its error is thrown.
+ * Finds the attempts whose rows or decisions the database refuses, in savepoints that are rolled back: the part to try doubles
+ * after each one that is accepted, and is halved after each one that is not. So one refused attempt costs few tries, and a batch of
+ * refused ones little more than a try for each. A known-good probe goes first: if it is refused, the schema is at fault, and its
+ * error is thrown.
  */
 async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promise<Refused> {
   if (attempts.length === 0) return NONE_REFUSED
-  const refused = new Map<Attempt, Error>()
-  const bisect = async (part: readonly Attempt[]): Promise<void> => {
-    const error = await tx.tryOut((savepoint) => writeAll(savepoint, part))
-    if (error === null) return
-    const [only, ...others] = part
-    if (only !== undefined && others.length === 0) {
-      refused.set(only, error)
-      return
-    }
-    const middle = part.length >> 1
-    await bisect(part.slice(0, middle))
-    await bisect(part.slice(middle))
-  }
   const schemaFault = await tryOutProbe(tx)
   if (schemaFault !== null) throw schemaFault
-  await bisect(attempts)
+  const refused = new Map<Attempt, Error>()
+  let count = attempts.length
+  for (let start = 0; start < attempts.length; ) {
+    const part = attempts.slice(start, start + count)
+    const error = await tx.tryOut((savepoint) => writeAll(savepoint, part))
+    const [only, ...others] = part
+    if (error !== null && others.length > 0) {
+      count = part.length >> 1
+      continue
+    }
+    if (error === null) count *= 2
+    else if (only !== undefined) refused.set(only, error)
+    start += part.length
+  }
   return refused
 }
 

@@ -65,7 +65,7 @@ export function dispatchBatch(needs: DispatchNeeds, batch: Batch): Promise<Commi
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const { topic, partition } = batch
   const { stage, findLogged, contactsOf } = needs
-  const { events, rejected, tombstones } = parseBatch(needs.parse, batch.messages)
+  const { events, rejected, tombstones, messagesOf } = parseBatch(needs.parse, batch.messages)
   const eventIds = events.map(({ event }) => event.eventId)
   const { eventIds: logged, pruned } =
     events.length === 0
@@ -83,11 +83,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
       .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
     rejected: rejected.filter(({ message }) => message.offset <= cut.lastOffset),
     tombstoneCount: tombstones.filter(({ offset }) => offset <= cut.lastOffset).length,
-    messagesOf: (eventId) =>
-      cut.messages.filter((message) => {
-        const parsed = needs.parse(message)
-        return parsed.kind === 'event' && parsed.event.eventId === eventId
-      }),
+    messagesOf: (eventId) => messagesOf(eventId).filter(({ offset }) => offset <= cut.lastOffset),
   }
 }
 

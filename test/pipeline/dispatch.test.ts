@@ -20,6 +20,7 @@ function world(given: {
   begin?: () => void
 }) {
   const asked: string[][] = []
+  const parsed: string[] = []
   const memory = new MemoryStore()
   const store: Store = memory.connect(async (statement) => {
     if (statement === 'BEGIN') given.begin?.()
@@ -30,6 +31,7 @@ function world(given: {
   const needs: DispatchNeeds = {
     parse: ({ value }) => {
       const text = String(value)
+      parsed.push(text)
       if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
       const [eventId = '', party = 'party-1'] = text.split('@')
       return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
@@ -68,6 +70,7 @@ function world(given: {
     run: (...values: string[]) => dispatchBatch(needs, batchOf(values)),
     lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
     asked,
+    parsed,
     memory,
     recording,
   }
@@ -84,6 +87,14 @@ t.test('the first message of an event id counts, and all of them are known', asy
     { eventId: 'a', origin: { offset: 0n } },
     { eventId: 'b', origin: { offset: 1n } },
   ])
+})
+
+t.test('a message is parsed once, however many events the database refuses', async (t) => {
+  const { run, parsed, memory } = world({})
+  memory.refuses = (_table, { eventId }) => (/^[ab]$/.test(eventId) ? 'no' : null)
+  await run('a', 'b', 'c', 'a')
+  t.same(parsed, ['a', 'b', 'c', 'a'])
+  t.same(offsetsOf(memory.rejected().map(({ message }) => message)).sort(), [0n, 1n, 3n])
 })
 
 t.test('one look-up is made per distinct party of events that are not logged yet', async (t) => {

@@ -13,20 +13,28 @@ export interface ParsedBatch {
   readonly rejected: readonly RejectedMessage[]
   /** Messages without a value, which are passed over. */
   readonly tombstones: readonly Message[]
+  /** The message of an event and its duplicates. */
+  readonly messagesOf: (eventId: string) => readonly Message[]
 }
 
 export function parseBatch(parse: (message: Message) => Parsed, messages: readonly Message[]): ParsedBatch {
-  const events = new Map<string, LocatedEvent>()
+  const events = new Map<string, LocatedEvent & { readonly messages: Message[] }>()
   const rejected: RejectedMessage[] = []
   const tombstones: Message[] = []
   for (const message of messages) {
     const parsed = parse(message)
     if (parsed.kind === 'tombstone') tombstones.push(message)
     else if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
-    else if (!events.has(parsed.event.eventId)) {
-      const { offset, timestampMs } = message
-      events.set(parsed.event.eventId, { event: parsed.event, offset, timestampMs })
+    else {
+      const { event } = parsed
+      const known = events.get(event.eventId)
+      if (known !== undefined) known.messages.push(message)
+      else {
+        const { offset, timestampMs } = message
+        events.set(event.eventId, { event, offset, timestampMs, messages: [message] })
+      }
     }
   }
-  return { events: [...events.values()], rejected, tombstones }
+  const messagesOf = (eventId: string) => events.get(eventId)?.messages ?? []
+  return { events: [...events.values()], rejected, tombstones, messagesOf }
 }

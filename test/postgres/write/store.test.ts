@@ -75,6 +75,23 @@ t.test('an event with a long reference has its row, and the whole reference find
   )
 })
 
+t.test('a batch of which every row is refused costs little more than a try for each', async (t) => {
+  await client.query(
+    `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id NOT LIKE 'refused%') NOT VALID`,
+  )
+  const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
+  const count = 256
+  const open = Array.from({ length: count }, (_, i) => anOpenAttempt(`refused-${i}`))
+  const statements = await statementsOf(async () => {
+    const result = await commitBatch({ attempt }, aLookedUpBatch(open, { expectedCheckpoint }))
+    t.match(result, { kind: 'committed', inserted: [], rejected: { length: count } })
+  })
+  const tries = statements.filter((statement) => statement.startsWith('SAVEPOINT')).length
+  // The probe, and one for each halving from the whole batch down to the first row.
+  t.equal(tries, 1 + Math.log2(count) + count)
+  await client.query('ALTER TABLE notifications.notification_log DROP CONSTRAINT trap')
+})
+
 const PLACE = { topic: 'billing', partition: 0 }
 const load = () => loadCheckpoint(pool, PLACE.topic, PLACE.partition)
 
