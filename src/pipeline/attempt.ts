@@ -134,13 +134,11 @@ const isFirst = ({ before }: Attempt): boolean => before === null
 /**
  * Finds the attempts whose rows or decisions the database refuses, in savepoints that are rolled back: the part to try doubles
  * after each one that is accepted, and is halved after each one that is not. So one refused attempt costs few tries, and a batch of
- * refused ones little more than a try for each. A known-good probe goes first: if it is refused, the schema is at fault, and its
- * error is thrown.
+ * refused ones little more than a try for each. Throws if the schema is at fault, before or at the end.
  */
 async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promise<Refused> {
   if (attempts.length === 0) return NONE_REFUSED
-  const schemaFault = await tryOutProbe(tx)
-  if (schemaFault !== null) throw schemaFault
+  await requireSoundSchema(tx)
   const refused = new Map<Attempt, Error>()
   let count = attempts.length
   for (let start = 0; start < attempts.length; ) {
@@ -155,6 +153,8 @@ async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promi
     else if (only !== undefined) refused.set(only, error)
     start += part.length
   }
+  // A table or a right may have gone meanwhile, which refuses every row.
+  if (refused.size > 0) await requireSoundSchema(tx)
   return refused
 }
 
@@ -164,13 +164,14 @@ async function writeAll(tx: Transaction, attempts: readonly Attempt[]): Promise<
   await tx.recordDecisions(attempts, NONE_SENT, 'probe', null)
 }
 
-/** Writes a new row, and a retry of it. */
-function tryOutProbe(tx: Transaction): Promise<Error | null> {
+/** Throws the database's error if it refuses a known-good row: a new one, or a retry of it. */
+async function requireSoundSchema(tx: Transaction): Promise<void> {
   const locator = `NTF-probe-${crypto.randomUUID()}`
   const first = probeAttempt(locator, null)
   const second = probeAttempt(locator, { attemptCount: 0, sendCount: 0, unknownKey: null })
-  return tx.tryOut(async (savepoint) => {
+  const fault = await tx.tryOut(async (savepoint) => {
     await writeAll(savepoint, [first])
     await writeAll(savepoint, [second])
   })
+  if (fault !== null) throw fault
 }

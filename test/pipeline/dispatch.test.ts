@@ -97,6 +97,18 @@ t.test('a message is parsed once, however many events the database refuses', asy
   t.same(offsetsOf(memory.rejected().map(({ message }) => message)).sort(), [0n, 1n, 3n])
 })
 
+t.test('a schema that breaks while refused rows are looked for rejects no message', async (t) => {
+  const { run, memory } = world({})
+  let probeCount = 0
+  memory.refuses = (table, { locator, before }) => {
+    if (!locator.startsWith('NTF-probe')) return 'no'
+    if (table === 'log' && before === null) probeCount++
+    return probeCount > 1 ? 'gone' : null
+  }
+  await t.rejects(run('a', 'b'), /gone/)
+  t.same(memory.rejected(), [])
+})
+
 t.test('one look-up is made per distinct party of events that are not logged yet', async (t) => {
   const { run, asked, memory } = world({ logged: ['a', 'b'] })
   await run('a@gone', 'b@gone', 'c@p', 'd@p', 'e@q', 'f@')

@@ -56,6 +56,10 @@ export class DatabaseFault extends Error {
 export const isConflict = (error: unknown): boolean =>
   error instanceof DatabaseFault && error.code.startsWith('40')
 
+/** As src/postgres/connection/errors.ts: all but connection (08) and conflict (40), resources and shutdown. */
+const refusesData = (error: unknown): error is DatabaseFault =>
+  error instanceof DatabaseFault && !/^(08|25|26|40|53|55P03|57|58|72|F0|HV|XX)/.test(error.code)
+
 /**
  * Called before each statement and each inserted row; it may wait, or throw to break the connection. On COMMIT, `lost` commits and
  * then breaks the connection.
@@ -88,7 +92,7 @@ export class MemoryStore {
   connect(step: Step = async () => undefined): Session {
     const open = new Set<Scope>()
     return {
-      refusesData: (error) => error instanceof DatabaseFault && /^(22|23|54)/.test(error.code),
+      refusesData,
       kill: () => {
         for (const scope of open) this.#end(scope)
         open.clear()
@@ -235,7 +239,7 @@ export class MemoryStore {
           await work(this.#transaction(savepoint, step))
           return null
         } catch (error) {
-          if (error instanceof DatabaseFault && error.code.startsWith('23')) return error
+          if (refusesData(error)) return error
           throw error
         } finally {
           this.#end(savepoint)

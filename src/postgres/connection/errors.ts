@@ -1,8 +1,10 @@
+import pg from 'pg'
 import { BackendTerminatedError, ConnectionError } from 'slonik'
 
 /** The SQLSTATE behind an error of Slonik or of its driver, if PostgreSQL sent one. */
 export function sqlState(error: unknown): string | undefined {
-  return codeIn(error, /^[0-9A-Z]{5}$/)
+  // Node's own codes, such as EPIPE, can look like one.
+  return codeIn(error, /^[0-9A-Z]{5}$/, (cause) => cause instanceof pg.DatabaseError)
 }
 
 export function lacksSchema(error: unknown): boolean {
@@ -18,9 +20,20 @@ export function isUnusable(error: unknown): boolean {
   return sqlState(error) === '25006' || lacksRight(error) || lacksSchema(error)
 }
 
-/** True if the row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */
+/**
+ * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25), prepared statement gone (26), conflict
+ * (40), resources (53), lock (55P03), shutdown and cancellation (57), system (58), snapshot (72), configuration (F0), foreign
+ * server (HV), internal (XX).
+ */
+const NOT_OF_A_ROW = /^(08|25|26|40|53|55P03|57|58|72|F0|HV|XX)/
+
+/**
+ * True if the error may be about the row itself: a trigger may raise any SQLSTATE, so all count but those above. The schema can
+ * be at fault too: then a known-good row is refused as well.
+ */
 export function refusesData(error: unknown): boolean {
-  return /^(22|23|54)/.test(sqlState(error) ?? '')
+  const state = sqlState(error)
+  return state !== undefined && !NOT_OF_A_ROW.test(state)
 }
 
 /** True if the transaction lost against another one and can be tried again: serialization failure, deadlock. */
@@ -58,10 +71,10 @@ function systemCode(error: unknown): string | undefined {
 }
 
 /** The first code of this form, in the error or its causes. */
-function codeIn(error: unknown, form: RegExp): string | undefined {
+function codeIn(error: unknown, form: RegExp, isWanted = (_: Error) => true): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as { readonly code?: unknown }
-    if (typeof code === 'string' && form.test(code)) return code
+    if (typeof code === 'string' && form.test(code) && isWanted(cause)) return code
   }
   return undefined
 }

@@ -1,0 +1,132 @@
+import t, { type Test } from 'tap'
+import { commitBatch } from '../../../src/pipeline/dispatch.ts'
+import { commitRetries } from '../../../src/pipeline/retry.ts'
+import { refusesData } from '../../../src/postgres/connection/errors.ts'
+import { type DatabasePool, openPool } from '../../../src/postgres/connection/pool.ts'
+import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
+import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { createStore } from '../../../src/postgres/write/store.ts'
+import { anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../core/attempt/build.ts'
+import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { url, pool, client } = await openDatabase(t)
+const LIMITS = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
+
+/** A trigger's function, which raises an error for the row of the event `bad`. */
+const raise = (state: string) => `
+  CREATE OR REPLACE FUNCTION notifications.trap() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF NEW.event_id = 'bad' THEN RAISE EXCEPTION 'a trap' USING ERRCODE = '${state}'; END IF;
+    RETURN NEW;
+  END $$`
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,
+      notifications.projection_checkpoints`)
+  await loadCheckpoint(pool, 'claims', 0)
+})
+
+async function dispatched(of: DatabasePool = pool) {
+  const { send, keys } = recordingSend()
+  const open = Array.from({ length: 20 }, (_, i) => anOpenAttempt(i === 13 ? 'bad' : `event-${i}`))
+  const attempt = makeAttempts(createStore(of), send)
+  const result = await commitBatch({ attempt }, aLookedUpBatch(open)).catch((error: Error) => error.message)
+  const { rowCount } = await client.query('SELECT FROM notifications.notification_log')
+  const { rows } = await client.query('SELECT error FROM notifications.rejected_message')
+  return { result, rowCount, rejected: rows.map(({ error }) => error), keys }
+}
+
+function isRejectedAlone(
+  t: Test,
+  { result, rowCount, rejected, keys }: Awaited<ReturnType<typeof dispatched>>,
+) {
+  t.match(result, { kind: 'committed', inserted: { length: 19 }, rejected: { length: 1 } })
+  t.equal(rowCount, 19)
+  t.match(rejected, [/^the database refuses the row: (a trap|new row violates)/])
+  t.notOk(keys.includes('bad/1'))
+}
+
+async function withTrigger(t: Test, event: string) {
+  await client.query(raise('P0001'))
+  await client.query(`
+    CREATE TRIGGER trap BEFORE ${event} ON notifications.notification_log
+    FOR EACH ROW EXECUTE FUNCTION notifications.trap()`)
+  t.teardown(() => client.query('DROP TRIGGER trap ON notifications.notification_log'))
+}
+
+t.test('an error that answers one row rejects it alone, whatever its SQLSTATE', async (t) => {
+  await withTrigger(t, 'INSERT')
+  // The default of RAISE, rights, a view's check, what an author of a trigger may choose, and what looks like an error of Node.
+  for (const state of ['P0001', '42501', '44000', '22023', '54000', '0A000', '55000', 'U0001', 'EPIPE']) {
+    await client.query(raise(state))
+    await t.test(state, async (t) => isRejectedAlone(t, await dispatched()))
+  }
+})
+
+t.test('an error that answers no row rejects nothing, and writes nothing', async (t) => {
+  await withTrigger(t, 'INSERT')
+  for (const state of ['08006', '25006', '40001', '53100', '55P03', '57014', '58030', 'XX000']) {
+    await client.query(raise(state))
+    t.match(await dispatched(), { result: 'a trap', rowCount: 0, rejected: [], keys: [] }, state)
+  }
+})
+
+t.test('an error of the network is not one of a row', (t) => {
+  t.notOk(refusesData(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })))
+  t.end()
+})
+
+t.test('row-level security refuses a row alone; a missing right refuses none', async (t) => {
+  const role = `service_${process.pid}`
+  await client.query(`
+    CREATE ROLE ${role} LOGIN;
+    GRANT USAGE ON SCHEMA notifications TO ${role};
+    GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA notifications TO ${role};
+    ALTER TABLE notifications.notification_log ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY trap ON notifications.notification_log USING (true) WITH CHECK (event_id <> 'bad')`)
+  const ofRole = new URL(url)
+  ofRole.username = role
+  const limited = await openPool({ databaseUrl: ofRole.href, connectionCountMax: 1 })
+  t.teardown(async () => {
+    await limited.end()
+    await client.query(`
+      DROP POLICY trap ON notifications.notification_log;
+      ALTER TABLE notifications.notification_log DISABLE ROW LEVEL SECURITY;
+      DROP OWNED BY ${role};
+      DROP ROLE ${role}`)
+  })
+  isRejectedAlone(t, await dispatched(limited))
+
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message;
+    UPDATE notifications.projection_checkpoints SET "offset" = -1;
+    REVOKE INSERT ON notifications.decision FROM ${role}`)
+  t.match(await dispatched(limited), { result: /permission denied/, rowCount: 0, rejected: [] })
+})
+
+t.test('a missing column refuses every row, and so none', async (t) => {
+  await client.query('ALTER TABLE notifications.decision RENAME COLUMN receipt TO gone')
+  t.teardown(() => client.query('ALTER TABLE notifications.decision RENAME COLUMN gone TO receipt'))
+  t.match(await dispatched(), { result: /receipt/, rowCount: 0, rejected: [] })
+})
+
+t.test('a retry that a trigger refuses leaves its row unchanged, and the others are retried', async (t) => {
+  const attempt = makeAttempts(createStore(pool), recordingSend().send)
+  const failed = ['a', 'bad', 'c'].map((eventId) => anOpenAttempt(eventId, { contact: UNRESOLVED }))
+  await commitBatch({ attempt }, aLookedUpBatch(failed))
+  await withTrigger(t, 'UPDATE')
+  const { due } = await listDueEntries(pool, LIMITS, null, 10)
+  const { refused } = await commitRetries(
+    attempt,
+    due.map((entry) => ({ due: entry, contact: FOUND })),
+    null,
+  )
+  t.same([...refused.values()], ['a trap'])
+  const { rows } = await client.query('SELECT status FROM notifications.notification_log ORDER BY event_id')
+  t.same(
+    rows.map(({ status }) => status),
+    ['SENT', 'FAILED', 'SENT'],
+  )
+})
