@@ -15,6 +15,7 @@ async function runMigrations(): Promise<void> {
   const log = createLog('info')
   const names = await migrate(loadDatabaseUrl(process.env), log).catch((cause: unknown) => {
     if (!(cause instanceof Error)) throw cause
+    if (cause instanceof CorrectableError) throw cause
     throw new CorrectableError(
       `the schema was not migrated (${databaseMessage(cause)}): run the command \`doctor\` to check the database`,
       { cause },

@@ -11,8 +11,8 @@ import { spawned } from './command.ts'
 /** The lock of src/postgres/schema/migrate.ts. It never changes: replicas of different versions share it. */
 const MIGRATION_LOCK = 4_006_001
 
-async function anEmptyDatabase(t: Test) {
-  const database = await createDatabase()
+async function anEmptyDatabase(t: Test, template?: string, options?: string) {
+  const database = await createDatabase(undefined, template, options)
   const client = new pg.Client(database.url)
   await client.connect()
   t.teardown(async () => {
@@ -45,6 +45,16 @@ t.test('migrate creates the schema; a second run changes nothing', async (t) => 
   t.match(await migrate(url), { code: 0, stdout: /the schema is up to date/, stderr: '' })
   t.same(await rows(TABLES), tables)
   t.same(await rows(APPLIED), applied)
+})
+
+t.test('a database that cannot store every text is refused, with the remedy', async (t) => {
+  const latin1 = `ENCODING 'LATIN1' LOCALE 'C'`
+  const { url, rows } = await anEmptyDatabase(t, 'template0', latin1)
+  const said = /the encoding of the database is LATIN1.* create a database with ENCODING 'UTF8'/
+  t.match(await migrate(url), { code: 1, stderr: said })
+  t.same(await rows(TABLES), [])
+  const env = { DATABASE_URL: url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: 'http://127.0.0.1:1' }
+  t.match(await spawned(['doctor'], env), { code: 1, stdout: said })
 })
 
 t.test('one of two simultaneous migrations waits for the other', async (t) => {

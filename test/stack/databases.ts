@@ -25,13 +25,17 @@ const TEMPLATE_LOCK = 4_006_002
 /**
  * A fresh database for one test file.
  * @param template database to clone; nobody may be connected to it
+ * @param options more options of CREATE DATABASE
  */
 export async function createDatabase(
   serverUrl = serverFromEnvironment(),
   template = 'template1',
+  options = '',
 ): Promise<Database> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`))
+  await onServer(serverUrl, (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} ${options}`),
+  )
   return {
     url: databaseUrl(serverUrl, name),
     drop: () =>

@@ -14,6 +14,7 @@ import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { countUnfinishedErasures } from '../../postgres/retention/erasure-record.ts'
+import { encodingFault } from '../../postgres/schema/encoding-fault.ts'
 import { findReadinessFault } from '../../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -127,12 +128,15 @@ export const CHECKS: readonly Check[] = [
     name: 'database',
     prefix: 'DATABASE_',
     run: async ({ database }) => {
-      const { version, tls, isPooled, isReadOnly, isStandby } = await describeServer(database.url)
+      const { version, encoding, tls, isPooled, isReadOnly, isStandby } = await describeServer(database.url)
+      const fault = encodingFault(encoding)
+      if (fault !== null) throw new Error(fault)
       const because = isStandby ? 'a standby' : 'by the setting default_transaction_read_only'
       if (isReadOnly) throw new Error(`PostgreSQL ${version} is read-only: ${because}`)
       return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
     },
     remedies: {
+      '^the encoding': 'see `First start` in db/README.md',
       'by the setting':
         'set default_transaction_read_only of the server, the database or the user to off, or point DATABASE_URL at another server',
       'settings do not hold': 'set pool_mode of the pooler to transaction or session: see db/README.md',

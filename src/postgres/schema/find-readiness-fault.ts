@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
+import { encodingFault } from './encoding-fault.ts'
 
 /** The rights that `serve` needs on each table; db/grants.sql grants them. */
 const NEEDED = {
@@ -23,7 +24,12 @@ const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
   rights.map((right) => `${right} ON notifications.${table}`),
 )
 
-const state = z.object({ user: z.string(), isReadOnly: z.boolean(), missing: z.array(z.string()) })
+const state = z.object({
+  user: z.string(),
+  encoding: z.string(),
+  isReadOnly: z.boolean(),
+  missing: z.array(z.string()),
+})
 
 /** The reason why the service cannot work, with its remedy, or null. Rejects if the database does not answer. */
 export async function findReadinessFault(
@@ -42,12 +48,15 @@ export async function findReadinessFault(
 }
 
 async function faultOfState(pool: DatabasePool): Promise<string | null> {
-  const { user, isReadOnly, missing } = await pool.one(sql.type(state)`
-    SELECT quote_ident(current_user) AS "user", current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+  const { user, encoding, isReadOnly, missing } = await pool.one(sql.type(state)`
+    SELECT quote_ident(current_user) AS "user", current_setting('server_encoding') AS encoding,
+      current_setting('transaction_read_only') = 'on' AS "isReadOnly",
       ARRAY(
         SELECT pair FROM unnest(${sql.array(PAIRS, 'text')}) AS pair
         WHERE NOT has_table_privilege(split_part(pair, ' ON ', 2), split_part(pair, ' ON ', 1))
       ) AS missing`)
+  const fault = encodingFault(encoding)
+  if (fault !== null) return fault
   if (isReadOnly)
     return 'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off'
   if (missing.length === 0) return null

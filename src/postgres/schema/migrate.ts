@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { sqlStatements } from '../../core/text/sql-statements.ts'
 import { createConnector, startTransaction } from '../connection/connect.ts'
 import { isLocked } from '../connection/errors.ts'
+import { encodingFault } from './encoding-fault.ts'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../../db/migrations', import.meta.url))
 /** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */
@@ -39,6 +41,7 @@ export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DI
     await lock(keeper, log)
     const { client } = await connect()
     try {
+      await requireEncoding(client)
       return await runMigrations(client, dir, log)
     } finally {
       await client.end()
@@ -62,6 +65,12 @@ async function lock(keeper: pg.Client, log: Log): Promise<void> {
     if (isFirst) log.info({}, 'waiting for another migration to end')
     await sleep(LOCK_POLL_MS)
   }
+}
+
+async function requireEncoding(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(`SELECT current_setting('server_encoding') AS encoding`)
+  const fault = encodingFault(rows[0]?.encoding)
+  if (fault !== null) throw new CorrectableError(fault)
 }
 
 async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<string[]> {

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
 import { findReadinessFault } from '../../../src/postgres/schema/find-readiness-fault.ts'
 import { knownMigrations, migrate } from '../../../src/postgres/schema/migrate.ts'
+import { createDatabase, onServer } from '../../stack/databases.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../../stack/pgbouncer.ts'
 import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -156,4 +158,25 @@ t.test('a missing table is reported', async (t) => {
   await client.query('ALTER TABLE notifications.decision RENAME TO moved')
   t.match(await fault(), /relation "notifications.decision" does not exist/)
   await client.query('ALTER TABLE notifications.moved RENAME TO decision')
+})
+
+t.test('a database that cannot store every text is not ready', async (t) => {
+  const { url, drop } = await createDatabase(undefined, 'template0', `ENCODING 'LATIN1' LOCALE 'C'`)
+  // As before `migrate` refused such a database.
+  await onServer(url, async (owner) => {
+    await owner.query('CREATE SCHEMA notifications')
+    await owner.query('CREATE TABLE notifications.migration (name text)')
+    for (const name of migrations) {
+      await owner.query(
+        await readFile(new URL(`../../../db/migrations/${name}.sql`, import.meta.url), 'utf8'),
+      )
+      await owner.query('INSERT INTO notifications.migration VALUES ($1)', [name])
+    }
+  })
+  const inLatin1 = await openPool({ databaseUrl: url, connectionCountMax: 1 })
+  t.teardown(async () => {
+    await inLatin1.end()
+    await drop()
+  })
+  t.match(await findReadinessFault(inLatin1, migrations), /the encoding of the database is LATIN1/)
 })
