@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { CorrectableError } from '../core/text/faults.ts'
-import { databaseMessage } from '../postgres/connection/errors.ts'
+import { databaseMessage, lacksRight } from '../postgres/connection/errors.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { createLog } from '../telemetry/log.ts'
 import { helpEnd } from './terminal/options.ts'
@@ -16,10 +16,12 @@ async function runMigrations(): Promise<void> {
   const names = await migrate(loadDatabaseUrl(process.env), log).catch((cause: unknown) => {
     if (!(cause instanceof Error)) throw cause
     if (cause instanceof CorrectableError) throw cause
-    throw new CorrectableError(
-      `the schema was not migrated (${databaseMessage(cause)}): run the command \`doctor\` to check the database`,
-      { cause },
-    )
+    const remedy = lacksRight(cause)
+      ? 'connect as the owner of the schema; if there is no schema yet, have the owner of the database run CREATE SCHEMA notifications AUTHORIZATION and the name of that role'
+      : 'run the command `doctor` to check the database'
+    throw new CorrectableError(`the schema was not migrated (${databaseMessage(cause)}): ${remedy}`, {
+      cause,
+    })
   })
   log.info({ migrations: names }, names.length === 0 ? 'the schema is up to date' : 'the schema was migrated')
 }

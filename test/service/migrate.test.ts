@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { ADVISORY_LOCK_WAITS, createDatabase } from '../stack/databases.ts'
+import { ADVISORY_LOCK_WAITS, createDatabase, onServer } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
@@ -55,6 +55,18 @@ t.test('a database that cannot store every text is refused, with the remedy', as
   t.same(await rows(TABLES), [])
   const env = { DATABASE_URL: url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: 'http://127.0.0.1:1' }
   t.match(await spawned(['doctor'], env), { code: 1, stdout: said })
+})
+
+t.test('the owner of a schema migrates it without the right to create one', async (t) => {
+  const { url, rows } = await anEmptyDatabase(t)
+  const role = `owner_${process.pid}`
+  await rows(`CREATE ROLE ${role} LOGIN`)
+  t.teardown(() => onServer(url, (client) => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)))
+  const ofOwner = new URL(url)
+  ofOwner.username = role
+  t.match(await migrate(ofOwner.href), { code: 1, stderr: /run CREATE SCHEMA notifications AUTHORIZATION/ })
+  await rows(`CREATE SCHEMA notifications AUTHORIZATION ${role}`)
+  t.match(await migrate(ofOwner.href), { code: 0, stdout: /the schema was migrated/ })
 })
 
 t.test('one of two simultaneous migrations waits for the other', async (t) => {

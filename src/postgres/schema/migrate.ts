@@ -89,8 +89,11 @@ async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<
   return missing
 }
 
+/** IF NOT EXISTS would demand the right to create schemas of an owner whose schema exists. */
 const RECORDS = `
-  CREATE SCHEMA IF NOT EXISTS notifications;
+  DO $$ BEGIN
+    IF to_regnamespace('notifications') IS NULL THEN CREATE SCHEMA notifications; END IF;
+  END $$;
   CREATE TABLE IF NOT EXISTS notifications.migration (
     id serial PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL
   )`
