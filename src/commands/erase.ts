@@ -7,9 +7,10 @@ import type { ErasureCounts } from '../core/log/log-entry.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
+import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
-import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
+import { eraseRejected } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
 import { parseParty } from './terminal/options.ts'
@@ -79,7 +80,7 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
   // Before the log entries: this waits for running redrives, whose rows are then found below.
-  for await (const page of rejectedToSearch(pool)) {
+  for await (const page of readRejected(pool, ALL_REJECTED, true)) {
     const ids = page
       .filter(({ message }) => findMention(message, party, envelopeMap) !== null)
       .map(({ id }) => id)

@@ -9,8 +9,8 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, readVariables } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/read-preferences.ts'
-import { rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { wholeOf } from './rejected/describe.ts'
 import { parseParty } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
@@ -31,15 +31,14 @@ Example:
   .action(exportParty)
 
 const PAGE_COUNT = 200
-/** More than a person makes in a lifetime. */
-const CHANGE_COUNT_MAX = 100_000
+/** A change may have 100 kB. */
+const CHANGES_PAGE_COUNT = 100
 
 async function exportParty({ party }: { readonly party: string }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const preferences = await getPreferences(pool, party)
     if (preferences !== null) await printOne('preferences', preferences)
-    for (const change of await listPreferenceChanges(pool, party, CHANGE_COUNT_MAX))
-      await printOne('preferenceChange', change)
+    await printChanges(pool, party)
     await printEntries(pool, party)
     await printRejected(pool, party)
   })
@@ -47,6 +46,15 @@ async function exportParty({ party }: { readonly party: string }): Promise<void>
 
 function printOne(kind: string, data: object): Promise<void> {
   return print(JSON.stringify({ kind, ...data }))
+}
+
+async function printChanges(pool: DatabasePool, party: string): Promise<void> {
+  for (let printedCount = 0; ; ) {
+    const page = await listPreferenceChanges(pool, party, CHANGES_PAGE_COUNT, printedCount)
+    for (const change of page) await printOne('preferenceChange', change)
+    printedCount += page.length
+    if (page.length < CHANGES_PAGE_COUNT) return
+  }
 }
 
 async function printEntries(pool: DatabasePool, partyLocator: string): Promise<void> {
@@ -66,7 +74,7 @@ async function printEntries(pool: DatabasePool, partyLocator: string): Promise<v
 async function printRejected(pool: DatabasePool, party: string): Promise<void> {
   const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   let searchedAsBytes = 0
-  for await (const page of rejectedToSearch(pool)) {
+  for await (const page of readRejected(pool, ALL_REJECTED, true)) {
     for (const rejected of page) {
       const { message } = rejected
       if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++

@@ -52,8 +52,8 @@ const showCommand = new Command('show')
 async function show(id: bigint, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const filter = await filterOf(pool, {}, { ids: [id], open: false })
-    const [rejected] = await readRejected(pool, filter, 0n, 1)
-    if (rejected !== undefined) return print(json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected))
+    for await (const [rejected] of readRejected(pool, filter))
+      if (rejected !== undefined) return print(json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected))
     process.exitCode = 1
     note(`no rejected message has the id ${id}`)
   })

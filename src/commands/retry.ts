@@ -9,6 +9,7 @@ import type { Since } from '../core/time/duration.ts'
 import type { RequestedResult, RequestNeeds } from '../pipeline/requested-retry.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
+import { findMembers } from '../postgres/read/find-members.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { readRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
 import { timeOf } from '../postgres/read/time-of.ts'
@@ -132,26 +133,48 @@ const PAGE_COUNT_MAX = 500
 /** Sorts after the locators of all entries with the same creation time. */
 const LAST_LOCATOR = 'NTF-~'
 
-/** Entries by their distinct locators, newest first. Throws UsageError if one does not exist. */
+/** Entries by their distinct locators, newest first, each read with its page. Throws UsageError if one does not exist. */
 async function named(
   pool: DatabasePool,
   limits: Config['retry'],
   locators: readonly string[],
 ): Promise<Selection> {
-  const candidates = await readRetryCandidates(pool, limits, locators)
-  const known = new Set(candidates.map(({ locator }) => locator))
+  const known = await findMembers(pool, locators)
   const missing = locators.filter((locator) => !known.has(locator))
   if (missing.length > 0) throw new UsageError(`no log entry has the locator ${missing.join(', ')}`)
+  const newestFirst = [...known]
+    .map(([locator, { createdAt }]) => ({ locator, createdAt }))
+    .sort((a, b) => (a.createdAt + a.locator < b.createdAt + b.locator ? 1 : -1))
   return {
     isNamed: true,
     // In pages, each committed by itself, so that a commit stays short.
     list: async (after) => {
-      const start = candidates.findIndex(({ locator }) => locator === after?.locator) + 1
-      const page = candidates.slice(start, start + PAGE_COUNT_MAX)
-      return { candidates: page, next: candidates.at(start + PAGE_COUNT_MAX) ? (page.at(-1) ?? null) : null }
+      const start = newestFirst.findIndex(({ locator }) => locator === after?.locator) + 1
+      const asked = newestFirst.slice(start, start + PAGE_COUNT_MAX)
+      return candidatesOf(pool, limits, asked, newestFirst.length > start + asked.length)
     },
-    count: async () => candidates.length,
+    count: async () => newestFirst.length,
   }
+}
+
+/**
+ * The candidates among these entries, newest first, as many as one page holds; `next` is the last entry that was looked at, null if
+ * it is the last one.
+ */
+async function candidatesOf(
+  pool: DatabasePool,
+  limits: Config['retry'],
+  entries: readonly LogPosition[],
+  isMore: boolean,
+) {
+  const locators = entries.map(({ locator }) => locator)
+  const candidates = await readRetryCandidates(pool, limits, locators)
+  const last = candidates.at(-1)
+  const lastEntry = entries.at(-1)
+  // An entry that was pruned meanwhile is missing at the end: it is looked for once more, with the next page.
+  const isWhole = last === undefined || last.locator === lastEntry?.locator
+  const end = isWhole ? lastEntry : last
+  return { candidates, isWhole, next: end !== undefined && (isMore || !isWhole) ? end : null }
 }
 
 /** Entries whose members were not told and will not be, newest first. */
@@ -164,23 +187,21 @@ async function matching(
   const filter = { from, eventType, rule, reasonPrefix: reason, notTold: true } as const
   const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
 
-  async function locatorsOf(after: LogPosition | null) {
-    const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
-    const { items, next } = await listLogEntries(pool, limits, filter, page)
-    return { locators: items.map(({ locator }) => locator), next }
-  }
+  const listed = (after: LogPosition | null) =>
+    listLogEntries(pool, limits, filter, { limit: PAGE_COUNT_MAX, after: after ?? start })
 
   return {
     isNamed: false,
     list: async (after) => {
-      const { locators, next } = await locatorsOf(after)
-      return { candidates: await readRetryCandidates(pool, limits, locators), next }
+      const { items, next } = await listed(after)
+      const page = await candidatesOf(pool, limits, items, next !== null)
+      return { ...page, next: page.isWhole ? next : page.next }
     },
     count: async (onProgress) => {
       let count = 0
       for (let after: LogPosition | null | undefined; after !== null; ) {
-        const { locators, next } = await locatorsOf(after ?? null)
-        count += locators.length
+        const { items, next } = await listed(after ?? null)
+        count += items.length
         onProgress(count)
         after = next
       }

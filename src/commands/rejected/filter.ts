@@ -11,9 +11,6 @@ import {
 import { timeOf } from '../../postgres/read/time-of.ts'
 import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
 
-/** Messages are read whole, and may be large. */
-const PAGE_COUNT_MAX = 20
-
 export interface FilterOptions {
   /** `list`: include settled messages. Other commands: all unsettled messages. */
   readonly all?: true
@@ -77,13 +74,7 @@ export async function* rejectedMessages(
   pool: DatabasePool,
   filter: RejectedFilter,
 ): AsyncGenerator<Rejected> {
-  for (let after = 0n; ; ) {
-    const page = await readRejected(pool, filter, after, PAGE_COUNT_MAX)
-    yield* page
-    const last = page.at(-1)
-    if (last === undefined || page.length < PAGE_COUNT_MAX) return
-    after = last.id
-  }
+  for await (const page of readRejected(pool, filter)) yield* page
 }
 
 export function parseId(text: string): bigint {

@@ -93,7 +93,8 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
     summary: 'The log, newest first by creation time',
     description:
       'Filters can be combined. Paging shows each entry that was there at the start exactly once. With several filters, or with ' +
-      '`channel`, `reason`, `rule` or `notTold`, a page can be short or empty and yet have a `nextCursor`.',
+      '`channel`, `reason`, `rule` or `notTold`, a page can be short or empty and yet have a `nextCursor`. So can a page with ' +
+      'more than 4 MB of text.',
     querystring: query,
     response: { 200: list },
   }

@@ -2,16 +2,22 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
-import { DUE_COLUMNS, type GivenUpLimits, isToBeRetried } from './log-columns.ts'
+import { withinBytes } from '../sql/page-bytes.ts'
+import { DUE_BYTES, DUE_COLUMNS, type GivenUpLimits, isToBeRetried, WITH_DECIDED } from './log-columns.ts'
+
+const OLDEST_FIRST = sql.fragment`created_at, locator`
 
 export interface RetryLimits extends GivenUpLimits {
   /** Minimum age of the last attempt, so that any number of replicas retry a row once per interval. */
   readonly minPauseMs: number
 }
 
-const dueRow = dueEntry.extend({ createdAt: z.string() })
+const dueRow = dueEntry.extend({ createdAt: z.string(), found: z.int() })
 
-/** The next page of due rows, oldest first, by the database's clock: after `after` and up to `upTo`. Locks nothing. */
+/**
+ * The next page of due rows, oldest first, by the database's clock: after `after` and up to `upTo`, at most `countMax` and
+ * `PAGE_BYTES_MAX`. Locks nothing.
+ */
 export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,
@@ -19,15 +25,21 @@ export async function listDueEntries(
   countMax: number,
   upTo: LogPosition | null = null,
 ): Promise<{ due: readonly DueEntry[]; next: LogPosition | null }> {
-  const rows = await pool.any(sql.type(dueRow)`
-    SELECT ${DUE_COLUMNS}
-    FROM notifications.notification_log
+  const found = sql.fragment`
+    SELECT * FROM notifications.notification_log
     WHERE ${isToBeRetried(limits)}
       AND (created_at, locator) > (${after?.createdAt ?? '-infinity'}::timestamptz, ${after?.locator ?? ''})
       AND (created_at, locator) <= (${upTo?.createdAt ?? 'infinity'}::timestamptz, ${upTo?.locator ?? ''})
       AND (last_attempt_at IS NULL OR last_attempt_at <= now() - ${limits.minPauseMs}::float8 * interval '1 millisecond')
-    ORDER BY created_at, locator
-    LIMIT ${countMax}`)
-  const last = rows.length === countMax ? rows.at(-1) : undefined
+    ORDER BY ${OLDEST_FIRST}
+    LIMIT ${countMax}`
+  const decided = sql.fragment`SELECT * FROM (${found}) AS notification_log ${WITH_DECIDED}`
+  const rows = await pool.any(sql.type(dueRow)`
+    SELECT ${DUE_COLUMNS}, found
+    FROM (${withinBytes(decided, OLDEST_FIRST, DUE_BYTES)}) AS notification_log
+    ORDER BY ${OLDEST_FIRST}`)
+  const foundCount = rows[0]?.found ?? 0
+  const isLast = foundCount < countMax && rows.length === foundCount
+  const last = isLast ? undefined : rows.at(-1)
   return { due: rows, next: last === undefined ? null : { createdAt: last.createdAt, locator: last.locator } }
 }

@@ -1,13 +1,17 @@
 import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
 import { listedLogEntry, logEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter } from '../../core/log/log-filter.ts'
 import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
+import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'
 
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
+
+const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 
 const position = logEntry.pick({ createdAt: true, locator: true })
 
@@ -18,30 +22,38 @@ export async function listLogEntries(
   page: LogPageRequest,
 ): Promise<LogPage> {
   const query = logPageQuery(limits, filter, page)
-  if (walksOf(limits, filter).rest.length === 0) return pageOf(await pool.any(query), page.limit, null)
+  if (walksOf(limits, filter).rest.length === 0) return pageOf(await pool.any(query), page.limit)
   // In a snapshot: entries logged between the two reads would push others off the page and out of the list.
   return inSnapshot(pool, async (tx) => {
     const rows = await tx.any(query)
-    const end =
-      rows.length > page.limit ? null : await tx.maybeOne(lastCandidateQuery(limits, filter, page.after))
-    return pageOf(rows, page.limit, end)
+    const found = pageOf(rows, page.limit)
+    if (found.next !== null) return found
+    return { ...found, next: await tx.maybeOne(lastCandidateQuery(limits, filter, page.after)) }
   })
 }
 
-/** `end`: the position at which a short page stopped looking; null at the end of the log. */
-function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): LogPage {
-  const items = rows.slice(0, limit)
+const foundEntry = listedLogEntry.extend({ found: z.int() })
+type FoundEntry = Readonly<z.infer<typeof foundEntry>>
+
+/** `next` is null if all entries that were found are on the page. */
+function pageOf(rows: readonly FoundEntry[], limit: number): LogPage {
+  const items = rows.slice(0, limit).map(({ found: _, ...entry }) => entry)
   const last = items.at(-1)
-  const isMore = rows.length > limit && last !== undefined
-  return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : end }
+  const isMore = last !== undefined && items.length < (rows[0]?.found ?? 0)
+  return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : null }
 }
 
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
   const walks = walksOf(limits, filter)
   const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX
-  return sql.type(listedLogEntry)`
-    SELECT ${listedColumns(limits)} FROM (${candidatesOf(walks, filter, after, countMax)}) AS notification_log
-    WHERE ${all(walks.rest)} ORDER BY created_at DESC, locator DESC LIMIT ${limit + 1}`
+  const matching = sql.fragment`
+    SELECT * FROM (${candidatesOf(walks, filter, after, countMax)}) AS notification_log
+    WHERE ${all(walks.rest)} ORDER BY ${NEWEST_FIRST} LIMIT ${limit + 1}`
+  const bytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
+  return sql.type(foundEntry)`
+    SELECT ${listedColumns(limits)}, found
+    FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log
+    ORDER BY ${NEWEST_FIRST}`
 }
 
 /** The last position that a page may look at; none if fewer entries are left. */

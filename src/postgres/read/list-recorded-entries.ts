@@ -3,14 +3,16 @@ import { z } from 'zod'
 import { logRow } from '../../core/log/log-entry.ts'
 import { replayedDecision } from '../../core/replay/rebuild-entry.ts'
 import type { Recorded } from '../../core/replay/verify-entry.ts'
+import { jsonBytes, PAGE_BYTES_MAX, textBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn, LOG_COLUMNS } from './log-columns.ts'
 
 const decisionRow = replayedDecision.extend({ locator: z.string(), facts: factsColumn })
 
 /**
- * All recorded data, ordered by locator: pages of at most `countMax` log rows and the decisions of at most as many locators. Each
- * page is read in its own snapshot, so that a row matches its decisions and vacuum is not delayed for long.
+ * All recorded data, ordered by locator: pages of about `countMax` log rows and decisions each, and of `PAGE_BYTES_MAX`; the last
+ * locator's data is complete. Each page is read in its own snapshot, so that a row matches its decisions and vacuum is not delayed
+ * for long.
  */
 export async function* recordedEntryPages(
   pool: DatabasePool,
@@ -31,16 +33,24 @@ export async function* recordedEntryPages(
 
 /** The last locator of the page after `after`; null if the rest is one page. */
 function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promise<string | null> {
+  const entryBytes = textBytes(sql.fragment`subject`, sql.fragment`body`)
+  const decisionBytes = jsonBytes(sql.fragment`variables`)
   return tx.oneFirst(sql.type(z.object({ end: z.string().nullable() }))`
+    WITH entry AS MATERIALIZED (
+      SELECT locator, ${entryBytes} AS bytes
+      FROM notifications.notification_log WHERE locator > ${after} ORDER BY locator LIMIT ${countMax}
+    ), decided AS MATERIALIZED (
+      SELECT locator, ${decisionBytes} AS bytes
+      FROM notifications.decision WHERE locator > ${after} ORDER BY locator LIMIT ${countMax}
+    )
     SELECT least(
+      (SELECT max(locator) FROM entry HAVING count(*) = ${countMax}),
+      (SELECT max(locator) FROM decided HAVING count(*) = ${countMax}),
       (
-        SELECT max(locator) FROM (
-          SELECT locator FROM notifications.notification_log WHERE locator > ${after} ORDER BY locator LIMIT ${countMax}
-        ) AS entry HAVING count(*) = ${countMax}
-      ), (
-        SELECT max(locator) FROM (
-          SELECT DISTINCT locator FROM notifications.decision WHERE locator > ${after} ORDER BY locator LIMIT ${countMax}
-        ) AS decided HAVING count(*) = ${countMax}
+        SELECT min(locator) FROM (
+          SELECT locator, sum(bytes) OVER (ORDER BY locator) AS bytes
+          FROM (TABLE entry UNION ALL TABLE decided) AS recorded
+        ) AS summed WHERE bytes >= ${PAGE_BYTES_MAX}
       )
     ) AS "end"`)
 }

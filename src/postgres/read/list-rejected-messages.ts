@@ -6,6 +6,7 @@ import {
   rejectionRecord,
 } from '../../core/event/rejected-message.ts'
 import { isoTime } from '../sql/columns.ts'
+import { jsonBytes, textBytes, withinBytes } from '../sql/page-bytes.ts'
 
 export interface RejectedFilter {
   readonly ids: readonly bigint[] | null
@@ -16,6 +17,8 @@ export interface RejectedFilter {
   /** Only messages that no redrive or dismissal has settled. */
   readonly open: boolean
 }
+
+export const ALL_REJECTED: RejectedFilter = { ids: null, topic: null, code: null, since: null, open: false }
 
 /** Bytes as base64, for a JSON or text column of a result. */
 const base64 = z
@@ -35,19 +38,34 @@ const rejectedRow = commonRow
 
 const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64 })
 
-/** Rejected messages with ids after `after`, oldest first, each complete and with its last redrive. */
-export function readRejected(
+const READ_COUNT_MAX = 1_000
+
+/**
+ * Rejected messages, oldest first, each complete and with its last redrive; page by page, each of at most `PAGE_BYTES_MAX`.
+ *
+ * @param isKept leaves out erased messages
+ */
+export async function* readRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
-  after: bigint,
-  countMax: number,
-): Promise<readonly Rejected[]> {
-  return pool.any(sql.type(rejectedRow)`
-    SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
-    FROM ${WITH_LAST_REDRIVE}
-    WHERE rejected_message.id > ${after} AND ${conditions(filter)}
-    ORDER BY rejected_message.id
-    LIMIT ${countMax}`)
+  isKept = false,
+): AsyncGenerator<readonly Rejected[]> {
+  const bytes = sql.fragment`(
+    ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)})`
+  for (let after = 0n; ; ) {
+    const found = sql.fragment`
+      SELECT * FROM notifications.rejected_message
+      WHERE id > ${after} AND ${conditions(filter)} ${isKept ? sql.fragment`AND erased_at IS NULL` : sql.fragment``}
+      ORDER BY id LIMIT ${READ_COUNT_MAX}`
+    const page: readonly Rejected[] = await pool.any(sql.type(rejectedRow)`
+      SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
+      FROM (${withinBytes(found, sql.fragment`id`, bytes)}) AS rejected_message ${LAST_REDRIVE}
+      ORDER BY rejected_message.id`)
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page
+    after = last.id
+  }
 }
 
 const BEGIN_BYTES = 256
@@ -61,7 +79,7 @@ export async function listRejected(
   const rows = await pool.any(sql.type(summaryRow)`
     SELECT
       ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin
-    FROM ${WITH_LAST_REDRIVE}
+    FROM notifications.rejected_message ${LAST_REDRIVE}
     WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND rejected_message.id < ${after}`}
     ORDER BY rejected_message.id DESC
     LIMIT ${limit + 1}`)
@@ -77,8 +95,7 @@ const COMMON_COLUMNS = sql.fragment`
       'result', result, 'locator', locator, 'code', last.code, 'error', last.error
     ))
   ) END AS redriven`
-const WITH_LAST_REDRIVE = sql.fragment`
-  notifications.rejected_message
+const LAST_REDRIVE = sql.fragment`
   LEFT JOIN LATERAL (
     SELECT * FROM notifications.redrive
     WHERE rejected_message_id = rejected_message.id ORDER BY id DESC LIMIT 1

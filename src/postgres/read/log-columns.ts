@@ -1,6 +1,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { RecordedFacts } from '../../core/decision/facts.ts'
+import { jsonBytes, textBytes } from '../sql/page-bytes.ts'
 
 /** The columns of a log entry, under their names in the core. */
 export const LOG_COLUMNS = sql.fragment`
@@ -8,16 +9,24 @@ export const LOG_COLUMNS = sql.fragment`
   subject, body, failure_reason AS "failureReason", attempt_count AS "attemptCount", sent_at AS "sentAt",
   created_at AS "createdAt"`
 
-/** The columns of a row to retry. A decision to send with attempt 0 was deferred. */
+/** The columns of a row to retry, joined `WITH_DECIDED`. */
 export const DUE_COLUMNS = sql.fragment`
   locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
-  attempt_count AS "attemptCount", created_at AS "createdAt", (
-    SELECT count(*)::integer FROM notifications.decision
-    WHERE decision.locator = notification_log.locator AND outcome = 'SEND' AND attempt > 0
-  ) AS "sendCount", (
-    SELECT unknown_attempt FROM notifications.decision
-    WHERE decision.locator = notification_log.locator AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1
-  ) AS "unknownKey"`
+  attempt_count AS "attemptCount", created_at AS "createdAt", send_count AS "sendCount", unknown_key AS "unknownKey"`
+
+/** Joins a row with what its decisions say of a retry. A decision to send with attempt 0 was deferred. */
+export const WITH_DECIDED = sql.fragment`
+  CROSS JOIN LATERAL (
+    SELECT
+      count(*) FILTER (WHERE outcome = 'SEND' AND attempt > 0)::integer AS send_count,
+      (array_agg(unknown_attempt ORDER BY attempt DESC) FILTER (WHERE outcome = 'SEND'))[1] AS unknown_key,
+      max(${jsonBytes(sql.fragment`variables`)}) AS variables_bytes
+    FROM notifications.decision WHERE decision.locator = notification_log.locator
+  ) AS decided`
+
+/** Bytes of a row to retry, joined `WITH_DECIDED`: the next decision repeats the variables. */
+export const DUE_BYTES = sql.fragment`
+  (coalesce(variables_bytes, 0) + ${textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)})`
 
 export function listedColumns(limits: GivenUpLimits) {
   return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", (

@@ -12,6 +12,7 @@ import {
   storedPreferences,
 } from '../../core/party/preferences.ts'
 import { arrayOf } from '../sql/columns.ts'
+import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
 
 /** Other values in the list are not ours, and opt out of nothing. */
 const optedOutEvents = z
@@ -24,17 +25,23 @@ export const preferencesRow = storedPreferences.extend({ optedOutEvents })
 export const PREFERENCES_COLUMNS = sql.fragment`
   email, phone, preferred_channel AS "preferredChannel", opted_out_events AS "optedOutEvents"`
 
-/** One page of all preferences, by party locator, since their creation time is unknown. */
+const listedRow = partyPreferences.extend({ ...preferencesRow.shape, found: z.int() })
+
+/** One page of all preferences, by party locator, since their creation time is unknown: `PAGE_BYTES_MAX` at most. */
 export async function listPreferences(
   pool: CommonQueryMethods,
   { limit, after }: PreferencesPageRequest,
 ): Promise<PreferencesPage> {
   const where = after === null ? sql.fragment`` : sql.fragment`WHERE party_locator > ${after}`
-  const rows = await pool.any(sql.type(partyPreferences.extend(preferencesRow.shape))`
-    SELECT party_locator AS "partyLocator", ${PREFERENCES_COLUMNS} FROM notifications.notification_preferences ${where}
-    ORDER BY party_locator LIMIT ${limit + 1}`)
-  const items = rows.slice(0, limit)
-  return { items, next: rows.length > limit ? (items.at(-1)?.partyLocator ?? null) : null }
+  const found = sql.fragment`
+    SELECT * FROM notifications.notification_preferences ${where} ORDER BY party_locator LIMIT ${limit + 1}`
+  const rows = await pool.any(sql.type(listedRow)`
+    SELECT party_locator AS "partyLocator", ${PREFERENCES_COLUMNS}, found
+    FROM (${withinBytes(found, sql.fragment`party_locator`, jsonBytes(sql.fragment`opted_out_events`))}) AS listed
+    ORDER BY party_locator`)
+  const items = rows.slice(0, limit).map(({ found: _, ...preferences }) => preferences)
+  const isMore = items.length < (rows[0]?.found ?? 0)
+  return { items, next: isMore ? (items.at(-1)?.partyLocator ?? null) : null }
 }
 
 export function getPreferences(pool: DatabasePool, partyLocator: string): Promise<StoredPreferences | null> {
@@ -44,14 +51,17 @@ export function getPreferences(pool: DatabasePool, partyLocator: string): Promis
 
 const changeRow = preferenceChange.extend({ before: preferencesRow.nullable(), after: preferencesRow })
 
+/** The changes of a party's preferences, newest first: at most `countMax`, after the first `skippedCount`. */
 export function listPreferenceChanges(
   pool: DatabasePool,
   partyLocator: string,
   countMax: number,
+  skippedCount = 0,
 ): Promise<readonly PreferenceChange[]> {
   return pool.any(sql.type(changeRow)`
     SELECT changed_at AS "changedAt", changed_by AS "changedBy", before, after
-    FROM notifications.preference_change WHERE party_locator = ${partyLocator} ORDER BY id DESC LIMIT ${countMax}`)
+    FROM notifications.preference_change WHERE party_locator = ${partyLocator}
+    ORDER BY id DESC OFFSET ${skippedCount} LIMIT ${countMax}`)
 }
 
 const decisivePreferences = z.object({

@@ -1,15 +1,24 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-candidate.ts'
 import { arrayOf } from '../sql/columns.ts'
-import { DUE_COLUMNS, type GivenUpLimits, isGivenUp } from './log-columns.ts'
+import { withinBytes } from '../sql/page-bytes.ts'
+import { DUE_BYTES, DUE_COLUMNS, type GivenUpLimits, isGivenUp, WITH_DECIDED } from './log-columns.ts'
 
-/** Rows of the log by their locators, newest first, with the data that a requested retry needs. Locks nothing. */
+const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
+
+/**
+ * Rows of the log by their locators, newest first, with the data that a requested retry needs: as many as fit into
+ * `PAGE_BYTES_MAX`. Locks nothing.
+ */
 export function readRetryCandidates(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
   locators: readonly string[],
 ): Promise<readonly RetryCandidate[]> {
   const ofEntry = sql.fragment`FROM notifications.decision WHERE decision.locator = notification_log.locator`
+  const named = sql.fragment`
+    SELECT * FROM notifications.notification_log ${WITH_DECIDED}
+    WHERE locator = ANY(${arrayOf('text', locators)})`
   return pool.any(sql.type(retryCandidate)`
     SELECT
       ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
@@ -18,7 +27,6 @@ export function readRetryCandidates(
       (
         SELECT json_build_object('ruleId', rule_id, 'variables', variables) ${ofEntry} ORDER BY attempt DESC LIMIT 1
       ) AS decision
-    FROM notifications.notification_log
-    WHERE locator = ANY(${arrayOf('text', locators)})
-    ORDER BY created_at DESC, locator DESC`)
+    FROM (${withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log
+    ORDER BY ${NEWEST_FIRST}`)
 }
