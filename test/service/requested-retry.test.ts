@@ -211,3 +211,23 @@ t.test('entries given by locator are retried in pages', async (t) => {
   const { stdout } = await retry(...locators, '--dry-run', '--json')
   t.same(new Set(jsonOf(stdout).map(({ locator }) => locator)), new Set(locators))
 })
+
+t.test('entries that do not fit into one page are all retried once, by filter and by locator', async (t) => {
+  const reason = 'x'.repeat(1_000_000)
+  const given = Array.from({ length: 11 }, (_, i) => ({ eventId: `large-${i}`, ...NOT_FOUND, reason }))
+  for (const select of [() => ['--since', '1d'], (locators: readonly string[]) => locators]) {
+    await client.query(`
+      TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints`)
+    const locators = await recorded(...given)
+    takeKeys()
+    const { code, stdout, stderr } = await retry(...select(locators), ...BECAUSE, '--json')
+    t.match({ code, stderr }, { code: 0, stderr: '11 SENT, 0 FAILED, 0 SKIPPED, 0 not retried\n' })
+    t.same(
+      jsonOf(stdout)
+        .map(({ locator }) => locator)
+        .sort(),
+      locators.toSorted(),
+    )
+    t.equal(new Set(takeKeys()).size, 11)
+  }
+})
