@@ -24,15 +24,22 @@ export function textBytes(...columns: readonly FragmentSqlToken[]) {
   return sum(columns.map((column) => sql.fragment`coalesce(octet_length(${column}), 0)::bigint`))
 }
 
+/** Size up to which a compressed value is part of its row: it is read to know its length. */
+const INLINE_BYTES_MAX = 2_000
+
 /**
- * Upper limit for the bytes of columns of type jsonb. Large values are not read for it, so that a compressed one (above 2 kB)
- * counts as compressed as its method can.
+ * Bytes of columns of type jsonb. Large values are not read for it: a compressed one counts as much as its method can compress at
+ * best.
  */
 export function jsonBytes(...columns: readonly FragmentSqlToken[]) {
   return sum(
     columns.map(
-      (column) => sql.fragment`coalesce(pg_column_size(${column}), 0)::bigint *
-        CASE pg_column_compression(${column}) WHEN 'pglz' THEN 90 WHEN 'lz4' THEN 255 ELSE 1 END`,
+      (column) => sql.fragment`coalesce(
+        CASE
+          WHEN pg_column_compression(${column}) IS NULL THEN pg_column_size(${column})::bigint
+          WHEN pg_column_size(${column}) <= ${INLINE_BYTES_MAX} THEN octet_length(${column}::text)
+          ELSE pg_column_size(${column}) * CASE pg_column_compression(${column}) WHEN 'lz4' THEN 255::bigint ELSE 90 END
+        END, 0)`,
     ),
   )
 }

@@ -39,7 +39,7 @@ async function fill({
     SELECT 'NTF-' || to_char(n, 'FM00'), n, 'claim.paid', 'EMAIL', 'FAILED', '', repeat($1, $2), 'late', 0,
       now() - n * interval '1 s'
     FROM generate_series(1, ${COUNT}) AS n`,
-    [text, (body * ROW_BYTES) / text.length],
+    [text, Math.floor((body * ROW_BYTES) / text.length)],
   )
   await client.query(
     `INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, facts, variables,
@@ -47,7 +47,7 @@ async function fill({
     SELECT locator, 0, event_id, event_type, 'FAIL', channel, 'x', '{}',
       jsonb_build_object('locator', 'CLM-1', 'reason', repeat($1, $2)), 'x', 'claims', 0, 0
     FROM notifications.notification_log`,
-    [text, (variables * ROW_BYTES) / text.length],
+    [text, Math.floor((variables * ROW_BYTES) / text.length)],
   )
 }
 
@@ -201,6 +201,22 @@ t.test('the sizes of large values are known without reading them', async (t) => 
   )
   const { 'Shared Hit Blocks': hit = 0, 'Shared Read Blocks': read = 0 } = plan[0].Plan
   t.ok(hit + read < 100, `${hit + read} blocks, where each value has more`)
+})
+
+t.test('the size of compressed variables is known if they are small, and else never too low', async (t) => {
+  const sizes = z.object({ stored: z.number(), counted: z.bigint(), real: z.number() })
+  for (const [kilobytes, countedMax] of [
+    [6, 1],
+    [1_000, 90],
+  ] as const) {
+    await fill({ body: 0, variables: kilobytes / 1_000, text: (await randomText()).slice(0, 1_200) })
+    const { stored, counted, real } = await pool.one(sql.type(sizes)`
+      SELECT pg_column_size(variables) AS stored, ${jsonBytes(sql.fragment`variables`)} AS counted,
+        octet_length(variables::text) AS real
+      FROM notifications.decision LIMIT 1`)
+    t.ok(stored < real / 2, `${stored} bytes stored of ${real}`)
+    t.ok(counted >= real && Number(counted) <= countedMax * real, `${counted} counted`)
+  }
 })
 
 /** 1 MB that cannot be compressed. */
