@@ -94,7 +94,7 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
     description:
       'Filters can be combined. Paging shows each entry that was there at the start exactly once. With several filters, or with ' +
       '`channel`, `reason`, `rule` or `notTold`, a page can be short or empty and yet have a `nextCursor`. So can a page with ' +
-      'more than 4 MB of text.',
+      'more than 2 MB of text.',
     querystring: query,
     response: { 200: list },
   }

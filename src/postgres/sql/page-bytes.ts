@@ -1,7 +1,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 
 /** A page ends with the row that exceeds this size: its texts are in memory several times over until they are sent or written. */
-export const PAGE_BYTES_MAX = 4 * 1024 * 1024
+export const PAGE_BYTES_MAX = 2 * 1024 * 1024
 
 /**
  * The first of these rows, in their order, up to `PAGE_BYTES_MAX`; at least one. Adds the column `found`, the number of all rows:
