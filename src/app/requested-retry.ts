@@ -1,12 +1,15 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import {
+  afterDelivery,
   decideAttempts,
+  deferredRetries,
   type LockedRow,
   partiesOf,
   type RetryRequest,
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
+import type { Deliveries } from '../core/attempt/delivery.ts'
 import { type AskedEntry, nextAttempt } from '../core/attempt/due-entry.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/requested-retry.ts'
@@ -49,14 +52,19 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
      * have.
      */
     tryOut: (run: Run) =>
-      runWith(run, async (asked) => ({
-        made: await decideAll(pool, asked, attemptNeeds),
-        refused: new Map(),
-        deferred: new Map(),
-      })),
+      runWith(run, async (asked) => {
+        const decided = await decideAll(pool, asked, attemptNeeds)
+        return {
+          made: afterDelivery(decided, NONE_SENT),
+          refused: new Map(),
+          deferred: deferredRetries(decided, NONE_SENT),
+        }
+      }),
     close: parties.close,
   }
 }
+
+const NONE_SENT: Deliveries = new Map()
 
 /** A dry run locks nothing and records no decision. */
 const UNLOCKED: LockedRow = {

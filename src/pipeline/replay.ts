@@ -1,7 +1,13 @@
 import type { LogRow } from '../core/log/log-entry.ts'
 import type { Difference, Finding, Summary } from '../core/replay/finding.ts'
 import { wasErased } from '../core/replay/rebuild-entry.ts'
-import { type Archive, missingRow, type Recorded, verify } from '../core/replay/verify-entry.ts'
+import {
+  type Archive,
+  missingRow,
+  type Recorded,
+  type Unverifiable,
+  verify,
+} from '../core/replay/verify-entry.ts'
 
 export interface ReplayNeeds {
   readonly pages: AsyncIterable<readonly Recorded[]>
@@ -17,23 +23,31 @@ export interface ReplayNeeds {
   readonly onProgress: (summary: Summary) => void
 }
 
+interface Unverified extends Pick<Unverifiable, 'isOfOtherVersion'> {
+  entries: number
+  readonly locator: string
+}
+
 /**
  * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary last.
- * `restore` inserts missing rows; a row that differs stays unchanged. Resolves to true if nothing differs in the end. Memory does
- * not grow with the log.
+ * `restore` inserts missing rows; a row that differs stays unchanged. Resolves to true if nothing differs in the end, and all that
+ * was not verified is another version's. Memory does not grow with the log.
  */
 export async function replay({ pages, archive, restore, report, onProgress }: ReplayNeeds): Promise<boolean> {
   let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }
-  const unverifiable = new Map<string, { entries: number; readonly locator: string }>()
+  const unverifiable = new Map<string, Unverified>()
 
   for await (const page of pages) {
     const differences: Difference[] = []
     for (const recorded of page) {
       const verified = await verify(recorded, archive)
       differences.push(...verified.differences)
-      for (const fault of new Set(verified.unverifiable)) {
+      for (const [fault, { isOfOtherVersion }] of new Map(
+        verified.unverifiable.map((one) => [one.fault, one]),
+      )) {
         const known = unverifiable.get(fault)
-        if (known === undefined) unverifiable.set(fault, { entries: 1, locator: recorded.locator })
+        if (known === undefined)
+          unverifiable.set(fault, { entries: 1, locator: recorded.locator, isOfOtherVersion })
         else known.entries++
       }
     }
@@ -54,8 +68,7 @@ export async function replay({ pages, archive, restore, report, onProgress }: Re
     }
     onProgress(summary)
   }
-  for (const [fault, { entries, locator }] of unverifiable)
-    await report({ kind: 'unverified', fault, entries, locator })
+  for (const [fault, unverified] of unverifiable) await report({ kind: 'unverified', fault, ...unverified })
   await report({ kind: 'summary', ...summary })
-  return summary.left === 0 && unverifiable.size === 0
+  return summary.left === 0 && [...unverifiable.values()].every(({ isOfOtherVersion }) => isOfOtherVersion)
 }

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter } from '../../src/core/log/log-filter.ts'
 import type { LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
-import type { StoredPreferences } from '../../src/core/party/preferences.ts'
+import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
 import type { Tokens } from '../../src/http/auth/rights.ts'
 import { EXPLAINED_ENTRY_EXAMPLE } from '../../src/http/examples.ts'
@@ -73,7 +73,7 @@ export function dependencies(overrides: Partial<PublicNeeds> = {}) {
   const asked: { filter: LogFilter<Since>; page: LogPageRequest }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
-  const stored = new Map<string, StoredPreferences & { changedBy: string | null }>()
+  const stored = new Map<string, NewPreferences & { changedBy: string | null }>()
   const all: PublicNeeds = {
     log: createLog('debug', { write: (line) => void logged.push(line) }),
     readiness: async () => null,
@@ -93,7 +93,7 @@ export function dependencies(overrides: Partial<PublicNeeds> = {}) {
         const parties = [...stored.keys()].sort().filter((party) => after === null || party > after)
         const items = parties.slice(0, limit).map((partyLocator) => ({
           partyLocator,
-          ...(stored.get(partyLocator) as StoredPreferences),
+          ...(stored.get(partyLocator) as NewPreferences),
         }))
         return { items, next: parties.length > limit ? (parties[limit - 1] ?? null) : null }
       },

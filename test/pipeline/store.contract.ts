@@ -5,7 +5,7 @@ import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
-import type { StoredPreferences } from '../../src/core/party/preferences.ts'
+import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
 import { commitBatch, type LookedUpBatch } from '../../src/pipeline/dispatch.ts'
@@ -38,14 +38,14 @@ export interface TestStore {
   setCheckpoint(offset: bigint): Promise<void>
   /** FAILED rows, by event id. */
   due(): Promise<readonly DueEntry[]>
-  putPreferences(partyLocator: string, preferences: StoredPreferences): Promise<void>
+  putPreferences(partyLocator: string, preferences: NewPreferences): Promise<void>
   /** Refuses attempts of an event from the given number on, or of all events if it is null. */
   refuse(table: 'log' | 'decision', eventId: string | null, fromAttempt?: number): Promise<void>
   forgetDecisions(eventId: string): Promise<void>
 }
 
 const REQUEST = { by: 'alice', because: 'an outage' }
-const OPT_OUT: StoredPreferences = {
+const OPT_OUT: NewPreferences = {
   email: null,
   phone: null,
   preferredChannel: 'EMAIL',

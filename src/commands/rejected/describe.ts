@@ -1,4 +1,4 @@
-import type { RedriveResult, Rejected } from '../../core/event/rejected-message.ts'
+import type { RedriveResult, Rejected, Settled } from '../../core/event/rejected-message.ts'
 import { printable } from '../../core/text/sanitize.ts'
 
 interface Refused {
@@ -8,12 +8,12 @@ interface Refused {
 /** The result of a redrive or of its dry run; `note` gives details. */
 export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
-export function sentenceOf(outcome: RedriveOutcome | RedriveResult): string {
-  const said = 'note' in outcome && outcome.note !== '' ? `  ${printable(outcome.note)}` : ''
-  if (outcome.result === 'refused') return `cannot be redriven: ${outcome.error}`
-  if (outcome.result === 'rejected') return `still rejected: ${printable(outcome.error)}`
-  if (outcome.result === 'duplicate') return 'already logged, no second row'
-  return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
+export function sentenceOf(outcome: RedriveOutcome | Settled): string {
+  const { result, locator, error = '', note = '' }: Settled & { readonly note?: string } = outcome
+  if (result === 'refused') return `cannot be redriven: ${error}`
+  if (result === 'rejected') return `still rejected: ${printable(error)}`
+  if (result === 'duplicate') return 'already logged, no second row'
+  return [result, locator, printable(note)].filter(Boolean).join('  ')
 }
 
 export function summaryOf(rejected: Rejected) {
@@ -82,7 +82,7 @@ export function textOf(rejected: Rejected): string {
 function settledBy({ at, by, result }: NonNullable<Rejected['redriven']>): string {
   const when = `${at} by ${printable(by)}`
   return result.result === 'dismissed'
-    ? `dismissed  ${when}: ${printable(result.error)}`
+    ? `dismissed  ${when}: ${printable(result.error ?? '')}`
     : `redriven   ${when}: ${sentenceOf(result)}`
 }
 

@@ -1,6 +1,6 @@
 import { archivedRulesOf } from '../../app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
-import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
+import { WITHOUT_RULE } from '../../core/decision/skip-pruned.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listArchived } from '../../postgres/read/read-archive.ts'
@@ -14,7 +14,7 @@ export async function checkRule(pool: DatabasePool, rule: string): Promise<void>
   const tables = [...(await archivedRulesOf(pool, made)).values()]
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
   const isAllRead = tables.every((rules) => typeof rules !== 'string')
-  if (!isAllRead || ids.length === 0 || [PRUNED_RULE_ID, ...ids].includes(rule)) return
+  if (!isAllRead || ids.length === 0 || [...WITHOUT_RULE, ...ids].includes(rule)) return
   throw new UsageError(`no rule table has ever had a rule "${rule}"${didYouMean(nearest(rule, ids))}`)
 }
 

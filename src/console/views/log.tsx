@@ -1,5 +1,5 @@
 import { isRecordedOnly } from '../../core/attempt/delivery.ts'
-import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
+import { CHANNEL_NAMES, CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
@@ -70,7 +70,7 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
       Status: <Badge of={statusOf(entry)} />,
       'Event type': eventType,
       Member: partyLocator,
-      Channel: inWords(CHANNEL_NAMES[channel]),
+      Channel: inWords(nameOfChannel(channel)),
       'Subject or reason': status === 'SENT' ? subject : (reason ?? subject),
     },
   }

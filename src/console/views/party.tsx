@@ -1,4 +1,4 @@
-import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
+import { nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
@@ -88,7 +88,7 @@ function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): R
       Time: timeCell(changedAt, localTime),
       Status: 'Preferences',
       'Event type': null,
-      Channel: inWords(CHANNEL_NAMES[after.preferredChannel]),
+      Channel: inWords(nameOfChannel(after.preferredChannel)),
       'Subject or reason': `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`,
     },
   }
@@ -98,7 +98,7 @@ function describe(before: StoredPreferences | null, after: StoredPreferences): s
   const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
   const out = is.filter((type) => !was.includes(type))
   const back = was.filter((type) => !is.includes(type))
-  const prefers = `prefers ${CHANNEL_NAMES[after.preferredChannel]}`
+  const prefers = `prefers ${nameOfChannel(after.preferredChannel)}`
   const said = [
     out.length > 0 && `opted out of ${out.join(', ')}`,
     back.length > 0 && `no longer opted out of ${back.join(', ')}`,
@@ -119,7 +119,7 @@ function Preferences({ of: { preferences, unknownEventTypes } }: { of: Preferenc
       ) : (
         <Facts
           of={{
-            'Preferred channel': inWords(CHANNEL_NAMES[preferences.preferredChannel]),
+            'Preferred channel': inWords(nameOfChannel(preferences.preferredChannel)),
             'Opted out of': preferences.optedOutEvents.join(', '),
           }}
         />

@@ -3,7 +3,7 @@ import { REJECTIONS, UNREDRIVABLE } from '../../core/event/rejection.ts'
 import { type Cell, Clamped, type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
 import { Copy, Time, Title, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
-import { beginOf, counted, visible } from '../text.ts'
+import { beginOf, counted, inWords, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
 const FILTERS: readonly Filter[] = [
@@ -72,12 +72,12 @@ function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Cell {
   return twoLines(beginOf(begin, byteCount), counted(byteCount, 'byte', 'bytes'))
 }
 
-const RESULTS = {
+const RESULTS: Readonly<Record<string, string>> = {
   logged: 'Redriven: logged',
   duplicate: 'Redriven: already logged',
   rejected: 'Redriven: rejected again',
   dismissed: 'Dismissed',
-} as const
+}
 
 /** The use of a redrive, by the code of a rejection. */
 function remedyOf(code: string): string {
@@ -96,7 +96,7 @@ function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessa
     ...(isErased || UNREDRIVABLE[code] !== undefined ? [] : [`rejected redrive ${id}`]),
     `rejected dismiss ${id} --because "…"`,
   ]
-  const result = redriven && RESULTS[redriven.result]
+  const result = redriven && (RESULTS[redriven.result] ?? inWords(redriven.result))
   return (
     <>
       {redriven !== null && (

@@ -79,7 +79,7 @@ export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean })
 }
 
 function Report({ job, report }: NonNullable<typeof kept>) {
-  const { events, changed, byAnotherRule, kinds, list } = report
+  const { events, changed, byAnotherRule, undecided, kinds, list } = report
   return (
     <>
       <p>
@@ -87,6 +87,8 @@ function Report({ job, report }: NonNullable<typeof kept>) {
         <strong>{numberOf(changed)} would have been decided differently</strong>.
         {byAnotherRule > 0 &&
           ` ${numberOf(byAnotherRule)} ${byAnotherRule === 1 ? 'has' : 'have'} the same result by another rule.`}
+        {undecided > 0 &&
+          ` ${numberOf(undecided)} with facts of another version of the service ${undecided === 1 ? 'was' : 'were'} not decided again.`}
       </p>
       <ul>
         {kinds.map(({ kind, count, of }) => (

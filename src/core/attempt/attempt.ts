@@ -1,5 +1,6 @@
 import { type Decision, decide, type RuleResult, readFacts } from '../decision/decide.ts'
-import type { Facts } from '../decision/facts.ts'
+import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide-recorded.ts'
+import type { AskedFacts } from '../decision/facts.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
 import { STATUS_OF, type Status } from '../log/status.ts'
 import { addressFor, type Contact } from '../party/contact.ts'
@@ -80,7 +81,7 @@ export interface Attempt extends OpenAttempt {
 }
 
 export interface RulesInForce {
-  readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
+  readonly ruleTable: { readonly revision: string; readonly decide: (facts: AskedFacts) => RuleResult }
   readonly templates: Templates
 }
 
@@ -105,14 +106,13 @@ function decideAttempt(
   const recipient = { partyLocator, invalid: isPartyInvalid }
   const decided = decide(ruleTable.decide, eventType, recipient, contact, preferences)
   const decision = open.isPruned ? skipPruned(decided) : decided
-  const sends = decision.outcome === 'SEND'
   return {
     ...open,
     decision,
     status: STATUS_OF[decision.outcome],
-    attemptCount: before === null ? (sends ? 1 : 0) : before.attemptCount + 1,
+    attemptCount: before === null ? (decision.outcome === 'SEND' ? 1 : 0) : before.attemptCount + 1,
     text: decision.outcome === 'SKIP' ? null : (open.stored ?? renderText(templates, open)),
-    address: sends ? addressFor(decision.channel, contact) : null,
+    address: decision.outcome === 'SEND' ? addressFor(decision.channel, contact) : null,
   }
 }
 
@@ -151,11 +151,15 @@ export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
 
 /**
  * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message costs no attempt:
- * a first attempt counts as 0, and a retry is left out, so its row stays unchanged.
+ * a first attempt counts as 0, and a retry is left out, so its row stays unchanged. So does a retry for a channel that only
+ * another version knows.
  */
 export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
-  if (attempts.every(({ locator }) => (deliveries.get(locator)?.error ?? null) === null)) return attempts
+  const isAsDecided = (attempt: Attempt) =>
+    (deliveries.get(attempt.locator)?.error ?? null) === null && !isForOtherVersion(attempt)
+  if (attempts.every(isAsDecided)) return attempts
   return attempts.flatMap((attempt) => {
+    if (isForOtherVersion(attempt)) return []
     const delivery = deliveries.get(attempt.locator)
     if (delivery === undefined || delivery.error === null) return attempt
     if (delivery.isDeferred !== true) return { ...attempt, status: 'FAILED' }
@@ -163,15 +167,21 @@ export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveri
   })
 }
 
-/** The sender's reasons, by the locators of deferred retries. */
+function isForOtherVersion({ before, decision }: Attempt): boolean {
+  return before !== null && decision.ruleId === UNKNOWN_CHANNEL_RULE_ID
+}
+
+/** The reasons, by the locators of deferred retries. */
 export function deferredRetries(
   attempts: readonly Attempt[],
   deliveries: Deliveries,
 ): ReadonlyMap<string, string> {
   const deferred = new Map<string, string>()
-  for (const { locator, before } of attempts) {
+  for (const attempt of attempts) {
+    const { locator, before, decision } = attempt
     const { isDeferred, error } = (before && deliveries.get(locator)) ?? {}
     if (isDeferred) deferred.set(locator, error ?? '')
+    if (isForOtherVersion(attempt)) deferred.set(locator, decision.failureReason ?? '')
   }
   return deferred
 }

@@ -31,6 +31,8 @@ export function refusalOf(candidate: RetryCandidate): string | null {
   if (isErased) return 'it was erased, or its party was'
   if (decision === null) return 'no decision explains it'
   if (decision.ruleId === PRUNED_RULE_ID) return 'its member may have been told before a pruning'
+  if (status === 'SKIPPED' && decision.variables === null)
+    return 'what its text is rendered from is not stored'
   return null
 }
 

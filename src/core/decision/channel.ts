@@ -11,6 +11,19 @@ export const CHANNEL_NAMES = {
 } as const satisfies Record<Channel, string>
 export const CHANNELS = Object.keys(ADDRESS_OF) as readonly Channel[]
 
+/** For the API document. */
+export const KNOWN_CHANNELS = `One of ${CHANNELS.join(', ')}, or one that another version of the service stored`
+
+/** False for a channel that only another version of the service knows. */
+export function isChannel(text: unknown): text is Channel {
+  return typeof text === 'string' && Object.hasOwn(ADDRESS_OF, text)
+}
+
+/** A stored channel in words. One that only another version knows is its own name. */
+export function nameOfChannel(channel: string): string {
+  return isChannel(channel) ? CHANNEL_NAMES[channel] : channel
+}
+
 export type Address = NonNullable<(typeof ADDRESS_OF)[Channel]>
 /** A channel that needs an address, and so a sender. */
 export type AddressedChannel = {

@@ -1,7 +1,8 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import type { Channel } from './channel.ts'
-import { type Facts, factsOf, type PartyState } from './facts.ts'
+import { type DecidedResult, decideNow } from './decide-recorded.ts'
+import { type AskedFacts, factsOf, type PartyState, type RecordedFacts } from './facts.ts'
 
 export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
 export type Outcome = (typeof OUTCOMES)[number]
@@ -15,8 +16,16 @@ export interface RuleResult {
   readonly reason: string | null
 }
 
+/** A result as recorded, perhaps by another version: it may know other outcomes and channels. */
+export interface RecordedResult {
+  readonly ruleId: string
+  readonly outcome: string
+  readonly channel: string
+  readonly reason: string | null
+}
+
 /** An outcome in words: "SEND by EMAIL", "SKIP (party not found)". */
-export function describeResult({ outcome, channel, reason }: RuleResult): string {
+export function describeResult({ outcome, channel, reason }: RecordedResult): string {
   if (outcome === 'SEND') return `SEND by ${channel}`
   return reason === null ? outcome : `${outcome} (${reason})`
 }
@@ -28,22 +37,22 @@ export interface Recipient {
 }
 
 /** The outcome for an event, and its reasons. Contains no contact data, so that it can be stored. */
-export interface Decision extends RuleResult {
-  readonly facts: Facts
+export type Decision = DecidedResult & {
+  readonly facts: RecordedFacts
   readonly failureReason: string | null
   readonly preferenceChangeId: string | null
 }
 
 /** `contact` is undefined if the event names no party, `preferences` if the party has none. */
 export function decide(
-  decideByRules: (facts: Facts) => RuleResult,
+  decideByRules: (facts: AskedFacts) => RuleResult,
   eventType: string,
   recipient: Recipient,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): Decision {
   const facts = readFacts(eventType, recipient, contact, preferences)
-  const result = decideByRules(facts)
+  const result = decideNow(decideByRules, facts)
   return {
     ...result,
     facts,
@@ -57,7 +66,7 @@ export function readFacts(
   { partyLocator }: Recipient,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
-): Facts {
+): RecordedFacts {
   if (partyLocator !== null && contact === undefined)
     throw new Error(`no contact was looked up for ${partyLocator}`)
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
@@ -70,7 +79,7 @@ export const INVALID_PARTY = 'invalid party locator'
 
 /** The text for `failure_reason`: the rule's reason, followed on FAIL by the look-up's error; null on SEND. */
 export function failureReason(
-  result: RuleResult,
+  result: DecidedResult,
   isPartyInvalid: boolean,
   contact: Contact | undefined,
 ): string | null {
@@ -83,6 +92,6 @@ export function failureReason(
     case 'FAIL':
       return contact?.state === 'unresolved' ? `${result.reason}: ${contact.error}` : result.reason
     default:
-      return result.outcome satisfies never
+      return result satisfies never
   }
 }

@@ -1,20 +1,19 @@
 import { z } from 'zod'
-import { FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
+import { cellText, FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
 
 /** Schemas of the fact cells in a rule; null means any. */
 export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullable()) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>
 }
 
+/** Recorded facts, unchecked: another version may know other facts and other values. */
 export const recordedFacts = z
-  .object({
+  .looseObject({
     eventType: z.string(),
-    ...schemasOf(({ values, unknown }) =>
-      unknown === null ? valueSchema(values).nullable() : valueSchema(values),
-    ),
+    ...schemasOf(({ values }) => z.unknown().describe(`${values.map(cellText).join(', ')}; null if unknown`)),
   })
   .partial()
-  .required({ eventType: true, party: true, preferredChannel: true }) as unknown as z.ZodType<RecordedFacts>
+  .required({ eventType: true }) as unknown as z.ZodType<RecordedFacts>
 
 function schemasOf(schemaOf: (fact: (typeof FACT_LIST)[number][1]) => z.ZodType) {
   return Object.fromEntries(FACT_LIST.map(([key, fact]) => [key, schemaOf(fact)])) as Record<

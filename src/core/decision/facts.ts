@@ -29,7 +29,8 @@ export interface Fact<V extends Value = Value, Unknown extends V | null = V | nu
   /** Flags and help of the option in `rules try`. */
   readonly option: readonly [flags: string, help: string]
   words(value: V): string
-  read(known: Known): V
+  /** Preferences that another version stored may have a value that is not among `values`. */
+  read(known: Known): V | string
 }
 
 function fact<const Column, const V extends Value, const Unknown extends V | null>(
@@ -107,8 +108,22 @@ export type Facts = Values & { readonly eventType: string }
 /** One combination of fact values, for any event type. A fact that makes no difference is left out. */
 export type Situation = Pick<Values, 'party' | 'preferredChannel'> & Partial<Values>
 
-/** Recorded facts of a decision. */
-export type RecordedFacts = Situation & { readonly eventType: string }
+/** The facts that the rules are asked about. */
+export type AskedFacts = Situation & { readonly eventType: string }
+
+/** Facts of a decision as recorded, perhaps by another version: it may know other facts, and other values. */
+export interface RecordedFacts {
+  readonly eventType: string
+  readonly [fact: string]: unknown
+}
+
+/** The first fact with a value that this version does not know, or undefined. A fact without a value has its usual one. */
+export function findUnknown(facts: RecordedFacts): (typeof FACT_LIST)[number] | undefined {
+  return FACT_LIST.find(([key, { values, unknown, usual }]) => {
+    const value = facts[key] ?? (key === 'party' || key === 'preferredChannel' ? undefined : usual)
+    return value !== unknown && !values.some((known) => known === value)
+  })
+}
 
 /** All facts of an event. `read` is called for the facts known for a party in this state. */
 export function factsOf(
@@ -122,7 +137,8 @@ export function factsOf(
   return values as unknown as Facts
 }
 
-export function cellText(value: Value | null | undefined): string {
+export function cellText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return value ?? 'unknown'
+  if (typeof value === 'string') return value
+  return value === null || value === undefined ? 'unknown' : JSON.stringify(value)
 }

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import { CHANNELS } from './channel.ts'
-import { OUTCOMES } from './decide.ts'
 import { recordedFacts } from './fact-schemas.ts'
 
 /**
- * One decision behind a log entry: the outcome, its reasons, and the origin of the event. Earlier versions stored less: what they
- * left out is null or, among the facts, absent.
+ * One decision behind a log entry: the outcome, its reasons, and the origin of the event. Another version may have stored it:
+ * what an earlier one left out is null or, among the facts, absent; names that only a later one knows are read as texts.
  */
 export const decisionRecord = z.object({
   /** The entry's `attemptCount` after this decision. */
   attempt: z.int(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
+  outcome: z.string(),
+  channel: z.string(),
   ruleId: z.string(),
   reason: z.string().nullable(),
   facts: recordedFacts,

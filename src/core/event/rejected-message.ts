@@ -2,16 +2,19 @@ import { z } from 'zod'
 import type { Message } from './message.ts'
 
 /** Result of a redrive; `duplicate`: the event already had a log row. */
-const redriveResult = z.discriminatedUnion('result', [
-  z.object({ result: z.literal('logged'), locator: z.string() }),
-  z.object({ result: z.literal('duplicate') }),
-  z.object({ result: z.literal('rejected'), code: z.string(), error: z.string() }),
-])
-export type RedriveResult = Readonly<z.infer<typeof redriveResult>>
+export type RedriveResult =
+  | { readonly result: 'logged'; readonly locator: string }
+  | { readonly result: 'duplicate' }
+  | { readonly result: 'rejected'; readonly code: string; readonly error: string }
 
-/** An operator settled the message without a redrive; `error` is the reason. */
-const dismissal = z.object({ result: z.literal('dismissed'), error: z.string() })
-const settled = z.discriminatedUnion('result', [...redriveResult.options, dismissal])
+/** What settled a message, as stored: a redrive, a dismissal, whose error is the reason, or a result of another version. */
+const settled = z.object({
+  result: z.string(),
+  locator: z.string().optional(),
+  code: z.string().optional(),
+  error: z.string().optional(),
+})
+export type Settled = Readonly<z.infer<typeof settled>>
 
 const redrive = z.object({ at: z.string(), by: z.string(), result: settled })
 
@@ -63,7 +66,7 @@ export const shownRejectedMessage = z.object({
     .object({
       at: z.string(),
       by: z.string(),
-      result: z.enum(['logged', 'duplicate', 'rejected', 'dismissed']),
+      result: z.string(),
       locator: z.string().nullable(),
     })
     .nullable(),

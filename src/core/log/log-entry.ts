@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CHANNELS } from '../decision/channel.ts'
+import { DEFAULT_CHANNEL, KNOWN_CHANNELS } from '../decision/channel.ts'
 import { explainedDecision, recordedDecision } from '../decision/recorded-decision.ts'
 import { STATUSES } from './status.ts'
 
@@ -17,7 +17,9 @@ export const logEntry = z.object({
     .nullable()
     .describe('The party that the message is for; null if the event named none'),
   eventType: z.string(),
-  channel: z.enum(CHANNELS).describe('The chosen one, else the preferred one, else `EMAIL`'),
+  channel: z
+    .string()
+    .describe(`The chosen one, else the preferred one, else \`${DEFAULT_CHANNEL}\`. ${KNOWN_CHANNELS}`),
   status: z.enum(STATUSES),
   subject: z.string().nullable().describe(TEXT),
   body: z.string().nullable().describe(TEXT),

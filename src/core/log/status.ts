@@ -10,6 +10,11 @@ export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as co
   Status
 >
 
+/** The status of a row with this outcome; undefined for an outcome that only another version knows. */
+export function statusOf(outcome: string): Status | undefined {
+  return Object.hasOwn(STATUS_OF, outcome) ? STATUS_OF[outcome as Outcome] : undefined
+}
+
 /** Counts decisions: `attemptCount` starts at 0 or 1, depending on whether the first one was to send. */
 export function describeGivenUp({ decisions }: { readonly decisions: readonly unknown[] }): string {
   if (decisions.length === 0) return 'given up'

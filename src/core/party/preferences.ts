@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { CHANNELS, type Channel } from '../decision/channel.ts'
+import { type Channel, KNOWN_CHANNELS } from '../decision/channel.ts'
 
 export interface Preferences {
-  readonly preferredChannel: Channel
+  /** Another version may have stored a channel that this one does not know. */
+  readonly preferredChannel: string
   readonly optedOutEvents: ReadonlySet<string>
   /** Number of the change that set them; null if none was recorded. */
   readonly changeId: string | null
@@ -21,10 +22,13 @@ export const storedPreferences = z.object({
     .string()
     .nullable()
     .describe('Stored and returned; messages go to the number that policy administration has'),
-  preferredChannel: z.enum(CHANNELS).describe('The channel that the party prefers'),
+  preferredChannel: z.string().describe(`The channel that the party prefers. ${KNOWN_CHANNELS}`),
   optedOutEvents: z.array(z.string()).describe('Event types for which the party wants no messages'),
 })
 export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
+
+/** Preferences to store: only a channel that this version knows is written. */
+export type NewPreferences = StoredPreferences & { readonly preferredChannel: Channel }
 
 export const partyPreferences = storedPreferences.extend({ partyLocator: z.string() })
 export type PartyPreferences = Readonly<z.infer<typeof partyPreferences>>

@@ -1,9 +1,10 @@
+import { decideRecorded } from '../decision/decide-recorded.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import { cellsOf, isAboutTemplates } from '../rules/event-type-cell.ts'
 import { enumerate } from '../rules/first-match.ts'
-import { loadRuleTable } from '../rules/load-table.ts'
-import { resultOf } from '../rules/rule.ts'
-import type { Archive, Decider } from './verify-entry.ts'
+import { loadPastRules } from '../rules/load-table.ts'
+import { isReadable, resultOf } from '../rules/rule.ts'
+import type { Archive, Decider, Unverifiable } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
   /** Sources by revision: all templates that were ever in force. */
@@ -15,27 +16,29 @@ export interface ArchiveNeeds {
 /** Past rule tables, templates and envelope maps. A source that no longer matches its hash was changed, and is not used. */
 export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): Archive {
   const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
-  const tables = new Map<string, Promise<Decider | string>>()
+  const tables = new Map<string, Promise<Decider | Unverifiable>>()
 
-  async function load(revision: string): Promise<Decider | string> {
+  async function load(revision: string): Promise<Decider | Unverifiable> {
     const name = `the decisions cannot be made again: rule table revision ${revision}`
     const source = await readRuleTable(revision)
-    if (source === null) return `${name} is not in the archive`
-    if (sha256(source) !== revision) return `${name} was changed in the archive`
+    if (source === null) return wrong(`${name} is not in the archive`)
+    if (sha256(source) !== revision) return wrong(`${name} was changed in the archive`)
     try {
-      const { rules } = loadRuleTable(source, [], true)
+      const rules = loadPastRules(source, [])
       if (cellsOf(rules).some(({ text }) => isAboutTemplates(text)))
-        return `${name} asks for event types with a template, and which had one then is not recorded`
+        return wrong(`${name} asks for event types with a template, and which had one then is not recorded`)
       const { answers, positionOf } = await enumerate(rules, [])
       return {
-        decide: (facts) => {
-          const rule = answers[positionOf(facts)]?.rule
-          return rule ? resultOf(rule, facts) : undefined
-        },
+        decide: (recorded) =>
+          decideRecorded((facts) => {
+            const rule = answers[positionOf(facts)]?.rule
+            if (!rule) return undefined
+            return isReadable(rule) ? resultOf(rule, facts) : null
+          }, recorded),
       }
     } catch (error) {
       if (!(error instanceof RuleTableError)) throw error
-      return `${name} cannot be loaded by this version: ${error.faults[0]}`
+      return { fault: `${name} cannot be loaded by this version: ${error.faults[0]}`, isOfOtherVersion: true }
     }
   }
 
@@ -47,4 +50,8 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
       return table
     },
   }
+}
+
+function wrong(fault: string): Unverifiable {
+  return { fault, isOfOtherVersion: false }
 }

@@ -26,13 +26,14 @@ export interface Summary {
 
 /**
  * A finding of a replay. `unverified`: something that could not be verified, reported once for all its entries; `locator` is the
- * first.
+ * first. `isOfOtherVersion`: another version of the service can verify it, and nothing is wrong.
  */
 export type Finding =
   | Difference
   | {
       readonly kind: 'unverified'
       readonly fault: string
+      readonly isOfOtherVersion: boolean
       readonly entries: number
       readonly locator: string
     }

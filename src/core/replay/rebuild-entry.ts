@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decisionRecord } from '../decision/recorded-decision.ts'
 import { ERASED_UNSENT, type LogRow } from '../log/log-entry.ts'
-import { STATUS_OF } from '../log/status.ts'
+import { statusOf } from '../log/status.ts'
 import { finish, rendererOf, splitSource, type Text } from '../templates/render.ts'
 import type { Variables } from '../templates/template.ts'
 
@@ -34,16 +34,17 @@ export interface Rebuilt {
 
 /**
  * Rebuilds a log row from its decisions alone. `templateOf` returns the archived source of a template revision. Erased data
- * stays erased: the row has no text, and is SKIPPED if it was still to be sent.
+ * stays erased: the row has no text, and is SKIPPED if it was still to be sent. Null if this version does not know the last outcome.
  */
 export function rebuild(
   locator: string,
   decisions: Decisions,
   templateOf: (revision: string) => string | undefined,
-): Rebuilt {
+): Rebuilt | null {
   const first = decisions[0]
   const last = decisions.at(-1) ?? first
-  const decided = last.sendError === null ? STATUS_OF[last.outcome] : 'FAILED'
+  const decided = last.sendError === null ? statusOf(last.outcome) : 'FAILED'
+  if (decided === undefined) return null
   const isErased = wasErased(decisions)
   const isErasedUnsent = isErased && decided === 'FAILED'
   const status = isErasedUnsent ? 'SKIPPED' : decided

@@ -1,5 +1,6 @@
-import { describeResult, INVALID_PARTY, type RuleResult } from '../decision/decide.ts'
-import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
+import { describeResult, INVALID_PARTY, type RecordedResult } from '../decision/decide.ts'
+import type { DecidedResult } from '../decision/decide-recorded.ts'
+import { WITHOUT_RULE } from '../decision/skip-pruned.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
@@ -13,16 +14,23 @@ export interface Recorded {
 
 export interface Archive {
   readonly templateOf: (revision: string) => string | undefined
-  readonly tableOf: (revision: string) => Promise<Decider | string>
+  readonly tableOf: (revision: string) => Promise<Decider | Unverifiable>
 }
 export interface Decider {
-  readonly decide: (facts: ReplayedDecision['facts']) => RuleResult | undefined
+  /** Null if it depends on what only another version knows; undefined if no rule matches. */
+  readonly decide: (facts: ReplayedDecision['facts']) => DecidedResult | null | undefined
+}
+
+/** The reason why something could not be verified. The same cause gives the same text for every entry. */
+export interface Unverifiable {
+  readonly fault: string
+  /** Another version of the service can verify it: nothing is wrong. */
+  readonly isOfOtherVersion: boolean
 }
 
 export interface Verified {
   readonly differences: readonly Difference[]
-  /** Reasons why something could not be verified. The same cause gives the same text for every entry. */
-  readonly unverifiable: readonly string[]
+  readonly unverifiable: readonly Unverifiable[]
 }
 
 type Field = Exclude<keyof LogRow, 'locator'>
@@ -36,12 +44,18 @@ export async function verify({ locator, row, decisions }: Recorded, archive: Arc
     return { differences, unverifiable: [] }
   }
   const rebuilt = rebuild(locator, decisions, archive.templateOf)
+  if (rebuilt === null) return { differences: [], unverifiable: [UNKNOWN_OUTCOME] }
   const differences = compare(locator, row, rebuilt)
-  const unverifiable = rebuilt.textFault === null ? [] : [rebuilt.textFault]
+  const unverifiable: Unverifiable[] = []
+  if (rebuilt.textFault !== null) unverifiable.push({ fault: rebuilt.textFault, isOfOtherVersion: false })
   for (const decision of decisions) {
+    // No rule made this decision.
+    if (WITHOUT_RULE.includes(decision.ruleId)) continue
     const table = await archive.tableOf(decision.ruleTableRevision)
-    if (typeof table === 'string') unverifiable.push(table)
-    else differences.push(...checkDecision(locator, decision, table))
+    const result = 'fault' in table ? table : table.decide(decision.facts)
+    if (result === null) unverifiable.push(undecidable(decision))
+    else if (result !== undefined && 'fault' in result) unverifiable.push(result)
+    else differences.push(...checkDecision(locator, decision, result))
   }
   return { differences, unverifiable }
 }
@@ -53,7 +67,19 @@ export function missingRow(
 ): LogRow | null {
   if (row !== null || !hasDecisions(decisions)) return null
   const rebuilt = rebuild(locator, decisions, templateOf)
-  return rebuilt.textFault === null ? rebuilt.row : null
+  return rebuilt?.textFault === null ? rebuilt.row : null
+}
+
+const UNKNOWN_OUTCOME = {
+  fault: 'the row cannot be rebuilt by this version, which does not know the outcome of its decision',
+  isOfOtherVersion: true,
+}
+
+function undecidable({ ruleTableRevision }: ReplayedDecision): Unverifiable {
+  return {
+    fault: `the decisions cannot be made again by this version: they depend on facts, or on cells of rule table revision ${ruleTableRevision}, that only another version knows`,
+    isOfOtherVersion: true,
+  }
 }
 
 function hasDecisions(decisions: readonly ReplayedDecision[]): decisions is Decisions {
@@ -73,17 +99,18 @@ function columnOf(field: Field): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-function checkDecision(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
-  // No rule made this decision.
-  if (decision.ruleId === PRUNED_RULE_ID) return []
-  const result = table.decide(decision.facts)
+function checkDecision(
+  locator: string,
+  decision: ReplayedDecision,
+  result: DecidedResult | undefined,
+): Difference[] {
   if (result !== undefined && isSame(decision, result)) return []
   const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`
   const fault = `decided ${words(decision)}, but the rule table then in force ${right}`
   return [{ kind: 'decision', locator, attempt: decision.attempt, fault }]
 }
 
-function isSame(decision: ReplayedDecision, result: RuleResult): boolean {
+function isSame(decision: ReplayedDecision, result: RecordedResult): boolean {
   return (
     decision.outcome === result.outcome &&
     decision.channel === result.channel &&
@@ -92,11 +119,11 @@ function isSame(decision: ReplayedDecision, result: RuleResult): boolean {
   )
 }
 
-function words(result: RuleResult): string {
+function words(result: RecordedResult): string {
   return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
-function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RuleResult): boolean {
+function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RecordedResult): boolean {
   if (reason === result.reason) return true
   if (outcome === 'FAIL') return reason?.startsWith(`${result.reason}: `) ?? false
   return outcome === 'SKIP' && reason === INVALID_PARTY && partyLocator === null

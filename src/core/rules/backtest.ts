@@ -1,5 +1,6 @@
-import { CHANNELS, type Channel } from '../decision/channel.ts'
-import type { RuleResult } from '../decision/decide.ts'
+import { CHANNELS } from '../decision/channel.ts'
+import type { RecordedResult } from '../decision/decide.ts'
+import { decideRecorded } from '../decision/decide-recorded.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
@@ -13,8 +14,8 @@ import type { RuleTable } from './table.ts'
 interface BacktestChange {
   readonly eventType: string
   readonly facts: RecordedFacts
-  readonly before: RuleResult
-  readonly after: RuleResult
+  readonly before: RecordedResult
+  readonly after: RecordedResult
   count: number
   /** Locators of their log entries, up to a readable number. */
   readonly locators: string[]
@@ -37,12 +38,12 @@ const OTHER_EVENT_TYPES = '(other event types)'
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
   /**
    * `byAnotherRule`: unchanged decisions that another rule makes in the candidate. `invalidParties`: events with an invalid party
-   * locator, whose reason does not change while they are skipped.
+   * locator, whose reason does not change while they are skipped. `undecided`: events with facts of another version.
    */
-  const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
+  const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0, undecided: 0 }
   const changes = new Map<string, BacktestChange>()
   const lines = new Map<string, { eventType: string; ruleId: string; unchanged: number; changed: number }>()
-  const channels = CHANNELS.map((channel) => ({ channel, before: 0, after: 0 }))
+  const channels = CHANNELS.map((channel: string) => ({ channel, before: 0, after: 0 }))
   const eventTypes = new Set<string>()
   let locatorsHeld = 0
 
@@ -51,18 +52,28 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
     return eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPES
   }
 
+  function countSent(when: 'before' | 'after', { outcome, channel }: RecordedResult, count: number): void {
+    if (outcome !== 'SEND') return
+    const known = channels.find((one) => one.channel === channel)
+    const sent = known ?? { channel, before: 0, after: 0 }
+    if (known === undefined) channels.push(sent)
+    sent[when] += count
+  }
+
   return {
     add: (group: DecisionGroup): void => {
       const { ruleId, count } = group
+      counts.events += count
       const { facts, result: after } = decideAgain(candidate, group)
+      if (after === null) {
+        counts.undecided += count
+        return
+      }
       const eventType = nameOf(facts.eventType)
       const before = recordedResult(group, after, reasonOf)
-      for (const sent of channels) {
-        if (isSentBy(sent.channel, before)) sent.before += count
-        if (isSentBy(sent.channel, after)) sent.after += count
-      }
+      countSent('before', before, count)
+      countSent('after', after, count)
       const isChanged = !decidedAlike(before, after)
-      counts.events += count
       if (isChanged) counts.changed += count
       else if (after.ruleId !== ruleId) counts.byAnotherRule += count
       if (group.invalidParty) counts.invalidParties += count
@@ -80,7 +91,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
     },
     result: () => ({
       ...counts,
-      unchanged: counts.events - counts.changed,
+      unchanged: counts.events - counts.changed - counts.undecided,
       /** Number of messages by each channel: sent, and sent under the candidate. */
       channels,
       /** The most harmful first; the most frequent first within a kind. */
@@ -92,39 +103,37 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
   }
 }
 
-function isSentBy(channel: Channel, result: RuleResult): boolean {
-  return result.outcome === 'SEND' && result.channel === channel
-}
-
 function rankOf(change: BacktestChange): number {
   return CHANGE_KINDS.indexOf(kindOf(change))
 }
 
 /**
  * Decides these events again, attempt by attempt. A FAIL goes on to the next recorded attempt; so does a SEND whose sender
- * failed, and a SKIP that was retried on request. Returns the last decision with its facts.
+ * failed, and a SKIP that was retried on request. Returns the last decision with its facts; null if it depends on facts of
+ * another version.
  */
 function decideAgain(
   candidate: Pick<RuleTable, 'decide'>,
   { earlier, facts, onRequest }: Pick<DecisionGroup, 'earlier' | 'facts' | 'onRequest'>,
-): { readonly facts: RecordedFacts; readonly result: RuleResult } {
+): { readonly facts: RecordedFacts; readonly result: RecordedResult | null } {
   for (const [i, step] of earlier.entries()) {
-    const result = candidate.decide(step.facts)
+    const result = decideRecorded(candidate.decide, step.facts) ?? null
     const isRetried =
+      result === null ||
       result.outcome === 'FAIL' ||
       (result.outcome === 'SEND' && step.outcome === 'SEND') ||
       (result.outcome === 'SKIP' && (earlier[i + 1]?.onRequest ?? onRequest))
     if (!isRetried) return { facts: step.facts, result }
   }
-  return { facts, result: candidate.decide(facts) }
+  return { facts, result: decideRecorded(candidate.decide, facts) ?? null }
 }
 
 /** The recorded decision with its rule's reason: the recorded one may also contain the look-up's error. */
 function recordedResult(
   { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
-  after: RuleResult,
+  after: RecordedResult,
   reasonOf: ReasonOf,
-): RuleResult {
+): RecordedResult {
   const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
   const reason = reasonIsFixed ? undefined : reasonOf(ruleTableRevision, ruleId)
   // Without both reasons a difference cannot be determined.
@@ -145,7 +154,8 @@ function compare(a: string, b: string): number {
 
 /** The result in lines: the number of changed events, each kind of change with its situations, and counts by type and rule. */
 export function describeBacktest(result: BacktestResult): string[] {
-  const { events, changed, unchanged, byAnotherRule, invalidParties, channels, changes, lines } = result
+  const { events, changed, unchanged, byAnotherRule, invalidParties, undecided, channels, changes, lines } =
+    result
   const are = (count: number, singular: string, plural: string) =>
     `${count} ${count === 1 ? singular : plural}`
   const told = [
@@ -155,6 +165,8 @@ export function describeBacktest(result: BacktestResult): string[] {
   if (byAnotherRule > 0) told.push(`${counted(byAnotherRule, 'event')} with the same result by another rule`)
   if (invalidParties > 0)
     told.push(`${counted(invalidParties, 'event')} with an invalid party locator, whose reason no table sets`)
+  if (undecided > 0)
+    told.push(`${counted(undecided, 'event')} with facts of another version, not decided again`)
   const kinds = Map.groupBy(changes, (change) => changeInWords(change, change.eventType))
   for (const [words, group] of kinds) {
     const count = group.reduce((sum, change) => sum + change.count, 0)

@@ -1,5 +1,5 @@
 import { describeResult, type RuleResult } from '../decision/decide.ts'
-import type { RecordedFacts, Situation } from '../decision/facts.ts'
+import type { AskedFacts, Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
@@ -15,7 +15,7 @@ import { describeSituation, foldSituations } from './situations.ts'
 export function checkPromises(
   promises: readonly RulePromise[],
   rules: readonly Rule[],
-  ruleFor: (facts: RecordedFacts) => Rule | null,
+  ruleFor: (facts: AskedFacts) => Rule | null,
 ): string[] {
   const { classes } = foldEventTypes(cellsOf([...rules, ...promises]), [])
   const { situations } = foldSituations([...rules, ...promises])

@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { CHANNELS } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/decide.ts'
 import { recordedFacts } from '../decision/fact-schemas.ts'
 
 /**
@@ -9,7 +7,7 @@ import { recordedFacts } from '../decision/fact-schemas.ts'
  */
 export const earlierDecision = z.object({
   facts: recordedFacts,
-  outcome: z.enum(OUTCOMES),
+  outcome: z.string(),
   onRequest: z.boolean(),
 })
 
@@ -21,8 +19,8 @@ export const decisionGroup = z.object({
   /** An operator requested it, if it is not the first. */
   onRequest: z.boolean(),
   ruleId: z.string(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
+  outcome: z.string(),
+  channel: z.string(),
   ruleTableRevision: z.string(),
   /** The event's party locator is invalid: its logged reason does not come from the rule table. */
   invalidParty: z.boolean(),

@@ -1,6 +1,13 @@
 import { describeResult } from '../decision/decide.ts'
 import { counted } from '../text/count.ts'
-import { CHANGE_KINDS, type Change, type ChangeKind, kindOf, type RuleTableDiff } from './diff.ts'
+import {
+  type BeforeAfter,
+  CHANGE_KINDS,
+  type Change,
+  type ChangeKind,
+  kindOf,
+  type RuleTableDiff,
+} from './diff.ts'
 import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
 
@@ -67,10 +74,7 @@ export function describeRest({ moved }: RuleTableDiff): string[] {
 }
 
 /** Example: `from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
-export function changeInWords(
-  { before, after }: Pick<Change, 'before' | 'after'>,
-  eventTypes: string,
-): string {
+export function changeInWords({ before, after }: BeforeAfter, eventTypes: string): string {
   const rules =
     before.ruleId === after.ruleId
       ? `rule "${before.ruleId}" as before`

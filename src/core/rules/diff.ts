@@ -1,4 +1,4 @@
-import type { RuleResult } from '../decision/decide.ts'
+import type { RecordedResult, RuleResult } from '../decision/decide.ts'
 import type { Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf } from './event-type-cell.ts'
@@ -24,7 +24,12 @@ export const CHANGE_KINDS = [
 ] as const
 export type ChangeKind = (typeof CHANGE_KINDS)[number]
 
-export function kindOf({ before, after }: Pick<Change, 'before' | 'after'>): ChangeKind {
+export interface BeforeAfter {
+  readonly before: RecordedResult
+  readonly after: RecordedResult
+}
+
+export function kindOf({ before, after }: BeforeAfter): ChangeKind {
   const [wasSent, isSent] = [before.outcome === 'SEND', after.outcome === 'SEND']
   if (wasSent && !isSent) return 'no longer sent'
   if (!wasSent && isSent) return 'newly sent'
@@ -73,7 +78,7 @@ function isSame({ before, after }: Pick<Change, 'before' | 'after'>): boolean {
 }
 
 /** True if the log would show no difference between the two. */
-export function decidedAlike(one: RuleResult, other: RuleResult): boolean {
+export function decidedAlike(one: RecordedResult, other: RecordedResult): boolean {
   return one.outcome === other.outcome && one.channel === other.channel && one.reason === other.reason
 }
 

@@ -1,5 +1,5 @@
 import { ADDRESS_OF } from '../decision/channel.ts'
-import { cellText, FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
+import { type AskedFacts, cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
 import type { Enumeration, FirstMatch } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
@@ -52,7 +52,7 @@ function contradictionIn({ when: { party, ...when } }: Rule): string {
   return `"${asked?.[1].column}" is always ${cellText(asked?.[1].unknown)} where "party" is ${party}`
 }
 
-function factsOf({ eventClass, situation }: FirstMatch): RecordedFacts {
+function factsOf({ eventClass, situation }: FirstMatch): AskedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 

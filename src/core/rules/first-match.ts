@@ -1,35 +1,35 @@
 import { Engine } from 'json-rules-engine'
-import { FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
+import { type AskedFacts, FACT_LIST, type Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf, matchesEventType } from './event-type-cell.ts'
-import type { Rule } from './rule.ts'
+import type { PastRule, Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
 /** The deciding rule for one situation of one event class; null if none applies. */
-export interface FirstMatch {
+export interface FirstMatch<R = Rule> {
   readonly eventClass: EventClass
   readonly situation: Situation
-  readonly rule: Rule | null
+  readonly rule: R | null
 }
 
 /** The rules and their answer to every situation, unchecked. */
-export interface Enumeration {
-  readonly rules: readonly Rule[]
+export interface Enumeration<R = Rule> {
+  readonly rules: readonly R[]
   readonly classes: readonly EventClass[]
   readonly situations: readonly Situation[]
   /** By class, and within a class in the order of `situations`. */
-  readonly answers: readonly FirstMatch[]
-  readonly positionOf: (facts: RecordedFacts) => number
+  readonly answers: readonly FirstMatch<R>[]
+  readonly positionOf: (facts: AskedFacts) => number
 }
 
 /** Asks the rules engine once about every situation of every event class. */
-export async function enumerate(
-  rules: readonly Rule[],
+export async function enumerate<R extends Rule | PastRule>(
+  rules: readonly R[],
   knownEventTypes: readonly string[],
-): Promise<Enumeration> {
+): Promise<Enumeration<R>> {
   const { classes, classOf } = foldEventTypes(cellsOf(rules), knownEventTypes)
   const { situations, positionOf } = foldSituations(rules)
-  const answers: FirstMatch[] = []
+  const answers: FirstMatch<R>[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => isAbout(rule, eventClass)))
     for (const situation of situations) {
@@ -47,7 +47,7 @@ export async function enumerate(
 }
 
 /** The engine need not test the event type: with many rules for single types it would take ten times as long. */
-function isAbout({ when }: Rule, { representative }: EventClass): boolean {
+function isAbout({ when }: Pick<Rule, 'when'>, { representative }: EventClass): boolean {
   return when.eventType === null || matchesEventType(when.eventType, representative)
 }
 
@@ -58,7 +58,9 @@ const MATCHED = 'rule matched'
  * Compiles rules to json-rules-engine: the first match wins. Do not call the returned function again before its promise has
  * settled: the engine keeps the state of a run on itself.
  */
-function compileRules(rules: readonly Rule[]): (situation: Situation) => Promise<Rule | null> {
+function compileRules<R extends Pick<Rule, 'id' | 'when'>>(
+  rules: readonly R[],
+): (situation: Situation) => Promise<R | null> {
   const engine = new Engine()
   for (const [index, rule] of rules.entries()) {
     engine.addRule({
@@ -76,12 +78,12 @@ function compileRules(rules: readonly Rule[]): (situation: Situation) => Promise
   return async (situation) => {
     const { events } = await engine.run(situation)
     const index: number | undefined = events[0]?.params?.index
-    return index === undefined ? null : (rules[index] as Rule)
+    return index === undefined ? null : (rules[index] as R)
   }
 }
 
 /** Conditions for the cells of facts that are not blank. The engine does not validate them. */
-function conditions({ when }: Rule) {
+function conditions({ when }: Pick<Rule, 'when'>) {
   return FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })).filter(
     ({ value }) => value !== null,
   )

@@ -40,7 +40,7 @@ export function loadPromises(
   const ruleCells = cellsOf(rules)
   const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, [], 'promise', (row) =>
+  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, null, 'promise', (row) =>
     readPromise(row, parseEventTypes, rowOfName),
   )
   if (faults.length > 0) throw new PromisesError(faults)

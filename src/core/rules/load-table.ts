@@ -1,24 +1,35 @@
 import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/decide.ts'
-import { RuleTableError } from './errors.ts'
+import { CellFault, RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
-import { COLUMNS, type Column, type Rule } from './rule.ts'
+import { COLUMNS, type Column, type PastRule, type Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
  * Reads a rule table. Throws RuleTableError with every fault of the file. Does not check for gaps between rules.
- * `knownEventTypes`: types with a template, to which `no template` refers. A past table may lack the column of any fact.
+ * `knownEventTypes`: types with a template, to which `no template` refers.
  */
 export function loadRuleTable(
   csvText: string,
   knownEventTypes: readonly string[] = [],
-  isPast = false,
 ): { readonly rules: readonly Rule[] } {
-  const { rows, faults } = readRules(csvText, knownEventTypes, isPast ? WHEN_COLUMNS : [])
+  const { rows, faults } = readRules(csvText, knownEventTypes)
   if (faults.length > 0) throw new RuleTableError(faults)
   return { rules: rows as readonly Rule[] }
+}
+
+/**
+ * Reads a rule table that was once in force, perhaps in another version. It may lack the column of any fact, which means any, and
+ * have cells that this version cannot read. Throws RuleTableError if its form cannot be read.
+ */
+export function loadPastRules(csvText: string, knownEventTypes: readonly string[]): readonly PastRule[] {
+  const { rows, faults } = readSheet(csvText, COLUMNS, WHEN_COLUMNS, 'rule', (row) =>
+    readPastRule(row, knownEventTypes),
+  )
+  if (faults.length > 0) throw new RuleTableError(faults)
+  return rows
 }
 
 /** The readable event types, row by row, whatever faults the file has. */
@@ -28,15 +39,9 @@ export function readEventTypes(csvText: string, knownEventTypes: readonly string
   )
 }
 
-function readRules(
-  csvText: string,
-  knownEventTypes: readonly string[],
-  columnsOptional: readonly Column[] = [],
-) {
+function readRules(csvText: string, knownEventTypes: readonly string[]) {
   const rowOfId = new Map<string, number>()
-  return readSheet(csvText, COLUMNS, columnsOptional, 'rule', (row) =>
-    readRule(row, rowOfId, knownEventTypes),
-  )
+  return readSheet(csvText, COLUMNS, null, 'rule', (row) => readRule(row, rowOfId, knownEventTypes))
 }
 
 type Unread = { readonly [K in Exclude<keyof Rule, 'row' | 'when'>]: unknown } & {
@@ -54,10 +59,7 @@ function readRule(
   const rule = {
     id: read('rule', (text) => parseRuleId(text, row, rowOfId)),
     row,
-    when: readWhen(sheetRow, (text) => parseEventTypeCell(text, knownEventTypes)),
-    outcome: read('outcome', oneOf(OUTCOMES)),
-    sendBy: read('send by', orAny(oneOf(CHANNELS))),
-    reason: read('reason', orAny(parseReason)),
+    ...readEffect(sheetRow, knownEventTypes),
     because: read('because', parseBecause),
   }
   if (rule.outcome === 'SEND') {
@@ -68,4 +70,38 @@ function readRule(
     if (rule.sendBy) note('send by', `"${rule.sendBy}" on a ${rule.outcome}: leave it blank, nothing is sent`)
   }
   return rule
+}
+
+/** When a rule applies, and what it decides. */
+function readEffect(sheetRow: SheetRow<Column>, knownEventTypes: readonly string[]) {
+  const { read } = sheetRow
+  return {
+    when: readWhen(sheetRow, (text) => parseEventTypeCell(text, knownEventTypes)),
+    outcome: read('outcome', oneOf(OUTCOMES)),
+    sendBy: read('send by', orAny(oneOf(CHANNELS))),
+    reason: read('reason', orAny(parseReason)),
+  }
+}
+
+/** A cell that cannot be read is null, and listed. */
+function readPastRule(sheetRow: SheetRow<Column>, knownEventTypes: readonly string[]): PastRule {
+  const unread = sheetRow.others.map(([heading, text]) => `"${heading}" ${text}`)
+  const read = <T>(column: Column, parseCell: (text: string) => T) =>
+    sheetRow.read(column, (text) => {
+      try {
+        return parseCell(text)
+      } catch (error) {
+        if (!(error instanceof CellFault)) throw error
+        unread.push(`"${column}" ${text === '' ? 'blank' : text}`)
+        return null
+      }
+    })
+  const asText = (text: string) => text
+  return {
+    id: read('rule', asText),
+    row: sheetRow.row,
+    ...readEffect({ ...sheetRow, read: read as SheetRow<Column>['read'] }, knownEventTypes),
+    because: read('because', asText),
+    unread,
+  } as PastRule
 }

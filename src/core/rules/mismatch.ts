@@ -16,15 +16,21 @@ export function firstMismatch({ when }: { readonly when: When }, facts: Recorded
 }
 
 /** The rules above the deciding one, from top to bottom, each with its first cell that did not match. */
-export function mismatchesAbove<R extends { readonly id: string; readonly when: When }>(
+export function mismatchesAbove<
+  R extends { readonly id: string; readonly when: When; readonly unread?: readonly string[] },
+>(
   rules: readonly R[],
   index: number,
   facts: RecordedFacts,
 ): { readonly ruleId: string; readonly mismatch: string }[] {
   return rules.slice(0, index).map((above) => ({
     ruleId: above.id,
-    mismatch: firstMismatch(above, facts) ?? 'every cell matches',
+    mismatch: firstMismatch(above, facts) ?? unreadCells(above) ?? 'every cell matches',
   }))
+}
+
+function unreadCells({ unread = [] }: { readonly unread?: readonly string[] }): string | null {
+  return unread.length === 0 ? null : `this version cannot read ${unread.join(', ')}`
 }
 
 function mismatch(column: string, cell: string, fact: string): string {

@@ -25,6 +25,8 @@ export interface SheetRow<Column extends string> {
   /** Undefined if the cell or its column is missing, or if the parser finds a fault, which is noted. */
   read<T>(column: Column, parseCell: (text: string) => T): T | undefined
   note(column: Column, fault: string): void
+  /** Cells of a past sheet in columns that this version does not know, each with its heading; those that are not blank. */
+  readonly others: readonly (readonly [heading: string, text: string])[]
 }
 
 /** One row that is not blank; `cells` is null if its quotes do not pair up. */
@@ -36,13 +38,14 @@ interface Line {
 
 /**
  * Reads a sheet as spreadsheets save it. Separator, BOM, line ends, order and case of headings, blank lines and trailing blank
- * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. A missing optional column reads as
- * blank cells. `what` names one row, such as "rule".
+ * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. `columnsOptional`: the columns that a
+ * past sheet may lack, which read as blank cells; it may also have others. Null for a sheet of this version. `what` names one row,
+ * such as "rule".
  */
 export function readSheet<Column extends string, T>(
   csvText: string,
   columnsKnown: readonly Column[],
-  columnsOptional: readonly Column[],
+  columnsOptional: readonly Column[] | null,
   what: string,
   readRow: (row: SheetRow<Column>) => T,
 ): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
@@ -61,6 +64,9 @@ export function readSheet<Column extends string, T>(
     (text: string) =>
       void faults.push(`row ${row}${text}`)
   const columns = readHeadings(headings, columnsKnown, columnsOptional, noteAt(headings))
+  const others = (headings.cells ?? []).flatMap((heading, position) =>
+    columnsOptional !== null && columns[position] === null ? [{ heading, position }] : [],
+  )
   if (body.length === 0) noteAt(headings)(` is the only line: add at least one ${what} below the headings`)
   const rows = body.flatMap((line) => {
     const noteRow = noteAt(line)
@@ -72,7 +78,7 @@ export function readSheet<Column extends string, T>(
     if (isMisfit(line.text, cells, columns.length, separator, noteRow)) return []
     const note = (column: Column, fault: string) => noteRow(`, column "${column}": ${fault}`)
     const textOf = (column: Column) => {
-      const isLeftOut = columnsOptional.includes(column) && !columns.includes(column)
+      const isLeftOut = columnsOptional?.includes(column) && !columns.includes(column)
       return isLeftOut ? '' : cells[columns.indexOf(column)]
     }
     const read: SheetRow<Column>['read'] = (column, parseCell) => {
@@ -89,7 +95,10 @@ export function readSheet<Column extends string, T>(
         return undefined
       }
     }
-    return [readRow({ row, note, read })]
+    const textsOfOthers = others
+      .map(({ heading, position }) => [heading, cells[position] ?? ''] as const)
+      .filter(([, text]) => text !== '')
+    return [readRow({ row, note, read, others: textsOfOthers })]
   })
   return { rows, faults }
 }
@@ -131,16 +140,16 @@ function splitCells(line: string, separator: Separator): string[] | null {
 }
 
 /**
- * The column at each position; null if the heading is unknown or repeated. If the headings cannot be read, assumes the usual
+ * The column at each position; null if the heading is unknown, as it may be in a past sheet, or repeated. If the headings cannot be read, assumes the usual
  * ones, so that the rows are still checked.
  */
 function readHeadings<Column extends string>(
   { cells }: Line,
   columnsKnown: readonly Column[],
-  columnsOptional: readonly Column[],
+  columnsOptional: readonly Column[] | null,
   note: (text: string) => void,
 ): readonly (Column | null)[] {
-  const columnsNeeded = columnsKnown.filter((column) => !columnsOptional.includes(column))
+  const columnsNeeded = columnsKnown.filter((column) => !columnsOptional?.includes(column))
   if (cells === null) {
     note(BROKEN_QUOTES)
     return columnsNeeded
@@ -150,6 +159,7 @@ function readHeadings<Column extends string>(
   const columns = headings.map((heading, position) => {
     const column = columnsKnown.find((candidate) => candidate === names[position])
     if (column !== undefined && names.indexOf(column) === position) return column
+    if (column === undefined && columnsOptional !== null) return null
     const near = didYouMean(nearest(heading, columnsKnown))
     note(
       column === undefined

@@ -20,6 +20,18 @@ export interface Rule {
   readonly because: string
 }
 
+/** A rule of a past table, which another version may have written. */
+export interface PastRule extends Omit<Rule, 'outcome'> {
+  /** Null if this version cannot read it. */
+  readonly outcome: Outcome | null
+  /** Cells that this version cannot read, such as `"urgent" yes`. It knows neither when the rule applies nor what it decides. */
+  readonly unread: readonly string[]
+}
+
+export function isReadable(rule: PastRule): rule is PastRule & Rule {
+  return rule.unread.length === 0
+}
+
 export function resultOf(rule: Rule, situation: Situation): RuleResult {
   return {
     ruleId: rule.id,

@@ -1,9 +1,9 @@
 import { ADDRESS_OF, ADDRESSED_CHANNELS } from '../decision/channel.ts'
-import { FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
-import type { Rule } from './rule.ts'
+import { cellText, FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
+import type { PastRule, Rule } from './rule.ts'
 
 /** A rule, or a promise, which sends nothing. */
-type Row = Pick<Rule, 'when'> & Partial<Pick<Rule, 'outcome' | 'sendBy'>>
+type Row = Pick<Rule, 'when'> & Partial<Pick<PastRule, 'outcome' | 'sendBy'>>
 
 /** Facts that matter even if no row tests them: the party, the preferred channel, and the address of each channel that is used. */
 function factsAlwaysIncluded(rows: readonly Row[]): readonly FactKey[] {
@@ -48,10 +48,16 @@ export function foldSituations(rows: readonly Row[]) {
   }
 }
 
-/** The situation in words, such as "party found, opted out, prefers SMS, no email on file, phone on file". */
-export function describeSituation(situation: Situation): string {
-  return FACT_LIST.flatMap(([key, fact]) => {
-    const value = situation[key] ?? null
-    return value === null || !fact.knownOf.includes(situation.party) ? [] : [fact.words(value)]
-  }).join(', ')
+/** Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on file". */
+export function describeSituation({ eventType: _, ...facts }: Readonly<Record<string, unknown>>): string {
+  const known = FACT_LIST.flatMap(([key, { column, values, knownOf, words }]) => {
+    const value = facts[key] ?? null
+    // A party state that this version does not know says nothing about the other facts.
+    const isKnown =
+      knownOf.some((party) => party === facts.party) || !PARTY_STATES.some((party) => party === facts.party)
+    if (value === null || !isKnown) return []
+    return [typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`]
+  })
+  const others = Object.entries(facts).filter(([key]) => !FACT_LIST.some(([own]) => own === key))
+  return [...known, ...others.map(([key, value]) => `${key} ${cellText(value)}`)].join(', ')
 }

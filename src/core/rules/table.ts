@@ -1,5 +1,5 @@
 import type { RuleResult } from '../decision/decide.ts'
-import type { RecordedFacts } from '../decision/facts.ts'
+import type { AskedFacts } from '../decision/facts.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { type Enumeration, enumerate } from './first-match.ts'
@@ -11,7 +11,7 @@ export interface RuleTable {
   readonly revision: string
   readonly source: string
   readonly rules: readonly Rule[]
-  readonly decide: (facts: RecordedFacts) => RuleResult
+  readonly decide: (facts: AskedFacts) => RuleResult
 }
 
 /**

@@ -1,5 +1,6 @@
 import { describeResult, failureReason } from '../decision/decide.ts'
-import { type FactKey, type Facts, factsOf, type KnownValue } from '../decision/facts.ts'
+import { decideNow } from '../decision/decide-recorded.ts'
+import { type FactKey, factsOf, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
 import type { Contact } from '../party/contact.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
@@ -11,7 +12,7 @@ import type { RuleTable } from './table.ts'
 
 export interface TriedEvent {
   readonly event: Variables
-  readonly facts: Facts
+  readonly facts: RecordedFacts
   readonly isPartyInvalid?: boolean
   /** Set if the party was looked up. */
   readonly contact?: Contact | undefined
@@ -39,7 +40,7 @@ export function tryEvent(
   templates: Templates,
   { event, facts, isPartyInvalid = false, contact }: TriedEvent,
 ) {
-  const result = decide(facts)
+  const result = decideNow(decide, facts)
   const decision = { ...result, facts, failureReason: failureReason(result, isPartyInvalid, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)

@@ -1,9 +1,9 @@
 import { RuleTableError } from '../rules/errors.ts'
-import { loadRuleTable } from '../rules/load-table.ts'
-import type { Rule } from '../rules/rule.ts'
+import { loadPastRules } from '../rules/load-table.ts'
+import type { PastRule } from '../rules/rule.ts'
 
 /** The rules of each revision that made a decision, or why they are unavailable. */
-export type RulesByRevision = ReadonlyMap<string, readonly Rule[] | string>
+export type RulesByRevision = ReadonlyMap<string, readonly PastRule[] | string>
 
 /**
  * Reads the rules of the revisions that made these decisions. `readSource` returns a rule table from the archive, or null.
@@ -14,16 +14,16 @@ export async function readRules(
   readSource: (revision: string) => Promise<string | null>,
   knownEventTypes: readonly string[],
 ): Promise<RulesByRevision> {
-  const rules = new Map<string, readonly Rule[] | string>()
+  const rules = new Map<string, readonly PastRule[] | string>()
   for (const revision of new Set(decisions.map(({ ruleTableRevision }) => ruleTableRevision)))
     rules.set(revision, rulesIn(await readSource(revision), knownEventTypes))
   return rules
 }
 
-function rulesIn(source: string | null, knownEventTypes: readonly string[]): readonly Rule[] | string {
+function rulesIn(source: string | null, knownEventTypes: readonly string[]): readonly PastRule[] | string {
   if (source === null) return 'the rule table then in force is not in the archive'
   try {
-    return loadRuleTable(source, knownEventTypes, true).rules
+    return loadPastRules(source, knownEventTypes)
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error
     return 'this version cannot read the rule table then in force'

@@ -1,11 +1,12 @@
 import { describeResult } from '../decision/decide.ts'
+import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { describeGivenUp, nameOfAttempt } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
-import type { Rule } from '../rules/rule.ts'
+import type { PastRule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
@@ -30,7 +31,7 @@ export function explain(
 /** `rules`: those of the decision's revision, or why they are unknown. */
 function explainDecision(
   { envelopeMap, ...recorded }: RecordedDecision,
-  rules: readonly Rule[] | string,
+  rules: readonly PastRule[] | string,
   traceUrl: string | null,
 ): ExplainedDecision {
   const decision = {
@@ -44,6 +45,8 @@ function explainDecision(
     return unexplained(
       `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and a member is told only once.`,
     )
+  if (decision.ruleId === UNKNOWN_CHANNEL_RULE_ID)
+    return unexplained(`${whatAndFor(decision)}: the rules of that version depend on the channel.`)
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]
   if (rule === undefined)
@@ -79,7 +82,7 @@ function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   const sent = sendError === null ? '' : `, ${failure} (${sendError}),`
   const situation = describeSituation(facts)
   const known =
-    preferenceChange === null ? situation : withChange(situation, facts.optedOut ?? false, preferenceChange)
+    preferenceChange === null ? situation : withChange(situation, facts.optedOut === true, preferenceChange)
   return `${describeResult(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
 }
 

@@ -1,9 +1,9 @@
 import { isRecordedOnly } from '../attempt/delivery.ts'
-import { CHANNEL_NAMES } from '../decision/channel.ts'
+import { nameOfChannel } from '../decision/channel.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
-import { describeGivenUp, STATUS_OF } from '../log/status.ts'
+import { describeGivenUp, statusOf } from '../log/status.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
@@ -19,7 +19,7 @@ export function storyOf(entry: Entry): Story {
 
 function whatOf(entry: Entry) {
   const { status, channel, partyLocator, eventType, subject, reference, createdAt, sentAt } = entry
-  const name = CHANNEL_NAMES[channel]
+  const name = nameOfChannel(channel)
   const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
   const message = `${subject === null ? name : `${name} “${subject}”`}${about}`
   const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
@@ -42,7 +42,7 @@ function becauseOf({ status, failureReason, decisions }: Entry): string | null {
   if (last === undefined) return 'No recorded decision explains this entry.'
   if (status === 'SENT') return last.because
   // The sentence of a SEND rule explains no failure.
-  const isByRule = STATUS_OF[last.outcome] === status
+  const isByRule = statusOf(last.outcome) === status
   if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
   // The reason of a failed look-up ends with the error of policy administration.
   const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
@@ -99,7 +99,7 @@ function timelineOf(entry: Entry): Story['timeline'] {
 }
 
 function preferredIn({ preferredChannel }: ExplainedDecision['facts']): string {
-  return preferredChannel ? `: ${CHANNEL_NAMES[preferredChannel]}` : ''
+  return typeof preferredChannel === 'string' ? `: ${nameOfChannel(preferredChannel)}` : ''
 }
 
 function retryWords({ retry }: ExplainedDecision, index: number, count: number): string {
@@ -124,8 +124,10 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`
   if (outcome === 'SKIP') return `not told${why}`
   if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`
+  // Another version's.
+  if (outcome !== 'SEND') return `${outcome}${why}`
   if (channel === 'IN_APP') return 'stored for the app'
-  return `${CHANNEL_NAMES[channel]} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
+  return `${nameOfChannel(channel)} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
 }
 
 /** An erased receipt does not name its sender. */

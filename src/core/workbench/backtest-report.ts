@@ -1,5 +1,5 @@
-import { CHANNEL_NAMES } from '../decision/channel.ts'
-import { describeResult, type RuleResult } from '../decision/decide.ts'
+import { nameOfChannel } from '../decision/channel.ts'
+import { describeResult, type RecordedResult } from '../decision/decide.ts'
 import type { BacktestResult } from '../rules/backtest.ts'
 import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'
@@ -41,6 +41,8 @@ export interface BacktestReport {
   readonly events: number
   readonly changed: number
   readonly byAnotherRule: number
+  /** Events with facts of another version, which were not decided again. */
+  readonly undecided: number
   /** Changed decisions, the most harmful kind first, each with its event types, such as "claim.paid 12". */
   readonly kinds: readonly { readonly kind: ChangeKind; readonly count: number; readonly of: string }[]
   /** Some of the changed events, the most harmful first. */
@@ -77,7 +79,7 @@ export function listedLocators({ changes }: BacktestResult): string[] {
 
 /** `members`: the members of the listed locators. */
 export function reportBacktest(
-  { events, changed, byAnotherRule, changes }: BacktestResult,
+  { events, changed, byAnotherRule, undecided, changes }: BacktestResult,
   members: ReadonlyMap<string, ListedMember>,
 ): BacktestReport {
   const list = changes.flatMap((change) =>
@@ -107,13 +109,14 @@ export function reportBacktest(
     events,
     changed,
     byAnotherRule,
+    undecided,
     kinds: kinds.filter(({ count }) => count > 0),
     list: list.slice(0, LISTED_COUNT_MAX),
   }
 }
 
-function inWords(result: RuleResult): string {
-  return result.outcome === 'SEND' ? `SEND by ${CHANNEL_NAMES[result.channel]}` : describeResult(result)
+function inWords(result: RecordedResult): string {
+  return result.outcome === 'SEND' ? `SEND by ${nameOfChannel(result.channel)}` : describeResult(result)
 }
 
 function sum(changes: readonly { readonly count: number }[]): number {

@@ -59,7 +59,7 @@ function itemOf({ id, offset, begin, redriven, ...rest }: RejectedMessageSummary
       at: redriven.at,
       by: redriven.by,
       result: redriven.result.result,
-      locator: redriven.result.result === 'logged' ? redriven.result.locator : null,
+      locator: redriven.result.locator ?? null,
     },
   }
 }

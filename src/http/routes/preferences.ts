@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CHANNELS, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/parse-event.ts'
 import {
+  type NewPreferences,
   type PreferencesPage,
   type PreferencesPageRequest,
   partyPreferences,
@@ -27,7 +28,7 @@ export interface PreferencesStore {
    */
   put: (
     partyLocator: string,
-    preferences: StoredPreferences,
+    preferences: NewPreferences,
     changedBy: string | null,
     isByParty: boolean,
   ) => Promise<StoredPreferences>

@@ -1,6 +1,5 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
 import {
   type PreferenceChange,
   type PreferencesByParty,
@@ -68,7 +67,7 @@ const decisivePreferences = z.object({
   preferences: z.array(
     z.object({
       partyLocator: z.string(),
-      preferredChannel: z.enum(CHANNELS),
+      preferredChannel: z.string(),
       optedOutEvents,
       changeId: z.string().nullable(),
     }),

@@ -1,5 +1,5 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
-import type { StoredPreferences } from '../../core/party/preferences.ts'
+import type { NewPreferences, StoredPreferences } from '../../core/party/preferences.ts'
 import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
 
 /**
@@ -10,7 +10,7 @@ import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts
 export function putPreferences(
   pool: DatabasePool,
   partyLocator: string,
-  { email, phone, preferredChannel, optedOutEvents }: StoredPreferences,
+  { email, phone, preferredChannel, optedOutEvents }: NewPreferences,
   changedBy: string | null,
   isByParty = false,
 ): Promise<StoredPreferences> {

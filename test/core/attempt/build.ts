@@ -54,7 +54,7 @@ export function aDecision(overrides: Partial<Decision> = {}): Decision {
     facts: someFacts(),
     preferenceChangeId: null,
     ...overrides,
-  }
+  } as Decision
 }
 
 /** A first attempt for party-1, who has an address. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { describeResult } from '../../../src/core/decision/decide.ts'
+import { describeResult, type RecordedResult } from '../../../src/core/decision/decide.ts'
 import type { RecordedFacts } from '../../../src/core/decision/facts.ts'
 import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { decidedAlike, diffRuleTables } from '../../../src/core/rules/diff.ts'
@@ -27,7 +27,7 @@ function tryOn(table: RuleTable, one: Case) {
   const { ruleId, outcome, channel, reason } = tryEvent(table, templates, aTried(one))
   return { ruleId, outcome, channel, reason }
 }
-type Said = ReturnType<typeof tryOn>
+type Said = RecordedResult
 
 /** The outcome listed for a case: by its event type's own line, else by that of any other event type. */
 async function outcomesOf({ rules }: RuleTable): Promise<(one: Case) => string | undefined> {

@@ -72,7 +72,7 @@ export function csvOf(rows: readonly Row[], separator = ','): string {
 }
 
 /** One situation of one event type. */
-export interface Case {
+export type Case = {
   eventType: string
   party: (typeof PARTY_STATES)[number]
   optedOut: boolean

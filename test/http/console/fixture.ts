@@ -1,7 +1,7 @@
 import type { Blocked } from '../../../src/core/batch/blocked.ts'
 import { showBlocked } from '../../../src/core/batch/service-status.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
-import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import type { NewPreferences } from '../../../src/core/party/preferences.ts'
 import { showRules } from '../../../src/core/rules/current-rules.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { WorkbenchStart } from '../../../src/core/workbench/review.ts'
@@ -13,7 +13,7 @@ import { type Http, serve } from '../../../src/http/server/server.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { dependencies, OUTAGE } from '../fixture.ts'
 
-export const PREFERENCES: StoredPreferences = {
+export const PREFERENCES: NewPreferences = {
   email: null,
   phone: '+41 44 000 00 00',
   preferredChannel: 'SMS',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import type { NewPreferences } from '../../../src/core/party/preferences.ts'
 import { commitBatch } from '../../../src/pipeline/dispatch.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
@@ -85,7 +85,7 @@ t.test('an entry has its decisions, oldest first', async (t) => {
 })
 
 t.test('a decision has the change of preferences that it followed', async (t) => {
-  const preferences: StoredPreferences = {
+  const preferences: NewPreferences = {
     email: null,
     phone: null,
     preferredChannel: 'EMAIL',
@@ -93,7 +93,7 @@ t.test('a decision has the change of preferences that it followed', async (t) =>
   }
   const optedOut = { ...preferences, optedOutEvents: ['claim.paid'] }
   const attempt = makeAttempts(createStore(pool), recordingSend().send)
-  const decideAfter = async (stored: StoredPreferences, changedBy: string) => {
+  const decideAfter = async (stored: NewPreferences, changedBy: string) => {
     await putPreferences(pool, 'party-1', stored, changedBy)
     const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
     await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import type { NewPreferences } from '../../../src/core/party/preferences.ts'
 import { getPreferences } from '../../../src/postgres/read/read-preferences.ts'
 import { entriesToErase, eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
 import {
@@ -222,7 +222,7 @@ t.test('a row without a decision is blanked too', async (t) => {
 })
 
 t.test('contacts are blanked with their history, and opt-outs stay in force', async (t) => {
-  const stored: StoredPreferences = {
+  const stored: NewPreferences = {
     email: 'a@example.com',
     phone: '+44',
     preferredChannel: 'SMS',
@@ -247,7 +247,7 @@ t.test('contacts are blanked with their history, and opt-outs stay in force', as
 })
 
 t.test('the author of a change is blanked if it was the person', async (t) => {
-  const none: StoredPreferences = { email: null, phone: null, preferredChannel: 'SMS', optedOutEvents: [] }
+  const none: NewPreferences = { email: null, phone: null, preferredChannel: 'SMS', optedOutEvents: [] }
   await putPreferences(pool, 'party-1', none, 'agent')
   await putPreferences(pool, 'party-1', none, 'member-4711', true)
   await putPreferences(pool, 'party-1', none, 'party-1')

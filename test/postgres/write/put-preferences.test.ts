@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
-import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import type { NewPreferences } from '../../../src/core/party/preferences.ts'
 import {
   getPreferences,
   listPreferenceChanges,
@@ -15,14 +15,14 @@ t.beforeEach(() =>
   client.query('TRUNCATE notifications.notification_preferences, notifications.preference_change'),
 )
 
-const SMS: StoredPreferences = {
+const SMS: NewPreferences = {
   email: 'member@example.com',
   phone: null,
   preferredChannel: 'SMS',
   optedOutEvents: ['claim.paid', 'ä"😀\\'],
 }
 
-const IN_APP: StoredPreferences = { email: null, phone: '1', preferredChannel: 'IN_APP', optedOutEvents: [] }
+const IN_APP: NewPreferences = { email: null, phone: '1', preferredChannel: 'IN_APP', optedOutEvents: [] }
 const changes = async () =>
   (await client.query('SELECT * FROM notifications.preference_change ORDER BY id')).rows
 
@@ -78,7 +78,7 @@ t.test('every table that names a channel takes every channel', async (t) => {
 })
 
 t.test('concurrent changes follow one another, and the last one is in force', async (t) => {
-  const all = Array.from({ length: 60 }, (_, i): StoredPreferences => ({ ...SMS, phone: String(i) }))
+  const all = Array.from({ length: 60 }, (_, i): NewPreferences => ({ ...SMS, phone: String(i) }))
   const stored = await Promise.all(
     all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
   )
