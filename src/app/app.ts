@@ -12,7 +12,7 @@ import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { createDatabase, type Database } from './database.ts'
-import { putInForce } from './in-force.ts'
+import { archiveRuleFiles, recordInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
 import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorkbench } from './workbench/workbench.ts'
@@ -69,11 +69,11 @@ export async function createApp(
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
-    const pool = await database.reach(stopping.signal, (reached) =>
-      putInForce(reached, ruleFiles, config.gitCommit, log),
-    )
+    const pool = await database.reach(stopping.signal, (reached) => archiveRuleFiles(reached, ruleFiles))
     if (stopping.signal.aborted) return
-    worker = createWorker({ config, connection, ruleFiles, senders, parties, pool, metrics, tracing, log })
+    const onFirstDecision = () => recordInForce(pool, ruleFiles, config.gitCommit, log)
+    const needs = { config, connection, ruleFiles, senders, parties, pool, metrics, tracing, log }
+    worker = createWorker({ ...needs, onFirstDecision })
     opened.defer(worker.stop)
     await worker.run()
   }

@@ -7,7 +7,7 @@ import { CorrectableError } from '../core/text/faults.ts'
 import { readRules } from '../core/why/archived-rules.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { listActivations, readArchived } from '../postgres/read/read-archive.ts'
+import { findInForce, readArchived } from '../postgres/read/read-archive.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { type RuleFiles, ruleTableOf, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
@@ -26,25 +26,26 @@ export async function archiveRuleFiles(
   await archiveEnvelopeMap(pool, envelopeMapRevision)
 }
 
-/** Throws CorrectableError if a service put another rule table in force. A new database has none. */
+/**
+ * Throws CorrectableError if another rule table made the newest decision: a replica that starts, but decides nothing, puts no
+ * table in force. A new database has none.
+ */
 export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFiles): Promise<void> {
-  const last = (await listActivations(pool)).at(-1)
-  if (last === undefined || last.revision === ruleTable.revision) return
+  const inForce = await findInForce(pool)
+  if (inForce === null || inForce.revision === ruleTable.revision) return
   throw new CorrectableError(
-    `this version's rule table ${ruleTable.revision} is not in force; ${last.revision} has been since ${last.activatedAt}: ` +
-      'run the command of the version that is running (the console names its commit under "Rules")',
+    `this version's rule table ${ruleTable.revision} is not in force; ${inForce.revision} made the newest decision, at ${inForce.decidedAt}: ` +
+      'run the command of the version that is running (the console names its commit under "Rules"), or run it again once this version has decided an event',
   )
 }
 
-/** Archives the files, records that the rule table is in force from now on, and logs the changes. */
-export async function putInForce(
+/** Records that the archived rule table is in force from now on, and logs the changes. */
+export async function recordInForce(
   pool: DatabasePool,
-  ruleFiles: RuleFiles,
+  { ruleTable }: RuleFiles,
   gitCommit: string | null,
   log: Logger,
 ): Promise<void> {
-  const { ruleTable } = ruleFiles
-  await archiveRuleFiles(pool, ruleFiles)
   const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
   if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
 }

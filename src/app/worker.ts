@@ -11,7 +11,7 @@ import { createConsumer } from '../kafka/consumer.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { fingerprintOf } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
-import { type AttemptNeeds, createAttempt } from '../pipeline/attempt.ts'
+import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch, type LookUpNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import { commitRetries, createRetry, type RetryNeeds } from '../pipeline/retry.ts'
@@ -40,6 +40,8 @@ interface WorkerNeeds {
   readonly pool: DatabasePool
   readonly metrics: Pick<Metrics, 'stage' | 'countConflict' | 'countLost'>
   readonly tracing: Tracing | null
+  /** Called after the first attempt is committed; after the next one if it rejects. */
+  readonly onFirstDecision: () => Promise<void>
   readonly log: Logger
 }
 
@@ -52,9 +54,11 @@ export function createWorker(needs: WorkerNeeds) {
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
   const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool, stage, needs.senders)
+  const { observed, settled } = observeFirst(needs.onFirstDecision, log)
+  const newAttempt = () => observed(createAttempt(attemptNeeds))
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
-  const consumer = createConsumer(options, consumerNeeds(needs, pool, attemptNeeds), log)
-  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, attemptNeeds))
+  const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)
+  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, newAttempt(), stage))
   return {
     ...consumer,
     run: () => {
@@ -63,6 +67,7 @@ export function createWorker(needs: WorkerNeeds) {
     },
     stop: async () => {
       await Promise.all([consumer.stop(), retry.stop()])
+      await settled()
     },
   }
 }
@@ -70,11 +75,12 @@ export function createWorker(needs: WorkerNeeds) {
 function consumerNeeds(
   { ruleFiles, parties, metrics }: WorkerNeeds,
   pool: DatabasePool,
-  attemptNeeds: AttemptNeeds,
+  attempt: MakeAttempts,
+  stage: RunStage,
 ): ConsumerNeeds {
   const needs: DispatchNeeds = {
-    ...createLookUps(ruleFiles, parties.lookUp, pool, attemptNeeds.stage),
-    attempt: createAttempt(attemptNeeds),
+    ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
+    attempt,
     isConflict,
     countConflict: metrics.countConflict,
   }
@@ -91,10 +97,9 @@ function consumerNeeds(
 function retryNeeds(
   { config, parties, log }: WorkerNeeds,
   pool: DatabasePool,
-  attemptNeeds: AttemptNeeds,
+  attempt: MakeAttempts,
+  stage: RunStage,
 ): RetryNeeds<LogPosition> {
-  const { stage } = attemptNeeds
-  const attempt = createAttempt(attemptNeeds)
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   return {
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
@@ -106,6 +111,28 @@ function retryNeeds(
       sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
     },
     log,
+  }
+}
+
+/** Calls `onFirst` once attempts were committed, without waiting for it; again after the next ones if it rejects. */
+function observeFirst(onFirst: () => Promise<void>, log: Logger) {
+  let called: Promise<void> | null = null
+  return {
+    observed:
+      (attempt: MakeAttempts): MakeAttempts =>
+      async (claim) => {
+        const made = await attempt(claim)
+        if (made !== null && made.attempts.length > 0)
+          called ??= onFirst().catch((error) => {
+            called = null
+            log.warn(
+              { err: error },
+              'the rule table in force could not be recorded; the next batch tries again',
+            )
+          })
+        return made
+      },
+    settled: async () => called,
   }
 }
 

@@ -177,19 +177,24 @@ t.test('a message keeps its idempotency key unless the last attempt certainly se
   t.same(takeKeys(), ['refused/2', 'unknown/1'])
 })
 
-t.test('a rule table that is not in force retries nothing', async (t) => {
-  const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND })
+t.test('a rule table that did not make the newest decision retries nothing', async (t) => {
+  const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND }, { eventId: 'newest' })
   const { revision } = await ruleTable()
   const other = 'a'.repeat(64)
-  const activate = (activated: string) =>
+  const decideNewest = (by: string) =>
     client.query(
-      'INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, now())',
-      [activated],
+      `UPDATE notifications.decision SET rule_table_revision = $1, decided_at = decided_at + interval '1 s'
+      WHERE event_id = 'newest'`,
+      [by],
     )
   t.teardown(() => client.query('TRUNCATE notifications.rule_table_activation'))
   await client.query(`INSERT INTO notifications.ruleset VALUES ($1, '')`, [other])
-  await activate(revision)
-  await activate(other)
+  await client.query(
+    'INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, now())',
+    [other],
+  )
+  t.match(await retry(locator, '--dry-run'), { code: 0 }, 'a start puts nothing in force')
+  await decideNewest(other)
   const refused = {
     code: 1,
     stdout: '',
@@ -199,7 +204,7 @@ t.test('a rule table that is not in force retries nothing', async (t) => {
   t.match(await retry(locator, '--dry-run'), refused)
   t.match(await command(['rejected', 'redrive', '--all', '--yes'], env), refused)
   t.match(await rowOf(locator), { status: 'SKIPPED', attempt_count: 0 })
-  await activate(revision)
+  await decideNewest(revision)
   t.match(await retry(locator, ...BECAUSE), { code: 0, stdout: /SENT by EMAIL/ })
 })
 
