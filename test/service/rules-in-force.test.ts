@@ -1,13 +1,19 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pg from 'pg'
 import t from 'tap'
+import { openPool } from '../../src/postgres/connection/pool.ts'
 import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
-import { openDatabase } from '../postgres/fixtures.ts'
 import { record, ruleTable, sha256 } from '../postgres/record.ts'
-import { serveHere } from '../stack/service.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
-const { url, pool, client } = await openDatabase(t)
+const world = await aWorld(t)
+const url = world.databaseUrl
+const pool = await openPool({ databaseUrl: url, connectionCountMax: 2 })
+const client = new pg.Client(url)
+await client.connect()
+t.teardown(() => Promise.all([client.end(), pool.end()]))
 const run = (...args: string[]) => command(args, { DATABASE_URL: url })
 const MUTED = 'muted,claim.paid,found,no,,,,SKIP,,muted,"We are silent."'
 const OLD_TABLE = DEFAULT_TABLE.replace(/^opted-out/m, `${MUTED}\nopted-out`)
@@ -17,42 +23,61 @@ const SHIPPED = sha256(DEFAULT_TABLE)
 const archive = (table: string) =>
   client.query('INSERT INTO notifications.ruleset VALUES ($1, $2)', [sha256(table), table])
 
-/** Runs the service without a broker: the table in force is written down before one is needed. */
-async function start(gitCommit: string, message: RegExp) {
-  const service = await serveHere({
-    DATABASE_URL: url,
-    MQ_BROKERS: '127.0.0.1:1',
-    POLICY_ADMIN_URL: 'http://127.0.0.1:1',
-    GIT_COMMIT: gitCommit,
-  })
+const IN_FORCE = /rule table is in force/
+const activationsOf = async () =>
+  (await client.query('SELECT revision, git_commit FROM notifications.rule_table_activation ORDER BY id'))
+    .rows
+
+/** Starts the service, waits for this line, and stops it. `events`: it decides this many. */
+async function start(gitCommit: string, message: RegExp, events = 1, env: Record<string, string> = {}) {
+  const service = await world.serve({ GIT_COMMIT: gitCommit, ...env })
+  if (events > 0) {
+    await world.publish(Array.from({ length: events }, () => anEvent()))
+    await world.caughtUp()
+  }
   const line = await service.logged(message)
   await service.stop()
   return { line, lines: service.lines }
 }
-const IN_FORCE = /rule table is in force/
 
-t.test('a start with a changed rule table logs the changes, once', async (t) => {
-  const first = await start('c0ffee0', IN_FORCE)
-  t.match(first.line, { msg: 'a rule table is in force for the first time', revision: SHIPPED })
-
-  await archive(OLD_TABLE)
-  await client.query(
-    `INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, clock_timestamp())`,
-    [OLD],
-  )
-  const next = await start('c0ffee1', IN_FORCE)
-  t.match(next.line, {
-    ...{ level: 'info', msg: /^a new rule table is in force: 12 situations change: / },
-    ...{ revision: SHIPPED, revisionBefore: OLD, gitCommit: 'c0ffee1' },
-  })
-  const sentence =
-    '4 situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before'
-  t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
-  const same = await start('c0ffee2', /waiting for the broker|^no failed notification is due/)
-  t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
+t.test('a replica that decides nothing puts no rule table in force', async (t) => {
+  const neverJoins = { MQ_BROKERS: '127.0.0.1:1' }
+  const { lines } = await start('c0ffee0', /^no failed notification is due$/, 0, neverJoins)
+  t.notOk(lines.some(({ msg }) => IN_FORCE.test(msg)))
+  t.same(await activationsOf(), [])
+  t.equal((await client.query('SELECT FROM notifications.ruleset')).rowCount, 1, 'its table is archived')
 })
 
+t.test(
+  'the first batch that a changed rule table decides puts it in force, and logs the changes once',
+  async (t) => {
+    const first = await start('c0ffee1', IN_FORCE)
+    t.match(first.line, { msg: 'a rule table is in force for the first time', revision: SHIPPED })
+
+    await archive(OLD_TABLE)
+    await client.query(
+      `INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, clock_timestamp())`,
+      [OLD],
+    )
+    const next = await start('c0ffee2', IN_FORCE)
+    t.match(next.line, {
+      ...{ level: 'info', msg: /^a new rule table is in force: 12 situations change: / },
+      ...{ revision: SHIPPED, revisionBefore: OLD, gitCommit: 'c0ffee2' },
+    })
+    const sentence =
+      '4 situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before'
+    t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
+    const same = await start('c0ffee3', /^no failed notification is due$/)
+    t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
+    t.same(
+      (await activationsOf()).map(({ git_commit }) => git_commit),
+      ['c0ffee1', null, 'c0ffee2'],
+    )
+  },
+)
+
 t.test('why uses the table of its time, backtest the candidate', async (t) => {
+  await client.query('TRUNCATE notifications.notification_log, notifications.decision')
   const [muted = ''] = await record(
     pool,
     [{ eventId: 'a' }, { eventId: 'b', eventType: 'invoice.paid' }],
@@ -116,7 +141,7 @@ t.test('decisions older than a fact or channel stay readable and verifiable', as
   ])
   const why = await run('why', locator)
   t.match(why, { code: 0, stderr: '' })
-  t.match(why.stdout, 'party found, not opted out, prefers EMAIL, email on file: It was so then.')
+  t.match(why.stdout, 'party found, not opted out, prefers EMAIL, email on file, gone since yes: It was so then.')
   t.match(why.stdout, 'not by rule "opted-out": "opted out" must be yes, but is no')
   t.match(await run('replay', '--verify'), { code: 0, stdout: '1 entry compared: no difference\n' })
   t.match(await run('rules', 'backtest'), { code: 0, stdout: /1 event: 0 change, 1 does not/ })
@@ -125,4 +150,58 @@ t.test('decisions older than a fact or channel stay readable and verifiable', as
   await client.query("UPDATE notifications.decision SET rule_id = 'opted-out'")
   const stdout = /the rule table then in force says SEND by EMAIL/
   t.match(await run('replay', '--verify'), { code: 1, stdout })
+})
+
+/** A table of a later version, with a fact and a channel that this version does not know. */
+const LATER_TABLE = [
+  'rule,event type,party,opted out,preferred channel,email on file,phone on file,urgent,outcome,send by,reason,because',
+  'by-push,,found,no,PUSH,,,,SEND,PUSH,,They like it.',
+  'at-once,claim.*,found,,,,,yes,SEND,SMS,,It cannot wait.',
+  'by-email,,found,,,yes,,,SEND,EMAIL,,"As before, without haste."',
+  'rest,,,,,,,,SKIP,,nobody,There is nobody.',
+].join('\n')
+
+t.test(
+  'decisions of a version with another fact are explained, and verified as far as they can be',
+  async (t) => {
+    await client.query('TRUNCATE notifications.notification_log, notifications.decision')
+    const [locator = '', other = ''] = await record(pool, [
+      { eventId: 'later' },
+      { eventId: 'later still', eventType: 'invoice.paid' },
+    ])
+    await archive(LATER_TABLE)
+    await client.query(
+      `UPDATE notifications.decision SET rule_table_revision = $1, rule_id = 'by-email', facts = facts || '{"urgent": false}'`,
+      [sha256(LATER_TABLE)],
+    )
+    const why = await run('why', locator)
+    t.match(why, { code: 0, stderr: '' })
+    for (const words of [
+      'phone on file, urgent no: As before, without haste.',
+      'not by rule "by-push": this version cannot read "preferred channel" PUSH, "send by" PUSH',
+      'not by rule "at-once": this version cannot read "urgent" yes',
+    ])
+      t.match(why.stdout, words)
+    const verified = await run('replay', '--verify')
+    t.match(verified, { code: 0, stderr: '' }, 'nothing is wrong')
+    t.match(verified.stdout, /cannot be made again by this version.*: 2 entries, the first NTF-/)
+    t.match(verified.stdout, /2 entries compared: no difference/)
+
+    await client.query(`UPDATE notifications.notification_log SET body = 'x' WHERE locator = $1`, [other])
+    t.match(await run('replay', '--verify'), { code: 1, stdout: /body is "x", but its decisions give/ })
+  },
+)
+
+t.test('cells of a later version that do not bear on a decision leave it verifiable', async (t) => {
+  await client.query('TRUNCATE notifications.notification_log, notifications.decision')
+  await record(pool, [{ eventId: 'blank' }])
+  const blank = LATER_TABLE.split('\n')
+    .filter((line) => !/^(by-push|at-once)/.test(line))
+    .join('\n')
+  await archive(blank)
+  const change = `UPDATE notifications.decision SET rule_table_revision = $1, rule_id = $2`
+  await client.query(change, [sha256(blank), 'by-email'])
+  t.match(await run('replay', '--verify'), { code: 0, stdout: '1 entry compared: no difference\n' })
+  await client.query(change, [sha256(blank), 'rest'])
+  t.match(await run('replay', '--verify'), { code: 1, stdout: /says SEND by EMAIL by rule "by-email"/ })
 })
