@@ -141,7 +141,10 @@ t.test('decisions older than a fact or channel stay readable and verifiable', as
   ])
   const why = await run('why', locator)
   t.match(why, { code: 0, stderr: '' })
-  t.match(why.stdout, 'party found, not opted out, prefers EMAIL, email on file, gone since yes: It was so then.')
+  t.match(
+    why.stdout,
+    'party found, not opted out, prefers EMAIL, email on file, gone since yes: It was so then.',
+  )
   t.match(why.stdout, 'not by rule "opted-out": "opted out" must be yes, but is no')
   t.match(await run('replay', '--verify'), { code: 0, stdout: '1 entry compared: no difference\n' })
   t.match(await run('rules', 'backtest'), { code: 0, stdout: /1 event: 0 change, 1 does not/ })

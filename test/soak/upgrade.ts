@@ -1,22 +1,20 @@
 // node test/stack/with-stack.ts -- node test/soak/upgrade.ts
 // Version N+1, with migrations that version N does not have, takes the place of version N, replica by replica, on a log of ROWS
 // rows (1,000,000) while 500 events/s come in: no partition may be without a commit for over 5 s, and no row may be FAILED for it.
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { fillLog } from '../postgres/fill-log.ts'
 import { spawned } from '../service/command.ts'
 import { manyEvents, rowCount } from '../service/exactly-once.ts'
 import { numberFrom } from '../stack/environment.ts'
+import { MAIN } from '../stack/executable.ts'
 import { type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { createWorld } from '../stack/world.ts'
+import { makeNextVersion } from './next-version.ts'
 import { result, say } from './report.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PARTITION_COUNT = 3
 const REPLICA_COUNT = 3
 const BURST_COUNT = 100
@@ -32,7 +30,7 @@ const PENDING: Readonly<Record<string, string>> = {
   '9002_index.sql': `CREATE INDEX CONCURRENTLY next_version_event_type ON ${LOG} (event_type, locator);`,
 }
 
-const next = await mkdtemp(join(tmpdir(), 'notifications-next-'))
+const next = await makeNextVersion(PENDING)
 const world = await createWorld({ partitionCount: PARTITION_COUNT })
 try {
   const client = new pg.Client(world.databaseUrl)
@@ -41,23 +39,18 @@ try {
   await client.end()
   const filledCount = await rowCount(world)
   say('the log is filled')
-  for (const part of ['src', 'rules', 'db', 'package.json'])
-    await cp(join(ROOT, part), join(next, part), { recursive: true })
-  await symlink(join(ROOT, 'node_modules'), join(next, 'node_modules'))
-  for (const [name, source] of Object.entries(PENDING))
-    await writeFile(join(next, 'db/migrations', name), source)
 
   let replicas: ServiceProcess[] = []
-  for (let i = 0; i < REPLICA_COUNT; i++) replicas.push(await start(join(ROOT, 'src/main.ts')))
+  for (let i = 0; i < REPLICA_COUNT; i++) replicas.push(await start(MAIN))
   const publishing = new AbortController()
   const published = publish(publishing.signal)
   await sleep(PAUSE_MS)
 
-  const { code, stderr } = await spawned(['migrate'], world.env, join(next, 'src/main.ts'))
+  const { code, stderr } = await spawned(['migrate'], world.env, next.main)
   if (code !== 0) throw new Error(`migrate ended with ${code}: ${stderr}`)
   say('migrated')
   for (const old of replicas) {
-    const replica = await start(join(next, 'src/main.ts'))
+    const replica = await start(next.main)
     await until(async () => (await fetch(`${replica.url}/readyz`)).ok, { what: 'a replica to be ready' })
     await old.stop()
     replicas = [...replicas.filter((other) => other !== old), replica]
@@ -80,7 +73,7 @@ try {
   await Promise.all(replicas.map((replica) => replica.stop()))
 } finally {
   await world.close()
-  await rm(next, { recursive: true })
+  await rm(next.folder, { recursive: true })
 }
 
 function start(main: string): Promise<ServiceProcess> {

@@ -1,0 +1,78 @@
+import { cp, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** The channel of the next version, which no address is needed for. */
+export const NEXT_CHANNEL = 'PUSH'
+/** The rules of the next version that its channel and its fact need; its last column is that fact. */
+const NEXT_RULES = [
+  'push,,found,no,PUSH,,,SEND,,,The member prefers messages in the app.,',
+  'rejected-by-sms,claim.rejected,found,no,,,yes,SEND,SMS,,A rejection cannot wait.,yes',
+]
+
+/** What the next version changes in a file: each text must be there. */
+const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: string])[]>> = {
+  'src/core/decision/channel.ts': [
+    ['IN_APP: null }', `IN_APP: null, ${NEXT_CHANNEL}: null }`],
+    ["IN_APP: 'app message',", `IN_APP: 'app message', ${NEXT_CHANNEL}: 'push message',`],
+  ],
+  'src/core/decision/facts.ts': [
+    [
+      "  phoneOnFile: onFile('phone', 'phone number'),\n",
+      `  phoneOnFile: onFile('phone', 'phone number'),
+  urgent: fact({
+    column: 'urgent',
+    values: [false, true],
+    knownOf: NAMED,
+    unknown: false,
+    usual: false,
+    option: ['--urgent', 'the event cannot wait'],
+    words: (is) => (is ? 'urgent' : 'not urgent'),
+    read: ({ eventType }) => eventType === 'claim.rejected',
+  }),
+`,
+    ],
+  ],
+}
+
+/**
+ * Copies this version to a folder of its own, as the next one: it has migrations (file name to source), a channel and a fact that
+ * this one does not know, and rules for both. The caller removes the folder.
+ */
+export async function makeNextVersion(migrations: Readonly<Record<string, string>>) {
+  const folder = await mkdtemp(join(tmpdir(), 'notifications-next-'))
+  for (const part of ['src', 'rules', 'db', 'templates', 'package.json'])
+    await cp(join(ROOT, part), join(folder, part), { recursive: true })
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  for (const [name, source] of Object.entries(migrations))
+    await writeFile(join(folder, 'db/migrations', name), source)
+  for (const [file, edits] of Object.entries(EDITS)) await edit(join(folder, file), edits)
+  await addColumn(join(folder, 'rules/dispatch.csv'), (rows) => {
+    const place = rows.findIndex((row) => row.startsWith('opted-out,')) + 1
+    return rows.toSpliced(place, 0, ...NEXT_RULES)
+  })
+  await addColumn(join(folder, 'rules/promises.csv'))
+  return { folder, main: join(folder, 'src/main.ts') }
+}
+
+async function edit(file: string, edits: readonly (readonly [text: string, by: string])[]): Promise<void> {
+  let source = await readFile(file, 'utf8')
+  for (const [text, by] of edits) {
+    if (!source.includes(text)) throw new Error(`${file} has no longer: ${text}`)
+    source = source.replace(text, by)
+  }
+  await writeFile(file, source)
+}
+
+/** Adds the column of the new fact, blank in all rows. */
+async function addColumn(
+  file: string,
+  change: (rows: readonly string[]) => readonly string[] = (rows) => rows,
+): Promise<void> {
+  const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
+  const rows = lines.map((line, index) => `${line},${index === 0 ? 'urgent' : ''}`)
+  await writeFile(file, `${change(rows).join('\n')}\n`)
+}
