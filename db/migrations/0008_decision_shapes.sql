@@ -1,8 +1,10 @@
--- Why: another version may have stored a name that this one does not know, before a rollback or beside it. The database checks
--- the shape of a name; the code that writes it checks the list. All stored names were in the list, and so have the shape: a
--- VALIDATE would only read the whole table.
+-- Why: another version may have stored a name that this one does not know, before a rollback or beside it. So the database checks
+-- the shape of a name, and the code that writes it the list. A regular expression would cost each event 6 µs. No VALIDATE, which
+-- would read the whole table: its names were all in the list, and have the shape.
 -- Unused since: 1.0.0
-ALTER TABLE notifications.decision ADD CONSTRAINT decision_channel_shape CHECK (channel ~ '^[A-Z][A-Z_]{0,30}$') NOT VALID;
+ALTER TABLE notifications.decision ADD CONSTRAINT decision_channel_shape
+  CHECK (octet_length(channel) BETWEEN 1 AND 32 AND channel = upper(channel COLLATE "C")) NOT VALID;
 ALTER TABLE notifications.decision DROP CONSTRAINT decision_channel_known;
-ALTER TABLE notifications.decision ADD CONSTRAINT decision_outcome_shape CHECK (outcome ~ '^[A-Z][A-Z_]{0,30}$') NOT VALID;
+ALTER TABLE notifications.decision ADD CONSTRAINT decision_outcome_shape
+  CHECK (octet_length(outcome) BETWEEN 1 AND 32 AND outcome = upper(outcome COLLATE "C")) NOT VALID;
 ALTER TABLE notifications.decision DROP CONSTRAINT decision_outcome_known;

@@ -62,6 +62,12 @@ t.before(async () => {
     INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result) VALUES (1, 'alice', 'postponed')`)
 })
 
+t.test('the database takes a name that it does not know, but only a name', async (t) => {
+  const change = 'UPDATE notifications.notification_preferences SET preferred_channel = $1'
+  for (const channel of ['', 'push', 'P'.repeat(33)])
+    await t.rejects(world.sql(change, [channel]), /notification_preferences_channel_shape/)
+})
+
 const push = anEvent({ partyLocator: 'party-push' })
 const optedOut = anEvent({ partyLocator: 'party-push-opted-out' })
 const unknown = anEvent({ partyLocator: 'unknown-push' })

@@ -153,3 +153,20 @@ t.test('an invalid party locator is not treated as a missing one', async (t) => 
   const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
   t.equal(dueEntryOf(row).isPartyInvalid, true)
 })
+
+t.test('a retry for a channel that only another version knows costs no attempt', async (t) => {
+  const preferences = somePreferences({ preferredChannel: 'PUSH' })
+  const after = (before: RowBefore | null) => {
+    const attempts = [decideOne({ before }, preferences)].filter((one) => one !== undefined)
+    return { stored: afterDelivery(attempts, new Map()), deferred: deferredRetries(attempts, new Map()) }
+  }
+  t.match(after(null), { stored: [{ status: 'FAILED', attemptCount: 0 }], deferred: new Map() })
+  const retried = after(BEFORE)
+  t.same(retried.stored, [], 'the row stays unchanged')
+  t.match(retried.deferred.get('NTF-e'), /^preferred channel unknown: PUSH /)
+})
+
+t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
+  const decision = { ruleId: 'held', variables: null }
+  t.match(refusalOf(aRetryCandidate('e', { decision })), /rendered from is not stored/)
+})

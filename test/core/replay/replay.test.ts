@@ -1,8 +1,16 @@
 import t from 'tap'
 import { createArchive } from '../../../src/core/replay/archive.ts'
 import { describeFinding } from '../../../src/core/replay/finding.ts'
+import type { ReplayedDecision } from '../../../src/core/replay/rebuild-entry.ts'
+import { missingRow, verify } from '../../../src/core/replay/verify-entry.ts'
 import { someFacts } from '../build.ts'
 import { DEFAULT_ROWS, HEADINGS } from '../rules/default-table.ts'
+
+const A_DECISION: ReplayedDecision = {
+  ...{ attempt: 0, outcome: 'SKIP', channel: 'EMAIL', ruleId: 'a', reason: 'x', facts: someFacts() },
+  ...{ templateRevision: null, ruleTableRevision: 'r', sendError: null, decidedAt: '', erasedAt: null },
+  ...{ eventId: 'e', partyLocator: 'p', eventType: 'claim.paid', variables: null },
+}
 
 /** The archived table of these lines, or why it is not available. */
 async function archived(...lines: string[]) {
@@ -27,6 +35,27 @@ t.test("a table that does not cover one of today's channels decides the cases th
   if ('fault' in table) throw new Error(table.fault)
   t.match(table.decide(someFacts({ preferredChannel: 'SMS' })), { ruleId: 'sms' })
   t.equal(table.decide(someFacts({ preferredChannel: 'IN_APP' })), undefined)
+})
+
+t.test('a past table may have columns and cells of another version', async (t) => {
+  const table = await archived(
+    `${HEADINGS},urgent`,
+    'a,,found,yes,,,,SKIP,,x,Y.,yes',
+    'b,,found,,,,,SEND,IN_APP,,Y.,',
+    'c,,,,,,,HOLD,,,Y.,',
+  )
+  if ('fault' in table) throw new Error(table.fault)
+  t.match(table.decide(someFacts()), { ruleId: 'b' }, 'the cell of rule a does not matter')
+  t.equal(table.decide(someFacts({ optedOut: true })), null, 'rule a may apply')
+  t.equal(table.decide(someFacts({ party: 'missing' })), null, 'its outcome is unknown')
+})
+
+t.test('a row with an outcome of another version is not verified, and not restored', async (t) => {
+  const decision = { ...A_DECISION, outcome: 'HOLD' }
+  const archive = { templateOf: () => undefined, tableOf: async () => ({ decide: () => null }) }
+  const recorded = { locator: 'NTF-1', row: null, decisions: [decision] }
+  t.match(await verify(recorded, archive), { differences: [], unverifiable: [{ isOfOtherVersion: true }] })
+  t.equal(missingRow(recorded, archive), null)
 })
 
 t.test('a table that tests whether an event type has a template cannot be evaluated later', async (t) => {

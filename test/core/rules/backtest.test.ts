@@ -141,3 +141,23 @@ t.test('the result is described in words', async (t) => {
   )
   t.equal(describeBacktest(backtest(silent, odd)).at(-1), '    a\uFFFD[2J\uFFFDb, rule "in-app": 0, 9')
 })
+
+t.test('events with facts that only another version knows are counted, and not decided again', async (t) => {
+  const [sent] = groups().filter(({ ruleId }) => ruleId === 'email')
+  const ofOther = { ...(sent as DecisionGroup), channel: 'PUSH', ruleId: 'push', count: 3 }
+  const facts = { ...ofOther.facts, preferredChannel: 'PUSH' }
+  const result = backtest(shipped, [retried(), { ...ofOther, facts }])
+  t.match(result, { events: 8, changed: 0, unchanged: 5, undecided: 3 })
+  t.match(describeBacktest(result), [
+    '8 events: 0 change, 5 do not',
+    /^3 events with facts of another version/,
+  ])
+  const known = { ...ofOther, facts: ofOther.facts, earlier: [{ facts, outcome: 'FAIL', onRequest: false }] }
+  const channels = [
+    { channel: 'EMAIL', before: 0, after: 3 },
+    {},
+    {},
+    { channel: 'PUSH', before: 3, after: 0 },
+  ]
+  t.match(backtest(shipped, [known]), { undecided: 0, changed: 3, channels })
+})

@@ -52,3 +52,12 @@ t.test('a situation is described by its known facts only', async (t) => {
   )
   t.equal(describeSituation(someFacts({ party: 'missing' })), 'party missing')
 })
+
+t.test('facts and values of another version are shown as texts', async (t) => {
+  const facts = { ...someFacts(), preferredChannel: 'PUSH', phoneOnFile: 1, urgent: true, hours: [9, 17] }
+  t.equal(
+    describeSituation(facts),
+    'party found, not opted out, prefers PUSH, email on file, phone on file 1, urgent yes, hours [9,17]',
+  )
+  t.equal(describeSituation({ party: 'deceased', optedOut: true }), 'party deceased, opted out')
+})
