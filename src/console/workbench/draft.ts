@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { OUTCOMES } from '../../core/decision/decide.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
+import { OUTCOMES } from '../../core/decision/result.ts'
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'
 import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'

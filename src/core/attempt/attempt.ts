@@ -1,6 +1,7 @@
-import { type Decision, decide, type RuleResult, readFacts } from '../decision/decide.ts'
+import { type Decision, decide, readFacts } from '../decision/decide.ts'
 import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide-recorded.ts'
 import type { AskedFacts } from '../decision/facts.ts'
+import type { RuleResult } from '../decision/result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
 import { STATUS_OF, type Status } from '../log/status.ts'
 import { addressFor, type Contact } from '../party/contact.ts'

@@ -1,17 +1,9 @@
 import { isChannel } from './channel.ts'
-import type { Outcome, RuleResult } from './decide.ts'
 import { type AskedFacts, findUnknown, type RecordedFacts } from './facts.ts'
+import type { DecidedResult, RuleResult } from './result.ts'
 
 /** Stands in for a rule if none could decide; a rule table cannot contain a rule with this name. */
 export const UNKNOWN_CHANNEL_RULE_ID = '(unknown channel)'
-
-/** A result of this version. It sends only by channels that it knows. */
-export type DecidedResult =
-  | RuleResult
-  | (Omit<RuleResult, 'outcome' | 'channel'> & {
-      readonly outcome: Exclude<Outcome, 'SEND'>
-      readonly channel: string
-    })
 
 /**
  * The rules' result for facts that another version may have stored. For a value that this version does not know, each of its own

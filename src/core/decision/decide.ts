@@ -1,34 +1,8 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import type { Channel } from './channel.ts'
-import { type DecidedResult, decideNow } from './decide-recorded.ts'
+import { decideNow } from './decide-recorded.ts'
 import { type AskedFacts, factsOf, type PartyState, type RecordedFacts } from './facts.ts'
-
-export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
-export type Outcome = (typeof OUTCOMES)[number]
-
-/** The rule table's answer for one situation. `channel` is the rule's "send by", else the preferred one. */
-export interface RuleResult {
-  readonly ruleId: string
-  readonly outcome: Outcome
-  readonly channel: Channel
-  /** Short text for `failure_reason`; null on SEND. */
-  readonly reason: string | null
-}
-
-/** A result as recorded, perhaps by another version: it may know other outcomes and channels. */
-export interface RecordedResult {
-  readonly ruleId: string
-  readonly outcome: string
-  readonly channel: string
-  readonly reason: string | null
-}
-
-/** An outcome in words: "SEND by EMAIL", "SKIP (party not found)". */
-export function describeResult({ outcome, channel, reason }: RecordedResult): string {
-  if (outcome === 'SEND') return `SEND by ${channel}`
-  return reason === null ? outcome : `${outcome} (${reason})`
-}
+import type { DecidedResult, RuleResult } from './result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null if there is none or, with `invalid`, no valid one. */
 export interface Recipient {

@@ -1,4 +1,4 @@
-import type { Outcome } from '../decision/decide.ts'
+import type { Outcome } from '../decision/result.ts'
 import { counted } from '../text/count.ts'
 
 /** The specification's NotificationStatus. */

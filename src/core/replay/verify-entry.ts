@@ -1,5 +1,5 @@
-import { describeResult, INVALID_PARTY, type RecordedResult } from '../decision/decide.ts'
-import type { DecidedResult } from '../decision/decide-recorded.ts'
+import { INVALID_PARTY } from '../decision/decide.ts'
+import { type DecidedResult, describeResult, type RecordedResult } from '../decision/result.ts'
 import { WITHOUT_RULE } from '../decision/skip-pruned.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'

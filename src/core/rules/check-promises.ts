@@ -1,5 +1,5 @@
-import { describeResult, type RuleResult } from '../decision/decide.ts'
 import type { AskedFacts, Situation } from '../decision/facts.ts'
+import { describeResult, type RuleResult } from '../decision/result.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'

@@ -1,4 +1,4 @@
-import { describeResult } from '../decision/decide.ts'
+import { describeResult } from '../decision/result.ts'
 import { counted } from '../text/count.ts'
 import {
   type BeforeAfter,

@@ -1,5 +1,5 @@
-import type { RecordedResult, RuleResult } from '../decision/decide.ts'
 import type { Situation } from '../decision/facts.ts'
+import type { RecordedResult, RuleResult } from '../decision/result.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'

@@ -1,5 +1,5 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/decide.ts'
+import { OUTCOMES } from '../decision/result.ts'
 import { PromisesError } from './errors.ts'
 import { cellsOf, type EventTypeCell, parsePromisedEventTypes } from './event-type-cell.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'

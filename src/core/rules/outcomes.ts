@@ -1,4 +1,4 @@
-import { describeResult } from '../decision/decide.ts'
+import { describeResult } from '../decision/result.ts'
 import type { Enumeration } from './first-match.ts'
 import { resultOf } from './rule.ts'
 import { describeSituation } from './situations.ts'

@@ -1,6 +1,6 @@
 import type { Channel } from '../decision/channel.ts'
-import type { Outcome, RuleResult } from '../decision/decide.ts'
 import type { Situation } from '../decision/facts.ts'
+import type { Outcome, RuleResult } from '../decision/result.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
 /** Column headings of the rule table, in their usual order. */

@@ -1,5 +1,5 @@
-import type { RuleResult } from '../decision/decide.ts'
 import type { AskedFacts } from '../decision/facts.ts'
+import type { RuleResult } from '../decision/result.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { type Enumeration, enumerate } from './first-match.ts'

@@ -1,6 +1,7 @@
-import { describeResult, failureReason } from '../decision/decide.ts'
+import { failureReason } from '../decision/decide.ts'
 import { decideNow } from '../decision/decide-recorded.ts'
 import { type FactKey, factsOf, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
+import { describeResult } from '../decision/result.ts'
 import type { Contact } from '../party/contact.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'

@@ -1,6 +1,6 @@
-import { describeResult } from '../decision/decide.ts'
 import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
+import { describeResult } from '../decision/result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'

@@ -1,5 +1,5 @@
 import { nameOfChannel } from '../decision/channel.ts'
-import { describeResult, type RecordedResult } from '../decision/decide.ts'
+import { describeResult, type RecordedResult } from '../decision/result.ts'
 import type { BacktestResult } from '../rules/backtest.ts'
 import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'

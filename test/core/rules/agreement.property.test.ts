@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { describeResult, type RecordedResult } from '../../../src/core/decision/decide.ts'
 import type { RecordedFacts } from '../../../src/core/decision/facts.ts'
+import { describeResult, type RecordedResult } from '../../../src/core/decision/result.ts'
 import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { decidedAlike, diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { foldEventTypes } from '../../../src/core/rules/event-classes.ts'
