@@ -124,7 +124,7 @@ export function placeOf(said: string): Placed {
  * Splits a sheet into its cells, in the order of `columns`. `rows` is null if that fails. `what` names one row, such as "rule".
  */
 export function readGrid(csvText: string, columns: readonly string[], what: string) {
-  const { rows, faults } = readSheet<string, Cells>(csvText, columns, [], what, ({ read }) =>
+  const { rows, faults } = readSheet<string, Cells>(csvText, columns, null, what, ({ read }) =>
     columns.map((column) => read(column, (text) => text) ?? ''),
   )
   return { rows: faults.length === 0 ? rows : null, faults }

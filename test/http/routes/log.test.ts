@@ -31,10 +31,10 @@ for (const path of ['/log', '/notifications']) {
   })
 }
 
-t.test('a decision older than a fact is shown without it', async (t) => {
+t.test('a decision of a version with other facts is shown with those', async (t) => {
   const { all } = dependencies()
-  const facts = { eventType: 'a', party: 'found', preferredChannel: 'EMAIL', optedOut: false } as const
-  const decisions = ENTRY.decisions.map((decision) => ({ ...decision, facts: { ...facts, gone: 1 } }))
+  const facts = { eventType: 'a', party: 'found', preferredChannel: 'PUSH', optedOut: false, urgent: 1 }
+  const decisions = ENTRY.decisions.map((decision) => ({ ...decision, facts }))
   const app = documentedApp({
     ...all,
     logEntries: { ...all.logEntries, get: async () => ({ ...ENTRY, decisions }) },
