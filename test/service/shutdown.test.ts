@@ -116,11 +116,9 @@ t.test('process 1 of a container misses no signal from its start on', { skip: SK
     env: { ...EXECUTABLE_ENV, ...world.env },
     stdio: 'ignore',
   })
-  const first = await until(() => children(child.pid ?? 0).find((pid) => handlesSigterm(pid)), {
-    what: 'the first instruction',
-    intervalMs: 1,
-  })
-  process.kill(first, 'SIGTERM')
+  const firstProcess = () => children(child.pid ?? 0).find(handlesSigterm)
+  await until(firstProcess, { what: 'the first instruction', intervalMs: 1 })
+  process.kill(Number(firstProcess()), 'SIGTERM')
   const [code] = await once(child, 'close')
   t.ok([0, 143].includes(code), `${code}`)
 })
