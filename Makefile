@@ -23,7 +23,7 @@ IN_COPY := cd $(COPY) &&
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build copy run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-versions soak-audit soak-transport soak-large-rows rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
+.PHONY: help build copy run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-versions soak-audit soak-transport soak-large-rows soak-freezes rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -147,7 +147,7 @@ simulate: copy ## 100,000 interleavings of attempts against a store in memory (S
 chaos: copy ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(IN_COPY) $(NODE) test/chaos/main.ts
 
-soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-versions soak-audit soak-transport soak-large-rows ## Run all soak tests below
+soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-versions soak-audit soak-transport soak-large-rows soak-freezes ## Run all soak tests below
 
 soak-look-ups: copy ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(IN_COPY) $(NODE) test/soak/look-ups.ts
@@ -176,3 +176,6 @@ soak-transport: copy ## MAILS (3000) through the example transport to a slow mai
 
 soak-large-rows: copy ## Retry, list, export, redrive and erase ROWS (5000) rows of ROW_KB (900) within 500 MB
 	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/large-rows.ts
+
+soak-freezes: copy ## FREEZES (12) of SECONDS (42) of each neighbour in turn, with clients that give up
+	@$(IN_COPY) $(NODE) test/soak/freezes.ts

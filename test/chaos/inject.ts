@@ -21,6 +21,9 @@ import { placeBy, type Stack, type Strike } from './stack.ts'
 const STATEMENT_WAIT_MS = 10_000
 /** Time after which the COMMIT of a sleeping process continues. */
 const LATE_COMMIT_MS = 1_000
+/** Clients of a database that stands still. */
+const CLIENT_PAUSE_MS = 3_000
+const CLIENT_PATIENCE_MS = 2_000
 const FLOOD_RATE = 400
 const FLOOD_CONNECTION_COUNT = 40
 
@@ -70,6 +73,19 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
       // The database is down itself.
       .catch(() => false),
   'database crash': ({ servers, durationMs }) => servers.crash(durationMs),
+  'database frozen': async ({ servers, replicas, durationMs }) => {
+    const impatient = Array.from({ length: Math.ceil(durationMs / CLIENT_PAUSE_MS) }, async (_, i) => {
+      await sleep(i * CLIENT_PAUSE_MS)
+      for (const replica of replicas)
+        for (const path of ['/readyz', '/log/list', '/preferences/party-sms-1', '/preferences/party-sms-2'])
+          void fetch(`${replica.url()}${path}`, { signal: AbortSignal.timeout(CLIENT_PATIENCE_MS) }).catch(
+            () => {},
+          )
+    })
+    const isStruck = await servers.freeze(durationMs)
+    await Promise.all(impatient)
+    return isStruck
+  },
   'synchronous fail-over': ({ servers, durationMs }) => servers.failOver('synchronous', durationMs),
   'asynchronous fail-over': ({ servers, durationMs }) => servers.failOver('asynchronous', durationMs),
   'partition locked': partitionLocked,
@@ -78,6 +94,12 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
       durationMs,
       () => kafka.kill(),
       () => kafka.start(),
+    ),
+  'broker frozen': ({ kafka, durationMs }) =>
+    during(
+      durationMs,
+      () => process.kill(Number(kafka.pid()), 'SIGSTOP'),
+      () => process.kill(Number(kafka.pid()), 'SIGCONT'),
     ),
   'header bomb': headerBomb,
   'compressed bomb': compressedBomb,

@@ -19,11 +19,15 @@ const KINDS = {
   'HTTP flood': ['replica', 5_000, 9_000],
   'connections terminated': ['database', 0, 0],
   'database crash': ['database', 0, 2_000],
+  // Beyond the 18 s after which a statement without an answer is given up.
+  'database frozen': ['database', 3_000, 20_000],
   'synchronous fail-over': ['database', 1_000, 3_000],
   'asynchronous fail-over': ['database', 1_000, 3_000],
   // Beyond the 5 s for which a lock is waited for.
   'partition locked': ['database', 6_000, 9_000],
   'broker kill': ['broker', 0, 1_000],
+  // Below and beyond the session time-out.
+  'broker frozen': ['broker', 3_000, 15_000],
   'header bomb': ['broker', 0, 0],
   'compressed bomb': ['broker', 1_000, 4_000],
   'damaged batch': ['broker', 1_000, 4_000],

@@ -3,12 +3,15 @@ import type pg from 'pg'
 import { startDatabaseProxy } from '../stack/database-proxy.ts'
 import { onServer } from '../stack/databases.ts'
 import { promote, type Replication, startPostgres, startStandby } from '../stack/postgres.ts'
+import { children } from '../stack/processes.ts'
 
 export interface Servers {
   /** The address of whichever server is the primary. */
   readonly url: string
   /** Ends the primary at once, and starts it again. False while it is down already. */
   crash(durationMs: number): Promise<boolean>
+  /** Lets the primary stand still, with all its processes. False while it is down. */
+  freeze(durationMs: number): Promise<boolean>
   /**
    * Kills the primary after so long beside a standby, and has that take its place. What was under way breaks off, whether or not
    * commits are lost. Throws where one is gone that the standby had.
@@ -57,6 +60,15 @@ export async function startServers(log: (line: string) => void): Promise<Servers
       await primary.ended()
       await sleep(durationMs)
       await primary.start()
+      return true
+    },
+    freeze: async (durationMs) => {
+      const pid = primary.pid()
+      if (pid === undefined) return false
+      const processes = [pid, ...children(pid)]
+      for (const each of processes) process.kill(each, 'SIGSTOP')
+      await sleep(durationMs)
+      for (const each of processes) process.kill(each, 'SIGCONT')
       return true
     },
     failOver,
