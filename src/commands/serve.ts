@@ -21,17 +21,19 @@ async function serve(): Promise<void> {
   const output = createLogOutput()
   const log = createLog(config.logLevel, output)
   let app: App | null = null
-  stopOnSignals(() => app, config.shutdownGraceMs, log, output.exit)
+  stopOnSignals(() => app, config.shutdownGraceMs, log, output.exit, output.exitNow)
   for (const warning of config.warnings) log.warn(warning)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
       log.fatal({ err }, `${event}: exiting; the running batch is not committed and will be redelivered`)
-      void output.exit(1)
+      output.exitNow(1)
     })
   }
   logWarnings(log)
   if (!process.execArgv.some((option) => option.startsWith('--heap-growing-percent')))
-    log.info("memory is limited by Node's defaults: start src/main.ts itself to limit it as the README says")
+    log.info(
+      "memory is limited only by Node's defaults; start src/main.ts directly to apply the limits in the README",
+    )
   app = await createApp(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')

@@ -20,8 +20,8 @@ export interface BacklogNeeds {
 
 /** Well below Prometheus's default timeout of 10 s. */
 const DEADLINE_MS = 3_000
-/** Failed rows change once per retry interval, and there may be very many. */
-const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: DEADLINE_MS }
+/** Failed rows change once per retry interval, and there may be very many: counting them may take as long as a statement may. */
+const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: 15_000 }
 
 /**
  * Compares the database's checkpoints with the ends of the partitions. Asks both each time, even if nothing is being consumed,

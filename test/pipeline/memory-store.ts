@@ -58,7 +58,7 @@ export const isConflict = (error: unknown): boolean =>
 
 /** As src/postgres/connection/errors.ts: all but connection (08) and conflict (40), resources and shutdown. */
 const refusesData = (error: unknown): error is DatabaseFault =>
-  error instanceof DatabaseFault && !/^(08|25|26|40|53|55P03|57|58|72|F0|HV|XX)/.test(error.code)
+  error instanceof DatabaseFault && !/^(08|25|26|3B|40|53|55P03|57|58|72|F0|HV|XX)/.test(error.code)
 
 /**
  * Called before each statement and each inserted row; it may wait, or throw to break the connection. On COMMIT, `lost` commits and

@@ -2,6 +2,11 @@ import type { Logger } from 'pino'
 import type { App } from '../../app/app.ts'
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+const PASSED_ON_MS = 1_000
+interface First {
+  readonly signal: NodeJS.Signals
+  readonly atMs: number
+}
 type OnSignal = (signal: NodeJS.Signals) => void
 
 let onSignal: OnSignal | null = null
@@ -18,16 +23,23 @@ export function stopOnSignals(
   graceMs: number,
   log: Logger,
   exit: (code: number) => void = process.exit,
+  exitNow: (code: number) => void = process.exit,
 ): void {
-  let isStopping = false
+  let first: First | null = null
   if (onSignal === null) listen()
   onSignal = async (signal) => {
-    if (isStopping) return exit(1)
-    isStopping = true
+    if (first !== null) return isPassedOn(signal, first) ? undefined : exitNow(1)
+    first = { signal, atMs: performance.now() }
     log.info({ signal }, 'stopping')
     const app = appOf()
     exit(app === null || (await stopWithin(app, graceMs, log)) ? 0 : 1)
   }
+}
+
+/** A terminal signals a whole group: the shell that is process 1 then passes its own signal on, as SIGTERM. */
+function isPassedOn(signal: NodeJS.Signals, first: First): boolean {
+  const isSecond = signal === 'SIGTERM' && first.signal !== 'SIGTERM'
+  return isSecond && process.ppid === 1 && performance.now() - first.atMs < PASSED_ON_MS
 }
 
 function listen(): void {

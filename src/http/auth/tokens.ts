@@ -50,7 +50,8 @@ export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
     try {
       return await request.jwtVerify()
     } catch (error) {
-      if (!untried.get(request)?.length) throw error
+      const { code } = error as { readonly code?: string }
+      if (code !== 'FST_JWT_AUTHORIZATION_TOKEN_INVALID' || !untried.get(request)?.length) throw error
       return verify(request)
     }
   }

@@ -26,10 +26,16 @@ export interface ConnectOptions {
 
 const CONNECT_MS_MAX = 5_000
 
-/** Opens a transaction with these settings, whatever the session has, in one round trip. */
+/**
+ * Opens a transaction with these settings, whatever the session has, in one round trip. Not by a query: after one the isolation
+ * level could no longer be changed.
+ */
 export function startTransaction(settings: Settings): string {
-  const each = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`)
-  return `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${each.join(', ')}`
+  const each = Object.entries(settings).map(([name, value]) => {
+    const isList = value.includes(',')
+    return `SET LOCAL ${name} = ${isList ? value : `'${value}'`}`
+  })
+  return ['START TRANSACTION ISOLATION LEVEL READ COMMITTED', ...each].join('; ')
 }
 
 /**

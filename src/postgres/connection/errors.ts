@@ -21,11 +21,11 @@ export function isUnusable(error: unknown): boolean {
 }
 
 /**
- * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25), prepared statement gone (26), conflict
+ * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25, 3B), prepared statement gone (26), conflict
  * (40), resources (53), lock (55P03), shutdown and cancellation (57), system (58), snapshot (72), configuration (F0), foreign
  * server (HV), internal (XX).
  */
-const NOT_OF_A_ROW = /^(08|25|26|40|53|55P03|57|58|72|F0|HV|XX)/
+const NOT_OF_A_ROW = /^(08|25|26|3B|40|53|55P03|57|58|72|F0|HV|XX)/
 
 /**
  * True if the error may be about the row itself: a trigger may raise any SQLSTATE, so all count but those above. The schema can

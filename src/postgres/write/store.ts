@@ -37,6 +37,8 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
       try {
         await tx.transaction(async (savepoint) => {
           await work(transactionOf(savepoint))
+          // Deferred triggers and constraints would answer only at COMMIT.
+          await savepoint.query(sql.unsafe`SET CONSTRAINTS ALL IMMEDIATE`)
           throw new RollBack()
         })
         return null

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { type DatabasePool, openPool, SETTINGS } from '../../../src/postgres/connection/pool.ts'
+import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../../stack/pgbouncer.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -67,6 +68,8 @@ for (const [mode, settingsOfPooler] of [['no pooler', null], ...POOLERS] as cons
       t.same(await tx.one(settings), { found: WANTED }, 'in a transaction')
       t.same(await tx.transaction((inner) => inner.one(settings)), { found: WANTED }, 'behind a savepoint')
     })
+    const level = await inSnapshot(pool, (tx) => tx.oneFirst(sql.unsafe`SHOW transaction_isolation`))
+    t.equal(level, 'repeatable read', 'in a snapshot')
     t.same(await pool.one(winter), { at: '2026-01-31T12:00:00.500000Z' })
   })
 }

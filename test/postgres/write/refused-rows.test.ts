@@ -65,6 +65,19 @@ t.test('an error that answers one row rejects it alone, whatever its SQLSTATE', 
   }
 })
 
+t.test('a deferred trigger, which answers at COMMIT, rejects its row alone', async (t) => {
+  await client.query(raise('P0001'))
+  await client.query(`
+    CREATE CONSTRAINT TRIGGER trap AFTER INSERT ON notifications.notification_log
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION notifications.trap()`)
+  t.teardown(() => client.query('DROP TRIGGER trap ON notifications.notification_log'))
+  const { result, rowCount, rejected, keys } = await dispatched()
+  t.match(result, { kind: 'committed', inserted: { length: 19 }, rejected: { length: 1 } })
+  t.equal(rowCount, 19)
+  t.match(rejected, ['the database refuses the row: a trap'])
+  t.equal(keys.filter((key) => key === 'bad/1').length, 1, 'sent once, before the first COMMIT')
+})
+
 t.test('an error that answers no row rejects nothing, and writes nothing', async (t) => {
   await withTrigger(t, 'INSERT')
   for (const state of ['08006', '25006', '40001', '53100', '55P03', '57014', '58030', 'XX000']) {
