@@ -123,7 +123,7 @@ function metricsNeeds(
       oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
       // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
       ends: () => brokers.endsOf(topics, READ_UNCOMMITTED),
-      ownedByGroup: () => brokers.ownedByGroup(groupId),
+      ownedByGroup: async () => new Set((await brokers.membersOf(groupId)).flatMap(({ owned }) => owned)),
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),
       nowMs: Date.now,

@@ -13,6 +13,15 @@ import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
 
+/** A member of a consumer group. */
+export interface GroupMember {
+  readonly host: string
+  /** The topics to which it subscribed. */
+  readonly topics: readonly string[]
+  /** The partitions that it reads, by `topic/partition`: it ignores those of other topics. */
+  readonly owned: readonly string[]
+}
+
 export type PartitionEnds = TopicPartition & Ends
 
 /** Isolation levels: the whole log, or only the part before the first open transaction. */
@@ -116,12 +125,12 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
       timestampMs: number,
       isolationLevel: IsolationLevel,
     ) => ask((cluster) => listOffsets(cluster, partitions, String(timestampMs), isolationLevel)),
-    ownedByGroup: (groupId: string) =>
-      ask(async (cluster): Promise<ReadonlySet<string>> => {
+    /** The members of a group; during a rebalance they have no topics. */
+    membersOf: (groupId: string) =>
+      ask(async (cluster): Promise<readonly GroupMember[]> => {
         const coordinator = await cluster.findGroupCoordinator({ groupId })
         const { groups }: GroupDescriptions = await coordinator.describeGroups({ groupIds: [groupId] })
-        const members = groups.flatMap((group) => group.members)
-        return new Set(members.flatMap(({ memberAssignment }) => partitionsIn(memberAssignment)))
+        return groups.flatMap((group) => group.members).map(memberIn)
       }),
     /** Rejects if this user may not join the group. Does not join: the broker checks the right before the member. */
     requireGroupRight: (groupId: string) =>
@@ -249,9 +258,16 @@ export async function untilAnswered<Answer>(ask: () => Promise<Answer | undefine
   )
 }
 
-function partitionsIn(memberAssignment: Buffer): string[] {
-  const assignment = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment ?? {}
-  return Object.entries(assignment).flatMap(([topic, partitions]) =>
-    partitions.map((partition) => keyOf({ topic, partition })),
+function memberIn({
+  clientHost,
+  memberMetadata,
+  memberAssignment,
+}: GroupDescriptions['groups'][number]['members'][number]): GroupMember {
+  const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
+  const topics = memberMetadata.length === 0 ? [] : (MemberMetadata.decode(memberMetadata)?.topics ?? [])
+  const assignment = MemberAssignment.decode(memberAssignment)?.assignment ?? {}
+  const owned = topics.flatMap((topic) =>
+    (assignment[topic] ?? []).map((partition) => keyOf({ topic, partition })),
   )
+  return { host: clientHost.replace(/^\//, ''), topics, owned }
 }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import { type BearerLogIn, bearerLogIn, type PasswordLogIn, passwordLogIn } from './log-in.ts'
 import { patchFetchResponses } from './patches/fetch-response.ts'
+import { patchMembership } from './patches/membership.ts'
 import { patchMetadataErrors } from './patches/metadata-errors.ts'
 
 const scheduleCheck = RequestQueue.prototype.scheduleCheckPendingRequests
@@ -17,6 +18,7 @@ export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
 export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: string, log: Logger): Kafka {
   patchFetchResponses()
   patchGroupOffsets()
+  patchMembership()
   patchMetadataErrors()
   patchRequestQueue()
   return new kafkajs.Kafka({

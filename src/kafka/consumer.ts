@@ -10,6 +10,7 @@ import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, isWithoutCoordinator, lacksGroupRight, settled } from './membership.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
+import type { Member } from './patches/membership.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
@@ -43,6 +44,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   const stopping = new AbortController()
   const partitionNeeds = partitionNeedsOf(options, needs, brokers, log)
   const missing = missingTopics(brokers, topics)
+  const member: Member = { id: null }
   let membership: ReturnType<typeof createMembership> | null = null
   let failureCount = 0
   let waitsFor = JOINING
@@ -81,6 +83,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       kafka,
       ...options,
       topics: existing,
+      member,
       stopping: signal,
       partitionNeeds,
       onJoin,

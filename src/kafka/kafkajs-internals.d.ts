@@ -66,17 +66,39 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
 }
 
 declare module 'kafkajs/src/consumer/consumerGroup.js' {
-  import type { Batch } from 'kafkajs'
+  import type { Batch, Broker } from 'kafkajs'
+  import type OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 
   export default class ConsumerGroup {
-    readonly cluster: { refreshMetadata(): Promise<void> }
+    readonly cluster: {
+      refreshMetadata(): Promise<void>
+      findGroupCoordinator(of: { groupId: string }): Promise<Broker>
+    }
+    readonly groupId: string
+    readonly sessionTimeout: number
+    /** In ms. */
+    readonly maxWaitTime: number
+    /** Time of the last answered heartbeat, in ms since 1970; before the first one, of the creation. */
+    readonly lastRequest: number
+    /** Null before the first join. */
+    readonly generationId: number | null
+    readonly offsetManager: OffsetManager | null
+    /** Null in no group. */
+    memberId: string | null
+    coordinator: Broker | null
     fetch(nodeId: string): Promise<Batch[]>
+    heartbeat(options: { readonly interval: number }): Promise<void>
+    joinAndSync(): Promise<void>
+    leave(): Promise<void>
   }
 }
 
 declare module 'kafkajs/src/consumer/offsetManager/index.js' {
+  import type { Broker } from 'kafkajs'
+
   /** The next fetch offset of each partition of one membership. */
   export default class OffsetManager {
+    coordinator: Broker | null
     readonly memberAssignment: Readonly<Record<string, readonly number[]>>
     committedOffsets(): Record<string, Record<number, string>>
     resolveOffsets(): Promise<void>

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
 import type { Assignment } from '../core/batch/position.ts'
+import { createAssigner, ONE_GROUP_PER_LIST } from './assigner.ts'
 import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 import { fetchedBytesOf } from './patches/fetch-response.ts'
+import type { Member } from './patches/membership.ts'
 
 /** Limits one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
 const FETCH_BYTES = 4 * 1024 * 1024
@@ -33,6 +35,8 @@ interface MembershipOptions {
   readonly sessionTimeoutMs: number
   /** All must exist. */
   readonly topics: string[]
+  /** The same for all memberships of a consumer. */
+  readonly member: Member
   /** Aborts when the consumer must stop. */
   readonly stopping: AbortSignal
   readonly partitionNeeds: PartitionNeeds
@@ -75,6 +79,13 @@ export function createMembership(options: MembershipOptions) {
     commits.clear()
     owned.onJoin(memberAssignment)
     log.info({ groupId: options.groupId, assignment: memberAssignment }, 'joined the consumer group')
+  })
+
+  consumer.on(consumer.events.RECEIVED_UNSUBSCRIBED_TOPICS, ({ payload: { topicsNotSubscribed } }) => {
+    log.warn(
+      { topics: topicsNotSubscribed },
+      `the leader of the consumer group gave this member partitions of topics that it does not read: ${ONE_GROUP_PER_LIST}`,
+    )
   })
 
   consumer.on(consumer.events.HEARTBEAT, () => {
@@ -249,9 +260,10 @@ function heartbeatIntervalOf(sessionTimeoutMs: number): number {
 }
 
 /** A kafkajs consumer that has not joined yet. `crashed` rejects when kafkajs gives it up, and never resolves. */
-function createMember({ kafka, groupId, sessionTimeoutMs }: MembershipOptions) {
+function createMember({ kafka, groupId, sessionTimeoutMs, member, partitionNeeds }: MembershipOptions) {
   const consumer = kafka.consumer({
     groupId,
+    partitionAssigners: [createAssigner(member, partitionNeeds.log)],
     sessionTimeout: sessionTimeoutMs,
     heartbeatInterval: heartbeatIntervalOf(sessionTimeoutMs),
     rebalanceTimeout: 60_000,

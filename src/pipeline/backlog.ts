@@ -10,7 +10,7 @@ export interface BacklogNeeds {
   readonly assignment: () => Assignment | null
   /** The ends of every partition, by `topic/partition`. Rejects if the broker does not answer. */
   readonly ends: () => Promise<ReadonlyMap<string, TopicPartition & Ends>>
-  /** Partitions owned by any member of the group, as `topic/partition`. */
+  /** Partitions that any member of the group reads, as `topic/partition`. */
   readonly ownedByGroup: () => Promise<ReadonlySet<string>>
   /** The last processed offset of each partition that has one. */
   readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>

@@ -15,15 +15,20 @@ const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no
 t.jobs = 3
 
 /** Consumes the topics with checkpoints in memory. */
-async function consume(t: Test, topics: readonly string[]) {
+async function consume(
+  t: Test,
+  topics: readonly string[],
+  { groupId = topics.join(), sessionTimeoutMs = 6_000 } = {},
+) {
   const checkpoints = new Map<string, Checkpoint>()
   const messages: { topic: string; value: string }[] = []
+  const lines: { msg: string }[] = []
   const consumer = createConsumer(
     {
       connection: { brokers: [brokers], ssl: null, sasl: null },
-      groupId: topics.join(),
+      groupId,
       topics,
-      sessionTimeoutMs: 6_000,
+      sessionTimeoutMs,
       partitionsAtOnce: 4,
       batchCountMax: 500,
     },
@@ -41,7 +46,7 @@ async function consume(t: Test, topics: readonly string[]) {
       reasonOf: () => 'not-committed',
       countLost: () => {},
     },
-    pino({ level: 'silent' }),
+    pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   )
   const running = consumer.run()
   t.teardown(async () => {
@@ -50,7 +55,8 @@ async function consume(t: Test, topics: readonly string[]) {
   })
   const valuesOf = (topic: string) =>
     messages.filter((found) => found.topic === topic).map(({ value }) => value)
-  return { consumer, valuesOf, checkpoints }
+  const joinCount = () => lines.filter(({ msg }) => msg === 'joined the consumer group').length
+  return { consumer, valuesOf, checkpoints, joinCount }
 }
 
 t.test(
@@ -105,20 +111,108 @@ t.test(
   },
 )
 
+type Request = 'heartbeat' | 'leaveGroup'
+type Answer = (proceed: () => Promise<unknown>) => Promise<unknown>
+/** What the coordinator answers instead, by request and group. The tests of this file run side by side. */
+const answers = new Map<string, Answer>()
+const { prototype: requests } = createRequire(import.meta.url)('kafkajs/src/broker/index.js')
+for (const request of ['heartbeat', 'leaveGroup'] satisfies Request[]) {
+  const original = requests[request]
+  requests[request] = function (options: { groupId: string }) {
+    const proceed = () => original.call(this, options)
+    return answers.get(`${request} ${options.groupId}`)?.(proceed) ?? proceed()
+  }
+}
+
+const answer = (request: Request, group: string, act: Answer) => answers.set(`${request} ${group}`, act)
+const proceed: Answer = (send) => send()
+const errorOf = (name: 'KafkaJSConnectionError' | 'KafkaJSNonRetriableError', message: string) =>
+  Reflect.construct(kafkajs[name], [message])
+
+/** The membership of the group fails with the next heartbeat, once. */
+function failNext(group: string): void {
+  answer('heartbeat', group, () => {
+    answer('heartbeat', group, proceed)
+    return Promise.reject(errorOf('KafkaJSNonRetriableError', 'final'))
+  })
+}
+
 t.test('an error that kafkajs calls final is followed by a new membership', async (t) => {
   const { claims } = await createTopics(brokers, { claims: 1 })
   const { consumer, valuesOf } = await consume(t, [claims])
   await until(consumer.hasJoined, { what: 'the first membership' })
-  const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/consumerGroup.js')
-  const { heartbeat } = prototype
-  prototype.heartbeat = function (...args: unknown[]) {
-    if (this.groupId !== claims) return heartbeat.apply(this, args)
-    prototype.heartbeat = heartbeat
-    return Promise.reject(Reflect.construct(kafkajs.KafkaJSNonRetriableError, ['final']))
-  }
+  failNext(claims)
   await until(() => /final/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
   await produce(brokers, [{ topic: claims, value: 'a' }])
   await until(() => valuesOf(claims).length === 1, { what: 'the next membership', timeoutMs: 20_000 })
+})
+
+t.test('a member that could not leave joins again before its session ends', async (t) => {
+  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 60_000 })
+  await until(consumer.hasJoined, { what: 'the first membership' })
+  answer('leaveGroup', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
+  failNext(claims)
+  await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
+  await produce(brokers, [{ topic: claims, value: 'a' }])
+  await until(() => valuesOf(claims).length === 1, { what: 'the event' })
+  answer('leaveGroup', claims, proceed)
+})
+
+t.test('a lost coordinator ends no membership, and holds up no partition', async (t) => {
+  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
+  await until(consumer.hasJoined, { what: 'the membership' })
+  let refusedCount = 0
+  answer('heartbeat', claims, () => {
+    refusedCount++
+    return Promise.reject(errorOf('KafkaJSConnectionError', 'lost'))
+  })
+  // kafkajs would give up after five.
+  await until(() => refusedCount > 5, { what: 'heartbeats to be refused' })
+  await produce(brokers, [{ topic: claims, value: 'a' }])
+  await until(() => valuesOf(claims).length === 1, { what: 'the event' })
+  let answeredCount = 0
+  answer('heartbeat', claims, async (send) => {
+    await send()
+    answeredCount++
+  })
+  await until(() => answeredCount > 1, { what: 'the coordinator to answer again' })
+  t.equal(joinCount(), 1)
+})
+
+t.test('a coordinator that does not answer holds up no partition', async (t) => {
+  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { consumer, valuesOf } = await consume(t, [claims])
+  await until(consumer.hasJoined, { what: 'the membership' })
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  answer('heartbeat', claims, (send) => {
+    asked.resolve()
+    return answered.promise.then(send)
+  })
+  await asked.promise
+  await produce(brokers, [{ topic: claims, value: 'a' }])
+  await until(() => valuesOf(claims).length === 1, { what: 'the event', timeoutMs: 20_000 })
+  answer('heartbeat', claims, proceed)
+  answered.resolve()
+})
+
+t.test('members of a group that consume different topics get their own topics only', async (t) => {
+  const topics = await createTopics(brokers, { claims: 2, billing: 2 })
+  const { claims, billing } = topics
+  const [ofClaims, ofBilling] = [
+    await consume(t, [claims], { groupId: claims }),
+    await consume(t, [billing], { groupId: claims }),
+  ]
+  await until(() => ofClaims.consumer.hasJoined() && ofBilling.consumer.hasJoined(), { what: 'both to join' })
+  await produce(
+    brokers,
+    [claims, billing].flatMap((topic) => [0, 1].map((partition) => ({ topic, partition, value: 'a' }))),
+  )
+  await until(() => ofClaims.valuesOf(claims).length === 2 && ofBilling.valuesOf(billing).length === 2, {
+    what: 'the events of all partitions',
+  })
 })
 
 /** Six requests for a slot, and a clock that the test advances. */

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import kafkajs from 'kafkajs'
 import t from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { withTransactions } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
@@ -132,6 +134,37 @@ t.test('a faulty variable skips only the checks that depend on it', async (t) =>
   })
   t.match(found.find('configuration')?.detail, /DATABASE_URL must be[\s\S]*PORT must be/)
   t.notMatch(found.stdout, 'pa55word')
+})
+
+t.test('partitions that no member of the group reads are a fault', async (t) => {
+  const group = { MQ_GROUP_ID: `${world.groupId}-mixed` }
+  const { claims, billing } = world.topics
+  const leader = new kafkajs.Kafka({
+    brokers: [world.brokers],
+    logLevel: kafkajs.logLevel.NOTHING,
+  }).consumer({ groupId: group.MQ_GROUP_ID })
+  const joined = new Promise((resolve) => leader.on('consumer.group_join', resolve))
+  await leader.connect()
+  t.teardown(() => leader.disconnect())
+  await leader.subscribe({ topics: Object.values(world.topics) })
+  await leader.run({ eachMessage: async () => {} })
+  await joined
+  // kafkajs's assigner gives partitions of any topic to any member, such as the one before this version.
+  const service = await world.serve({ ...group, MQ_TOPICS: claims })
+  t.match(await service.logged(/partitions of topics that it does not read/), { level: 'warn' })
+  t.match((await doctor(group)).find('consumer group'), {
+    status: 'failed',
+    detail: new RegExp(`no member of ${group.MQ_GROUP_ID} reads `),
+    remedy: /give each list its own MQ_GROUP_ID/,
+  })
+  await leader.disconnect()
+  await service.stop()
+  await Promise.all([
+    world.serve({ ...group, MQ_TOPICS: claims }),
+    world.serve({ ...group, MQ_TOPICS: billing }),
+  ])
+  const found = () => doctor({ ...group, MQ_TOPICS: claims })
+  await until(async () => (await found()).find('consumer group')?.status === 'warning', { what: 'a warning' })
 })
 
 t.test('a server that does not answer is given up', async (t) => {

@@ -101,8 +101,8 @@ function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Prom
   })
 }
 
-/** What is listed now, and still after a pause. */
-async function lasting(list: () => Promise<readonly string[]>): Promise<string[]> {
+/** Lists what is listed now, and still after 6 s. */
+export async function lasting(list: () => Promise<readonly string[]>): Promise<string[]> {
   const before = await list()
   if (before.length === 0) return []
   await sleep(LASTING_MS)

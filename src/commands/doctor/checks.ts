@@ -6,6 +6,7 @@ import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
+import { ONE_GROUP_PER_LIST } from '../../kafka/assigner.ts'
 import { type Brokers, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { brokerReason } from '../../kafka/patches/fetch-response.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
@@ -19,6 +20,7 @@ import { findReadinessFault } from '../../postgres/schema/find-readiness-fault.t
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
+import { checkConsumerGroup } from './consumer-group.ts'
 import { checkEnvelopeMap } from './newest-messages.ts'
 
 export interface Check {
@@ -114,11 +116,9 @@ export const CHECKS: readonly Check[] = [
     name: 'consumer group',
     prefix: 'MQ_',
     after: ['broker'],
-    run: async ({ broker }) => {
-      await withBrokers(broker, CLIENT_ID, (brokers) => brokers.requireGroupRight(broker.groupId))
-      return broker.groupId
-    },
+    run: checkConsumerGroup,
     remedies: {
+      '^(unread|different topics): ': `${ONE_GROUP_PER_LIST}: see src/kafka/README.md`,
       '(?i:authorized)':
         'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
       '.': 'run the command again if the cluster is new: it may still be creating the topic of group offsets; else read the log of the brokers',

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Batch as KafkajsBatch } from 'kafkajs'
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import Decoder from 'kafkajs/src/protocol/decoder.js'
@@ -21,6 +22,8 @@ const STALE_METADATA = [
   'UNKNOWN_TOPIC_OR_PARTITION',
 ]
 
+const UNREACHABLE = ['KafkaJSConnectionError', 'KafkaJSConnectionClosedError', 'KafkaJSRequestTimeoutError']
+
 /** The first version whose partitions list aborted transactions. */
 const VERSION_MIN = 4
 const LOG_START_VERSION = 5
@@ -38,7 +41,8 @@ const { fetch } = ConsumerGroup.prototype
  * once, in time quadratic in its headers; overflow the stack on a batch of 110,000; check no CRC; let events of aborted
  * transactions through; and drop the whole response for an error of one partition. Patched, kafkajs passes on the bytes or the
  * error of each partition, which `fetchedBytesOf` returns. If another broker leads a partition, `consumer/consumerGroup.js` would
- * join the group again; patched, it only looks up the leaders.
+ * join the group again; patched, it only looks up the leaders. If a broker does not answer, `consumer/runner.js` would stop the
+ * fetches from all others for up to 2 s, and after five failures the membership; patched, it fetches on from the others.
  */
 export function patchFetchResponses(): void {
   const { versions, protocol } = requests.requests.Fetch
@@ -55,12 +59,20 @@ export function patchFetchResponses(): void {
     response.parse = async (decoded: ReturnType<typeof decode>) => decoded
   }
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
-    const batches = await fetch.call(this, nodeId)
+    const batches = await fetch.call(this, nodeId).catch((error) => withoutBroker(this, error))
     const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? null))
     // Not awaited: the other partitions are passed on now, and a later fetch meets any error.
     if (isStale) void this.cluster.refreshMetadata().catch(() => {})
     return batches
   }
+}
+
+/** Returns no batches if a broker does not answer, after a pause. Rejects if no broker does. */
+async function withoutBroker({ cluster, maxWaitTime }: ConsumerGroup, error: Error): Promise<KafkajsBatch[]> {
+  if (!UNREACHABLE.includes(error.name)) throw error
+  await cluster.refreshMetadata()
+  await sleep(maxWaitTime)
+  return []
 }
 
 export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {

@@ -1,0 +1,38 @@
+import { withBrokers } from '../../app/clients.ts'
+import type { Config } from '../../config/config.ts'
+import { type Brokers, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
+import { lasting } from './blocked-partitions.ts'
+
+const CLIENT_ID = 'notifications-doctor'
+
+/** Rejects without the right to join, or with partitions that no member reads. Warns of members with different topics. */
+export function checkConsumerGroup({ broker }: Config): Promise<string | { warning: string }> {
+  const { groupId, topics } = broker
+  return withBrokers(broker, CLIENT_ID, async (brokers) => {
+    await brokers.requireGroupRight(groupId)
+    const unread = await lasting(() => listUnread(brokers, groupId, topics))
+    if (unread.length > 0) throw new Error(`unread: no member of ${groupId} reads ${unread.join(', ')}`)
+    const different = await lasting(() => listSubscriptions(brokers, groupId))
+    if (different.length > 0) return { warning: `different topics: in ${groupId}, ${different.join('; ')}` }
+    return groupId
+  })
+}
+
+/** None while nobody is in the group, or during a rebalance. */
+async function listUnread(brokers: Brokers, groupId: string, topics: readonly string[]): Promise<string[]> {
+  const ends = await brokers.endsOf(topics, READ_UNCOMMITTED)
+  const members = await brokers.membersOf(groupId)
+  if (!members.some((member) => member.topics.length > 0)) return []
+  const owned = new Set(members.flatMap((member) => member.owned))
+  return [...ends.keys()].filter((key) => !owned.has(key)).sort()
+}
+
+/** The hosts of the members and their topics, if these differ. */
+async function listSubscriptions(brokers: Brokers, groupId: string): Promise<string[]> {
+  const members = (await brokers.membersOf(groupId)).filter(({ topics }) => topics.length > 0)
+  const byTopics = Map.groupBy(members, ({ topics }) => [...topics].sort().join(', '))
+  if (byTopics.size < 2) return []
+  return [...byTopics]
+    .map(([topics, of]) => `${of.map(({ host }) => host).join(', ')} reads ${topics}`)
+    .sort()
+}
