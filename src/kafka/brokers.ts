@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { bulkhead } from 'cockatiel'
 import kafkajs, {
   type BrokerMetadata,
@@ -72,28 +73,52 @@ const EARLIEST = '-2'
 const METADATA_AGE_MAX_MS = 10_000
 const FETCH_WAIT_MS = 500
 const ASK_COUNT_MAX = 10
+/** More than it takes to find one of three brokers, of which two do not answer. */
+const ANSWER_MAX_MS = 10_000
+/** A quota may delay each of ten answers, and a batch may be large. */
+const FETCH_MAX_MS = 60_000
 const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
-/** Connects on the first request, and again on the next one after any error. */
-export function createBrokers(connection: KafkaConnection, clientId: string, log: Logger) {
+/**
+ * Connects on the first request, and again on the next one after any error. A request without an answer after 10 s fails, and the
+ * next ones do not wait for its connection: kafkajs would wait for 30 s, and several times.
+ */
+export function createBrokers(
+  connection: KafkaConnection,
+  clientId: string,
+  log: Logger,
+  answerMaxMs = ANSWER_MAX_MS,
+) {
   const kafka = createClient(connection, clientId, log)
   let connecting: Promise<Cluster> | null = null
   // kafkajs 2.2.4 opens a broker's connection for fetches without a lock: two concurrent first fetches would leak a socket.
   const oneFetch = bulkhead(1, Number.POSITIVE_INFINITY)
 
   async function close(): Promise<void> {
-    const closing = connecting
-    connecting = null
-    await closing?.then((cluster) => cluster.disconnect()).catch(() => {})
+    if (connecting !== null) await disconnect(connecting)
   }
 
-  async function ask<T>(request: (cluster: Cluster) => Promise<T>): Promise<T> {
+  async function disconnect(cluster: Promise<Cluster>): Promise<void> {
+    // Another request may have connected again meanwhile.
+    if (connecting === cluster) connecting = null
+    await cluster.then((connected) => connected.disconnect()).catch(() => {})
+  }
+
+  async function ask<T>(request: (cluster: Cluster) => Promise<T>, maxMs = answerMaxMs): Promise<T> {
+    const answered = new AbortController()
+    const late = sleep(maxMs, undefined, { signal: answered.signal }).then(() => {
+      throw new Error(`no response from the brokers within ${maxMs / 1_000} s`)
+    })
+    connecting ??= connect(kafka)
+    const cluster = connecting
     try {
-      connecting ??= connect(kafka)
-      return await request(await connecting)
+      return await Promise.race([cluster.then(request), late])
     } catch (error) {
-      await close()
+      // Not awaited: it waits for the requests that are not answered.
+      void disconnect(cluster)
       throw error
+    } finally {
+      answered.abort()
     }
   }
 
@@ -146,7 +171,7 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
       }),
     /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
     fetch: (range: FetchRange, isolationLevel: IsolationLevel) =>
-      oneFetch.execute(() => ask((cluster) => fetch(cluster, range, isolationLevel))),
+      oneFetch.execute(() => ask((cluster) => fetch(cluster, range, isolationLevel), FETCH_MAX_MS)),
     close,
   }
 }

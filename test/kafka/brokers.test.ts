@@ -1,0 +1,25 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { pino } from 'pino'
+import t from 'tap'
+import { createBrokers } from '../../src/kafka/brokers.ts'
+
+t.test('a request that hangs fails, and the next one does not wait for its connection', async (t) => {
+  const sockets: Socket[] = []
+  const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const log = pino({ level: 'silent' })
+  const brokers = createBrokers({ brokers: [address], ssl: null, sasl: null }, 'test', log, 300)
+  t.teardown(async () => {
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+    await brokers.close()
+  })
+  const [first, sharing] = [brokers.describe(), brokers.describe()]
+  const hung = { message: 'no response from the brokers within 0.3 s' }
+  await Promise.all([t.rejects(first, hung), t.rejects(sharing, hung)])
+  t.equal(sockets.length, 1)
+  await t.rejects(brokers.describe(), hung)
+  t.equal(sockets.length, 2)
+})
