@@ -27,6 +27,7 @@ export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: 
     ...(ssl && { ssl }),
     ...(sasl && { sasl: sasl.mechanism === 'oauthbearer' ? bearerLogIn(sasl) : passwordLogIn(sasl) }),
     connectionTimeout: 3_000,
+    requestTimeout: 15_000,
     retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },
     logCreator: () => (entry) => write(log, entry),
   })

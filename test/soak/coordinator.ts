@@ -2,10 +2,11 @@
 // Three brokers under an event every 100 ms for each partition. KILLS (15) times one of them is killed and started again, each
 // equally often, and the one that coordinates the groups first: no partition may be without a row for over 3 s longer than one is
 // without a message for a librdkafka consumer (kcat) with the same session timeout. Exits 1 where that does not hold.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import kafkajs from 'kafkajs'
 import { numberFrom } from '../stack/environment.ts'
 import { startApacheCluster } from '../stack/kafka/apache.ts'
@@ -22,6 +23,10 @@ const LONGER_MAX_MS = 3_000
 /** Between two kills, so that each is measured by itself. */
 const PAUSE_MS = 5_000
 
+await promisify(execFile)('kcat', ['-V']).catch(() => {
+  say('skipped: kcat is not installed')
+  process.exit()
+})
 const killCount = numberFrom('KILLS', 15)
 const [postgres, cluster] = await Promise.all([
   startPostgres(),

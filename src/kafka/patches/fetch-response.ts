@@ -23,6 +23,10 @@ const STALE_METADATA = [
 ]
 
 const UNREACHABLE = ['KafkaJSConnectionError', 'KafkaJSConnectionClosedError', 'KafkaJSRequestTimeoutError']
+/** Longer than a cluster takes to replace a broker. */
+const UNREACHABLE_MAX_MS = 30_000
+/** Time of the first of the last failures of each broker, by its id, in ms since 1970. */
+const unreachableSince = new WeakMap<ConsumerGroup, Map<string, number>>()
 
 /** The first version whose partitions list aborted transactions. */
 const VERSION_MIN = 4
@@ -59,7 +63,13 @@ export function patchFetchResponses(): void {
     response.parse = async (decoded: ReturnType<typeof decode>) => decoded
   }
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
-    const batches = await fetch.call(this, nodeId).catch((error) => withoutBroker(this, error))
+    const batches = await fetch.call(this, nodeId).then(
+      (fetched) => {
+        sincesOf(this).delete(nodeId)
+        return fetched
+      },
+      (error) => withoutBroker(this, nodeId, error),
+    )
     const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? null))
     // Not awaited: the other partitions are passed on now, and a later fetch meets any error.
     if (isStale) void this.cluster.refreshMetadata().catch(() => {})
@@ -67,12 +77,24 @@ export function patchFetchResponses(): void {
   }
 }
 
-/** Returns no batches if a broker does not answer, after a pause. Rejects if no broker does. */
-async function withoutBroker({ cluster, maxWaitTime }: ConsumerGroup, error: Error): Promise<KafkajsBatch[]> {
+/**
+ * Returns no batches if a broker does not answer, after a pause. Rejects if no broker does, or if this one has not for so long that
+ * no other will take its place: then the membership fails, which is reported.
+ */
+async function withoutBroker(group: ConsumerGroup, nodeId: string, error: Error): Promise<KafkajsBatch[]> {
   if (!UNREACHABLE.includes(error.name)) throw error
-  await cluster.refreshMetadata()
-  await sleep(maxWaitTime)
+  const sinceMs = sincesOf(group).get(nodeId) ?? Date.now()
+  sincesOf(group).set(nodeId, sinceMs)
+  if (Date.now() - sinceMs > UNREACHABLE_MAX_MS) throw error
+  await group.cluster.refreshMetadata()
+  await sleep(group.maxWaitTime)
   return []
+}
+
+function sincesOf(group: ConsumerGroup): Map<string, number> {
+  const sinces = unreachableSince.get(group) ?? new Map<string, number>()
+  unreachableSince.set(group, sinces)
+  return sinces
 }
 
 export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {

@@ -1,4 +1,4 @@
-import type { KafkaMessage } from 'kafkajs'
+import kafkajs, { type KafkaMessage } from 'kafkajs'
 import packageJson from 'kafkajs/package.json' with { type: 'json' }
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
@@ -70,32 +70,64 @@ for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
   })
 }
 
+/** A membership with two partitions, both led by broker 1. */
+function groupWith(cluster: object): ConsumerGroup {
+  const assigned = [{ topic: 'claims', partitions: [0, 1] }]
+  return Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
+    cluster: {
+      refreshMetadataIfNecessary: async () => {},
+      findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
+      ...cluster,
+    },
+    maxWaitTime: 1,
+    subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
+    offsetManager: {
+      committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
+      nextOffset: () => '0',
+      resolveOffsets: async () => {},
+    },
+    seekOffset: { pop: () => null, has: () => false },
+    preferredReadReplicasPerTopicPartition: {},
+  })
+}
+
+t.test('a broker that does not answer fails no membership for 30 s', async (t) => {
+  const lost = Reflect.construct(kafkajs.KafkaJSConnectionError, ['lost'])
+  let [refreshCount, nowMs] = [0, 0]
+  t.intercept(Date, 'now', { value: () => nowMs })
+  let isLost = true
+  const group = groupWith({
+    refreshMetadata: async () => void refreshCount++,
+    findBroker: async () => {
+      if (isLost) throw lost
+      return { fetch: () => read(10, writeFetchResponse(10, [{}, {}])) }
+    },
+  })
+  t.strictSame(await group.fetch('1'), [])
+  t.equal(refreshCount, 1)
+  nowMs = 30_000
+  t.strictSame(await group.fetch('1'), [])
+  isLost = false
+  await group.fetch('1')
+  isLost = true
+  nowMs = 60_000
+  t.strictSame(await group.fetch('1'), [], 'it has answered meanwhile')
+  nowMs = 90_001
+  await t.rejects(group.fetch('1'), lost)
+})
+
 t.test(
   'after a leader has moved, the other partitions are delivered, and the leaders looked up',
   async (t) => {
     for (const error of [3, 5, 6, 74, 75]) {
       const response = writeFetchResponse(10, [{ bytes: Buffer.from('records') }, { error }])
       let refreshCount = 0
-      const cluster = {
-        refreshMetadataIfNecessary: async () => {},
+      const group = groupWith({
         refreshMetadata: async () => {
           refreshCount++
           throw new Error('no broker answers')
         },
-        findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
         findBroker: async () => ({ fetch: () => read(10, response) }),
-      }
-      const assigned = [{ topic: 'claims', partitions: [0, 1] }]
-      const group = Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
-        cluster,
-        subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
-        offsetManager: {
-          committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
-          nextOffset: () => '0',
-          resolveOffsets: async () => {},
-        },
-        seekOffset: { pop: () => null, has: () => false },
-        preferredReadReplicasPerTopicPartition: {},
       })
       const batches = await group.fetch('1')
       t.match(batches.map(fetchedBytesOf), [
