@@ -9,7 +9,7 @@ import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 
 const FAULT_VALID_MS = 1_000
-/** A server or network path that hangs cannot be used either. */
+/** A database that hangs counts as unavailable after this time. */
 const FAULT_DEADLINE_MS = 3_000
 
 export type Database = Awaited<ReturnType<typeof createDatabase>>

@@ -34,8 +34,8 @@ export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFile
   const inForce = await findInForce(pool)
   if (inForce === null || inForce.revision === ruleTable.revision) return
   throw new CorrectableError(
-    `this version's rule table ${ruleTable.revision} is not in force; ${inForce.revision} made the newest decision, at ${inForce.decidedAt}: ` +
-      'run the command of the version that is running (the console names its commit under "Rules"), or run it again once this version has decided an event',
+    `rule table ${ruleTable.revision} of this version is not in force: ${inForce.revision} made the newest decision, at ${inForce.decidedAt}. ` +
+      'Use the version that is running (the console names its commit under "Rules"), or try again after this version has decided an event',
   )
 }
 

@@ -114,7 +114,7 @@ function retryNeeds(
   }
 }
 
-/** Calls `onFirst` once attempts were committed, without waiting for it; again after the next ones if it rejects. */
+/** Calls `onFirst` after the first committed attempt, without waiting for it; again after the next one if it rejects. */
 function observeFirst(onFirst: () => Promise<void>, log: Logger) {
   let called: Promise<void> | null = null
   return {

@@ -181,7 +181,7 @@ export function hostNames() {
 /** The parameters of a database URL that are followed. `passwordfile` comes from DATABASE_PASSWORD_FILE. */
 const PARAMETERS = ['sslmode', ...SSL_FILES, 'target_session_attrs', 'application_name', 'options']
 
-/** What to write instead of parameters that other drivers know. Ignoring one could mean no encryption, or another database. */
+/** Remedies for parameters of other drivers. To ignore one could disable encryption or select another database. */
 const INSTEAD: readonly (readonly [names: RegExp, remedy: string])[] = [
   [/^(ssl|ssl_?mode|require_?ssl|tls|encrypt)$/i, 'write sslmode=verify-full (or require) for encryption'],
   [

@@ -1,7 +1,7 @@
 import { ConnectionError, type DatabasePool } from 'slonik'
 import { QUERY_METHODS } from './observed-pool.ts'
 
-/** Longer than the longest statement, so that it ends only the wait of a caller that others have overtaken or blocked. */
+/** Longer than any statement may take: a caller gives up only if all connections stay busy. */
 const WAIT_MS_MAX = 20_000
 
 /**
