@@ -211,6 +211,12 @@ export function postgresUrl() {
     .refine((found) => databaseUrls(found).every(isPostgresUrl), { error, abort: true })
     .superRefine((found, context) => {
       const { searchParams } = new URL(databaseUrls(found)[0] ?? '')
+      const isEncrypted = ![null, 'disable'].includes(searchParams.get('sslmode'))
+      if (!isEncrypted && SSL_FILES.some((name) => searchParams.has(name)))
+        context.addIssue({
+          code: 'custom',
+          message: 'must be a URL whose certificates come with sslmode=verify-full',
+        })
       for (const name of new Set(searchParams.keys())) {
         const message = parameterFault(name, searchParams.getAll(name))
         if (message !== null) context.addIssue({ code: 'custom', message })
@@ -228,8 +234,9 @@ function parameterFault(name: string, [value = '', ...others]: readonly string[]
   if (!PARAMETERS.includes(name)) {
     const known = nearest(name, PARAMETERS)
     const remedy =
-      INSTEAD.find(([names]) => names.test(name))?.[1] ??
-      (known === null ? 'remove it' : `did you mean ${known}?`)
+      INSTEAD.find(([names]) => names.test(name))?.[1] ?? (known === null ? null : `did you mean ${known}?`)
+    // Another name may be the end of a password.
+    if (remedy === null) return `must be a URL with no parameters but ${PARAMETERS.join(', ')}`
     return `must be a URL without the parameter ${JSON.stringify(name.slice(0, 80))}, which is not supported: ${remedy}`
   }
   if (others.length > 0) return `must be a URL with ${name} once`
@@ -240,7 +247,10 @@ function parameterFault(name: string, [value = '', ...others]: readonly string[]
 
 function isPostgresUrl(found: string): boolean {
   const url = z.url({ protocol: /^postgres(ql)?$/ }).safeParse(found)
-  return url.success && isDecodable(found) && isConnectable(new URL(found).searchParams)
+  // Without the slashes the host would be part of the path.
+  return (
+    url.success && found.includes('://') && isDecodable(found) && isConnectable(new URL(found).searchParams)
+  )
 }
 
 function isConnectable(parameters: URLSearchParams): boolean {

@@ -19,6 +19,10 @@ export function createLogOutput() {
   stream.on('drop', () => {
     droppedCount++
   })
+  // A full disk, for example, must not end the service either.
+  stream.on('error', () => {
+    droppedCount++
+  })
   stream.on('drain', () => {
     waitingSinceMs = null
     if (droppedCount === 0) return

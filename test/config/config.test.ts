@@ -104,6 +104,10 @@ DATABASE_URL=postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file
 DATABASE_URL=postgres://db/x?password=hunter2
 DATABASE_URL=postgres://db/x?sslmode=verify-full&sslmode=disable
 DATABASE_URL=postgres://db/x?channel_binding=require
+DATABASE_URL=postgres://user:12?hunter2
+DATABASE_URL=postgres:db/x
+DATABASE_URL=postgres://db/x?sslrootcert=package.json
+DATABASE_URL=postgres://db/x?sslmode=disable&sslkey=package.json
 DATABASE_URL=postgres://db/x?target_session_attrs=standby
 DATABASE_POOL_MAX=0
 MQ_BROKERS=kafka-1
