@@ -389,6 +389,7 @@ const BREAKS: readonly FaultKind[] = [
   'connections frozen',
   'connections terminated',
   'database crash',
+  'database frozen',
   'synchronous fail-over',
   'asynchronous fail-over',
 ]

@@ -198,7 +198,9 @@ t.test('a rule table that did not make the newest decision retries nothing', asy
   const refused = {
     code: 1,
     stdout: '',
-    stderr: new RegExp(`^this version's rule table ${revision} .* ${other} .*run the command of the version`),
+    stderr: new RegExp(
+      `^rule table ${revision} of this version .* ${other} .*Use the version that is running`,
+    ),
   }
   t.match(await retry(locator, ...BECAUSE), refused)
   t.match(await retry(locator, '--dry-run'), refused)
