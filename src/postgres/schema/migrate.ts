@@ -47,6 +47,8 @@ export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DI
       await client.end()
     }
   } finally {
+    // A pooler would end the transaction, and with it the lock, only some time after this connection.
+    await keeper.query('ROLLBACK').catch(() => {})
     await keeper.end()
   }
 }
