@@ -1,5 +1,5 @@
 -- Why: another version may have stored a name that this one does not know, before a rollback or beside it. So the database checks
--- the shape of a name, and the code that writes it the list. A regular expression would cost each event 6 µs. No VALIDATE, which
+-- the shape of a name, and the code that writes it the list. A regular expression would take three times as long. No VALIDATE, which
 -- would read the whole table: its names were all in the list, and have the shape.
 -- Unused since: 1.0.0
 ALTER TABLE notifications.redrive ADD CONSTRAINT redrive_result_shape

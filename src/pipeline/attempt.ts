@@ -32,7 +32,7 @@ export type Refused = ReadonlyMap<Attempt, Error>
 export interface Made {
   readonly attempts: readonly Attempt[]
   readonly refused: Refused
-  /** The sender's reasons by the locators of deferred retries, whose rows stay unchanged. */
+  /** The reasons of deferred retries, whose rows stay unchanged, by their locators. */
   readonly deferred: ReadonlyMap<string, string>
 }
 

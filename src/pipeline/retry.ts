@@ -28,7 +28,7 @@ export interface Retried {
   readonly made: readonly Attempt[]
   /** The database's error, by the locator of a row that it refuses. */
   readonly refused: ReadonlyMap<string, string>
-  /** The sender's reason, by the locator of a row that it deferred and that stays unchanged. */
+  /** The reason of each deferred row, which stays unchanged, by its locator. */
   readonly deferred: ReadonlyMap<string, string>
 }
 

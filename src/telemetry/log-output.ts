@@ -16,13 +16,11 @@ export function createLogOutput() {
   /** Since when lines wait to be written; null while none does. */
   let waitingSinceMs: number | null = null
   let droppedCount = 0
-  stream.on('drop', () => {
-    droppedCount++
-  })
-  // A full disk, for example, must not end the service either.
-  stream.on('error', () => {
-    droppedCount++
-  })
+  // An error, such as that of a full disk, must not end the service either.
+  for (const event of ['drop', 'error'])
+    stream.on(event, () => {
+      droppedCount++
+    })
   stream.on('drain', () => {
     waitingSinceMs = null
     if (droppedCount === 0) return
@@ -41,10 +39,8 @@ export function createLogOutput() {
     waitingSinceMs ??= performance.now()
     stream.write(line)
   }
-  /** The end of the process would write what waits, and so wait for the reader. */
-  function abandon(): void {
-    stream.destroy()
-  }
+  /** Gives up the waiting lines: the end of the process would write them, and so wait for the reader. */
+  const abandon = () => stream.destroy()
   return {
     write,
     /** Ends the process once its lines are written, or after a second. */

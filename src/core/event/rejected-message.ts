@@ -7,7 +7,7 @@ export type RedriveResult =
   | { readonly result: 'duplicate' }
   | { readonly result: 'rejected'; readonly code: string; readonly error: string }
 
-/** What settled a message, as stored: a redrive, a dismissal, whose error is the reason, or a result of another version. */
+/** The stored result that settled a message: a redrive, a dismissal, whose error is the reason, or a result of another version. */
 const settled = z.object({
   result: z.string(),
   locator: z.string().optional(),

@@ -124,7 +124,7 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`
   if (outcome === 'SKIP') return `not told${why}`
   if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`
-  // Another version's.
+  // Another version stored this outcome.
   if (outcome !== 'SEND') return `${outcome}${why}`
   if (channel === 'IN_APP') return 'stored for the app'
   return `${nameOfChannel(channel)} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`

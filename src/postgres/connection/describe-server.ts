@@ -18,7 +18,8 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
   const { client, isPooled, isReadOnly } = await connect()
   try {
     const { rows } = await client.query<Pick<Server, 'version' | 'encoding' | 'tls' | 'isStandby'>>(`
-      SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls, pg_is_in_recovery() AS "isStandby"
+      SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
+        pg_is_in_recovery() AS "isStandby"
       FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
     const [found = { version: 'unknown', encoding: 'unknown', tls: false, isStandby: false }] = rows
     return { ...found, isPooled, isReadOnly }

@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Revision } from './archive-revisions.ts'
 
-/** An arbitrary fixed number. Of replicas that start together, one records the table in force, and the others wait for it. */
+/** An arbitrary fixed number. Of replicas that decide by a new table, one records it, and the others wait. */
 const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
