@@ -9,7 +9,7 @@ import {
   probeAttempt,
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
-import type { Deliveries, Send } from '../core/attempt/delivery.ts'
+import type { Deliveries, Delivery, Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
 import type { PreferencesByParty } from '../core/party/preferences.ts'
@@ -46,7 +46,11 @@ export interface AttemptNeeds extends RulesInForce {
 }
 
 const NONE_REFUSED: Refused = new Map()
-const NONE_SENT: Deliveries = new Map()
+/** What may be written about a message after the send. */
+const ACCEPTED: Delivery = { receipt: 'probe', error: null }
+const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
+/** If the database refuses the probe, so many rows of a batch are tried before the schema counts as the cause. */
+const SAMPLE_COUNT = 100
 /** After a longer time between reading the preferences and the send, they are compared once more. */
 const WRITE_MAX_MS = 100
 const TRANSACTION_COUNT_MAX = 5
@@ -96,7 +100,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const preferences = await tx.readPreferences(partiesOf(open))
     const readAtMs = nowMs()
     const decided = decideAttempts(needs, open, preferences)
-    const refused = isSuspect ? await findRefused(tx, decided) : NONE_REFUSED
+    const refused = isSuspect ? await findRefused(tx, decided, claim.move) : NONE_REFUSED
     await claim.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     // Events that got a row in the meantime are left out.
@@ -106,10 +110,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const messages = messagesOf(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)
-    // After the send, because the row of a deferred retry stays unchanged.
-    await tx.updateEntries(attempts.filter(isRetry), deliveries)
-    await tx.markSendFailures(attempts.filter(isFirst), deliveries)
-    await tx.recordDecisions(attempts, deliveries, ruleTable.revision, claim.move)
+    await recordAll(tx, attempts, deliveries, ruleTable.revision, claim.move)
     const made = { attempts, refused, deferred: deferredRetries(claimed, deliveries) }
     await claim.finish?.(tx, made)
     return made
@@ -136,14 +137,18 @@ const isFirst = ({ before }: Attempt): boolean => before === null
  * after each one that is accepted, and is halved after each one that is not. So one refused attempt costs few tries, and a batch of
  * refused ones little more than a try for each. Throws if the schema is at fault, before or at the end.
  */
-async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promise<Refused> {
+async function findRefused(
+  tx: Transaction,
+  attempts: readonly Attempt[],
+  move: Move | null,
+): Promise<Refused> {
   if (attempts.length === 0) return NONE_REFUSED
-  await requireSoundSchema(tx)
+  await requireSoundSchema(tx, attempts, move)
   const refused = new Map<Attempt, Error>()
   let count = attempts.length
   for (let start = 0; start < attempts.length; ) {
     const part = attempts.slice(start, start + count)
-    const error = await tx.tryOut((savepoint) => writeAll(savepoint, part))
+    const error = await tryOut(tx, part, null)
     const [only, ...others] = part
     if (error !== null && others.length > 0) {
       count = part.length >> 1
@@ -154,24 +159,67 @@ async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promi
     start += part.length
   }
   // A table or a right may have gone meanwhile, which refuses every row.
-  if (refused.size > 0) await requireSoundSchema(tx)
+  if (refused.size > 0) {
+    const accepted = attempts.filter((attempt) => !refused.has(attempt))
+    await requireSoundSchema(tx, accepted, move)
+  }
   return refused
 }
 
-async function writeAll(tx: Transaction, attempts: readonly Attempt[]): Promise<void> {
-  await tx.updateEntries(attempts.filter(isRetry), NONE_SENT)
-  await tx.insertEntries(attempts.filter(isFirst))
-  await tx.recordDecisions(attempts, NONE_SENT, 'probe', null)
-}
-
-/** Throws the database's error if it refuses a known-good row: a new one, or a retry of it. */
-async function requireSoundSchema(tx: Transaction): Promise<void> {
+/** Throws the database's error if it refuses a known-good row, as a new one and as a retry, and also rows of this batch. */
+async function requireSoundSchema(
+  tx: Transaction,
+  attempts: readonly Attempt[],
+  move: Move | null,
+): Promise<void> {
   const locator = `NTF-probe-${crypto.randomUUID()}`
   const first = probeAttempt(locator, null)
   const second = probeAttempt(locator, { attemptCount: 0, sendCount: 0, unknownKey: null })
   const fault = await tx.tryOut(async (savepoint) => {
-    await writeAll(savepoint, [first])
-    await writeAll(savepoint, [second])
+    await writeAll(savepoint, [first], ACCEPTED, null)
+    await writeAll(savepoint, [second], ACCEPTED, move)
   })
-  if (fault !== null) throw fault
+  if (fault === null) return
+  // A trigger may refuse what the probe has and others have not.
+  for (const attempt of attempts.slice(0, SAMPLE_COUNT))
+    if ((await tryOut(tx, [attempt], move)) === null) return
+  throw fault
+}
+
+/** Tries to write attempts as if all messages were accepted, and as if none was. Returns the database's error if it refuses one. */
+async function tryOut(
+  tx: Transaction,
+  attempts: readonly Attempt[],
+  move: Move | null,
+): Promise<Error | null> {
+  const error = await tx.tryOut((savepoint) => writeAll(savepoint, attempts, ACCEPTED, move))
+  if (error !== null || messagesOf(attempts).length === 0) return error
+  return tx.tryOut((savepoint) => writeAll(savepoint, attempts, NOT_ACCEPTED, move))
+}
+
+/** Writes what `transact` writes, with the same delivery for each message that has an address. */
+async function writeAll(
+  tx: Transaction,
+  attempts: readonly Attempt[],
+  delivery: Delivery,
+  move: Move | null,
+): Promise<void> {
+  const inserted = await tx.insertEntries(attempts.filter(isFirst))
+  const claimed = [...inserted, ...attempts.filter(isRetry)]
+  const addressed = messagesOf(claimed).filter(({ to }) => to !== null)
+  const deliveries = new Map(addressed.map(({ locator }) => [locator, delivery]))
+  await recordAll(tx, afterDelivery(claimed, deliveries), deliveries, 'probe', move)
+}
+
+async function recordAll(
+  tx: Transaction,
+  attempts: readonly Attempt[],
+  deliveries: Deliveries,
+  ruleTableRevision: string,
+  move: Move | null,
+): Promise<void> {
+  // After the send, because the row of a deferred retry stays unchanged.
+  await tx.updateEntries(attempts.filter(isRetry), deliveries)
+  await tx.markSendFailures(attempts.filter(isFirst), deliveries)
+  await tx.recordDecisions(attempts, deliveries, ruleTableRevision, move)
 }

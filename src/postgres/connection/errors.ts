@@ -27,11 +27,19 @@ export function isUnusable(error: unknown): boolean {
  */
 const NOT_OF_A_ROW = /^(08|25|26|3B|40|53|55P03|57|58|72|F0|HV|XX)/
 
+/** A trigger or a policy left out a row without an error. */
+export class RowDiscarded extends Error {
+  constructor() {
+    super('a trigger or policy of the database discards the row without an error')
+  }
+}
+
 /**
  * True if the error may be about the row itself: a trigger may raise any SQLSTATE, so all count but those above. The schema can
  * be at fault too: then a known-good row is refused as well.
  */
 export function refusesData(error: unknown): boolean {
+  if (error instanceof RowDiscarded) return true
   const state = sqlState(error)
   return state !== undefined && !NOT_OF_A_ROW.test(state)
 }

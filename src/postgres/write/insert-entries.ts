@@ -1,9 +1,14 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Attempt } from '../../core/attempt/attempt.ts'
+import { RowDiscarded } from '../connection/errors.ts'
 import { arrayOf, columnOf, noRow } from '../sql/columns.ts'
 
-/** `attempts` must be ordered by event id: two transactions that insert the same ids in different orders deadlock. */
+/**
+ * Throws `RowDiscarded` if an event has no row afterwards, its own or an earlier one.
+ *
+ * @param attempts must be ordered by event id: two transactions that insert the same ids in different orders deadlock
+ */
 export async function insertEntries(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],
@@ -41,12 +46,13 @@ async function onlyInserted(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],
 ): Promise<readonly Attempt[]> {
-  const locators = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
-    SELECT locator FROM notifications.notification_log
-    WHERE locator = ANY(${arrayOf(
+  const rows = await tx.any(sql.type(z.object({ locator: z.string(), eventId: z.string() }))`
+    SELECT locator, event_id AS "eventId" FROM notifications.notification_log
+    WHERE event_id = ANY(${arrayOf(
       'text',
-      attempts.map(({ locator }) => locator),
+      attempts.map(({ eventId }) => eventId),
     )})`)
-  const inserted = new Set(locators)
-  return attempts.filter(({ locator }) => inserted.has(locator))
+  const locatorOf = new Map(rows.map(({ locator, eventId }) => [eventId, locator]))
+  if (attempts.some(({ eventId }) => !locatorOf.has(eventId))) throw new RowDiscarded()
+  return attempts.filter(({ locator, eventId }) => locatorOf.get(eventId) === locator)
 }

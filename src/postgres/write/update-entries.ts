@@ -1,8 +1,10 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { Attempt } from '../../core/attempt/attempt.ts'
 import type { Deliveries } from '../../core/attempt/delivery.ts'
+import { RowDiscarded } from '../connection/errors.ts'
 import { columnOf } from '../sql/columns.ts'
 
+/** Throws `RowDiscarded` if not every row is updated: it would be sent again in each pass. */
 export async function updateEntries(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],
@@ -10,7 +12,7 @@ export async function updateEntries(
 ): Promise<void> {
   if (attempts.length === 0) return
   const column = columnOf(attempts)
-  await tx.query(sql.unsafe`
+  const { rowCount } = await tx.query(sql.unsafe`
     UPDATE notifications.notification_log
     SET
       status = attempt.status,
@@ -31,9 +33,10 @@ export async function updateEntries(
       ${column('text', ({ text }) => text?.body ?? null)}
     ) AS attempt (locator, status, channel, failure_reason, attempt_count, subject, body)
     WHERE notification_log.locator = attempt.locator`)
+  if (rowCount !== attempts.length) throw new RowDiscarded()
 }
 
-/** Sets rows inserted as SENT to FAILED if their messages were not accepted. */
+/** Sets rows inserted as SENT to FAILED if their messages were not accepted. Throws `RowDiscarded` if not every row is. */
 export async function markSendFailures(
   tx: CommonQueryMethods,
   inserted: readonly Attempt[],
@@ -45,7 +48,7 @@ export async function markSendFailures(
   })
   if (failed.length === 0) return
   const column = columnOf(failed)
-  await tx.query(sql.unsafe`
+  const { rowCount } = await tx.query(sql.unsafe`
     UPDATE notifications.notification_log
     SET status = 'FAILED', sent_at = NULL, failure_reason = failed.error, attempt_count = failed.attempt_count
     FROM unnest(
@@ -54,4 +57,5 @@ export async function markSendFailures(
       ${column('int4', ({ attemptCount }) => attemptCount)}
     ) AS failed (locator, error, attempt_count)
     WHERE notification_log.locator = failed.locator`)
+  if (rowCount !== failed.length) throw new RowDiscarded()
 }

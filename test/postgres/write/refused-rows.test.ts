@@ -1,4 +1,6 @@
 import t, { type Test } from 'tap'
+import type { OpenAttempt } from '../../../src/core/attempt/attempt.ts'
+import type { Delivery } from '../../../src/core/attempt/delivery.ts'
 import { commitBatch } from '../../../src/pipeline/dispatch.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { refusesData } from '../../../src/postgres/connection/errors.ts'
@@ -11,6 +13,7 @@ import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { url, pool, client } = await openDatabase(t)
+const ACCEPTED: Delivery = { receipt: 'r', error: null }
 const LIMITS = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
 
 /** A trigger's function, which raises an error for the row of the event `bad`. */
@@ -28,9 +31,15 @@ t.beforeEach(async () => {
   await loadCheckpoint(pool, 'claims', 0)
 })
 
-async function dispatched(of: DatabasePool = pool) {
-  const { send, keys } = recordingSend()
-  const open = Array.from({ length: 20 }, (_, i) => anOpenAttempt(i === 13 ? 'bad' : `event-${i}`))
+/** Twenty events, one of them `bad`; the senders accept the messages of the others, and of that one as told. */
+async function dispatched(
+  of: DatabasePool = pool,
+  { ofBad = {}, answer = ACCEPTED }: { ofBad?: Partial<OpenAttempt>; answer?: Delivery } = {},
+) {
+  const { send, keys } = recordingSend((eventId) => (eventId === 'bad' ? answer : ACCEPTED))
+  const open = Array.from({ length: 20 }, (_, i) =>
+    i === 13 ? anOpenAttempt('bad', ofBad) : anOpenAttempt(`event-${i}`),
+  )
   const attempt = makeAttempts(createStore(of), send)
   const result = await commitBatch({ attempt }, aLookedUpBatch(open)).catch((error: Error) => error.message)
   const { rowCount } = await client.query('SELECT FROM notifications.notification_log')
@@ -44,16 +53,29 @@ function isRejectedAlone(
 ) {
   t.match(result, { kind: 'committed', inserted: { length: 19 }, rejected: { length: 1 } })
   t.equal(rowCount, 19)
-  t.match(rejected, [/^the database refuses the row: (a trap|new row violates)/])
+  t.match(rejected, [/^the database refuses the row: (a trap|new row violates|.* discards the row)/])
   t.notOk(keys.includes('bad/1'))
 }
 
-async function withTrigger(t: Test, event: string) {
-  await client.query(raise('P0001'))
+/** A trigger that runs `does` for the rows for which `condition` holds. */
+async function withTrigger(
+  t: Test,
+  event: string,
+  {
+    table = 'notification_log',
+    condition = `NEW.event_id = 'bad'`,
+    does = `RAISE EXCEPTION 'a trap'`,
+  }: { table?: string; condition?: string; does?: string } = {},
+) {
   await client.query(`
-    CREATE TRIGGER trap BEFORE ${event} ON notifications.notification_log
+    CREATE OR REPLACE FUNCTION notifications.trap() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF ${condition} THEN ${does}; END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER trap BEFORE ${event} ON notifications.${table}
     FOR EACH ROW EXECUTE FUNCTION notifications.trap()`)
-  t.teardown(() => client.query('DROP TRIGGER trap ON notifications.notification_log'))
+  t.teardown(() => client.query(`DROP TRIGGER trap ON notifications.${table}`))
 }
 
 t.test('an error that answers one row rejects it alone, whatever its SQLSTATE', async (t) => {
@@ -142,4 +164,57 @@ t.test('a retry that a trigger refuses leaves its row unchanged, and the others 
     rows.map(({ status }) => status),
     ['SENT', 'FAILED', 'SENT'],
   )
+})
+
+t.test('a row that a trigger discards without an error is rejected', async (t) => {
+  await withTrigger(t, 'INSERT', { does: 'RETURN NULL' })
+  isRejectedAlone(t, await dispatched())
+})
+
+t.test('a retry whose row a trigger leaves unchanged without an error is not sent again', async (t) => {
+  const { send, keys } = recordingSend()
+  const attempt = makeAttempts(createStore(pool), send)
+  const failed = ['a', 'bad', 'c'].map((eventId) => anOpenAttempt(eventId, { contact: UNRESOLVED }))
+  await commitBatch({ attempt }, aLookedUpBatch(failed))
+  await withTrigger(t, 'UPDATE', { does: 'RETURN NULL' })
+  for (let pass = 1; pass <= 2; pass++) {
+    const { due } = await listDueEntries(pool, LIMITS, null, 10)
+    const { refused } = await commitRetries(
+      attempt,
+      due.map((entry) => ({ due: entry, contact: FOUND })),
+      null,
+    )
+    t.match([...refused.values()], [/discards the row/], `pass ${pass}`)
+  }
+  t.equal(keys.filter((key) => key === 'bad/1').length, 1, 'sent once, before the row was found')
+})
+
+t.test('what is refused only after the send is found before the next send', async (t) => {
+  const isFoundAfterOneSend = ({ rejected, keys }: Awaited<ReturnType<typeof dispatched>>) => {
+    t.equal(rejected.length, 1)
+    t.equal(keys.filter((key) => key === 'bad/1').length, 1)
+  }
+  await t.test('a row whose message was not accepted', async (t) => {
+    await withTrigger(t, 'UPDATE')
+    isFoundAfterOneSend(await dispatched(pool, { answer: { receipt: null, error: 'no such address' } }))
+  })
+  await t.test('a receipt', async (t) => {
+    await withTrigger(t, 'INSERT', {
+      table: 'decision',
+      condition: `NEW.event_id = 'bad' AND NEW.receipt IS NOT NULL`,
+    })
+    isFoundAfterOneSend(await dispatched())
+  })
+})
+
+t.test('a move of the checkpoint that a trigger refuses rejects nothing, and sends once', async (t) => {
+  await withTrigger(t, 'UPDATE', { table: 'projection_checkpoints', condition: 'true' })
+  const { result, rowCount, rejected, keys } = await dispatched()
+  t.same({ result, rowCount, rejected }, { result: 'a trap', rowCount: 0, rejected: [] })
+  t.equal(keys.length, 20)
+})
+
+t.test('a trigger that demands a party rejects the row without one', async (t) => {
+  await withTrigger(t, 'INSERT', { condition: 'NEW.party_locator IS NULL' })
+  isRejectedAlone(t, await dispatched(pool, { ofBad: { partyLocator: null, contact: undefined } }))
 })
