@@ -16,9 +16,10 @@ import {
   noCounts,
   type OffsetRange,
 } from '../core/audit/finding.ts'
+import { keyOf } from '../core/batch/position.ts'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
-import { type Brokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
+import { type Brokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'

@@ -9,7 +9,7 @@ import kafkajs, {
   type PartitionMetadata,
 } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Ends, TopicPartition } from '../core/batch/position.ts'
+import { type Ends, keyOf, type TopicPartition } from '../core/batch/position.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
@@ -177,10 +177,6 @@ export function createBrokers(
 }
 
 type FetchRange = TopicPartition & { readonly from: bigint; readonly bytesMax: number }
-
-export function keyOf({ topic, partition }: TopicPartition): string {
-  return `${topic}/${partition}`
-}
 
 async function connect(kafka: Kafka): Promise<Cluster> {
   const create = Object.getOwnPropertySymbols(kafka).find(

@@ -3,6 +3,11 @@ export interface TopicPartition {
   readonly partition: number
 }
 
+/** Key of a partition in a map, as people write it: `claims/0`. */
+export function keyOf({ topic, partition }: TopicPartition): string {
+  return `${topic}/${partition}`
+}
+
 /** The partitions that a member of the consumer group owns, by topic. */
 export type Assignment = Readonly<Record<string, readonly number[]>>
 
