@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
@@ -13,6 +12,7 @@ import { aborted, createMembership, isWithoutCoordinator, lacksGroupRight, settl
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 import type { Member } from './patches/membership.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
+import { createSlots } from './slots.ts'
 
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
   readonly connection: KafkaConnection
@@ -22,10 +22,6 @@ export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
 /** Queued bytes of all partitions at which only those with an empty inbox are fetched, see `createBudget`. */
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
-/** Batches share the processors: with more at once, each would be smaller and have its own transaction. */
-const BUSY_COUNT_MAX = 3
-/** A batch that takes longer is waiting, for example for policy administration, and uses no processor. */
-const BUSY_MS = 50
 /**
  * Maximum time that `stop` waits to leave the group after the last batch. kafkajs cannot stop during a join, which the broker
  * answers when the slowest member has joined, nor during an unanswered request.
@@ -209,25 +205,4 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
 
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
-}
-
-/**
- * Slots for batches, assigned roughly in the order of requests. At most `countMax` batches run at once, and only a few of them
- * are busy, so that events gather in the inboxes meanwhile. Returns a function that resolves to the slot's release function.
- */
-export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {
-  const underWay = bulkhead(countMax, Number.POSITIVE_INFINITY)
-  const busy = bulkhead(BUSY_COUNT_MAX, Number.POSITIVE_INFINITY)
-  return (): Promise<() => void> => {
-    const taken = Promise.withResolvers<() => void>()
-    const done = Promise.withResolvers<void>()
-    void underWay.execute(async () => {
-      void busy.execute(async () => {
-        taken.resolve(done.resolve)
-        await Promise.race([done.promise, sleep(BUSY_MS)])
-      })
-      await done.promise
-    })
-    return taken.promise
-  }
 }

@@ -83,6 +83,11 @@ export class Inbox {
     return this.#readyIndex >= this.#ready.length && this.#sets.length === 0 && this.#error === null
   }
 
+  /** Fetched bytes that are not yet all taken. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   get oldestMs(): number | null {
     const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs
     return timestampMs === undefined ? null : Number(timestampMs)

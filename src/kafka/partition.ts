@@ -18,6 +18,7 @@ import { isStaleMetadata } from './patches/fetch-response.ts'
 import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
+import type { TakeSlot } from './slots.ts'
 
 export interface ConsumerNeeds {
   /** The checkpoint in force. Rejects while another session has locked it. */
@@ -45,8 +46,8 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly endsOf: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition, or null. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
-  /** Limits the number of running batches. Resolves to the slot's release function. */
-  readonly takeSlot: () => Promise<() => void>
+  /** Limits the number of running batches. */
+  readonly takeSlot: TakeSlot
   readonly budget: Budget
   readonly latest: Map<string, PartitionConsumer>
   readonly batchCountMax: number
@@ -178,7 +179,7 @@ export class PartitionConsumer {
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
       this.#begunMs = this.#needs.nowMs()
-      const giveSlotBack = await this.#needs.takeSlot()
+      const giveSlotBack = await this.#needs.takeSlot(this.#inbox.bytes)
       try {
         let batch = this.#isStopping ? null : await this.#take()
         while (batch !== null && !this.#isStopping) {

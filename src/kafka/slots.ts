@@ -1,0 +1,66 @@
+/** Groups of batches at work at once: with more, each would be smaller and have its own transaction. */
+const BUSY_COUNT_MAX = 3
+/** A group that takes longer is waiting, for example for policy administration, and uses no processor. */
+const BUSY_MS = 50
+/** Partitions with little to do share a slot up to this many fetched bytes, and later a transaction (pipeline/dispatch.ts). */
+const GROUP_BYTES_MAX = 128 * 1024
+
+/** Resolves to the function that gives the slot back. */
+export type TakeSlot = (fetchedBytes: number) => Promise<() => void>
+
+interface Waiting {
+  readonly bytes: number
+  readonly start: (giveBack: () => void) => void
+}
+
+/**
+ * Slots for batches, in the order of requests. At most `countMax` batches run at once, and only a few groups of them are busy, so
+ * that events gather in the inboxes meanwhile. Partitions that ask in the same turn of the event loop, as after a fetch, form a
+ * group while they have little to do.
+ */
+export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>): TakeSlot {
+  const waiting: Waiting[] = []
+  let batchCount = 0
+  let busyCount = 0
+  let isScheduled = false
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      while (waiting.length > 0 && batchCount < countMax && busyCount < BUSY_COUNT_MAX) startGroup()
+    })
+  }
+
+  function startGroup(): void {
+    busyCount++
+    const ends: Promise<void>[] = []
+    let bytes = 0
+    do {
+      const next = waiting.shift()
+      if (next === undefined) break
+      bytes += next.bytes
+      ends.push(run(next))
+    } while (batchCount < countMax && bytes + (waiting[0]?.bytes ?? 0) <= GROUP_BYTES_MAX)
+    void Promise.race([Promise.all(ends), sleep(BUSY_MS)]).then(() => {
+      busyCount--
+      schedule()
+    })
+  }
+
+  async function run({ start }: Waiting): Promise<void> {
+    batchCount++
+    const ended = Promise.withResolvers<void>()
+    start(ended.resolve)
+    await ended.promise
+    batchCount--
+    schedule()
+  }
+
+  return (bytes) =>
+    new Promise((start) => {
+      waiting.push({ bytes, start })
+      schedule()
+    })
+}
