@@ -12,7 +12,7 @@ import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { fingerprintOf } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
-import { type DispatchNeeds, dispatchBatch, type LookUpNeeds } from '../pipeline/dispatch.ts'
+import { createDispatch, type DispatchNeeds, type LookUpNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import { commitRetries, createRetry, type RetryNeeds } from '../pipeline/retry.ts'
 import { isConflict, isLocked } from '../postgres/connection/errors.ts'
@@ -83,12 +83,13 @@ function consumerNeeds(
     attempt,
     isConflict,
     countConflict: metrics.countConflict,
+    sleep,
   }
   return {
     loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
-    dispatch: (batch) => dispatchBatch(needs, batch),
+    dispatch: createDispatch(needs),
     reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
   }

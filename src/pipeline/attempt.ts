@@ -16,14 +16,18 @@ import type { PreferencesByParty } from '../core/party/preferences.ts'
 
 /** The steps of the transaction that differ between dispatch, retry and redrive. */
 export interface Claim {
-  /** Takes the locks and returns the attempts, or null if another process makes them: then nothing is written. */
-  lock(tx: Transaction): Promise<readonly OpenAttempt[] | null>
+  /** Takes the locks and returns what to do under them, or null if other processes do it: then nothing is written. */
+  lock(tx: Transaction): Promise<Locked | null>
   /** Called before anything is written or sent. */
   reject?(tx: Transaction, refused: Refused): Promise<void>
-  /** The checkpoint's new position; null for attempts that belong to no checkpoint. */
-  readonly move: Move | null
   /** Called last. */
   finish?(tx: Transaction, made: Made): Promise<void>
+}
+
+export interface Locked {
+  readonly open: readonly OpenAttempt[]
+  /** The new positions of the locked checkpoints; none for attempts that belong to no checkpoint. */
+  readonly moves: readonly Move[]
 }
 
 /** The attempts whose row or decision the database refuses, each with its error. */
@@ -45,6 +49,7 @@ export interface AttemptNeeds extends RulesInForce {
   readonly nowMs: () => number
 }
 
+const NO_MOVES: readonly Move[] = []
 const NONE_REFUSED: Refused = new Map()
 /** What may be written about a message after the send. */
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
@@ -95,12 +100,13 @@ async function transactAgain(needs: AttemptNeeds, claim: Claim, isSuspect: boole
 function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
   const { store, send, ruleTable, stage, nowMs } = needs
   return store.transaction(async (tx) => {
-    const open = await claim.lock(tx)
-    if (open === null) return null
+    const locked = await claim.lock(tx)
+    if (locked === null) return null
+    const { open, moves } = locked
     const preferences = await tx.readPreferences(partiesOf(open))
     const readAtMs = nowMs()
     const decided = decideAttempts(needs, open, preferences)
-    const refused = isSuspect ? await findRefused(tx, decided, claim.move) : NONE_REFUSED
+    const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
     await claim.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     // Events that got a row in the meantime are left out.
@@ -110,7 +116,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const messages = messagesOf(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)
-    await recordAll(tx, attempts, deliveries, ruleTable.revision, claim.move)
+    await recordAll(tx, attempts, deliveries, ruleTable.revision, moves)
     const made = { attempts, refused, deferred: deferredRetries(claimed, deliveries) }
     await claim.finish?.(tx, made)
     return made
@@ -140,15 +146,15 @@ const isFirst = ({ before }: Attempt): boolean => before === null
 async function findRefused(
   tx: Transaction,
   attempts: readonly Attempt[],
-  move: Move | null,
+  moves: readonly Move[],
 ): Promise<Refused> {
   if (attempts.length === 0) return NONE_REFUSED
-  await requireSoundSchema(tx, attempts, move)
+  await requireSoundSchema(tx, attempts, moves)
   const refused = new Map<Attempt, Error>()
   let count = attempts.length
   for (let start = 0; start < attempts.length; ) {
     const part = attempts.slice(start, start + count)
-    const error = await tryOut(tx, part, null)
+    const error = await tryOut(tx, part, NO_MOVES)
     const [only, ...others] = part
     if (error !== null && others.length > 0) {
       count = part.length >> 1
@@ -161,7 +167,7 @@ async function findRefused(
   // A table or a right may have gone meanwhile, which refuses every row.
   if (refused.size > 0) {
     const accepted = attempts.filter((attempt) => !refused.has(attempt))
-    await requireSoundSchema(tx, accepted, move)
+    await requireSoundSchema(tx, accepted, moves)
   }
   return refused
 }
@@ -170,19 +176,19 @@ async function findRefused(
 async function requireSoundSchema(
   tx: Transaction,
   attempts: readonly Attempt[],
-  move: Move | null,
+  moves: readonly Move[],
 ): Promise<void> {
   const locator = `NTF-probe-${crypto.randomUUID()}`
   const first = probeAttempt(locator, null)
   const second = probeAttempt(locator, { attemptCount: 0, sendCount: 0, unknownKey: null })
   const fault = await tx.tryOut(async (savepoint) => {
-    await writeAll(savepoint, [first], ACCEPTED, null)
-    await writeAll(savepoint, [second], ACCEPTED, move)
+    await writeAll(savepoint, [first], ACCEPTED, NO_MOVES)
+    await writeAll(savepoint, [second], ACCEPTED, moves)
   })
   if (fault === null) return
   // A trigger may refuse what the probe has and others have not.
   for (const attempt of attempts.slice(0, SAMPLE_COUNT))
-    if ((await tryOut(tx, [attempt], move)) === null) return
+    if ((await tryOut(tx, [attempt], moves)) === null) return
   throw fault
 }
 
@@ -190,11 +196,11 @@ async function requireSoundSchema(
 async function tryOut(
   tx: Transaction,
   attempts: readonly Attempt[],
-  move: Move | null,
+  moves: readonly Move[],
 ): Promise<Error | null> {
-  const error = await tx.tryOut((savepoint) => writeAll(savepoint, attempts, ACCEPTED, move))
+  const error = await tx.tryOut((savepoint) => writeAll(savepoint, attempts, ACCEPTED, moves))
   if (error !== null || messagesOf(attempts).length === 0) return error
-  return tx.tryOut((savepoint) => writeAll(savepoint, attempts, NOT_ACCEPTED, move))
+  return tx.tryOut((savepoint) => writeAll(savepoint, attempts, NOT_ACCEPTED, moves))
 }
 
 /** Writes what `transact` writes, with the same delivery for each message that has an address. */
@@ -202,13 +208,13 @@ async function writeAll(
   tx: Transaction,
   attempts: readonly Attempt[],
   delivery: Delivery,
-  move: Move | null,
+  moves: readonly Move[],
 ): Promise<void> {
   const inserted = await tx.insertEntries(attempts.filter(isFirst))
   const claimed = [...inserted, ...attempts.filter(isRetry)]
   const addressed = messagesOf(claimed).filter(({ to }) => to !== null)
   const deliveries = new Map(addressed.map(({ locator }) => [locator, delivery]))
-  await recordAll(tx, afterDelivery(claimed, deliveries), deliveries, 'probe', move)
+  await recordAll(tx, afterDelivery(claimed, deliveries), deliveries, 'probe', moves)
 }
 
 async function recordAll(
@@ -216,10 +222,10 @@ async function recordAll(
   attempts: readonly Attempt[],
   deliveries: Deliveries,
   ruleTableRevision: string,
-  move: Move | null,
+  moves: readonly Move[],
 ): Promise<void> {
   // After the send, because the row of a deferred retry stays unchanged.
   await tx.updateEntries(attempts.filter(isRetry), deliveries)
   await tx.markSendFailures(attempts.filter(isFirst), deliveries)
-  await tx.recordDecisions(attempts, deliveries, ruleTableRevision, move)
+  await tx.recordDecisions(attempts, deliveries, ruleTableRevision, moves)
 }

@@ -1,10 +1,11 @@
 import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
-import type { Batch, CommitResult, RejectedMessage } from '../core/batch/batch.ts'
+import type { Move } from '../core/attempt/store.ts'
+import type { Batch, CommitResult, Dispatch, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
-import type { Fingerprint } from '../core/batch/position.ts'
+import { type Fingerprint, keyOf } from '../core/batch/position.ts'
 import { isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
-import type { Message } from '../core/event/message.ts'
+import { type Message, sizeOf } from '../core/event/message.ts'
 import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
@@ -29,6 +30,7 @@ export interface DispatchNeeds extends LookUpNeeds {
   /** True if another transaction won, so that the batch starts again from its look-ups. */
   readonly isConflict: (error: unknown) => boolean
   readonly countConflict: () => void
+  readonly sleep: (durationMs: number) => Promise<unknown>
 }
 
 export interface LookedUpBatch {
@@ -42,24 +44,115 @@ export interface LookedUpBatch {
 }
 
 const CONFLICT_COUNT_MAX = 5
+/** A batch below both limits may share a transaction with those of other partitions: it costs about as much as one event. */
+const SMALL_COUNT_MAX = 100
+const SMALL_BYTES_MAX = 64 * 1024
+/** Maximum time that a small batch waits for the look-ups of other partitions. */
+const SHARE_WAIT_MS = 5
+
+/** The shared transaction did not commit this batch: it needs its own. */
+class NotShared extends Error {}
 
 /**
- * Takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock of the partition's
- * checkpoint. Rejects on infrastructure errors, never because of a message's content.
+ * Returns the function that takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock
+ * of the partition's checkpoint. It rejects on infrastructure errors, never because of a message's content. Small batches of
+ * several partitions share a transaction; if that fails, each of them gets its own, and a partition whose batch then fails has its
+ * own until one succeeds.
  */
-export function dispatchBatch(needs: DispatchNeeds, batch: Batch): Promise<CommitResult> {
-  return needs.stage('batch', batch, async () => {
-    for (let conflictCount = 1; ; conflictCount++) {
-      try {
-        const lookedUp = await lookUpBatch(needs, batch)
-        return await needs.stage('commit', batch, () => commitBatch(needs, lookedUp))
-      } catch (error) {
-        if (!needs.isConflict(error)) throw error
-        needs.countConflict()
-        if (conflictCount === CONFLICT_COUNT_MAX) throw error
-      }
+export function createDispatch(needs: DispatchNeeds): Dispatch {
+  const { stage, isConflict, countConflict } = needs
+  const shared = createSharedCommits(needs)
+  const failing = new Set<string>()
+
+  async function dispatchOnce(batch: Batch, isAlone: boolean): Promise<CommitResult> {
+    if (isAlone) {
+      const lookedUp = await lookUpBatch(needs, batch)
+      return stage('commit', batch, () => commitBatch(needs, lookedUp))
     }
-  })
+    const join = shared.expect()
+    const lookedUp = await lookUpBatch(needs, batch).catch((error) => {
+      join(null)
+      throw error
+    })
+    return stage('commit', batch, () => join(lookedUp))
+  }
+
+  return (batch) =>
+    stage('batch', batch, async () => {
+      const key = keyOf(batch)
+      let isAlone = failing.has(key) || !isSmall(batch)
+      failing.add(key)
+      for (let conflictCount = 1; ; conflictCount++) {
+        try {
+          const result = await dispatchOnce(batch, isAlone)
+          failing.delete(key)
+          return result
+        } catch (error) {
+          if (error instanceof NotShared) {
+            isAlone = true
+            continue
+          }
+          if (!isConflict(error)) throw error
+          countConflict()
+          if (conflictCount === CONFLICT_COUNT_MAX) throw error
+        }
+      }
+    })
+}
+
+function isSmall({ messages }: Batch): boolean {
+  if (messages.length > SMALL_COUNT_MAX) return false
+  return messages.reduce((bytes, message) => bytes + sizeOf(message), 0) <= SMALL_BYTES_MAX
+}
+
+interface Member {
+  readonly lookedUp: LookedUpBatch
+  readonly resolve: (result: CommitResult) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Commits batches together whose look-ups end at about the same time. */
+function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'sleep'>) {
+  let expectedCount = 0
+  let members: Member[] = []
+
+  async function commit(together: readonly Member[]): Promise<void> {
+    // Already committed if all others arrived in time.
+    if (together !== members) return
+    members = []
+    try {
+      const results = await commitBatches(
+        needs,
+        together.map(({ lookedUp }) => lookedUp),
+      )
+      for (const [i, { resolve, reject }] of together.entries()) {
+        const result = results[i]
+        if (result != null) resolve(result)
+        else reject(new NotShared('another session locks the checkpoint'))
+      }
+    } catch (cause) {
+      const error = together.length === 1 ? cause : new NotShared('the shared transaction failed', { cause })
+      for (const { reject } of together) reject(error)
+    }
+  }
+
+  return {
+    /** Announces a batch; the returned function adds it, or takes it back if it is null. */
+    expect: () => {
+      expectedCount++
+      return (lookedUp: LookedUpBatch | null): Promise<CommitResult> => {
+        expectedCount--
+        const { promise, resolve, reject } = Promise.withResolvers<CommitResult>()
+        if (lookedUp !== null) members.push({ lookedUp, resolve, reject })
+        if (members.length > 0 && expectedCount === 0) void commit(members)
+        else if (lookedUp !== null && members.length === 1) {
+          const together = members
+          void needs.sleep(SHARE_WAIT_MS).then(() => commit(together))
+        }
+        return promise
+      }
+    },
+  }
 }
 
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
@@ -89,24 +182,53 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
 
 /** Makes the attempts of a batch and moves its checkpoint, under the checkpoint's lock. */
 export async function commitBatch(
-  { attempt }: Pick<DispatchNeeds, 'attempt'>,
+  needs: Pick<DispatchNeeds, 'attempt'>,
   lookedUp: LookedUpBatch,
 ): Promise<CommitResult> {
-  const { batch, open, tombstoneCount } = lookedUp
-  const { topic, partition, expectedCheckpoint, lastOffset: offset, lastMessage } = batch
-  let checkpoint = expectedCheckpoint
+  const [result] = await commitBatches(needs, [lookedUp])
+  if (result == null) throw new Error('a checkpoint that was waited for is not locked')
+  return result
+}
+
+/**
+ * Makes the attempts of batches of different partitions in one transaction. Returns the result of each; null for one of several
+ * whose checkpoint another session locks. A batch whose checkpoint was moved does not hold up the others.
+ */
+async function commitBatches(
+  { attempt }: Pick<DispatchNeeds, 'attempt'>,
+  batches: readonly LookedUpBatch[],
+): Promise<readonly (CommitResult | null)[]> {
+  let found: ReadonlyMap<string, bigint> = new Map()
+  let owned: readonly LookedUpBatch[] = []
   const made = await attempt({
     lock: async (tx) => {
-      checkpoint = await tx.lockCheckpoint(batch)
-      return checkpoint === expectedCheckpoint ? open : null
+      found = await tx.lockCheckpoints(batches.map(({ batch }) => batch))
+      owned = batches.filter(({ batch }) => found.get(keyOf(batch)) === batch.expectedCheckpoint)
+      return owned.length === 0 ? null : { open: owned.flatMap(({ open }) => open), moves: owned.map(moveOf) }
     },
-    reject: (tx, refused) => tx.insertRejected(batch, rejectedOf(lookedUp, refused)),
-    move: { topic, partition, offset, lastMessage },
+    reject: async (tx, refused) => {
+      for (const lookedUp of owned) await tx.insertRejected(lookedUp.batch, rejectedOf(lookedUp, refused))
+    },
   })
-  if (made === null) return { kind: 'moved', checkpoint }
-  const { attempts: inserted, refused } = made
-  const rejected = rejectedOf(lookedUp, refused)
-  return { kind: 'committed', lastOffset: offset, inserted, rejected, tombstoneCount }
+  const inserted = Map.groupBy(made?.attempts ?? [], ({ origin }) => keyOf(origin))
+  return batches.map((lookedUp) => {
+    const { batch, tombstoneCount } = lookedUp
+    const key = keyOf(batch)
+    const checkpoint = found.get(key)
+    if (checkpoint === undefined) return null
+    if (made === null || !owned.includes(lookedUp)) return { kind: 'moved', checkpoint }
+    return {
+      kind: 'committed',
+      lastOffset: batch.lastOffset,
+      inserted: inserted.get(key) ?? [],
+      rejected: rejectedOf(lookedUp, made.refused),
+      tombstoneCount,
+    }
+  })
+}
+
+function moveOf({ batch: { topic, partition, lastOffset: offset, lastMessage } }: LookedUpBatch): Move {
+  return { topic, partition, offset, lastMessage }
 }
 
 /** The rejected messages of a batch, with all messages of the events that the database refuses. */

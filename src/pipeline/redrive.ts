@@ -29,15 +29,14 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<
  * nothing is sent. Returns null if the message no longer exists or was erased.
  */
 export async function redrive(
-  needs: Omit<DispatchNeeds, 'isConflict' | 'countConflict'>,
+  needs: LookUpNeeds & Pick<DispatchNeeds, 'attempt'>,
   message: Rejected,
   by: string,
 ): Promise<RedriveResult | null> {
   const lookedUp = await lookUpRejected(needs, message)
   const made = await needs.attempt({
-    lock: async (tx) => ((await tx.lockRejected(message.id)) ? lookedUp.open : null),
+    lock: async (tx) => ((await tx.lockRejected(message.id)) ? { open: lookedUp.open, moves: [] } : null),
     reject: (tx, refused) => tx.insertRejected(message, rejectedOf(lookedUp, refused)),
-    move: null,
     finish: (tx, attempted) => tx.recordRedrive(message.id, by, resultOf(lookedUp, attempted)),
   })
   return made === null ? null : resultOf(lookedUp, made)

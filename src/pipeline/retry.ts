@@ -171,12 +171,12 @@ export async function commitRetries(
     lock: async (tx) => {
       const due = asked.map((entry) => entry.due)
       const locked = await tx.lockEntries(due, request !== null)
-      return asked.flatMap((entry) => {
+      const open = asked.flatMap((entry) => {
         const row = locked.get(entry.due.locator)
         return row === undefined ? [] : [nextAttempt(entry, row, request)]
       })
+      return { open, moves: [] }
     },
-    move: null,
   })
   if (made === null) return NONE_RETRIED
   const refused = new Map([...made.refused].map(([{ locator }, { message }]) => [locator, message]))

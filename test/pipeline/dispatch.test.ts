@@ -4,7 +4,7 @@ import type { Store } from '../../src/core/attempt/store.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
-import { type DispatchNeeds, dispatchBatch, lookUpBatch } from '../../src/pipeline/dispatch.ts'
+import { createDispatch, type DispatchNeeds, lookUpBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
@@ -51,6 +51,7 @@ function world(given: {
       nowMs: () => 0,
     }),
     countConflict: () => {},
+    sleep: async () => {},
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
@@ -66,8 +67,9 @@ function world(given: {
     lastOffset: BigInt(values.length - 1),
     lastMessage: null,
   })
+  const dispatch = createDispatch(needs)
   return {
-    run: (...values: string[]) => dispatchBatch(needs, batchOf(values)),
+    run: (...values: string[]) => dispatch(batchOf(values)),
     lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
     asked,
     parsed,

@@ -3,7 +3,7 @@ import type { Deliveries } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
-import type { TopicPartition } from '../../src/core/batch/position.ts'
+import { keyOf, type TopicPartition } from '../../src/core/batch/position.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 
@@ -125,11 +125,11 @@ export class MemoryStore {
   decisions(): RecordedAttempt[] {
     return this.#all<RecordedAttempt>('decision').sort((a, b) => a.attempt - b.attempt)
   }
-  checkpoint({ topic, partition }: TopicPartition): bigint {
-    return (this.#tables.get(`checkpoint ${topic}/${partition}`) as bigint | undefined) ?? -1n
+  checkpoint(partition: TopicPartition): bigint {
+    return (this.#tables.get(`checkpoint ${keyOf(partition)}`) as bigint | undefined) ?? -1n
   }
-  setCheckpoint({ topic, partition }: TopicPartition, offset: bigint): void {
-    this.#tables.set(`checkpoint ${topic}/${partition}`, offset)
+  setCheckpoint(partition: TopicPartition, offset: bigint): void {
+    this.#tables.set(`checkpoint ${keyOf(partition)}`, offset)
   }
   rejected(): StoredRejection[] {
     return this.#all<StoredRejection>('rejected')
@@ -170,11 +170,17 @@ export class MemoryStore {
     }
     const lock = (key: string) => this.#lock(scope, key, before)
     return {
-      lockCheckpoint: async ({ topic, partition }) => {
-        await before('lockCheckpoint')
-        const key = `checkpoint ${topic}/${partition}`
-        await lock(key)
-        return this.#read<bigint>(scope, key) ?? -1n
+      lockCheckpoints: async (partitions) => {
+        await before('lockCheckpoints')
+        const found = new Map<string, bigint>()
+        for (const partition of partitions) {
+          const key = `checkpoint ${keyOf(partition)}`
+          if (partitions.length === 1) await lock(key)
+          else if (this.#isLockedByOther(scope, key)) continue
+          else this.#take(scope, key)
+          found.set(keyOf(partition), this.#read<bigint>(scope, key) ?? -1n)
+        }
+        return found
       },
       lockEntries: async (due) => {
         await before('lockEntries')
@@ -220,13 +226,14 @@ export class MemoryStore {
         if (failed.length > 0) await before('markSendFailures')
         for (const attempt of failed) this.#write(scope, attempt, deliveries)
       },
-      recordDecisions: async (attempts, deliveries, ruleTableRevision, move) => {
-        if (attempts.length > 0 || move !== null) await before('recordDecisions')
+      recordDecisions: async (attempts, deliveries, ruleTableRevision, moves) => {
+        if (attempts.length > 0 || moves.length > 0) await before('recordDecisions')
         for (const attempt of attempts) this.#record(scope, attempt, deliveries, ruleTableRevision)
-        if (move === null) return
-        const key = `checkpoint ${move.topic}/${move.partition}`
-        await lock(key)
-        scope.writes.set(key, move.offset)
+        for (const move of moves) {
+          const key = `checkpoint ${keyOf(move)}`
+          await lock(key)
+          scope.writes.set(key, move.offset)
+        }
       },
       recordRedrive: async (rejectedId, by, result) => {
         await before('recordRedrive')
@@ -248,12 +255,16 @@ export class MemoryStore {
     }
   }
 
+  #isLockedByOther(scope: Scope, key: string): boolean {
+    const owner = this.#locks.get(key)
+    return owner !== undefined && owner.root !== scope.root
+  }
+
   #lockEntry(scope: Scope, due: DueEntry): [string, LockedRow][] {
     const { locator, attemptCount } = due
     const row = this.#read<Row>(scope, `log ${locator}`)
-    const owner = this.#locks.get(`row ${locator}`)
     const status = due.variables === undefined ? 'FAILED' : 'SKIPPED'
-    if (row === undefined || (owner !== undefined && owner.root !== scope.root)) return []
+    if (row === undefined || this.#isLockedByOther(scope, `row ${locator}`)) return []
     const last = this.#all<RecordedAttempt>('decision', scope)
       .filter((decision) => decision.locator === locator)
       .sort((a, b) => a.attempt - b.attempt)

@@ -6,7 +6,7 @@ import { readRules } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain-decision.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
-import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
+import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
 import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
@@ -56,10 +56,11 @@ async function dispatchAll(
       templates,
     }),
     countConflict: () => {},
+    sleep: async () => {},
     isConflict: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }
-  await dispatchBatch(needs, batch)
+  await createDispatch(needs)(batch)
   return recording.sent
 }
 

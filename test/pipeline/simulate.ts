@@ -4,6 +4,8 @@ import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
+import type { Dispatch } from '../../src/core/batch/batch.ts'
+import { keyOf } from '../../src/core/batch/position.ts'
 import {
   ADDRESS_OF,
   ADDRESSES,
@@ -16,7 +18,7 @@ import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
-import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
+import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
 import { createRandom } from '../bench/random.ts'
@@ -55,7 +57,7 @@ export const noCounts = () => ({
 export type Counts = ReturnType<typeof noCounts>
 
 /** Replaces a store by one with a defect. `expected` is the checkpoint that the actor's batch expects. */
-export type Sabotage = (store: Store, expected: () => bigint) => Store
+export type Sabotage = (store: Store, expected: ReadonlyMap<string, bigint>) => Store
 
 /**
  * One schedule: two owners of a partition and one of another with the same events, a background retry, a requested retry, a
@@ -112,7 +114,7 @@ export async function simulate(
   function startActor(): Actor {
     let isDead = false
     const actor: Actor = {
-      expected: -1n,
+      expected: new Map(),
       step: async () => {
         await scheduler.step(random.chance(0.03) ? 5 + random.below(40) : 0)
         if (isFaulty && !isDead && random.chance(0.004)) {
@@ -136,7 +138,7 @@ export async function simulate(
       counts.lostReplies++
       return 'lost'
     })
-    const store = checked(sabotage(session, () => actor.expected))
+    const store = checked(sabotage(session, actor.expected), actor.expected)
     actor.attempt = createAttempt({
       ...SIMPLE_RULES,
       store,
@@ -149,7 +151,7 @@ export async function simulate(
   }
 
   /** Checks promise 4 when a decision is recorded: an opt-out answered before the last read of preferences is heeded. */
-  function checked(store: Store): Store {
+  function checked(store: Store, expected: Actor['expected']): Store {
     return {
       ...store,
       transaction: (work) =>
@@ -164,13 +166,16 @@ export async function simulate(
             }
           return work({
             ...tx,
-            lockCheckpoint: noting(tx.lockCheckpoint),
+            lockCheckpoints: noting(tx.lockCheckpoints),
             lockEntries: noting(tx.lockEntries),
             lockRejected: noting(tx.lockRejected),
             insertEntries: noting(tx.insertEntries),
-            recordDecisions: async (attempts, ...rest) => {
+            recordDecisions: async (attempts, deliveries, revision, moves) => {
               for (const attempt of attempts) checkConsent(attempt, lockedAt)
-              await tx.recordDecisions(attempts, ...rest)
+              for (const move of moves)
+                require(memory.checkpoint(move) ===
+                  expected.get(keyOf(move)), 'a consumer that lost its partition sends')
+              await tx.recordDecisions(attempts, deliveries, revision, moves)
             },
           })
         }),
@@ -203,9 +208,6 @@ export async function simulate(
           keyNumberOf({ before } as Attempt), `${eventId} is sent by the key ${idempotencyKey}`)
         deliveries.set(locator, transport(eventId, idempotencyKey))
       }
-      if (actor.partition !== undefined && messages.length > 0)
-        require(memory.checkpoint({ topic: TOPIC, partition: actor.partition }) ===
-          actor.expected, 'a consumer that lost its partition sends')
       if (messages.length > 0) await actor.step()
       return deliveries
     }
@@ -279,6 +281,7 @@ export async function simulate(
       countConflict: () => {},
       stage: unobserved,
       isConflict,
+      sleep: (durationMs) => scheduler.step(durationMs),
     }
   }
 
@@ -294,32 +297,43 @@ export async function simulate(
     return aFound(Object.fromEntries(ADDRESSES.map((address) => [address, addressOf(address, party)])))
   }
 
-  /** Consumes a partition to its end. */
-  async function own(partition: number, actor: Actor): Promise<void> {
+  /** Consumes partitions to their ends, side by side. */
+  async function own(owned: readonly number[], actor: Actor): Promise<void> {
+    const dispatch = createDispatch(needsOf(actor))
+    await Promise.all(owned.map((partition) => consumeAgain(partition, actor, dispatch)))
+  }
+
+  async function consumeAgain(partition: number, actor: Actor, dispatch: Dispatch): Promise<void> {
     const messages = partitions[partition] ?? []
     for (let tries = 0; tries < 30; tries++) {
       await actor.step()
-      actor.partition = partition
-      actor.expected = memory.checkpoint({ topic: TOPIC, partition })
+      const place = { topic: TOPIC, partition }
+      actor.expected.set(keyOf(place), memory.checkpoint(place))
       try {
-        if (await consume(messages, partition, actor)) return
+        if (await consume(messages, partition, actor, dispatch)) return
       } catch (error) {
         if (!(error instanceof DatabaseFault)) throw error
       }
     }
   }
 
-  async function consume(messages: readonly Message[], partition: number, actor: Actor): Promise<boolean> {
+  async function consume(
+    messages: readonly Message[],
+    partition: number,
+    actor: Actor,
+    dispatch: Dispatch,
+  ): Promise<boolean> {
+    const key = keyOf({ topic: TOPIC, partition })
     for (;;) {
-      const { expected } = actor
+      const expected = actor.expected.get(key) ?? -1n
       const start = Number(expected) + 1
       const batch = messages.slice(start, start + 1 + random.below(4))
       const lastOffset = batch.at(-1)?.offset
       if (lastOffset === undefined) return true
       const place = { topic: TOPIC, partition, messages: batch, expectedCheckpoint: expected }
-      const result = await dispatchBatch(needsOf(actor), { ...place, lastOffset, lastMessage: null })
+      const result = await dispatch({ ...place, lastOffset, lastMessage: null })
       if (result.kind === 'moved') counts.moved++
-      actor.expected = result.kind === 'moved' ? result.checkpoint : result.lastOffset
+      actor.expected.set(key, result.kind === 'moved' ? result.checkpoint : result.lastOffset)
     }
   }
 
@@ -396,12 +410,12 @@ export async function simulate(
     })
   }
 
-  for (const partition of [0, 0, 1]) spawn((actor) => own(partition, actor))
+  for (const owned of [[0], [0, 1], [1, 0]]) spawn((actor) => own(owned, actor))
   for (const run of [retryInBackground, retryInBackground, retryOnRequest, redriveAll, changePreferences])
     spawn(run)
   await scheduler.run(STEP_COUNT_MAX)
   isFaulty = false
-  for (const partition of partitions.keys()) spawn((actor) => own(partition, actor))
+  spawn((actor) => own([...partitions.keys()], actor))
   await scheduler.run(STEP_COUNT_MAX)
   for (const [partition, messages] of partitions.entries())
     require(memory.checkpoint({ topic: TOPIC, partition }) ===
@@ -411,9 +425,8 @@ export async function simulate(
 }
 
 interface Actor {
-  /** The expected checkpoint of the batch under way. */
-  expected: bigint
-  partition?: number
+  /** The expected checkpoints of the batches under way, by `keyOf`. */
+  readonly expected: Map<string, bigint>
   readonly step: () => Promise<void>
   attempt: ReturnType<typeof createAttempt>
 }
@@ -429,14 +442,24 @@ const addressOf = (address: Address, party: string) => `${address} of ${party}`
 
 /** Defects of the transaction that the simulator must find, each as a store that has it. */
 export const DEFECTS: Readonly<Record<string, Sabotage>> = {
-  'no fence': (store, expected) => wrap(store, () => ({ lockCheckpoint: async () => expected() })),
+  'no fence': (store, expected) => wrap(store, () => ({ lockCheckpoints: async () => new Map(expected) })),
   'a fence compared after the write': (store, expected) =>
     wrap(store, (tx) => ({
-      lockCheckpoint: async () => expected(),
-      recordDecisions: async (attempts, deliveries, revision, move) => {
-        const checkpoint = move === null ? null : await tx.lockCheckpoint(move)
-        if (checkpoint !== null && checkpoint !== expected()) throw new DatabaseFault('08000', 'moved')
-        await tx.recordDecisions(attempts, deliveries, revision, move)
+      lockCheckpoints: async () => new Map(expected),
+      recordDecisions: async (attempts, deliveries, revision, moves) => {
+        const found = moves.length === 0 ? new Map() : await tx.lockCheckpoints(moves)
+        if (moves.some((move) => found.get(keyOf(move)) !== expected.get(keyOf(move))))
+          throw new DatabaseFault('08000', 'moved')
+        await tx.recordDecisions(attempts, deliveries, revision, moves)
+      },
+    })),
+  'shared checkpoints that are waited for': (store) =>
+    wrap(store, (tx) => ({
+      lockCheckpoints: async (partitions) => {
+        const found = new Map<string, bigint>()
+        for (const partition of partitions)
+          for (const [key, offset] of await tx.lockCheckpoints([partition])) found.set(key, offset)
+        return found
       },
     })),
   'preferences read before the lock': (store) =>
@@ -449,7 +472,7 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
           return lock(...args)
         }
       return {
-        lockCheckpoint: after(tx.lockCheckpoint),
+        lockCheckpoints: after(tx.lockCheckpoints),
         lockEntries: after(tx.lockEntries),
         lockRejected: after(tx.lockRejected),
         readPreferences: () => read,
@@ -481,14 +504,14 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
   'a checkpoint moved in another transaction': (store) => ({
     ...store,
     transaction: async (work) => {
-      let move: Parameters<Transaction['recordDecisions']>[3] = null
+      let moves: Parameters<Transaction['recordDecisions']>[3] = []
       const result = await wrap(store, (tx) => ({
         recordDecisions: (attempts, deliveries, revision, moved) => {
-          move = moved
-          return tx.recordDecisions(attempts, deliveries, revision, null)
+          moves = moved
+          return tx.recordDecisions(attempts, deliveries, revision, [])
         },
       })).transaction(work)
-      if (move !== null) await store.transaction((tx) => tx.recordDecisions([], new Map(), 'table', move))
+      await store.transaction((tx) => tx.recordDecisions([], new Map(), 'table', moves))
       return result
     },
   }),

@@ -247,7 +247,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const locked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
     const holding = seen.store.transaction(async (tx) => {
-      await tx.lockCheckpoint({ topic: 'claims', partition: 0 })
+      await tx.lockCheckpoints([{ topic: 'claims', partition: 0 }])
       locked.resolve()
       await answered.promise
     })

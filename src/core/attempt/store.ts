@@ -18,8 +18,11 @@ export interface Store {
 export type Move = TopicPartition & Checkpoint
 
 export interface Transaction {
-  /** Locks the checkpoint of a partition; -1 if there is none. */
-  lockCheckpoint(partition: TopicPartition): Promise<bigint>
+  /**
+   * Locks the checkpoints of partitions, and returns their offsets by `keyOf`. Waits for a single one, and returns -1 if it has no
+   * row. Of several, leaves out those that another transaction locks.
+   */
+  lockCheckpoints(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, bigint>>
   /**
    * Locks rows unchanged since they were read, and returns them by locator. Leaves out rows that another transaction locks,
    * erased rows, and rows that their decisions do not explain.
@@ -44,12 +47,12 @@ export interface Transaction {
   insertRejected(partition: TopicPartition, rejected: readonly RejectedMessage[]): Promise<void>
   /** Sets inserted rows to FAILED if their messages were not accepted. */
   markSendFailures(inserted: readonly Attempt[], deliveries: Deliveries): Promise<void>
-  /** Appends a decision for each attempt, and moves the checkpoint, which must be locked. */
+  /** Appends a decision for each attempt, and moves checkpoints, which must be locked. */
   recordDecisions(
     attempts: readonly Attempt[],
     deliveries: Deliveries,
     ruleTableRevision: string,
-    move: Move | null,
+    moves: readonly Move[],
   ): Promise<void>
   recordRedrive(rejectedId: bigint, by: string, result: RedriveResult): Promise<void>
   /** Runs `work` and rolls it back. Returns the database's error if it refuses the data, else null. */

@@ -1,12 +1,14 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Move } from '../../core/attempt/store.ts'
-import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
+import { type Checkpoint, keyOf, type TopicPartition } from '../../core/batch/position.ts'
+import { columnOf } from '../sql/columns.ts'
 
 /** The offset before the first: nothing is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
 const offsetRow = z.object({ offset: z.bigint() })
+const lockedRow = offsetRow.extend({ topic: z.string(), partition: z.int() })
 export const checkpointRow = z.object({
   offset: z.bigint(),
   lastMessage: z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable(),
@@ -51,19 +53,51 @@ export async function lockCheckpoint(
   return offset ?? NOTHING_PROCESSED
 }
 
-/** Part of a WITH clause that moves a locked checkpoint and records its last message. */
-export function moveCheckpoint({ topic, partition, offset, lastMessage }: Move) {
+/**
+ * Locks the checkpoints of partitions until the transaction ends, and returns their offsets by `keyOf`. A single one is waited
+ * for. Of several, those that another session locks are left out: a partition must not hold up the others.
+ */
+export async function lockCheckpoints(
+  tx: CommonQueryMethods,
+  partitions: readonly TopicPartition[],
+): Promise<ReadonlyMap<string, bigint>> {
+  const [only, ...others] = partitions
+  if (only !== undefined && others.length === 0)
+    return new Map([[keyOf(only), await lockCheckpoint(tx, only)]])
+  const column = columnOf(partitions)
+  const rows = await tx.any(sql.prepared('lock-checkpoints', lockedRow)`
+    SELECT topic, partition_id AS partition, "offset"
+    FROM unnest(
+      ${column('text', ({ topic }) => topic)},
+      ${column('int4', ({ partition }) => partition)}
+    ) AS wanted (topic, partition_id)
+    JOIN notifications.projection_checkpoints AS checkpoint USING (topic, partition_id)
+    FOR UPDATE OF checkpoint SKIP LOCKED`)
+  return new Map(rows.map((row) => [keyOf(row), row.offset]))
+}
+
+/** Part of a WITH clause that moves locked checkpoints and records their last messages. */
+export function moveCheckpoints(moves: readonly Move[]) {
+  const column = columnOf(moves)
   return sql.fragment`
+    move AS MATERIALIZED (
+      SELECT * FROM unnest(
+        ${column('text', ({ topic }) => topic)},
+        ${column('int4', ({ partition }) => partition)},
+        ${column('int8', ({ offset }) => offset)},
+        ${column('int8', ({ lastMessage }) => lastMessage?.offset ?? null)},
+        ${column('text', ({ lastMessage }) => lastMessage?.sha256 ?? null)}
+      ) AS move (topic, partition_id, checkpoint, "offset", sha256)
+    ),
     moved AS (
-      UPDATE notifications.projection_checkpoints
-      SET "offset" = ${offset}, processed_at = now()
-      WHERE topic = ${topic} AND partition_id = ${partition}
+      UPDATE notifications.projection_checkpoints AS checkpoint
+      SET "offset" = move.checkpoint, processed_at = now()
+      FROM move
+      WHERE (checkpoint.topic, checkpoint.partition_id) = (move.topic, move.partition_id)
     ),
     remembered AS (
       INSERT INTO notifications.checkpoint_message (topic, partition_id, checkpoint, "offset", sha256)
-      SELECT ${topic}, ${partition}::integer, ${offset}::bigint, ${lastMessage?.offset ?? null}::bigint,
-        ${lastMessage?.sha256 ?? null}::text
-      WHERE ${lastMessage !== null}
+      SELECT * FROM move WHERE sha256 IS NOT NULL
       ON CONFLICT (topic, partition_id) DO UPDATE
       SET checkpoint = excluded.checkpoint, "offset" = excluded."offset", sha256 = excluded.sha256
     )`
@@ -80,7 +114,9 @@ export function resetCheckpoint(
   return pool.transaction(async (tx) => {
     const found = await lockCheckpoint(tx, { topic, partition })
     if (found !== expected) return found
-    await tx.query(sql.unsafe`WITH ${moveCheckpoint({ topic, partition, offset, lastMessage: null })} SELECT`)
+    await tx.query(
+      sql.unsafe`WITH ${moveCheckpoints([{ topic, partition, offset, lastMessage: null }])} SELECT`,
+    )
     return offset
   })
 }

@@ -4,26 +4,26 @@ import type { Deliveries } from '../../core/attempt/delivery.ts'
 import type { Move } from '../../core/attempt/store.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { arrayOf, columnOf, noRow } from '../sql/columns.ts'
-import { moveCheckpoint } from './checkpoints.ts'
+import { moveCheckpoints } from './checkpoints.ts'
 
-/** Appends a decision for each attempt and moves a locked checkpoint, in one statement. */
+/** Appends a decision for each attempt and moves locked checkpoints, in one statement. */
 export async function recordDecisions(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],
   deliveries: Deliveries,
   ruleTableRevision: string,
-  move: Move | null,
+  moves: readonly Move[],
 ): Promise<void> {
   if (attempts.length === 0) {
-    if (move !== null)
-      await tx.query(sql.prepared('move-checkpoint', noRow)`WITH ${moveCheckpoint(move)} SELECT`)
+    if (moves.length > 0)
+      await tx.query(sql.prepared('move-checkpoints', noRow)`WITH ${moveCheckpoints(moves)} SELECT`)
     return
   }
   const insert = insertDecisions(attempts, deliveries, ruleTableRevision)
-  if (move === null) await tx.query(sql.prepared('record-decisions', noRow)`${insert}`)
+  if (moves.length === 0) await tx.query(sql.prepared('record-decisions', noRow)`${insert}`)
   else
     await tx.query(sql.prepared('record-decisions-and-move', noRow)`
-      WITH recorded AS (${insert}), ${moveCheckpoint(move)} SELECT`)
+      WITH recorded AS (${insert}), ${moveCheckpoints(moves)} SELECT`)
 }
 
 /** All columns but the facts and the revision of the rule table. */

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import type { Rejection } from '../../core/event/rejection.ts'
-import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
+import { lockCheckpoint, moveCheckpoints } from './checkpoints.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
 
 export interface Unreadable {
@@ -30,7 +30,7 @@ export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Prom
       UPDATE notifications.rejected_message SET skipped_to = ${to}
       WHERE topic = ${topic} AND partition_id = ${partition} AND "offset" = ${message.offset} AND code = ${rejection.code}`)
     await tx.query(
-      sql.unsafe`WITH ${moveCheckpoint({ topic, partition, offset: to, lastMessage: null })} SELECT`,
+      sql.unsafe`WITH ${moveCheckpoints([{ topic, partition, offset: to, lastMessage: null }])} SELECT`,
     )
     return found
   })

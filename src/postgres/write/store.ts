@@ -3,7 +3,7 @@ import type { Query } from '../../core/attempt/delivery.ts'
 import type { Store, Transaction } from '../../core/attempt/store.ts'
 import { databaseMessage, isConflict, refusesData, sqlState } from '../connection/errors.ts'
 import { readPreferences } from '../read/read-preferences.ts'
-import { lockCheckpoint } from './checkpoints.ts'
+import { lockCheckpoints } from './checkpoints.ts'
 import { insertEntries } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
 import { lockEntries } from './lock-entries.ts'
@@ -22,7 +22,7 @@ class RollBack extends Error {}
 
 function transactionOf(tx: DatabaseTransactionConnection): Transaction {
   return {
-    lockCheckpoint: (partition) => lockCheckpoint(tx, partition),
+    lockCheckpoints: (partitions) => lockCheckpoints(tx, partitions),
     lockEntries: (due, isRequested) => lockEntries(tx, due, isRequested),
     lockRejected: (id) => lockRejected(tx, id),
     readPreferences: (partyLocators) => readPreferences(tx, partyLocators),

@@ -101,7 +101,7 @@ t.test('a checkpoint remembers its last message until something else moves it', 
     [2n, { offset: 1n, sha256: 'abc' }],
     [3n, { offset: 3n, sha256: 'def' }],
   ] as const) {
-    await recordDecisions(pool, [], new Map(), 'table', { ...PLACE, offset, lastMessage })
+    await recordDecisions(pool, [], new Map(), 'table', [{ ...PLACE, offset, lastMessage }])
     t.same(await load(), { offset, lastMessage })
   }
   t.equal(await resetCheckpoint(pool, 'billing', 0, 3n, 1n), 1n)
