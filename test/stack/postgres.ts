@@ -181,6 +181,8 @@ function serverArguments(dataDir: string, port: number): string[] {
     shared_buffers: `${cacheMb()}MB`,
     max_wal_size: '8GB',
     checkpoint_timeout: '30min',
+    // For test/bench/latency.ts.
+    track_commit_timestamp: 'on',
   }
   return ['-D', dataDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
 }

@@ -33,7 +33,7 @@ export async function postgresServer(log?: Log): Promise<Server> {
   }
 }
 
-/** Kafka as MQ_BROKERS says, else one of our own. KAFKA_KIND is apache, mock or external. */
+/** Kafka as MQ_BROKERS says, else one of our own, whose process is KAFKA_PID. KAFKA_KIND is apache, mock or external. */
 export async function kafkaServer(log: Log): Promise<Server> {
   if (process.env.MQ_BROKERS)
     return external('Kafka', 'MQ_BROKERS', { MQ_BROKERS: process.env.MQ_BROKERS, KAFKA_KIND: 'external' })
@@ -42,7 +42,7 @@ export async function kafkaServer(log: Log): Promise<Server> {
     ...value,
     name: 'Kafka',
     description: `Kafka (${value.kind}) in ${seconds} s`,
-    env: { MQ_BROKERS: value.brokers, KAFKA_KIND: value.kind },
+    env: { MQ_BROKERS: value.brokers, KAFKA_KIND: value.kind, KAFKA_PID: String(value.pid()) },
     local: true,
   }
 }
