@@ -15,6 +15,8 @@ TESTS :=
 # Recipes read it from the environment, where no shell takes it for more than a text.
 AGAINST ?= main
 export AGAINST
+# Another checkout to measure against, as in make bench BEFORE=../old. Recipes run in another folder.
+override export BEFORE := $(abspath $(BEFORE))
 OUTCOMES := rules/outcomes.txt
 # Tests and measurements run in a copy of the project with the first rules and texts, so that authors can change today's freely.
 COPY := .cache/copy
@@ -123,10 +125,10 @@ image: build ## Build and try the image without a container engine (src/deploy/R
 
 ## Measurements (test/bench/README.md)
 
-bench: copy ## Throughput against a bare minimum
+bench: copy ## Throughput against a bare minimum, and against the checkout BEFORE
 	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
 
-bench-latency: copy ## Time from publishing to commit at 10, 50 and 80 % of the capacity
+bench-latency: copy ## CPU and time from publishing to commit at everyday rates (RATES, BEFORE)
 	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/latency.ts
 
 bench-growth: copy ## Throughput with 0, 1 and 10 million rows in the log (SIZES), and reads by each filter

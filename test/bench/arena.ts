@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { createMigratedDatabase, type Database } from '../stack/databases.ts'
+import { numberFrom } from '../stack/environment.ts'
 import { createTopics } from '../stack/topics.ts'
 import type { Contacts } from './contacts.ts'
 import type { TopicName } from './events.ts'
@@ -18,7 +19,7 @@ export interface Arena {
 }
 
 /** Number of partitions of each topic. */
-export const PARTITION_COUNT = 3
+const PARTITION_COUNT = numberFrom('PARTITIONS', 3)
 
 /**
  * Creates topics and a database with the parties' preferences, which is dropped at the end. `open` may return an existing

@@ -1,6 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { MAIN } from '../stack/executable.ts'
 import { startService } from '../stack/service.ts'
 
 /** Addresses of events, database and contacts, in the service's environment variables. */
@@ -20,19 +22,21 @@ export interface Running {
 }
 
 /** `serve` as users run it. Other variables of the environment are passed on: BATCH_MAX=1, NODE_OPTIONS=… */
-export const ours = {
-  name: 'ours',
-  start: async (env: SideEnv) => {
-    const given = process.env as Record<string, string>
-    const own = { HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'info' }
-    const service = await startService({ ...given, ...env, ...own })
-    const exited = service.exited.then(
-      ({ code, signal }) => `ended with ${signal ?? code}: ${service.stderr.join('\n')}`,
-    )
-    const { pid, url, lines, stop } = service
-    return { pid, url, lines, exited, stop }
-  },
-} satisfies Side
+const serveFrom = (main: string) => async (env: SideEnv) => {
+  const given = process.env as Record<string, string>
+  const own = { HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'info' }
+  const service = await startService({ ...given, ...env, ...own }, { main })
+  const exited = service.exited.then(
+    ({ code, signal }) => `ended with ${signal ?? code}: ${service.stderr.join('\n')}`,
+  )
+  const { pid, url, lines, stop } = service
+  return { pid, url, lines, exited, stop }
+}
+
+export const ours = { name: 'ours', start: serveFrom(MAIN) } satisfies Side
+
+/** `serve` of another checkout, whose folder is in BEFORE, with its own rules and texts. */
+const before: Side = { name: 'before', start: serveFrom(join(process.env.BEFORE ?? '', 'src/main.ts')) }
 
 /** The least that any such service does: see floor.ts. */
 export const floor: Side = {
@@ -51,3 +55,10 @@ export const floor: Side = {
     return { pid: child.pid ?? 0, exited, stop }
   },
 }
+
+export const SIDES = { ours, before, floor }
+export type SideName = keyof typeof SIDES
+/** The sides to compare in turn. */
+export const SIDE_NAMES: readonly SideName[] = process.env.BEFORE
+  ? ['ours', 'before', 'floor']
+  : ['ours', 'floor']
