@@ -1,181 +1,259 @@
 // make bench-latency
-// Time from the moment at which an event is due for publishing until its commit is seen, at parts of the service's own capacity,
-// for the service and for the floor in turn. EVENTS (to measure the capacity), SECONDS (of each run) and ROUNDS set the sizes.
+// What events cost at everyday rates, and how long they take from the moment at which they are due for publishing until their
+// commit, for the sides in turn. RATES, SECONDS (of each run), ROUNDS, EVENTS (to measure the capacity), PARTITIONS and BEFORE are
+// described in README.md; --json prints JSON. Exits 1 if an outcome is wrong.
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import kafkajs, { type Producer } from 'kafkajs'
 import type { Client } from 'pg'
+import { onServer } from '../stack/databases.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
-import { inArena, PARTITION_COUNT } from './arena.ts'
+import { until } from '../stack/until.ts'
+import { inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
+import { cpuMsOf, cpuMsOfFamily } from './cpu.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
-import { cellOf, print, quantileOf, tableOf } from './report.ts'
-import { runRound } from './round.ts'
-import { floor, ours, type Side } from './sides.ts'
+import { inTurn } from './in-turn.ts'
+import { cellOf, print, quantileOf, type Row, tableOf } from './report.ts'
+import { findFaults, processed, publish, runRound, serverPid } from './round.ts'
+import { SIDE_NAMES, SIDES, type SideName } from './sides.ts'
 
-const LOADS = [0.1, 0.5, 0.8]
-const QUANTILES = { p50: 0.5, p99: 0.99, 'p99.9': 0.999 }
+interface Load {
+  readonly name: string
+  readonly eventsPerSecond: number
+  /** Duration of the measurement. */
+  readonly seconds: number
+}
+
+/** Events/s, a part of the capacity, or single events with a pause between them. */
+const RATE = /^([1-9]\d*%?|lone)$/
+const LONE_COUNT = 20
+const LONE_PAUSE_SECONDS = 1.5
 /** A backlog so that V8 compiles the code, and the second after it, are not measured. */
 const WARM_UP_COUNT = 10_000
-/** Far more events/s than the broker accepts. */
-const WARM_UP_RATE = 1_000_000
 const SETTLE_SECONDS = 1
-/** Precision of the time of a commit, and of publishing. */
-const TICK_MS = 4
+const TICK_MS = 1
 const STALL_MAX_MS = 60_000
 /** A request may carry 1 MB for each partition. */
 const SEND_COUNT_MAX = 2_000
+/** As Java's producer. */
+const REQUEST_COUNT_MAX = 5
 
+const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
 const roundCount = numberFrom('ROUNDS', 3)
-const seconds = numberFrom('SECONDS', 10)
+const secondCount = numberFrom('SECONDS', 10)
 const eventCount = numberFrom('EVENTS', 50_000)
+const rates = (process.env.RATES || 'lone,20,100,500,1500,5000,80%').split(',')
+const wrong = rates.find((rate) => !RATE.test(rate))
+if (wrong !== undefined)
+  throw new Error(`RATES must be like lone,100,80%, not contain ${JSON.stringify(wrong)}`)
 endWithSignals()
+await assertCommitTimes()
 
 const contacts = await startContacts()
-const { eventsPerSecond: capacity, faults } = await runRound({
-  side: ours,
-  seed: 1,
-  eventCount,
-  warmUpCount: Math.ceil(eventCount / 5),
-  contacts,
-  brokers,
-})
-if (faults.length > 0) throw new Error(faults.join('; '))
-const found: { readonly side: Side; readonly load: number; readonly latenciesMs: readonly number[] }[] = []
-for (let round = 1; round <= roundCount; round++) {
-  for (const load of LOADS) {
-    for (const side of round % 2 === 0 ? [floor, ours] : [ours, floor]) {
-      const latenciesMs = await measure(side, capacity * load, round)
-      found.push({ side, load, latenciesMs })
-      const p99 = quantileOf(latenciesMs, QUANTILES.p99)
-      process.stderr.write(`round ${round}, ${side.name} at ${load * 100} %: p99 ${p99} ms\n`)
-    }
-  }
+const capacity = rates.some((rate) => rate.endsWith('%')) ? await measureCapacity() : null
+const loads = rates.map(loadOf)
+type Measured = Awaited<ReturnType<typeof measure>>
+const results: { readonly load: string; readonly side: SideName; readonly rounds: readonly Measured[] }[] = []
+for (const load of loads) {
+  process.stderr.write(`${load.name}:\n`)
+  const sides = await inTurn(roundCount, SIDE_NAMES, (name, round) => measure(name, load, round))
+  results.push(...SIDE_NAMES.map((side) => ({ load: load.name, side, rounds: sides[side] })))
 }
-const cell = (wanted: Side, atLoad: number, part: number) =>
-  cellOf(
-    found
-      .filter(({ side, load }) => side === wanted && load === atLoad)
-      .map(({ latenciesMs }) => quantileOf(latenciesMs, part)),
-    1,
-  )
-print([
-  `capacity: ${Math.round(capacity)} events/s; rounds: ${roundCount}, ${seconds} s each; medians (least–most)`,
-  '',
-  ...tableOf([
-    ['load', ours.name, floor.name],
-    ...LOADS.flatMap((load) =>
-      Object.entries(QUANTILES).map(([name, part]) => [
-        `${load * 100} %, ${name}, ms`,
-        cell(ours, load, part),
-        cell(floor, load, part),
-      ]),
-    ),
-  ]),
-])
+const faults = results.flatMap(({ load, side, rounds }) =>
+  rounds.flatMap((run, i) => run.faults.map((fault) => `${load}, round ${i + 1}, ${side}: ${fault}`)),
+)
+const columns: readonly Row<Measured>[] = [
+  ['serve, %', ({ cpu }) => cpu.serve, 1],
+  ['PostgreSQL, %', ({ cpu }) => cpu.postgres, 1],
+  ['broker, %', ({ cpu }) => cpu.broker, 1],
+  ['median, ms', ({ latencyMs }) => latencyMs.p50, 1],
+  ['p99, ms', ({ latencyMs }) => latencyMs.p99, 1],
+  ['p99.9, ms', ({ latencyMs }) => latencyMs['p99.9'], 1],
+  ['events/transaction', ({ eventsPerTransaction }) => eventsPerTransaction, 1],
+]
+const lags = loads.map(({ name }) => {
+  const rounds = results.flatMap((result) => (result.load === name ? result.rounds : []))
+  return `${name}: ${Math.max(...rounds.map(({ lagMs }) => lagMs)).toFixed(1)}`
+})
+print(
+  flags.json
+    ? [JSON.stringify({ settings: { roundCount, secondCount, capacity }, results, faults })]
+    : [
+        `rounds: ${roundCount}, ${secondCount} s each; medians (least–most); CPU in % of one core`,
+        '',
+        ...tableOf([
+          ['events/s', 'side', ...columns.map(([title]) => title)],
+          ...results.map(({ load, side, rounds }) => [
+            load,
+            side,
+            ...columns.map(([, of, digits]) => cellOf(rounds.map(of), digits)),
+          ]),
+        ]),
+        '',
+        `The publisher was late by (p99 of the worst run, in ms, part of the latency) ${lags.join('; ')}`,
+      ],
+  flags.json ? [] : faults,
+)
+process.exitCode = faults.length === 0 ? 0 : 1
 
-function measure(side: Side, eventsPerSecond: number, seed: number): Promise<number[]> {
+async function assertCommitTimes(): Promise<void> {
+  await onServer(process.env.DATABASE_URL ?? '', async (client) => {
+    const { rows } = await client.query('SHOW track_commit_timestamp')
+    if (rows[0].track_commit_timestamp === 'on') return
+    throw new Error(
+      'The server of DATABASE_URL does not record the times of commits: set track_commit_timestamp = on and restart it, or unset ' +
+        'DATABASE_URL to use a server of the stack.',
+    )
+  })
+}
+
+/** Events/s of the service with a backlog. */
+async function measureCapacity(): Promise<number> {
+  const warmUpCount = Math.ceil(eventCount / 5)
+  const { eventsPerSecond, faults } = await runRound({
+    ...{ side: SIDES.ours, seed: 1, eventCount, warmUpCount, contacts, brokers },
+  })
+  if (faults.length > 0) throw new Error(faults.join('; '))
+  process.stderr.write(`capacity: ${Math.round(eventsPerSecond)} events/s\n`)
+  return eventsPerSecond
+}
+
+function loadOf(rate: string): Load {
+  if (rate === 'lone') {
+    const seconds = LONE_COUNT * LONE_PAUSE_SECONDS
+    return { name: 'lone event', eventsPerSecond: 1 / LONE_PAUSE_SECONDS, seconds }
+  }
+  const number = Number.parseInt(rate, 10)
+  if (!rate.endsWith('%')) return { name: rate, eventsPerSecond: number, seconds: secondCount }
+  const eventsPerSecond = Math.round(((capacity ?? 0) * number) / 100)
+  return { name: `${rate} (${eventsPerSecond})`, eventsPerSecond, seconds: secondCount }
+}
+
+function measure(sideName: SideName, { eventsPerSecond, seconds }: Load, seed: number) {
   return inArena(brokers, contacts, async ({ client, topics, start }) => {
     const measuredCount = Math.ceil(eventsPerSecond * (SETTLE_SECONDS + seconds))
     const events = [...generateEvents(seed, WARM_UP_COUNT + measuredCount)]
-    const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-    const producer = kafka.producer({ allowAutoTopicCreation: false })
+    const measured = events.slice(WARM_UP_COUNT)
+    await client.query('CHECKPOINT')
+    const { pid } = await start(SIDES[sideName])
+    const warmUpIds = await publish(brokers, topics, events.slice(0, WARM_UP_COUNT))
+    await passed(client, WARM_UP_COUNT)
+    // Autovacuum would otherwise do it for the warm-up during the measurement.
+    await client.query('VACUUM ANALYZE')
+
+    const postgresPid = await serverPid(client)
+    const readCpu = async () => ({
+      serve: await cpuMsOf(pid),
+      postgres: await cpuMsOfFamily(postgresPid),
+      broker: await cpuMsOf(Number(process.env.KAFKA_PID ?? Number.NaN)),
+    })
+    const producer = createProducer()
     await producer.connect()
-    const stop = new AbortController()
-    /** By `topic/partition`: the time at which each message was due, in the order of offsets. */
-    const dueMs = new Map<string, number[]>()
-    const commits = watchCommits(client, stop.signal)
-    const publish = (some: readonly BenchEvent[], rate: number) =>
-      publishAtRate(producer, some, rate, ({ topic }) => topics[topic], dueMs)
-    try {
-      await start(side)
-      await publish(events.slice(0, WARM_UP_COUNT), WARM_UP_RATE)
-      await commits.caughtUp(dueMs)
-      const fromMs = performance.now() + SETTLE_SECONDS * 1_000
-      await publish(events.slice(WARM_UP_COUNT), eventsPerSecond)
-      await commits.caughtUp(dueMs)
-      return commits.latenciesOf(dueMs, fromMs)
-    } finally {
-      stop.abort()
-      await commits.watching
-      await producer.disconnect()
+    // The clock of the commits; performance.now() drifts from it.
+    const startMs = Date.now()
+    const fromMs = startMs + SETTLE_SECONDS * 1_000
+    const dueMsOf = (index: number) => startMs + (index * 1_000) / eventsPerSecond
+    const messages = measured.map(({ topic, key, value }) => ({ topic: topics[topic], key, value }))
+    const [lagsMs, cpu] = await Promise.all([
+      publishWhenDue(producer, messages, dueMsOf),
+      sharesOfCore(readCpu, fromMs, fromMs + seconds * 1_000),
+    ])
+    await producer.disconnect()
+    await passed(client, events.length)
+
+    /** By event id; an event that came before has no commit of its own. */
+    const dueMs = new Map<string, number>()
+    for (const [i, { eventId }] of measured.entries())
+      if (!warmUpIds.has(eventId) && !dueMs.has(eventId)) dueMs.set(eventId, dueMsOf(i))
+    const commits = (await commitsOf(client)).flatMap(({ eventId, atMs, transaction }) => {
+      const due = dueMs.get(eventId) ?? 0
+      return due < fromMs ? [] : [{ latencyMs: atMs - due, transaction }]
+    })
+    const latenciesMs = commits.map(({ latencyMs }) => latencyMs)
+    return {
+      eventsPerSecond: commits.length / seconds,
+      cpu,
+      latencyMs: {
+        p50: quantileOf(latenciesMs, 0.5),
+        p99: quantileOf(latenciesMs, 0.99),
+        'p99.9': quantileOf(latenciesMs, 0.999),
+      },
+      eventsPerTransaction: commits.length / new Set(commits.map(({ transaction }) => transaction)).size,
+      lagMs: quantileOf(lagsMs, 0.99),
+      faults: await findFaults(client, brokers, topics, new Set(events.map(({ eventId }) => eventId)).size),
     }
   })
 }
 
-/** Publishes each message when it is due; after a slow request, the next one contains more messages. */
-async function publishAtRate(
-  producer: Producer,
-  events: readonly BenchEvent[],
-  eventsPerSecond: number,
-  nameOf: (event: BenchEvent) => string,
-  dueMs: Map<string, number[]>,
-): Promise<void> {
-  const startMs = performance.now()
-  for (let sent = 0; sent < events.length; ) {
-    const dueCount = Math.ceil(((performance.now() - startMs) * eventsPerSecond) / 1_000)
-    const end = Math.min(dueCount, events.length, sent + SEND_COUNT_MAX)
-    const messages = events.slice(sent, end).map((event, i) => {
-      const partition = Number(event.key.slice(-6)) % PARTITION_COUNT
-      const place = `${nameOf(event)}/${partition}`
-      const due = dueMs.get(place) ?? []
-      dueMs.set(place, due)
-      due.push(startMs + ((sent + i) * 1_000) / eventsPerSecond)
-      return { topic: nameOf(event), key: event.key, value: event.value, partition }
-    })
-    const topicMessages = [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
-      topic,
-      messages: ofTopic,
-    }))
-    if (messages.length > 0) await producer.sendBatch({ topicMessages })
-    sent = end
-    await sleep(TICK_MS)
-  }
+async function passed(client: Client, count: number): Promise<void> {
+  const isPassed = async () => (await processed(client)) >= count
+  await until(isPassed, { what: `${count} events to be committed`, timeoutMs: STALL_MAX_MS })
 }
 
-/** Polls the checkpoints until the signal aborts. */
-function watchCommits(client: Client, stop: AbortSignal) {
-  /** By `topic/partition`: each observed offset with the time of its first observation. */
-  const seen = new Map<string, { offset: number; atMs: number }[]>()
+function createProducer(): Producer {
+  const kafka = new kafkajs.Kafka({
+    brokers: brokers.split(','),
+    logLevel: kafkajs.logLevel.NOTHING,
+    // The operating system would otherwise hold back a request until the one before is acknowledged.
+    socketFactory: ({ host, port, onConnect }) => connect({ host, port, noDelay: true }, onConnect),
+  })
+  const createPartitioner = kafkajs.Partitioners.DefaultPartitioner
+  return kafka.producer({ allowAutoTopicCreation: false, createPartitioner })
+}
 
-  async function watch(): Promise<void> {
-    while (!stop.aborted) {
-      const { rows } = await client.query({
-        name: 'checkpoints',
-        text: `SELECT topic || '/' || partition_id AS place, "offset"::integer FROM notifications.projection_checkpoints`,
-      })
-      const atMs = performance.now()
-      for (const { place, offset } of rows) {
-        const steps = seen.get(place) ?? []
-        if (offset > (steps.at(-1)?.offset ?? -1)) steps.push({ offset, atMs })
-        seen.set(place, steps)
-      }
-      await sleep(TICK_MS)
+/**
+ * Publishes each message when it is due, and returns by how many ms each was late. With five requests in flight it waits, and the
+ * next request contains more messages.
+ */
+async function publishWhenDue(
+  producer: Producer,
+  messages: readonly (Pick<BenchEvent, 'key' | 'value'> & { topic: string })[],
+  dueMsOf: (index: number) => number,
+): Promise<number[]> {
+  const lagsMs: number[] = []
+  const requests = new Set<Promise<unknown>>()
+  while (lagsMs.length < messages.length) {
+    const first = lagsMs.length
+    const atMs = Date.now()
+    const isDue = (index: number) => index < messages.length && dueMsOf(index) <= atMs
+    for (let next = first; isDue(next) && next < first + SEND_COUNT_MAX; next++)
+      lagsMs.push(atMs - dueMsOf(next))
+    if (lagsMs.length > first) {
+      const byTopic = Map.groupBy(messages.slice(first, lagsMs.length), ({ topic }) => topic)
+      const topicMessages = [...byTopic].map(([topic, ofTopic]) => ({ topic, messages: ofTopic }))
+      const request = producer.sendBatch({ topicMessages }).finally(() => requests.delete(request))
+      requests.add(request)
     }
+    if (requests.size === REQUEST_COUNT_MAX) await Promise.race(requests)
+    await sleep(Math.max(TICK_MS, dueMsOf(lagsMs.length) - Date.now()))
   }
+  await Promise.all(requests)
+  return lagsMs
+}
 
-  type Due = ReadonlyMap<string, readonly number[]>
-  return {
-    watching: watch(),
-    /** Waits until everything published is committed. */
-    caughtUp: async (dueMs: Due): Promise<void> => {
-      const deadlineMs = performance.now() + STALL_MAX_MS
-      const isBehind = ([place, due]: [string, readonly number[]]) =>
-        (seen.get(place)?.at(-1)?.offset ?? -1) < due.length - 1
-      while ([...dueMs].some(isBehind)) {
-        if (performance.now() > deadlineMs) throw new Error(`not all is committed after ${STALL_MAX_MS} ms`)
-        await sleep(TICK_MS)
-      }
-    },
-    /** Latencies in ms of the events due at `fromMs` or later; all must be committed. */
-    latenciesOf: (dueMs: Due, fromMs: number): number[] =>
-      [...dueMs].flatMap(([place, due]) => {
-        const steps = seen.get(place) ?? []
-        let step = 0
-        return due.flatMap((ms, offset) => {
-          while ((steps[step]?.offset ?? Number.POSITIVE_INFINITY) < offset) step++
-          return ms < fromMs ? [] : [(steps[step]?.atMs ?? Number.NaN) - ms]
-        })
-      }),
-  }
+/** CPU times between these moments in % of one core. */
+async function sharesOfCore<Name extends string>(
+  readCpuMs: () => Promise<Record<Name, number>>,
+  fromMs: number,
+  toMs: number,
+): Promise<Record<Name, number>> {
+  await sleep(fromMs - Date.now())
+  const before = await readCpuMs()
+  await sleep(toMs - Date.now())
+  const after = await readCpuMs()
+  const share = (name: Name) => ((after[name] - before[name]) * 100) / (toMs - fromMs)
+  const names = Object.keys(after) as Name[]
+  return Object.fromEntries(names.map((name) => [name, share(name)])) as Record<Name, number>
+}
+
+/** The commit of each event's row. Its time is taken just before the commit is flushed to disk. */
+async function commitsOf(client: Client): Promise<{ eventId: string; atMs: number; transaction: string }[]> {
+  const { rows } = await client.query(`
+    SELECT event_id AS "eventId", xmin::text AS transaction,
+      (extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000)::float8 AS "atMs"
+    FROM notifications.notification_log`)
+  return rows
 }

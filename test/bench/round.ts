@@ -165,7 +165,7 @@ export async function processed(
 }
 
 /** Process id of a database server on this machine; NaN for one elsewhere. */
-async function serverPid(client: pg.Client): Promise<number> {
+export async function serverPid(client: pg.Client): Promise<number> {
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
   const isLocal = ['127.0.0.1', 'localhost', '::1'].includes(client.host)
   return isLocal ? parentPidOf(rows[0].pid) : Number.NaN
