@@ -5,6 +5,7 @@ import { RETRY_MIN_PAUSE_MS } from '../core/attempt/retry-interval.ts'
 import { type RunStage, unobserved } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
+import type { StartTimer } from '../core/time/timer.ts'
 import { templates } from '../generated/templates.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createConsumer } from '../kafka/consumer.ts'
@@ -18,7 +19,7 @@ import { commitRetries, createRetry, type RetryNeeds } from '../pipeline/retry.t
 import { isConflict, isLocked } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { findLogged } from '../postgres/read/find-logged.ts'
+import { createFindLogged } from '../postgres/read/find-logged.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
@@ -83,7 +84,7 @@ function consumerNeeds(
     attempt,
     isConflict,
     countConflict: metrics.countConflict,
-    sleep,
+    startTimer,
   }
   return {
     loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
@@ -146,7 +147,7 @@ export function createLookUps(
   return {
     parse: (message) => parseEvent(message, envelopeMap),
     envelopeMapRevision: envelopeMapRevision.revision,
-    findLogged: (...wanted) => findLogged(pool, ...wanted),
+    findLogged: createFindLogged(pool),
     contactsOf,
     newLocator: createLocators(),
     fingerprintOf,
@@ -165,4 +166,9 @@ export function attemptNeedsOf(
 ): AttemptNeeds {
   const send = sendByChannel(senders)
   return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }
+}
+
+const startTimer: StartTimer = (durationMs, run) => {
+  const timer = setTimeout(run, durationMs)
+  return () => clearTimeout(timer)
 }

@@ -26,7 +26,7 @@ import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { findRejected, findRows, listSkips } from '../postgres/read/audit.ts'
-import { findLogged } from '../postgres/read/find-logged.ts'
+import { createFindLogged } from '../postgres/read/find-logged.ts'
 import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
@@ -161,12 +161,13 @@ async function databaseNeeds(
   const source = await readText(ENVELOPE_MAP)
   const present = { source, revision: sha256(source) }
   const archived = await listArchived(pool, 'envelope_map')
+  const findLogged = createFindLogged(pool)
   return {
     parse: createParse(present, (revision) => readArchived(pool, 'envelope_map', revision)),
     earlierMaps: archived.filter((revision) => revision !== present.revision),
     findRows: (eventIds) => findRows(pool, eventIds),
     findRejected: ({ topic, partition }, messages) => findRejected(pool, topic, partition, messages),
-    prunings: async ({ topic, partition }) => (await findLogged(pool, topic, partition, [])).pruned,
+    prunings: async (partition) => (await findLogged({ ...partition, eventIds: [] })).pruned,
     skips: ({ topic, partition }) => listSkips(pool, topic, partition),
   }
 }

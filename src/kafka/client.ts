@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import { type BearerLogIn, bearerLogIn, type PasswordLogIn, passwordLogIn } from './log-in.ts'
 import { patchFetchResponses } from './patches/fetch-response.ts'
+import { patchGathering } from './patches/gather.ts'
 import { patchMembership } from './patches/membership.ts'
 import { patchMetadataErrors } from './patches/metadata-errors.ts'
 
@@ -17,6 +18,7 @@ export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
 /** A patched kafkajs client that writes to our log. It sends a request five times at most; then its caller decides what to do. */
 export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: string, log: Logger): Kafka {
   patchFetchResponses()
+  patchGathering()
   patchGroupOffsets()
   patchMembership()
   patchMetadataErrors()

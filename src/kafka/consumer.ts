@@ -5,6 +5,7 @@ import type { Blocked } from '../core/batch/blocked.ts'
 import { keyOf } from '../core/batch/position.ts'
 import { messageOf } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
+import type { StartTimer } from '../core/time/timer.ts'
 import { type Brokers, createBrokers, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
@@ -157,7 +158,7 @@ function partitionNeedsOf(
       return found
     },
     unservedReason,
-    takeSlot: createSlots(partitionsAtOnce, (durationMs) => sleep(durationMs, undefined, { ref: false })),
+    takeSlot: createSlots(partitionsAtOnce, startTimer),
     budget: createBudget(INBOXES_BYTES_MAX),
     latest: new Map(),
     batchCountMax,
@@ -205,4 +206,9 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
 
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
+}
+
+const startTimer: StartTimer = (durationMs, run) => {
+  const timer = setTimeout(run, durationMs)
+  return () => clearTimeout(timer)
 }

@@ -1,3 +1,5 @@
+import type { StartTimer } from '../core/time/timer.ts'
+
 /** Groups of batches at work at once: with more, each would be smaller and have its own transaction. */
 const BUSY_COUNT_MAX = 3
 /** A group that takes longer is waiting, for example for policy administration, and uses no processor. */
@@ -18,7 +20,7 @@ interface Waiting {
  * that events gather in the inboxes meanwhile. Partitions that ask in the same turn of the event loop, as after a fetch, form a
  * group while they have little to do.
  */
-export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>): TakeSlot {
+export function createSlots(countMax: number, startTimer: StartTimer): TakeSlot {
   const waiting: Waiting[] = []
   let batchCount = 0
   let busyCount = 0
@@ -43,10 +45,15 @@ export function createSlots(countMax: number, sleep: (durationMs: number) => Pro
       bytes += next.bytes
       ends.push(run(next))
     } while (batchCount < countMax && bytes + (waiting[0]?.bytes ?? 0) <= GROUP_BYTES_MAX)
-    void Promise.race([Promise.all(ends), sleep(BUSY_MS)]).then(() => {
-      busyCount--
+    let isBusy = true
+    const end = () => {
+      if (isBusy) busyCount--
+      isBusy = false
+      stopTimer()
       schedule()
-    })
+    }
+    const stopTimer = startTimer(BUSY_MS, end)
+    void Promise.all(ends).then(end)
   }
 
   async function run({ start }: Waiting): Promise<void> {

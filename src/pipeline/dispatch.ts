@@ -3,12 +3,13 @@ import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
 import type { Batch, CommitResult, Dispatch, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
-import { type Fingerprint, keyOf } from '../core/batch/position.ts'
+import { type Fingerprint, keyOf, type TopicPartition } from '../core/batch/position.ts'
 import { isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
 import { type Message, sizeOf } from '../core/event/message.ts'
 import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
+import type { StartTimer } from '../core/time/timer.ts'
 import type { MakeAttempts, Refused } from './attempt.ts'
 
 const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
@@ -17,7 +18,7 @@ export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
   /** Revision of the envelope map with which `parse` reads. */
   readonly envelopeMapRevision: string
-  readonly findLogged: (topic: string, partition: number, eventIds: readonly string[]) => Promise<Logged>
+  readonly findLogged: (asked: TopicPartition & { readonly eventIds: readonly string[] }) => Promise<Logged>
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string
@@ -30,7 +31,7 @@ export interface DispatchNeeds extends LookUpNeeds {
   /** True if another transaction won, so that the batch starts again from its look-ups. */
   readonly isConflict: (error: unknown) => boolean
   readonly countConflict: () => void
-  readonly sleep: (durationMs: number) => Promise<unknown>
+  readonly startTimer: StartTimer
 }
 
 export interface LookedUpBatch {
@@ -112,14 +113,15 @@ interface Member {
 }
 
 /** Commits batches together whose look-ups end at about the same time. */
-function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'sleep'>) {
+function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'startTimer'>) {
   let expectedCount = 0
   let members: Member[] = []
+  let stopTimer = () => {}
 
-  async function commit(together: readonly Member[]): Promise<void> {
-    // Already committed if all others arrived in time.
-    if (together !== members) return
+  async function commit(): Promise<void> {
+    const together = members
     members = []
+    stopTimer()
     try {
       const results = await commitBatches(
         needs,
@@ -144,11 +146,9 @@ function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'sleep'>) {
         expectedCount--
         const { promise, resolve, reject } = Promise.withResolvers<CommitResult>()
         if (lookedUp !== null) members.push({ lookedUp, resolve, reject })
-        if (members.length > 0 && expectedCount === 0) void commit(members)
-        else if (lookedUp !== null && members.length === 1) {
-          const together = members
-          void needs.sleep(SHARE_WAIT_MS).then(() => commit(together))
-        }
+        if (members.length > 0 && expectedCount === 0) void commit()
+        else if (lookedUp !== null && members.length === 1)
+          stopTimer = needs.startTimer(SHARE_WAIT_MS, commit)
         return promise
       }
     },
@@ -163,7 +163,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
   const { eventIds: logged, pruned } =
     events.length === 0
       ? NONE_LOGGED
-      : await stage('look_up', eventIds, () => findLogged(topic, partition, eventIds))
+      : await stage('look_up', eventIds, () => findLogged({ topic, partition, eventIds }))
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
   const parties = partiesOf(fresh.map(({ event }) => event))
   const contacts =

@@ -6,22 +6,27 @@ const LITTLE = 50_000
 
 /** Requests for a slot by partitions with these bytes, and a clock that the test advances. */
 async function requestSlots(countMax: number, bytes: readonly number[]) {
-  const sleepers: (() => void)[] = []
-  const takeSlot = createSlots(countMax, () => new Promise<void>((resolve) => sleepers.push(resolve)))
+  const timers = new Set<() => void>()
+  const takeSlot = createSlots(countMax, (_durationMs, run) => {
+    timers.add(run)
+    return () => timers.delete(run)
+  })
   const given: (() => void)[] = []
   const ask = (some: readonly number[]) => {
     for (const one of some) void takeSlot(one).then((giveBack) => given.push(giveBack))
   }
-  const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
+  const settle = async () => {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
   ask(bytes)
   await settle()
   return {
     given,
     ask,
     settle,
-    /** Ends all sleeps: the batches count as waiting. */
+    /** Runs all timers: the batches count as waiting. */
     strike: async () => {
-      for (const wake of sleepers.splice(0)) wake()
+      for (const run of timers) run()
       await settle()
     },
   }

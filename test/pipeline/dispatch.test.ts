@@ -8,6 +8,7 @@ import { createDispatch, type DispatchNeeds, lookUpBatch } from '../../src/pipel
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
+import { until } from '../stack/until.ts'
 import { MemoryStore } from './memory-store.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
@@ -18,12 +19,15 @@ function world(given: {
   unasked?: string[]
   /** Called at the start of each transaction. */
   begin?: () => void
+  /** Called before each statement. */
+  step?: (statement: string) => Promise<void>
 }) {
   const asked: string[][] = []
   const parsed: string[] = []
   const memory = new MemoryStore()
   const store: Store = memory.connect(async (statement) => {
     if (statement === 'BEGIN') given.begin?.()
+    await given.step?.(statement)
     return undefined
   })
   const recording = recordingSend()
@@ -51,15 +55,15 @@ function world(given: {
       nowMs: () => 0,
     }),
     countConflict: () => {},
-    sleep: async () => {},
+    startTimer: () => () => {},
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
     fingerprintOf: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
   }
-  const batchOf = (values: readonly string[]) => ({
+  const batchOf = (values: readonly string[], partition = 0) => ({
     topic: 'claims',
-    partition: 0,
+    partition,
     messages: values.map(
       (value, i): Message => ({ offset: BigInt(i), key: null, value: Buffer.from(value), headers: {} }),
     ),
@@ -70,6 +74,9 @@ function world(given: {
   const dispatch = createDispatch(needs)
   return {
     run: (...values: string[]) => dispatch(batchOf(values)),
+    /** One batch for each partition, side by side. */
+    runAll: (...batches: string[][]) =>
+      Promise.allSettled(batches.map((values, partition) => dispatch(batchOf(values, partition)))),
     lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
     asked,
     parsed,
@@ -174,6 +181,85 @@ t.test('after a conflict the batch starts again at the look-ups, a limited numbe
   asked.length = 0
   await t.rejects(run('a'), { message })
   t.equal(asked.length, 1, 'any other error is passed on at once')
+})
+
+/** Counts the transactions. */
+function countBegins() {
+  const counted = { count: 0, begin: () => void counted.count++ }
+  return counted
+}
+
+t.test('small batches of several partitions share a transaction', async (t) => {
+  const transactions = countBegins()
+  const { runAll, memory, recording } = world({ begin: transactions.begin })
+  const results = await runAll(['a', 'b'], ['!'], ['b', 'c'])
+  t.match(
+    results.map((result) => result.status === 'fulfilled' && result.value),
+    [
+      { inserted: [{ eventId: 'a' }, { eventId: 'b' }], rejected: [], lastOffset: 1n },
+      { inserted: [], rejected: [{ message: { offset: 0n } }], lastOffset: 0n },
+      { inserted: [{ eventId: 'c' }], rejected: [], lastOffset: 1n },
+    ],
+  )
+  t.equal(transactions.count, 1)
+  t.same(recording.sent, ['a', 'b', 'c'], 'an id in two partitions has one row and one message')
+  t.same(
+    [0, 1, 2].map((partition) => memory.checkpoint({ topic: 'claims', partition })),
+    [1n, 0n, 1n],
+  )
+})
+
+t.test('a large batch has its own transaction', async (t) => {
+  const transactions = countBegins()
+  const { runAll } = world({ begin: transactions.begin })
+  await runAll(
+    ['a'],
+    Array.from({ length: 101 }, (_, i) => `large-${i}`),
+    ['b'],
+  )
+  t.equal(transactions.count, 2)
+})
+
+t.test('a partition that another consumer moved or locks holds up no other', async (t) => {
+  const { runAll, memory } = world({})
+  memory.setCheckpoint({ topic: 'claims', partition: 0 }, 5n)
+  const holding = Promise.withResolvers<void>()
+  const isHeld = Promise.withResolvers<void>()
+  const other = memory.connect().transaction(async (tx) => {
+    await tx.lockCheckpoints([{ topic: 'claims', partition: 1 }])
+    isHeld.resolve()
+    await holding.promise
+  })
+  await isHeld.promise
+  let isOver = false
+  const results = runAll(['a'], ['b'], ['c']).finally(() => {
+    isOver = true
+  })
+  await until(() => memory.rows().some(({ eventId }) => eventId === 'c'), { what: 'the row of c' })
+  t.notOk(isOver)
+  holding.resolve()
+  await other
+  t.match(await results, [{ value: { kind: 'moved' } }, { value: { kind: 'committed' } }, { value: {} }])
+  t.same(
+    memory.rows().map(({ eventId }) => eventId),
+    ['b', 'c'],
+  )
+})
+
+t.test('if a shared transaction fails, each batch has its own, and a failing one stays alone', async (t) => {
+  const transactions = countBegins()
+  const { runAll, memory } = world({
+    begin: transactions.begin,
+    step: async (statement) => {
+      if (statement === 'insertRejected') throw new Error('this table is gone')
+    },
+  })
+  const statuses = async (...batches: string[][]) => (await runAll(...batches)).map(({ status }) => status)
+  t.same(await statuses(['a'], ['!'], ['b']), ['fulfilled', 'rejected', 'fulfilled'])
+  t.equal(transactions.count, 1 + 3)
+  for (const partition of [0, 2]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
+  t.same(await statuses(['c'], ['!'], ['d']), ['fulfilled', 'rejected', 'fulfilled'])
+  t.equal(transactions.count, 1 + 3 + 2)
 })
 
 const SHAPE = /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -8,7 +8,7 @@ import { templates } from '../../src/generated/templates.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
-import { findLogged } from '../../src/postgres/read/find-logged.ts'
+import { createFindLogged } from '../../src/postgres/read/find-logged.ts'
 import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
 import { decisionGroups } from '../../src/postgres/read/group-decisions.ts'
 import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
@@ -44,7 +44,7 @@ async function dispatchAll(
   const recording = recordingSend()
   const needs: DispatchNeeds = {
     parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
-    findLogged: (...wanted) => findLogged(pool, ...wanted),
+    findLogged: createFindLogged(pool),
     contactsOf: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',
     stage: unobserved,
@@ -56,7 +56,7 @@ async function dispatchAll(
       templates,
     }),
     countConflict: () => {},
-    sleep: async () => {},
+    startTimer: () => () => {},
     isConflict: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }

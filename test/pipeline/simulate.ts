@@ -281,7 +281,13 @@ export async function simulate(
       countConflict: () => {},
       stage: unobserved,
       isConflict,
-      sleep: (durationMs) => scheduler.step(durationMs),
+      startTimer: (durationMs, run) => {
+        let isStopped = false
+        void scheduler.step(durationMs).then(() => isStopped || run())
+        return () => {
+          isStopped = true
+        }
+      },
     }
   }
 

@@ -243,6 +243,26 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.same(await seen.rows(), [])
   })
 
+  test('of several checkpoints, those that another transaction locks are left out', async (t, seen) => {
+    const first = { topic: 'claims', partition: 0 }
+    const second = { topic: 'claims', partition: 1 }
+    await seen.dispatch([anOpenAttempt('a')])
+    await seen.dispatch([anOpenAttempt('b')], { partition: 1 })
+    await seen.store.transaction(async (holding) => {
+      await holding.lockCheckpoints([first])
+      await seen.store.transaction(async (tx) => {
+        t.same([...(await tx.lockCheckpoints([first, second]))], [['claims/1', 0n]])
+        const moves = [{ ...second, offset: 3n, lastMessage: null }]
+        await tx.recordDecisions([], new Map(), 'table', moves)
+      })
+    })
+    const found = await seen.store.transaction((tx) => tx.lockCheckpoints([second, first]))
+    t.same([...found].sort(), [
+      ['claims/0', 0n],
+      ['claims/1', 3n],
+    ])
+  })
+
   test('preferences that change while a batch waits for its lock are heeded', async (t, seen) => {
     const locked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()

@@ -25,15 +25,6 @@ const STALE_METADATA = [
 const UNREACHABLE = ['KafkaJSConnectionError', 'KafkaJSConnectionClosedError', 'KafkaJSRequestTimeoutError']
 /** Longer than a cluster takes to replace a broker. */
 const UNREACHABLE_MAX_MS = 30_000
-/**
- * After a fetch that brought little, the next one is sent at a multiple of this time: meanwhile the events of all partitions gather
- * at the brokers, and are processed together. Those after a pause arrive at once, since a fetch is waiting for them.
- */
-const GATHER_MS = 25
-/** A fetch that brought more is followed by the next one at once. */
-const LITTLE_BYTES = 64 * 1024
-/** The brokers, by id, whose last fetch brought little. */
-const gathering = new WeakMap<ConsumerGroup, Set<string>>()
 /** Time of the first of the last failures of each broker, by its id, in ms since 1970. */
 const unreachableSince = new WeakMap<ConsumerGroup, Map<string, number>>()
 
@@ -72,16 +63,14 @@ export function patchFetchResponses(): void {
     response.parse = async (decoded: ReturnType<typeof decode>) => decoded
   }
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
-    if (gatheringOf(this).delete(nodeId)) await sleep(GATHER_MS - (performance.now() % GATHER_MS))
     const batches = await fetch.call(this, nodeId).then(
       (fetched) => {
         sincesOf(this).delete(nodeId)
-        return fetched
+        // kafkajs would handle partitions without records too, at a cost for each.
+        return fetched.filter((batch) => fetchedBytesOf(batch) !== null)
       },
       (error) => withoutBroker(this, nodeId, error),
     )
-    const bytes = batches.reduce((sum, batch) => sum + (fetchedBytesOf(batch)?.bytes.length ?? 0), 0)
-    if (bytes > 0 && bytes < LITTLE_BYTES) gatheringOf(this).add(nodeId)
     const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? null))
     // Not awaited: the other partitions are passed on now, and a later fetch meets any error.
     if (isStale) void this.cluster.refreshMetadata().catch(() => {})
@@ -101,12 +90,6 @@ async function withoutBroker(group: ConsumerGroup, nodeId: string, error: Error)
   await group.cluster.refreshMetadata()
   await sleep(group.maxWaitTime)
   return []
-}
-
-function gatheringOf(group: ConsumerGroup): Set<string> {
-  const found = gathering.get(group) ?? new Set<string>()
-  gathering.set(group, found)
-  return found
 }
 
 function sincesOf(group: ConsumerGroup): Map<string, number> {

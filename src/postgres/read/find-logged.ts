@@ -1,42 +1,80 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import type { TopicPartition } from '../../core/batch/position.ts'
 import type { Logged } from '../../core/decision/skip-pruned.ts'
-import { arrayOf } from '../sql/columns.ts'
+import { arrayOf, columnOf } from '../sql/columns.ts'
 
 const OFFSET_MAX = '9223372036854775807'
 
 const logged = z.object({
   eventIds: z.array(z.string()),
-  pruned: z.array(z.object({ beforeMs: z.number(), through: z.coerce.bigint() })),
+  pruned: z.array(z.array(z.object({ beforeMs: z.number(), through: z.coerce.bigint() }))),
 })
 
+interface Asked extends TopicPartition {
+  readonly eventIds: readonly string[]
+}
+
+export type FindLogged = (asked: Asked) => Promise<Logged>
+
+/** `findLogged` for one partition at a time. Those that ask in the same turn of the event loop share a statement. */
+export function createFindLogged(pool: DatabasePool): FindLogged {
+  let waiting: (PromiseWithResolvers<Logged> & { readonly asked: Asked })[] = []
+
+  async function flush(): Promise<void> {
+    const together = waiting
+    waiting = []
+    try {
+      const found = await findLogged(
+        pool,
+        together.map(({ asked }) => asked),
+      )
+      for (const [i, { resolve }] of together.entries()) resolve({ ...found, pruned: found.pruned[i] ?? [] })
+    } catch (error) {
+      for (const { reject } of together) reject(error)
+    }
+  }
+
+  return (asked) => {
+    const one = { ...Promise.withResolvers<Logged>(), asked }
+    if (waiting.push(one) === 1) setImmediate(flush)
+    return one.promise
+  }
+}
+
 /**
- * Finds events of a partition that are logged, and events that may have had a row that was pruned. One statement reads both, so
- * that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts as processed to its end:
- * the topic may have been recreated from a copy, with more partitions.
+ * Finds events of partitions that are logged, and, for each partition in order, the prunings that may have removed rows of it. One
+ * statement reads both, so that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts
+ * as processed to its end: the topic may have been recreated from a copy, with more partitions.
  */
-export async function findLogged(
-  pool: DatabasePool,
-  topic: string,
-  partition: number,
-  eventIds: readonly string[],
-): Promise<Logged> {
-  const found = await pool.one(sql.prepared('find-logged', logged)`
+async function findLogged(pool: DatabasePool, asked: readonly Asked[]) {
+  const column = columnOf(asked)
+  const { eventIds, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
       ARRAY(
         SELECT event_id FROM notifications.notification_log
-        WHERE event_id = ANY(${arrayOf('text', eventIds)})
+        WHERE event_id = ANY(${arrayOf(
+          'text',
+          asked.flatMap((one) => one.eventIds),
+        )})
       ) AS "eventIds",
       (
-        SELECT coalesce(
-          json_agg(json_build_object('beforeMs', ms, 'through', through::text)) FILTER (WHERE partition_id = ${partition}),
-          json_agg(json_build_object('beforeMs', ms, 'through', ${OFFSET_MAX}::text)),
-          '[]'
-        )
-        FROM (
-          SELECT partition_id, through, extract(epoch FROM before)::float8 * 1000 AS ms
-          FROM notifications.pruned_partition WHERE topic = ${topic}
-        ) AS prunings
+        SELECT json_agg(prunings ORDER BY nr)
+        FROM unnest(
+          ${column('text', ({ topic }) => topic)},
+          ${column('int4', ({ partition }) => partition)}
+        ) WITH ORDINALITY AS wanted (topic, partition_id, nr),
+        LATERAL (
+          SELECT coalesce(
+            json_agg(json_build_object('beforeMs', ms, 'through', through::text)) FILTER (WHERE partition_id = wanted.partition_id),
+            json_agg(json_build_object('beforeMs', ms, 'through', ${OFFSET_MAX}::text)),
+            '[]'
+          ) AS prunings
+          FROM (
+            SELECT partition_id, through, extract(epoch FROM before)::float8 * 1000 AS ms
+            FROM notifications.pruned_partition WHERE topic = wanted.topic
+          ) AS of_topic
+        ) AS found
       ) AS pruned`)
-  return { eventIds: new Set(found.eventIds), pruned: found.pruned }
+  return { eventIds: new Set(eventIds), pruned }
 }

@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Batch } from 'kafkajs'
+import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
+import { fetchedBytesOf } from './fetch-response.ts'
+
+/** Maximum time that an event waits at the broker for others. Nobody notices it, and each transaction costs as much as many events. */
+const GATHER_MS = 25
+/** A fetch that brings more is worth a transaction. At 5,000 events/s, waiting for still more made the 99th percentile longer. */
+const LITTLE_BYTES = 16 * 1024
+
+/** Time of the last fetch that brought little, of each broker, by its id. */
+const lastMs = new WeakMap<ConsumerGroup, Map<string, number>>()
+
+/**
+ * Patches `consumer/consumerGroup.js` of kafkajs 2.2.4: a fetch that brings little, soon after another one, is dropped and repeated
+ * after 25 ms. It then brings what has gathered meanwhile, of all partitions, which is processed together. An event that comes
+ * alone is passed on at once. Apply it after `patchFetchResponses`.
+ */
+export function patchGathering(): void {
+  const { fetch } = ConsumerGroup.prototype
+  ConsumerGroup.prototype.fetch = async function fetchGathered(nodeId) {
+    const last = lastMs.get(this) ?? new Map<string, number>()
+    lastMs.set(this, last)
+    let batches = await fetch.call(this, nodeId)
+    if (isLittle(batches) && performance.now() - (last.get(nodeId) ?? 0) < GATHER_MS) {
+      await sleep(GATHER_MS)
+      batches = await fetch.call(this, nodeId)
+    }
+    if (isLittle(batches)) last.set(nodeId, performance.now())
+    return batches
+  }
+}
+
+function isLittle(batches: readonly Batch[]): boolean {
+  const bytes = batches.reduce((sum, batch) => sum + (fetchedBytesOf(batch)?.bytes.length ?? 0), 0)
+  return bytes > 0 && bytes < LITTLE_BYTES
+}
