@@ -41,7 +41,13 @@ export function aFound(change: Partial<FoundContact> = {}): FoundContact {
 
 /** A party's preferences: the defaults, with these changes. */
 export function somePreferences(change: Partial<Preferences> = {}): Preferences {
-  return { preferredChannel: 'EMAIL', optedOutEvents: new Set(), changeId: null, ...change }
+  return {
+    preferredChannel: 'EMAIL',
+    optedOutEvents: new Set(),
+    hasUnreadableOptOuts: false,
+    changeId: null,
+    ...change,
+  }
 }
 
 export const OPTED_OUT = somePreferences({ optedOutEvents: new Set(['claim.paid']) })

@@ -143,8 +143,15 @@ export class MemoryStore {
   }
 
   /** Returns the number of the change. */
-  putPreferences(partyLocator: string, preferences: Omit<Preferences, 'changeId'>): number {
-    this.#preferences.set(partyLocator, { ...preferences, changeId: String(++this.#changeCount) })
+  putPreferences(
+    partyLocator: string,
+    preferences: Pick<Preferences, 'preferredChannel' | 'optedOutEvents'>,
+  ): number {
+    this.#preferences.set(partyLocator, {
+      ...preferences,
+      hasUnreadableOptOuts: false,
+      changeId: String(++this.#changeCount),
+    })
     return this.#changeCount
   }
 

@@ -23,7 +23,8 @@ const FACTS = {
 t.before(async () => {
   await world.sql(`
     INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events) VALUES
-      ('party-push', 'PUSH', '[]'), ('party-push-opted-out', 'PUSH', '["claim.paid"]'), ('unknown-push', 'PUSH', '[]')`)
+      ('party-push', 'PUSH', '[]'), ('party-push-opted-out', 'PUSH', '["claim.paid"]'), ('unknown-push', 'PUSH', '[]'),
+      ('party-other-form', 'EMAIL', '["claim.paid", {"eventType": "claim.approved"}]')`)
   await world.sql(`
     INSERT INTO notifications.preference_change (party_locator, before, after) VALUES
       ('party-push', null, '{"email":null,"phone":null,"preferredChannel":"PUSH","optedOutEvents":[],"quietFrom":22}')`)
@@ -71,11 +72,13 @@ t.test('the database takes a name that it does not know, but only a name', async
 const push = anEvent({ partyLocator: 'party-push' })
 const optedOut = anEvent({ partyLocator: 'party-push-opted-out' })
 const unknown = anEvent({ partyLocator: 'unknown-push' })
+const otherForm = anEvent({ partyLocator: 'party-other-form', eventType: 'claim.approved' })
+const named = anEvent({ partyLocator: 'party-other-form' })
 const behind = anEvent({ partyLocator: 'party-1' })
 
-t.test('a channel that only another version knows affects the events of its own party', async (t) => {
+t.test('preferences that only another version can read affect the events of their own party', async (t) => {
   const service = await world.serve()
-  await world.publish([push, optedOut, unknown, behind])
+  await world.publish([push, optedOut, unknown, otherForm, named, behind])
   await world.caughtUp()
   await service.stop()
   const rows = await rowsOf(world, 'notification_log')
@@ -87,6 +90,11 @@ t.test('a channel that only another version knows affects the events of its own 
   const skipped = { status: 'SKIPPED', channel: 'PUSH' }
   t.match(onlyRowOf(rows, optedOut), { ...skipped, failure_reason: 'event type opted out' })
   t.match(onlyRowOf(rows, unknown), { ...skipped, failure_reason: 'party not found' })
+  t.match(onlyRowOf(rows, otherForm), {
+    ...{ status: 'FAILED', channel: 'EMAIL', attempt_count: 0 },
+    failure_reason: /^opt-outs unreadable: .*run that version/,
+  })
+  t.match(onlyRowOf(rows, named), { status: 'SKIPPED', failure_reason: 'event type opted out' })
   t.match(onlyRowOf(rows, behind), { status: 'SENT', channel: 'EMAIL' })
 })
 
@@ -112,6 +120,10 @@ t.test('all that another version stored is read as text', async (t) => {
     status: 200,
     body: { preferredChannel: 'PUSH' },
   })
+  t.match(await get(`${service.url}/preferences/party-other-form`), {
+    status: 200,
+    body: { optedOutEvents: ['claim.paid'] },
+  })
   for (const path of ['log/list', `log/${HELD}`, 'preferences/party-push', 'rejected', 'counts', 'rules'])
     t.match(await get(`${management}/console/data/${path}`), { status: 200 }, path)
   const put = await fetch(`${service.url}/preferences/party-push`, {
@@ -133,7 +145,7 @@ t.test('all that another version stored is read as text', async (t) => {
     ['export --party party-push', /PUSH/],
     ['rejected list --all', /redriven .*: postponed/],
     ['rejected show 1', /postponed/],
-    ['rules backtest', /1 event with facts of another version/],
+    ['rules backtest', /2 events with facts of another version/],
     ['retry --since 1d --dry-run', /000002 {2}not retried: what its text is rendered from is not stored/],
   ] as const)
     t.match(await run(...args.split(' ')), { code: 0, stdout }, args)
@@ -142,19 +154,23 @@ t.test('all that another version stored is read as text', async (t) => {
 t.test('a replay verifies what it can', async (t) => {
   await world.sql('DELETE FROM notifications.decision WHERE locator = ANY($1)', [[LATER, HELD]])
   await world.sql(`DELETE FROM ${LOG} WHERE locator = ANY($1)`, [[LATER, HELD]])
-  t.match(await run('replay', '--verify'), { code: 0, stdout: '4 entries compared: no difference\n' })
+  t.match(await run('replay', '--verify'), { code: 0, stdout: '6 entries compared: no difference\n' })
 })
 
-t.test('a retry waits for a version that knows the channel, or for another channel', async (t) => {
+t.test('a retry waits for a version that can read the preferences, or for others', async (t) => {
   const longAgo = `UPDATE ${LOG} SET last_attempt_at = now() - interval '2 min'`
   const retried = async (counts: object) => {
     await world.sql(longAgo)
     const service = await world.serve()
     t.match(await service.logged(/^retried failed notifications$/), counts)
     await service.stop()
-    return onlyRowOf(await rowsOf(world, 'notification_log'), push)
+    const rows = await rowsOf(world, 'notification_log')
+    return [push, otherForm].map((event) => onlyRowOf(rows, event))
   }
-  t.match(await retried({ deferred: 1, FAILED: 0 }), { status: 'FAILED', attempt_count: 0 })
-  await world.sql(`UPDATE notifications.notification_preferences SET preferred_channel = 'IN_APP'`)
-  t.match(await retried({ SENT: 1 }), { status: 'SENT', channel: 'IN_APP', attempt_count: 1 })
+  const failed = { status: 'FAILED', attempt_count: 0 }
+  t.match(await retried({ deferred: 2, FAILED: 0 }), [failed, failed])
+  await world.sql(`
+    UPDATE notifications.notification_preferences SET preferred_channel = 'IN_APP', opted_out_events = '[]'`)
+  const sent = { status: 'SENT', channel: 'IN_APP', attempt_count: 1 }
+  t.match(await retried({ SENT: 2 }), [sent, sent])
 })

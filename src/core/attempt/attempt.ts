@@ -1,5 +1,5 @@
 import { type Decision, decide, readFacts } from '../decision/decide.ts'
-import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide-recorded.ts'
+import { OTHER_VERSION_RULE_IDS } from '../decision/decide-recorded.ts'
 import type { AskedFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
@@ -152,8 +152,8 @@ export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
 
 /**
  * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message costs no attempt:
- * a first attempt counts as 0, and a retry is left out, so its row stays unchanged. So does a retry for a channel that only
- * another version knows.
+ * a first attempt counts as 0, and a retry is left out, so its row stays unchanged. So does a retry for preferences that
+ * only another version can read.
  */
 export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
   const isAsDecided = (attempt: Attempt) =>
@@ -169,7 +169,7 @@ export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveri
 }
 
 function isForOtherVersion({ before, decision }: Attempt): boolean {
-  return before !== null && decision.ruleId === UNKNOWN_CHANNEL_RULE_ID
+  return before !== null && OTHER_VERSION_RULE_IDS.includes(decision.ruleId)
 }
 
 /** The reasons, by the locators of deferred retries. */

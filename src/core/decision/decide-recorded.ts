@@ -2,8 +2,13 @@ import { isChannel } from './channel.ts'
 import { type AskedFacts, findUnknown, type RecordedFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
-/** Stands in for a rule if none could decide; a rule table cannot contain a rule with this name. */
+/** These stand in for a rule if none could decide; a rule table cannot contain a rule with such a name. */
 export const UNKNOWN_CHANNEL_RULE_ID = '(unknown channel)'
+export const UNREADABLE_OPT_OUTS_RULE_ID = '(unreadable opt-outs)'
+export const OTHER_VERSION_RULE_IDS: readonly string[] = [
+  UNKNOWN_CHANNEL_RULE_ID,
+  UNREADABLE_OPT_OUTS_RULE_ID,
+]
 
 /**
  * The rules' result for facts that another version may have stored. For a value that this version does not know, each of its own
@@ -29,20 +34,25 @@ function isSame(one: DecidedResult, other: DecidedResult): boolean {
 }
 
 /**
- * The rules' result for the facts of an event. Its member may prefer a channel that only another version knows: if the rules
- * depend on it, the event waits for a retry by a version that does.
+ * The rules' result for the facts of an event. Another version may have stored the member's preferences: if the rules depend on a
+ * channel or on opt-outs that this version cannot read, the event waits for a retry by a version that can.
  */
 export function decideNow(
   decideByRules: (facts: AskedFacts) => RuleResult,
   facts: RecordedFacts,
 ): DecidedResult {
-  const { preferredChannel } = facts
-  return isChannel(preferredChannel)
-    ? decideByRules(facts as AskedFacts)
-    : (decideRecorded(decideByRules, facts) ?? failUnknownChannel(String(preferredChannel)))
+  if (isChannel(facts.preferredChannel) && typeof facts.optedOut === 'boolean')
+    return decideByRules(facts as AskedFacts)
+  return decideRecorded(decideByRules, facts) ?? failUnreadable(facts)
 }
 
-function failUnknownChannel(channel: string): DecidedResult {
-  const reason = `preferred channel unknown: ${channel} was stored by another version of the service; run that version, or set the preference to a channel that this one knows`
-  return { ruleId: UNKNOWN_CHANNEL_RULE_ID, outcome: 'FAIL', channel, reason }
+function failUnreadable({ preferredChannel, optedOut }: RecordedFacts): DecidedResult {
+  const failed = { outcome: 'FAIL', channel: String(preferredChannel) } as const
+  const stored = 'stored by another version of the service; run that version, or set the'
+  if (typeof optedOut !== 'boolean') {
+    const reason = `opt-outs unreadable: opted_out_events holds more than event types, ${stored} preferences again`
+    return { ...failed, ruleId: UNREADABLE_OPT_OUTS_RULE_ID, reason }
+  }
+  const reason = `preferred channel unknown: ${failed.channel} was ${stored} preference to a channel that this one knows`
+  return { ...failed, ruleId: UNKNOWN_CHANNEL_RULE_ID, reason }
 }

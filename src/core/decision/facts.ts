@@ -77,7 +77,10 @@ export const FACTS = {
     usual: false,
     option: ['--opted-out', 'the party has opted out of events of this type'],
     words: (is) => (is ? 'opted out' : 'not opted out'),
-    read: ({ eventType, preferences }) => preferences?.optedOutEvents.has(eventType) ?? false,
+    read: ({ eventType, preferences }) => {
+      if (preferences === undefined) return false
+      return preferences.optedOutEvents.has(eventType) || (preferences.hasUnreadableOptOuts && 'unreadable')
+    },
   }),
   preferredChannel: fact({
     column: 'preferred channel',

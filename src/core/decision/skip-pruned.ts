@@ -1,10 +1,10 @@
 import type { Decision } from './decide.ts'
-import { UNKNOWN_CHANNEL_RULE_ID } from './decide-recorded.ts'
+import { OTHER_VERSION_RULE_IDS } from './decide-recorded.ts'
 
 /** Stands in for a rule if none decided; a rule table cannot contain a rule with this name. */
 export const PRUNED_RULE_ID = '(pruned)'
 /** The names that stand in for a rule where none decided. */
-export const WITHOUT_RULE: readonly string[] = [PRUNED_RULE_ID, UNKNOWN_CHANNEL_RULE_ID]
+export const WITHOUT_RULE: readonly string[] = [PRUNED_RULE_ID, ...OTHER_VERSION_RULE_IDS]
 const REASON = 'older than the last pruning'
 
 export interface Logged {

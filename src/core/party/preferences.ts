@@ -1,16 +1,26 @@
 import { z } from 'zod'
 import { type Channel, KNOWN_CHANNELS } from '../decision/channel.ts'
+import { isPattern } from '../rules/event-type-cell.ts'
 
 export interface Preferences {
   /** Another version may have stored a channel that this one does not know. */
   readonly preferredChannel: string
   readonly optedOutEvents: ReadonlySet<string>
+  /** Another version may have stored opt-outs in a form that this one does not know: they may cover any event type. */
+  readonly hasUnreadableOptOuts: boolean
   /** Number of the change that set them; null if none was recorded. */
   readonly changeId: string | null
 }
 
 /** By party locator; a party without preferences is absent. */
 export type PreferencesByParty = ReadonlyMap<string, Preferences>
+
+/** Reads stored opt-outs: the names of event types, and whether there is anything else. */
+export function readOptOuts(stored: unknown): Pick<Preferences, 'optedOutEvents' | 'hasUnreadableOptOuts'> {
+  const all: readonly unknown[] = Array.isArray(stored) ? stored : [null]
+  const names = all.filter((optOut) => typeof optOut === 'string' && !isPattern(optOut)) as readonly string[]
+  return { optedOutEvents: new Set(names), hasUnreadableOptOuts: names.length < all.length }
+}
 
 /** Preferences as stored and shown. Absent addresses are null. */
 export const storedPreferences = z.object({

@@ -73,6 +73,7 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
 
 /** True if a text is a pattern or list of a cell, and so no event type name. */
 export function isPattern(text: string): boolean {
+  if (!/[*\s]/.test(text)) return false
   const words = wordsOf(text)
   const hasList = words.slice(1, -1).includes('or')
   const hasPrefix = words.length > 1 && ['not', 'exactly'].includes(words[0] ?? '')

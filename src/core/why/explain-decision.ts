@@ -1,4 +1,4 @@
-import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide-recorded.ts'
+import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { describeResult } from '../decision/result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
@@ -47,6 +47,8 @@ function explainDecision(
     )
   if (decision.ruleId === UNKNOWN_CHANNEL_RULE_ID)
     return unexplained(`${whatAndFor(decision)}: the rules of that version depend on the channel.`)
+  if (decision.ruleId === UNREADABLE_OPT_OUTS_RULE_ID)
+    return unexplained(`${whatAndFor(decision)}: the member may have opted out.`)
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]
   if (rule === undefined)

@@ -7,16 +7,17 @@ import {
   type PreferencesPageRequest,
   partyPreferences,
   preferenceChange,
+  readOptOuts,
   type StoredPreferences,
   storedPreferences,
 } from '../../core/party/preferences.ts'
 import { arrayOf } from '../sql/columns.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
 
-/** Other values in the list are not ours, and opt out of nothing. */
+/** Anything but texts was stored by another version, and is not shown. */
 const optedOutEvents = z
-  .array(z.unknown())
-  .transform((types) => types.filter((type) => typeof type === 'string'))
+  .unknown()
+  .transform((stored) => (Array.isArray(stored) ? stored.filter((type) => typeof type === 'string') : []))
 
 /** Preferences as read, from the history too. */
 export const preferencesRow = storedPreferences.extend({ optedOutEvents })
@@ -68,7 +69,7 @@ const decisivePreferences = z.object({
     z.object({
       partyLocator: z.string(),
       preferredChannel: z.string(),
-      optedOutEvents,
+      optOuts: z.unknown().transform(readOptOuts),
       changeId: z.string().nullable(),
     }),
   ),
@@ -86,7 +87,7 @@ export async function readPreferences(
   if (partyLocators.length === 0) return new Map()
   const { preferences } = await tx.one(sql.prepared('read-preferences', decisivePreferences)`
     SELECT coalesce(json_agg(json_build_object(
-      'partyLocator', party_locator, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events,
+      'partyLocator', party_locator, 'preferredChannel', preferred_channel, 'optOuts', opted_out_events,
       'changeId', (
         SELECT max(id)::text FROM notifications.preference_change
         WHERE preference_change.party_locator = notification_preferences.party_locator
@@ -95,9 +96,6 @@ export async function readPreferences(
     FROM notifications.notification_preferences
     WHERE party_locator = ANY(${arrayOf('text', partyLocators)})`)
   return new Map(
-    preferences.map(({ partyLocator, optedOutEvents: types, ...rest }) => [
-      partyLocator,
-      { ...rest, optedOutEvents: new Set(types) },
-    ]),
+    preferences.map(({ partyLocator, optOuts, ...rest }) => [partyLocator, { ...rest, ...optOuts }]),
   )
 }

@@ -3,6 +3,7 @@ import {
   decideNow,
   decideRecorded,
   UNKNOWN_CHANNEL_RULE_ID,
+  UNREADABLE_OPT_OUTS_RULE_ID,
 } from '../../../src/core/decision/decide-recorded.ts'
 import { someFacts } from '../build.ts'
 import { above, DEFAULT_ROWS, tableOf } from '../rules/default-table.ts'
@@ -38,6 +39,21 @@ t.test('rules that decide alike for all channels decide for an unknown one', asy
     above('no-email', 'preferred,claim.paid,found,no,,yes,yes,SEND,,,"Each channel has its address."'),
   )
   t.match(decideNow(preferred.decide, PUSH), { outcome: 'FAIL' }, 'nothing is sent by an unknown channel')
+})
+
+t.test('opt-outs that cannot be read never lead to a send by rules that heed them', async (t) => {
+  const unreadable = { ...someFacts(), optedOut: 'unreadable' }
+  const failed = { ruleId: UNREADABLE_OPT_OUTS_RULE_ID, outcome: 'FAIL', reason: /^opt-outs unreadable: / }
+  t.match(decideNow(decide, unreadable), { ...failed, channel: 'EMAIL' })
+  t.match(decideNow(decide, { ...unreadable, preferredChannel: 'PUSH' }), { ...failed, channel: 'PUSH' })
+  t.match(decideNow(decide, { ...unreadable, party: 'not found' }), {
+    outcome: 'SKIP',
+    ruleId: 'party-not-found',
+  })
+  const critical = await tableOf(
+    above('opted-out', 'critical,claim.*,found,,,yes,,SEND,EMAIL,,"Everyone is told."'),
+  )
+  t.match(decideNow(critical.decide, unreadable), { outcome: 'SEND', ruleId: 'critical' })
 })
 
 t.test('other unknown values are decided only where they make no difference', async (t) => {

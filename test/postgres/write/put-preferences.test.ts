@@ -99,19 +99,37 @@ t.test('dispatch reads the preferences in force, with their change', async (t) =
   t.same(await seen(), {
     preferredChannel: 'SMS',
     optedOutEvents: new Set(SMS.optedOutEvents),
+    hasUnreadableOptOuts: false,
     changeId: first.id,
   })
   await putPreferences(pool, 'party-1', IN_APP, null)
   const [, second] = await changes()
-  t.same(await seen(), { preferredChannel: 'IN_APP', optedOutEvents: new Set(), changeId: second.id })
+  t.match(await seen(), { preferredChannel: 'IN_APP', optedOutEvents: new Set(), changeId: second.id })
 })
 
-t.test('elements other than texts in a stored list are ignored', async (t) => {
-  await client.query(`
-    INSERT INTO notifications.notification_preferences (party_locator, opted_out_events)
-    VALUES ('party-1', '["claim.paid", 1, null, {}]')`)
-  t.match(await getPreferences(pool, 'party-1'), { email: null, preferredChannel: 'EMAIL' })
-  t.same((await getPreferences(pool, 'party-1'))?.optedOutEvents, ['claim.paid'])
+t.test('opt-outs in the form of another version are no names, and are noticed', async (t) => {
+  const list = 'notification_preferences_opted_out_is_list'
+  await client.query(`ALTER TABLE notifications.notification_preferences DROP CONSTRAINT ${list}`)
+  const forms: readonly (readonly [stored: string, shown: readonly string[]])[] = [
+    ['["claim.paid", {"eventType": "claim.approved"}]', ['claim.paid']],
+    ['["claim.paid", 1]', ['claim.paid']],
+    ['[null]', []],
+    ['["claim.*"]', ['claim.*']],
+    ['{"claim.paid": true}', []],
+    ['"claim.paid"', []],
+  ]
+  for (const [stored, shown] of forms) {
+    await client.query(
+      `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events) VALUES ($1, $2)`,
+      [stored, stored],
+    )
+    t.match(await getPreferences(pool, stored), { email: null, preferredChannel: 'EMAIL' })
+    t.same((await getPreferences(pool, stored))?.optedOutEvents, shown)
+    const read = (await readPreferences(pool, [stored])).get(stored)
+    t.same(read?.optedOutEvents, new Set(shown.filter((name) => name === 'claim.paid')), stored)
+    t.equal(read?.hasUnreadableOptOuts, true, stored)
+  }
+  t.equal((await listPreferences(pool, { limit: 50, after: null })).items.length, forms.length)
 })
 
 t.test('the list has every party once, by code point, page by page', async (t) => {
