@@ -8,11 +8,14 @@
 // `serve`; what NODE_OPTIONS says comes later and wins. Without --heap-growing-percent V8 collects only after 200 MB of garbage,
 // with --max-old-space-size alone all the time; 1 GB leaves room for 16 MB of JSON, and each arena of malloc would add 8 MB.
 // As process 1 of a container, which ignores signals without a handler, Node.js would miss those of its first moments.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { exitCodeOf } from './commands/terminal/options.ts'
 import { endOnSignals } from './commands/terminal/stop-on-signals.ts'
 import { CorrectableError } from './core/text/faults.ts'
+
+const LAST_OUTPUT_MS = 1_000
 
 const [asked = 'serve', ...rest] = process.argv.slice(2)
 if (asked === 'serve') endOnSignals()
@@ -84,12 +87,13 @@ try {
   await exitWith(exitCode, error instanceof CorrectableError ? message : stack)
 }
 
-/** Ends the process once all output has gone through its pipes, whatever is still open. */
+/** Ends the process once all output has gone through its pipes, whatever is still open. `serve` does not wait long for a reader. */
 async function exitWith(code: number, text?: string): Promise<never> {
   if (text !== undefined) process.stderr.write(`${text}\n`)
-  await Promise.all(
+  const written = Promise.all(
     [process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))),
   )
+  await (asked === 'serve' ? Promise.race([written, sleep(LAST_OUTPUT_MS)]) : written)
   process.exit(code)
 }
 

@@ -21,12 +21,12 @@ async function serve(): Promise<void> {
   const output = createLogOutput()
   const log = createLog(config.logLevel, output)
   let app: App | null = null
-  stopOnSignals(() => app, config.shutdownGraceMs, log, output.exit, output.exitNow)
+  stopOnSignals(() => app, config.shutdownGraceMs, log, output.exit)
   for (const warning of config.warnings) log.warn(warning)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
       log.fatal({ err }, `${event}: exiting; the running batch is not committed and will be redelivered`)
-      output.exitNow(1)
+      process.exit(1)
     })
   }
   logWarnings(log)

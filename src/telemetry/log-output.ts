@@ -12,15 +12,25 @@ const LINE_MS = 50
  * once there is room.
  */
 export function createLogOutput() {
-  const stream = pino.destination({ dest: 1, sync: false, maxLength: WAITING_BYTES_MAX })
   /** Since when lines wait to be written; null while none does. */
   let waitingSinceMs: number | null = null
+  let isExiting = false
+  const isUnread = () => waitingSinceMs !== null && performance.now() - waitingSinceMs > LAST_LINES_MS
+  const stream = pino.destination({
+    dest: 1,
+    sync: false,
+    maxLength: WAITING_BYTES_MAX,
+    retryEAGAIN: () => !isExiting || !isUnread(),
+  })
   let droppedCount = 0
-  // An error, such as that of a full disk, must not end the service either.
-  for (const event of ['drop', 'error'])
-    stream.on(event, () => {
-      droppedCount++
-    })
+  stream.on('drop', () => {
+    droppedCount++
+  })
+  // An error, such as that of a full disk, must not end the service either, nor delay its end.
+  stream.on('error', () => {
+    droppedCount++
+    waitingSinceMs = Number.NEGATIVE_INFINITY
+  })
   stream.on('drain', () => {
     waitingSinceMs = null
     if (droppedCount === 0) return
@@ -39,8 +49,19 @@ export function createLogOutput() {
     waitingSinceMs ??= performance.now()
     stream.write(line)
   }
-  /** Gives up the waiting lines: the end of the process would write them, and so wait for the reader. */
-  const abandon = () => stream.destroy()
+  // Whatever ends the process: pino would write the waiting lines then, however long nobody reads them.
+  process.prependListener('exit', () => {
+    isExiting = true
+    try {
+      if (waitingSinceMs !== null && !isUnread()) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LINE_MS)
+        stream.flushSync()
+      }
+    } catch {
+      // Nobody reads.
+    }
+    stream.destroy()
+  })
   return {
     write,
     /** Ends the process once its lines are written, or after a second. */
@@ -48,18 +69,9 @@ export function createLogOutput() {
       const late = new Promise((resolve) => setTimeout(resolve, LAST_LINES_MS, 'late'))
       while (waitingSinceMs !== null) {
         const drained = new Promise<void>((resolve) => stream.once('drain', resolve))
-        if ((await Promise.race([drained, late])) === 'late') {
-          abandon()
-          break
-        }
+        if ((await Promise.race([drained, late])) === 'late') break
       }
       process.exit(code)
-    },
-    /** Ends the process before anything else runs. Waits for the line that is being written, unless nobody reads. */
-    exitNow: (code: number): never => {
-      if (waitingSinceMs !== null && performance.now() - waitingSinceMs > LAST_LINES_MS) abandon()
-      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LINE_MS)
-      return process.exit(code)
     },
   }
 }

@@ -164,6 +164,31 @@ t.test('a log that nobody reads does not stop the service', { buffered: true }, 
   child.stdout.destroy()
 })
 
+t.test(
+  'a start that fails ends the process, even if nobody reads its output',
+  { buffered: true },
+  async (t) => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    t.teardown(() => taken.close())
+    const port = String((taken.address() as AddressInfo).port)
+    const failures: readonly Record<string, string>[] = [{ PORT: port }, { PORT: 'none' }]
+    const starts = failures.flatMap((env) => ['', 'exec 2>&1;'].map((redirect) => ({ env, redirect })))
+    const ends = starts.map(async ({ env, redirect }) => {
+      const child = spawn('sh', ['-c', `${redirect} timeout 1 cat /dev/zero; exec "$0" serve`, MAIN], {
+        env: { ...EXECUTABLE_ENV, ...world.env, HOST: '127.0.0.1', RETRY_INTERVAL: '1s', ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      const inTime = setTimeout(() => child.kill('SIGKILL'), 15_000)
+      t.same(await once(child, 'exit'), [1, null], `${JSON.stringify(env)} ${redirect}`)
+      clearTimeout(inTime)
+      child.stdout.destroy()
+      child.stderr.destroy()
+    })
+    await Promise.all(ends)
+  },
+)
+
 t.test('a look-up that hangs does not prevent a stop', { buffered: true }, async (t) => {
   const world = await aWorld(t)
   const { requests } = world.policyAdministration

@@ -23,12 +23,11 @@ export function stopOnSignals(
   graceMs: number,
   log: Logger,
   exit: (code: number) => void = process.exit,
-  exitNow: (code: number) => void = process.exit,
 ): void {
   let first: First | null = null
   if (onSignal === null) listen()
   onSignal = async (signal) => {
-    if (first !== null) return isPassedOn(signal, first) ? undefined : exitNow(1)
+    if (first !== null) return isPassedOn(signal, first) ? undefined : process.exit(1)
     first = { signal, atMs: performance.now() }
     log.info({ signal }, 'stopping')
     const app = appOf()
