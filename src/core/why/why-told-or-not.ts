@@ -1,5 +1,6 @@
 import { isRecordedOnly } from '../attempt/delivery.ts'
-import { nameOfChannel } from '../decision/channel.ts'
+import { isChannel, nameOfChannel } from '../decision/channel.ts'
+import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
@@ -53,7 +54,8 @@ function nextOf(entry: Entry): string {
   const { status, decisions, nextRetry } = entry
   const last = decisions.at(-1)
   if (status === 'SENT') return 'This message is done.'
-  if (entry.givenUp) return `Nothing. It was ${describeGivenUp(entry)}.`
+  const version = otherVersion(entry)
+  if (entry.givenUp) return `Nothing. It was ${describeGivenUp(entry)}.${version}`
   if (status === 'SKIPPED') {
     const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
     if (isErased || last?.ruleId === PRUNED_RULE_ID) return 'Nothing. It can no longer be sent.'
@@ -63,9 +65,17 @@ function nextOf(entry: Entry): string {
       : 'Nothing. It is sent only if an administrator retries it.'
   }
   if (nextRetry === null) return 'Nothing. It is not tried again.'
-  return nextRetry.isOverdue
-    ? `It will be tried again. That was due on ${nextRetry.at}: retries wait while policy administration or the service is down.`
-    : `It will be tried again at about ${nextRetry.at}.`
+  if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${version}`
+  if (version !== '') return `It will be tried again until it is given up.${version}`
+  return `It will be tried again. That was due on ${nextRetry.at}: retries wait while policy administration or the service is down.`
+}
+
+/** The sentence about a failed entry that only another version may be able to send; empty for any other. */
+function otherVersion({ channel, decisions }: Entry): string {
+  const isUnreadable = decisions.at(-1)?.ruleId === UNREADABLE_OPT_OUTS_RULE_ID
+  if (isChannel(channel) && !isUnreadable) return ''
+  const unknown = isUnreadable ? "the form of the member's opt-outs" : `the channel ${channel}`
+  return ` This version of the service does not know ${unknown}: one that does can send the message while it is retried.`
 }
 
 function timelineOf(entry: Entry): Story['timeline'] {

@@ -295,3 +295,32 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
     ],
   )
 })
+
+t.test('an entry that another version must send says so, whether it waits or was given up', async (t) => {
+  const waits = { status: 'FAILED', failureReason: 'x', receipt: null } as const
+  const nextRetry = { at: T(5), isOverdue: true }
+  const unknown = { ...FAILED, attempt: 0, decidedAt: T(0), ruleId: '(unknown channel)', channel: 'PUSH' }
+  const push = { ...waits, channel: 'PUSH' }
+  const version =
+    'This version of the service does not know the channel PUSH: one that does can send the message while it is retried.'
+  const next = async (...args: Parameters<typeof storyOf>) => (await storyOf(...args)).next
+  t.equal(
+    await next({ ...push, nextRetry }, [unknown]),
+    `It will be tried again until it is given up. ${version}`,
+  )
+  t.equal(
+    await next({ ...push, nextRetry: { at: T(5), isOverdue: false } }, [unknown]),
+    `It will be tried again at about ${T(5)}. ${version}`,
+  )
+  t.equal(
+    await next({ ...push, givenUp: true, nextRetry: null }, [unknown]),
+    `Nothing. It was given up without a retry. ${version}`,
+  )
+  const refused = { decidedAt: T(0), ruleId: 'push', channel: 'PUSH', sendError: 'full' }
+  t.match(await next({ ...push, nextRetry }, [refused]), version, 'its retries leave no decision')
+  const unreadable = { ...unknown, ruleId: '(unreadable opt-outs)', channel: 'SMS' }
+  t.match(
+    await next({ ...waits, channel: 'SMS', nextRetry }, [unreadable]),
+    "does not know the form of the member's opt-outs: one that does",
+  )
+})
