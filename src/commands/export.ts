@@ -31,8 +31,6 @@ Example:
   .action(exportParty)
 
 const PAGE_COUNT = 200
-/** A change may have 100 kB. */
-const CHANGES_PAGE_COUNT = 100
 
 async function exportParty({ party }: { readonly party: string }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
@@ -50,10 +48,10 @@ function printOne(kind: string, data: object): Promise<void> {
 
 async function printChanges(pool: DatabasePool, party: string): Promise<void> {
   for (let printedCount = 0; ; ) {
-    const page = await listPreferenceChanges(pool, party, CHANGES_PAGE_COUNT, printedCount)
-    for (const change of page) await printOne('preferenceChange', change)
-    printedCount += page.length
-    if (page.length < CHANGES_PAGE_COUNT) return
+    const { changes, isMore } = await listPreferenceChanges(pool, party, PAGE_COUNT, printedCount)
+    for (const change of changes) await printOne('preferenceChange', change)
+    printedCount += changes.length
+    if (!isMore) return
   }
 }
 

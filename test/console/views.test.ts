@@ -233,7 +233,7 @@ async function testViews(): Promise<void> {
       preferences: {
         unknownEventTypes: async () => [],
         get: async () => PREFERENCES,
-        changes: async () => changes,
+        changes: async () => ({ changes, isMore: false }),
       },
       logEntries: { list: async () => ({ items, next: null }), get: async () => null },
     })

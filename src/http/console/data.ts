@@ -4,7 +4,7 @@ import { type ServiceStatus, serviceStatus } from '../../core/batch/service-stat
 import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import {
-  type PreferenceChange,
+  type PreferenceHistory,
   preferenceHistory,
   type StoredPreferences,
 } from '../../core/party/preferences.ts'
@@ -36,7 +36,10 @@ interface PreferenceReader {
   /** Returns the event types that no template, rule or log entry names. */
   readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
   /** The newest changes, newest first. */
-  readonly changes: (partyLocator: string, countMax: number) => Promise<readonly PreferenceChange[]>
+  readonly changes: (
+    partyLocator: string,
+    countMax: number,
+  ) => Promise<Pick<PreferenceHistory, 'changes' | 'isMore'>>
 }
 
 const CHANGE_COUNT_MAX = 100
@@ -80,12 +83,11 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
 function preferencesRoute(app: HttpApp, { get, unknownEventTypes, changes }: PreferenceReader): void {
   const schema = { params, response: { 200: preferenceHistory } }
   app.get('/preferences/:partyLocator', { config, schema }, async ({ params: { partyLocator } }) => {
-    const [now, all] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX + 1)])
+    const [now, history] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX)])
     return {
       preferences: now,
       unknownEventTypes: [...(await unknownEventTypes(now?.optedOutEvents ?? []))],
-      changes: all.slice(0, CHANGE_COUNT_MAX),
-      isMore: all.length > CHANGE_COUNT_MAX,
+      ...history,
     }
   })
 }

@@ -4,12 +4,14 @@ import { INVALID_PARTY } from '../../core/decision/decide.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
 import { type DecisionGroup, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
+import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn } from './log-columns.ts'
 
 const page = z.object({
   last: z.string().nullable(),
   events: z.number(),
+  found: z.number(),
   groups: z.array(
     decisionGroup.extend({
       facts: factsColumn,
@@ -21,10 +23,13 @@ const page = z.object({
 /** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
+/** More than 50,000 usual events have. Most of them are alike, and so become few groups. */
+const FACTS_BYTES_MAX = 8 * 1024 * 1024
+
 /**
  * Yields the decisions of a period (without end: up to now), grouped by facts and result, one page at a time. A page looks at
- * `countMax` events at most, so that progress can be shown. An event belongs to the period and rule of its first decision, and
- * counts once, by its last one. Read-only.
+ * `countMax` events and `FACTS_BYTES_MAX` at most, so that progress can be shown. An event belongs to the period and rule of its
+ * first decision, and counts once, by its last one. Read-only.
  */
 export async function* decisionGroups(
   pool: DatabasePool,
@@ -36,16 +41,19 @@ export async function* decisionGroups(
   const end = until && firstLocatorOf(new Date(Date.parse(until) + 2 * CLOCKS_APART_MAX_MS).toISOString())
   while (after !== null) {
     const start: string = after
-    const { events, groups, last } = await inSnapshot(pool, (tx) =>
-      tx.one(sql.type(page)`
-        WITH first AS MATERIALIZED (
+    const looked = sql.fragment`
           SELECT DISTINCT ON (locator)
             locator, facts, rule_id, outcome, channel, rule_table_revision,
             coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at,
-            lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AS superseded
+            lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AS superseded,
+            sum(${jsonBytes(sql.fragment`facts`)}) OVER (PARTITION BY locator) AS bytes
           FROM notifications.decision
           WHERE locator > ${start} AND (${end}::text IS NULL OR locator < ${end})
-          ORDER BY locator, attempt LIMIT ${countMax}
+          ORDER BY locator, attempt LIMIT ${countMax}`
+    const { events, found, groups, last } = await inSnapshot(pool, (tx) =>
+      tx.one(sql.type(page)`
+        WITH first AS MATERIALIZED (
+          ${withinBytes(looked, sql.fragment`locator`, sql.fragment`bytes`, FACTS_BYTES_MAX)}
         ), of_rules AS (
           SELECT * FROM first 
           WHERE decided_at >= ${since}::timestamptz AND (${until}::timestamptz IS NULL OR decided_at < ${until}) AND rule_id <> ${PRUNED_RULE_ID}
@@ -73,6 +81,7 @@ export async function* decisionGroups(
         SELECT
           (SELECT max(locator) FROM first) AS last,
           (SELECT count(*)::integer FROM first) AS events,
+          coalesce((SELECT max(found) FROM first), 0) AS found,
           ARRAY(
             SELECT json_build_object(
               'facts', facts, 'earlier', earlier, 'onRequest', on_request, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
@@ -81,7 +90,7 @@ export async function* decisionGroups(
           ) AS groups`),
     )
     yield { events, groups }
-    after = events < countMax ? null : last
+    after = events === found && found < countMax ? null : last
   }
 }
 

@@ -33,8 +33,9 @@ export async function* recordedEntryPages(
 
 /** The last locator of the page after `after`; null if the rest is one page. */
 function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promise<string | null> {
-  const entryBytes = textBytes(sql.fragment`subject`, sql.fragment`body`)
-  const decisionBytes = jsonBytes(sql.fragment`variables`)
+  const entryBytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
+  const decisionBytes = sql.fragment`(
+    ${jsonBytes(sql.fragment`variables`, sql.fragment`facts`)} + ${textBytes(sql.fragment`reason`, sql.fragment`send_error`)})`
   return tx.oneFirst(sql.type(z.object({ end: z.string().nullable() }))`
     WITH entry AS MATERIALIZED (
       SELECT locator, ${entryBytes} AS bytes

@@ -36,7 +36,7 @@ const rejectedRow = commonRow
     }),
   )
 
-const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64 })
+const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64, found: z.int() })
 
 const READ_COUNT_MAX = 1_000
 
@@ -51,7 +51,7 @@ export async function* readRejected(
   isKept = false,
 ): AsyncGenerator<readonly Rejected[]> {
   const bytes = sql.fragment`(
-    ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)})`
+    ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
   for (let after = 0n; ; ) {
     const found = sql.fragment`
       SELECT * FROM notifications.rejected_message
@@ -70,22 +70,31 @@ export async function* readRejected(
 
 const BEGIN_BYTES = 256
 
-/** One page of rejected messages with ids before `before` (null: from the newest on), newest first. */
+/** One page of rejected messages with ids before `after` (null: from the newest on), newest first: `PAGE_BYTES_MAX` at most. */
 export async function listRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
   { limit, after }: { readonly limit: number; readonly after: bigint | null },
 ): Promise<RejectedMessagePage> {
+  const found = sql.fragment`
+    SELECT * FROM notifications.rejected_message
+    WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND id < ${after}`}
+    ORDER BY id DESC LIMIT ${limit + 1}`
   const rows = await pool.any(sql.type(summaryRow)`
     SELECT
-      ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin
-    FROM notifications.rejected_message ${LAST_REDRIVE}
-    WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND rejected_message.id < ${after}`}
-    ORDER BY rejected_message.id DESC
-    LIMIT ${limit + 1}`)
-  const items = rows.slice(0, limit)
-  return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+      ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin,
+      found
+    FROM (${withinBytes(found, sql.fragment`id DESC`, ERROR_BYTES)}) AS rejected_message ${LAST_REDRIVE}
+    ORDER BY rejected_message.id DESC`)
+  const items = rows.slice(0, limit).map(({ found: _, ...item }) => item)
+  const isMore = items.length < (rows[0]?.found ?? 0)
+  return { items, next: isMore ? (items.at(-1)?.id ?? null) : null }
 }
+
+/** A trigger may put anything into its error. */
+const ERROR_BYTES = sql.fragment`(${textBytes(sql.fragment`error`)} + coalesce((
+  SELECT max(octet_length(redrive.error)) FROM notifications.redrive WHERE rejected_message_id = found_row.id
+), 0))`
 
 const COMMON_COLUMNS = sql.fragment`
   rejected_message.id, topic, partition_id AS partition, "offset", rejected_message.code, rejected_message.error,

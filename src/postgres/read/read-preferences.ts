@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import {
-  type PreferenceChange,
+  type PreferenceHistory,
   type PreferencesByParty,
   type PreferencesPage,
   type PreferencesPageRequest,
@@ -49,19 +49,29 @@ export function getPreferences(pool: DatabasePool, partyLocator: string): Promis
     SELECT ${PREFERENCES_COLUMNS} FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}`)
 }
 
-const changeRow = preferenceChange.extend({ before: preferencesRow.nullable(), after: preferencesRow })
+const changeRow = preferenceChange.extend({
+  before: preferencesRow.nullable(),
+  after: preferencesRow,
+  found: z.int(),
+})
 
-/** The changes of a party's preferences, newest first: at most `countMax`, after the first `skippedCount`. */
-export function listPreferenceChanges(
+/** The changes of a party's preferences, newest first, after the first `skippedCount`: `countMax` and `PAGE_BYTES_MAX` at most. */
+export async function listPreferenceChanges(
   pool: DatabasePool,
   partyLocator: string,
   countMax: number,
   skippedCount = 0,
-): Promise<readonly PreferenceChange[]> {
-  return pool.any(sql.type(changeRow)`
-    SELECT changed_at AS "changedAt", changed_by AS "changedBy", before, after
-    FROM notifications.preference_change WHERE party_locator = ${partyLocator}
-    ORDER BY id DESC OFFSET ${skippedCount} LIMIT ${countMax}`)
+): Promise<Pick<PreferenceHistory, 'changes' | 'isMore'>> {
+  const found = sql.fragment`
+    SELECT * FROM notifications.preference_change WHERE party_locator = ${partyLocator}
+    ORDER BY id DESC OFFSET ${skippedCount} LIMIT ${countMax + 1}`
+  const bytes = jsonBytes(sql.fragment`before`, sql.fragment`after`)
+  const rows = await pool.any(sql.type(changeRow)`
+    SELECT changed_at AS "changedAt", changed_by AS "changedBy", before, after, found
+    FROM (${withinBytes(found, sql.fragment`id DESC`, bytes)}) AS preference_change
+    ORDER BY id DESC`)
+  const changes = rows.slice(0, countMax).map(({ found: _, ...change }) => change)
+  return { changes, isMore: changes.length < (rows[0]?.found ?? 0) }
 }
 
 const decisivePreferences = z.object({

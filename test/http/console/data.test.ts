@@ -102,7 +102,10 @@ t.test('preferences come with their newest 100 changes; a party without any is n
   t.same((await get('/console/data/preferences/nobody')).json(), nothing)
   t.equal((await get('/console/data/preferences/%00')).statusCode, 400)
   const { preferences } = aConsole()
-  const changes = async (_: string, countMax: number) => Array.from({ length: countMax }, () => change)
+  const changes = async (_: string, countMax: number) => ({
+    changes: Array.from({ length: countMax }, () => change),
+    isMore: true,
+  })
   const { app } = aManagement({ consoleData: aConsole({ preferences: { ...preferences, changes } }) })
   t.teardown(() => app.close())
   const history = (await app.inject('/console/data/preferences/PTY-1')).json()

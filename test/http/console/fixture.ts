@@ -76,10 +76,13 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
     preferences: {
       unknownEventTypes: async (eventTypes) => eventTypes.filter((type) => type === 'claim.payed'),
       get: async (partyLocator) => (partyLocator === 'PTY-1' ? PREFERENCES : null),
-      changes: async (partyLocator) =>
-        partyLocator === 'PTY-1'
-          ? [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }]
-          : [],
+      changes: async (partyLocator) => ({
+        changes:
+          partyLocator === 'PTY-1'
+            ? [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }]
+            : [],
+        isMore: false,
+      }),
     },
     listRejected: async (_, { after }) => ({
       items: [

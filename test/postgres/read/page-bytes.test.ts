@@ -2,11 +2,16 @@ import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import type { LogPosition } from '../../../src/core/log/log-page.ts'
+import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { recordedEntryPages } from '../../../src/postgres/read/list-recorded-entries.ts'
-import { ALL_REJECTED, readRejected } from '../../../src/postgres/read/list-rejected-messages.ts'
-import { listPreferences } from '../../../src/postgres/read/read-preferences.ts'
+import {
+  ALL_REJECTED,
+  listRejected,
+  readRejected,
+} from '../../../src/postgres/read/list-rejected-messages.ts'
+import { listPreferenceChanges, listPreferences } from '../../../src/postgres/read/read-preferences.ts'
 import { readRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
 import { jsonBytes, PAGE_BYTES_MAX, textBytes, withinBytes } from '../../../src/postgres/sql/page-bytes.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -167,6 +172,76 @@ t.test('a page of large rejected messages ends early, whatever is large in them'
     )
     t.ok(pages.length >= 2, `${pages.length} pages`)
   }
+})
+
+t.test('so does one with large errors of the database, such as those of a trigger', async (t) => {
+  const error = await randomText()
+  const count = Math.ceil(PAGE_BYTES_MAX / ROW_BYTES)
+  for (const [ofMessage, ofRedrive] of [
+    [error, 'no'],
+    ['no', error],
+  ]) {
+    await client.query('TRUNCATE notifications.rejected_message, notifications.redrive')
+    await client.query(
+      `WITH stored AS (
+        INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
+        SELECT 'claims', 0, n, '{}', 'refused-by-database', $1 FROM generate_series(1, ${COUNT}) AS n
+        RETURNING id
+      )
+      INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, code, error)
+      SELECT id, 'alice', 'rejected', 'refused-by-database', $2 FROM stored`,
+      [ofMessage, ofRedrive],
+    )
+    const read: number[] = []
+    for await (const page of readRejected(pool, ALL_REJECTED)) read.push(page.length)
+    t.same(read, [count, count, COUNT - 2 * count])
+    const listed: number[] = []
+    for (let after: bigint | null | undefined; after !== null; ) {
+      const { items, next } = await listRejected(pool, ALL_REJECTED, { limit: 50, after: after ?? null })
+      listed.push(items.length)
+      after = next
+    }
+    t.same(listed, read)
+  }
+})
+
+t.test('a page of changes of preferences with many opt-outs ends early', async (t) => {
+  const optOuts = Array.from({ length: 200 }, (_, i) => `${i}`.padEnd(255, 'é'))
+  const preferences = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: optOuts }
+  await client.query(
+    `INSERT INTO notifications.preference_change (party_locator, before, after)
+    SELECT 'party-1', $1, $1 FROM generate_series(1, 201)`,
+    [preferences],
+  )
+  let found = 0
+  let pageCount = 0
+  for (let isMore = true; isMore; pageCount++) {
+    const page = await listPreferenceChanges(pool, 'party-1', 100, found)
+    found += page.changes.length
+    isMore = page.isMore
+  }
+  t.equal(found, 201)
+  t.ok(pageCount > 3, `${pageCount} pages`)
+})
+
+t.test('a page of decisions with many or large facts ends early', async (t) => {
+  await client.query('TRUNCATE notifications.decision')
+  await client.query(
+    `INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, facts,
+      rule_table_revision, topic, partition_id, "offset")
+    SELECT 'NTF-' || to_char(n, 'FM00'), attempt, n, 'claim.paid', 'FAIL', 'EMAIL', 'x',
+      jsonb_build_object('eventType', 'claim.paid', 'later', left($1, 100000)), 'x', 'claims', 0, 0
+    FROM generate_series(1, ${COUNT}) AS n, generate_series(0, 29) AS attempt`,
+    [await randomText()],
+  )
+  const pages: string[][] = []
+  let events = 0
+  for await (const page of decisionGroups(pool, '1970-01-01T00:00:00Z', 100)) {
+    pages.push(page.groups.flatMap(({ locators }) => locators).sort())
+    events += page.events
+  }
+  t.equal(events, COUNT)
+  t.same(pages, [ALL.slice(0, 3), ALL.slice(3, 6), ALL.slice(6)], '3 MB of each event')
 })
 
 t.test('a page of preferences with many opt-outs ends early', async (t) => {

@@ -50,8 +50,10 @@ t.test('every PUT is recorded with author, time, before and after, even without 
     ],
   )
   const listed = await listPreferenceChanges(pool, 'party-1', 2)
-  t.match(listed, [{ before: IN_APP }, { changedBy: null, before: SMS, after: IN_APP }])
-  t.equal(listed.length, 2, 'the newest ones, and of this party alone')
+  t.match(listed.changes, [{ before: IN_APP }, { changedBy: null, before: SMS, after: IN_APP }])
+  t.equal(listed.changes.length, 2, 'the newest ones, and of this party alone')
+  t.equal(listed.isMore, true)
+  t.equal((await listPreferenceChanges(pool, 'party-1', 3)).isMore, false)
 })
 
 t.test('invalid preferences are refused by the schema', async (t) => {
