@@ -6,52 +6,86 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 type Case = (value: Values) => unknown
 
-/** Variables without effect: their names, the reason, and when. */
-const IDLE: readonly (readonly [names: RegExp, reason: string, when: Case])[] = [
-  [/^RETRY_INTERVAL$/, ': failed rows are retried every 60 seconds', () => true],
-  [/^MQ_SSL_\w+_FILE$/, ': MQ_SSL is not true', (value) => !value.MQ_SSL],
-  [/^MQ_SASL_(?!MECHANISM)/, ': MQ_SASL_MECHANISM is not set', (value) => !value.MQ_SASL_MECHANISM],
-  [/^MQ_SASL_(USERNAME|PASSWORD(_FILE)?)$/, ' with MQ_SASL_MECHANISM=OAUTHBEARER', isByToken],
-  [
-    /^MQ_SASL_(TOKEN|CLIENT|SCOPE|EXTENSIONS)/,
-    ' without MQ_SASL_MECHANISM=OAUTHBEARER',
-    (value) => value.MQ_SASL_MECHANISM && !isByToken(value),
-  ],
-  [/^MQ_SASL_PASSWORD$/, ' with MQ_SASL_PASSWORD_FILE', (value) => value.MQ_SASL_PASSWORD_FILE],
-  [
-    /^MQ_SASL_CLIENT_SECRET$/,
-    ' with MQ_SASL_CLIENT_SECRET_FILE',
-    (value) => isByToken(value) && value.MQ_SASL_CLIENT_SECRET_FILE,
-  ],
-  [/^POLICY_ADMIN_(CA|CERT|KEY)_FILE$/, ': POLICY_ADMIN_URL is an http:// URL', areLookUpsPlain],
-  [
-    /^POLICY_ADMIN_(CLIENT_|SCOPE$)/,
-    ': POLICY_ADMIN_TOKEN_URL is not set',
-    (value) => !value.POLICY_ADMIN_TOKEN_URL,
-  ],
-  [
-    /^POLICY_ADMIN_CLIENT_SECRET$/,
-    ' with POLICY_ADMIN_CLIENT_SECRET_FILE',
-    (value) => value.POLICY_ADMIN_TOKEN_URL && value.POLICY_ADMIN_CLIENT_SECRET_FILE,
-  ],
-  [
-    /^IDP_(ISSUER|AUDIENCE|ADMIN_SCOPE|PARTY_CLAIM)$/,
-    ': without IDP_JWKS_URI all routes are open',
-    (value) => !value.IDP_JWKS_URI,
-  ],
-  [
-    /^IDP_ADMIN_CLAIM$/,
-    ': IDP_ADMIN_SCOPE is not set',
-    (value) => value.IDP_JWKS_URI && !value.IDP_ADMIN_SCOPE,
-  ],
-]
+interface WithoutEffect {
+  readonly names: RegExp
+  readonly reason: string
+  readonly when: Case
+  /** Only a faulty value is reported: others may set it for their own use, as Kubernetes does for a Service named smtp. */
+  readonly onlyIfFaulty?: true
+}
 
-/** Variables that others may set for their own use, as Kubernetes does for a Service named smtp. */
-const UNUSED: typeof IDLE = [
-  [/^SMTP_/, ': no mail server is contacted', () => true],
-  [/^IDP_ADMIN_CLAIM$/, ': IDP_ADMIN_SCOPE is not set', (value) => !value.IDP_ADMIN_SCOPE],
-  [/^OTEL_TRACES_/, ': OTEL_ENDPOINT is not set', (value) => !value.OTEL_ENDPOINT],
-  [/^MANAGEMENT_(HOST|ALLOWED_HOSTS)$/, ': MANAGEMENT_PORT is not set', (value) => !value.MANAGEMENT_PORT],
+const WITHOUT_EFFECT: readonly WithoutEffect[] = [
+  { names: /^RETRY_INTERVAL$/, reason: ': failed rows are retried every 60 seconds', when: () => true },
+  { names: /^MQ_SSL_\w+_FILE$/, reason: ': MQ_SSL is not true', when: (value) => !value.MQ_SSL },
+  {
+    names: /^MQ_SASL_(?!MECHANISM)/,
+    reason: ': MQ_SASL_MECHANISM is not set',
+    when: (value) => !value.MQ_SASL_MECHANISM,
+  },
+  {
+    names: /^MQ_SASL_(USERNAME|PASSWORD(_FILE)?)$/,
+    reason: ' with MQ_SASL_MECHANISM=OAUTHBEARER',
+    when: isByToken,
+  },
+  {
+    names: /^MQ_SASL_(TOKEN|CLIENT|SCOPE|EXTENSIONS)/,
+    reason: ' without MQ_SASL_MECHANISM=OAUTHBEARER',
+    when: (value) => value.MQ_SASL_MECHANISM && !isByToken(value),
+  },
+  {
+    names: /^MQ_SASL_PASSWORD$/,
+    reason: ' with MQ_SASL_PASSWORD_FILE',
+    when: (value) => value.MQ_SASL_PASSWORD_FILE,
+  },
+  {
+    names: /^MQ_SASL_CLIENT_SECRET$/,
+    reason: ' with MQ_SASL_CLIENT_SECRET_FILE',
+    when: (value) => isByToken(value) && value.MQ_SASL_CLIENT_SECRET_FILE,
+  },
+  {
+    names: /^POLICY_ADMIN_(CA|CERT|KEY)_FILE$/,
+    reason: ': POLICY_ADMIN_URL is an http:// URL',
+    when: areLookUpsPlain,
+  },
+  {
+    names: /^POLICY_ADMIN_(CLIENT_|SCOPE$)/,
+    reason: ': POLICY_ADMIN_TOKEN_URL is not set',
+    when: (value) => !value.POLICY_ADMIN_TOKEN_URL,
+  },
+  {
+    names: /^POLICY_ADMIN_CLIENT_SECRET$/,
+    reason: ' with POLICY_ADMIN_CLIENT_SECRET_FILE',
+    when: (value) => value.POLICY_ADMIN_TOKEN_URL && value.POLICY_ADMIN_CLIENT_SECRET_FILE,
+  },
+  {
+    names: /^IDP_(ISSUER|AUDIENCE|ADMIN_SCOPE|PARTY_CLAIM)$/,
+    reason: ': without IDP_JWKS_URI all routes are open',
+    when: (value) => !value.IDP_JWKS_URI,
+  },
+  {
+    names: /^IDP_ADMIN_CLAIM$/,
+    reason: ': IDP_ADMIN_SCOPE is not set',
+    when: (value) => value.IDP_JWKS_URI && !value.IDP_ADMIN_SCOPE,
+  },
+  { names: /^SMTP_/, reason: ': no mail server is contacted', when: () => true, onlyIfFaulty: true },
+  {
+    names: /^IDP_ADMIN_CLAIM$/,
+    reason: ': IDP_ADMIN_SCOPE is not set',
+    when: (value) => !value.IDP_ADMIN_SCOPE,
+    onlyIfFaulty: true,
+  },
+  {
+    names: /^OTEL_TRACES_/,
+    reason: ': OTEL_ENDPOINT is not set',
+    when: (value) => !value.OTEL_ENDPOINT,
+    onlyIfFaulty: true,
+  },
+  {
+    names: /^MANAGEMENT_(HOST|ALLOWED_HOSTS)$/,
+    reason: ': MANAGEMENT_PORT is not set',
+    when: (value) => !value.MANAGEMENT_PORT,
+    onlyIfFaulty: true,
+  },
 ]
 
 /** Settings that protect less, or hold up more, than an operator may expect. */
@@ -109,8 +143,8 @@ export function warningsOf(set: Environment, values: Values): readonly string[] 
   const names = Object.keys(set)
   return [
     ...names.filter((name) => OURS.test(name) && !Object.hasOwn(variables.shape, name)).map(unknown),
-    ...IDLE.filter(([, , when]) => when(values)).flatMap(([pattern, reason]) =>
-      names.filter((name) => pattern.test(name)).map((name) => `${name} has no effect${reason}`),
+    ...WITHOUT_EFFECT.filter(({ when, onlyIfFaulty }) => !onlyIfFaulty && when(values)).flatMap((rule) =>
+      names.filter((name) => rule.names.test(name)).map((name) => `${name} has no effect${rule.reason}`),
     ),
     ...RISKS.filter(([, when]) => when(values)).map(([warning]) => warning),
   ]
@@ -118,8 +152,8 @@ export function warningsOf(set: Environment, values: Values): readonly string[] 
 
 /** The warning about a faulty value that has no effect; null if it has one. */
 export function ignoredFault(name: string, values: Values): string | null {
-  const found = [...IDLE, ...UNUSED].find(([names, , when]) => names.test(name) && when(values))
-  return found === undefined ? null : `${name} is not valid, and has no effect${found[1]}`
+  const found = WITHOUT_EFFECT.find(({ names, when }) => names.test(name) && when(values))
+  return found === undefined ? null : `${name} is not valid, and has no effect${found.reason}`
 }
 
 function unknown(name: string): string {
