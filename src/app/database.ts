@@ -8,9 +8,8 @@ import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 
-const FAULT_VALID_MS = 1_000
-/** A database that hangs counts as unavailable after this time. */
-const FAULT_DEADLINE_MS = 3_000
+/** A database that hangs counts as unavailable after the deadline. */
+const FAULT_SHARED = { validMs: 1_000, deadlineMs: 3_000 }
 
 export type Database = Awaited<ReturnType<typeof createDatabase>>
 
@@ -51,16 +50,16 @@ export async function createDatabase(
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
     /**
-     * The reason why the database cannot be used now, with the remedy, or null. Asks the database at most once a second, and waits
-     * 3 s at most. Contains no address, since anyone may read it.
+     * The reason why the database cannot be used now, with the remedy, or null. Asks and waits as `FAULT_SHARED` says. Contains no
+     * address, since anyone may read it.
      */
     fault: share(
       async () => {
         if (reached === null) return outage
         const found = findReadinessFault(reached.http, migrations).catch(noteOutage)
-        return Promise.race([found, sleep(FAULT_DEADLINE_MS, SILENT, { ref: false })])
+        return Promise.race([found, sleep(FAULT_SHARED.deadlineMs, SILENT, { ref: false })])
       },
-      { validMs: FAULT_VALID_MS, deadlineMs: FAULT_DEADLINE_MS },
+      FAULT_SHARED,
       () => performance.now(),
     ),
     /** True if an error is an outage or a misconfigured database, and not a bug. */
