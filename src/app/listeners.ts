@@ -19,7 +19,7 @@ import { countLogEntries } from '../postgres/read/count-log-entries.ts'
 import { findEventTypes } from '../postgres/read/find-event-types.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
-import { listRejected } from '../postgres/read/list-rejected-messages.ts'
+import { ALL_REJECTED, listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { listActivations } from '../postgres/read/read-archive.ts'
 import { getPreferences, listPreferenceChanges, listPreferences } from '../postgres/read/read-preferences.ts'
 import { timeOf } from '../postgres/read/time-of.ts'
@@ -158,7 +158,7 @@ function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): Consol
     },
     listRejected: async (query, page, signal) =>
       readUntil(signal, listPool(), (connection) =>
-        listRejected(connection, { ...query, ids: null, since: null }, page),
+        listRejected(connection, { ...ALL_REJECTED, ...query }, page),
       ),
     rules: async () => showRules(ruleTable, await listActivations(httpPool())),
   }

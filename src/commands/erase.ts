@@ -80,7 +80,7 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
   // Before the log entries: this waits for running redrives, whose rows are then found below.
-  for await (const page of readRejected(pool, ALL_REJECTED, true)) {
+  for await (const page of readRejected(pool, { ...ALL_REJECTED, kept: true })) {
     const ids = page
       .filter(({ message }) => findMention(message, party, envelopeMap) !== null)
       .map(({ id }) => id)

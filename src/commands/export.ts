@@ -72,7 +72,7 @@ async function printEntries(pool: DatabasePool, partyLocator: string): Promise<v
 async function printRejected(pool: DatabasePool, party: string): Promise<void> {
   const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   let searchedAsBytes = 0
-  for await (const page of readRejected(pool, ALL_REJECTED, true)) {
+  for await (const page of readRejected(pool, { ...ALL_REJECTED, kept: true })) {
     for (const rejected of page) {
       const { message } = rejected
       if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++

@@ -13,7 +13,7 @@ import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
-import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
+import { ALL_REJECTED, countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { countUnfinishedErasures } from '../../postgres/retention/erasure-record.ts'
 import { encodingFault } from '../../postgres/schema/encoding-fault.ts'
 import { findReadinessFault } from '../../postgres/schema/find-readiness-fault.ts'
@@ -274,7 +274,7 @@ export const CHECKS: readonly Check[] = [
 async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string | { warning: string }> {
   const [{ waiting, givenUp }, rejectedCount, unfinishedCount] = await Promise.all([
     countFailedEntries(pool, retry),
-    countRejectedMessages(pool, { ids: null, topic: null, code: null, since: null, open: true }),
+    countRejectedMessages(pool, { ...ALL_REJECTED, open: true }),
     countUnfinishedErasures(pool),
   ])
   const words = [

@@ -66,7 +66,7 @@ export async function filterOf(
   rest: Pick<RejectedFilter, 'ids' | 'open'>,
 ): Promise<RejectedFilter> {
   const sinceTime = since === undefined ? null : await timeOf(pool, since)
-  return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime }
+  return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime, kept: false }
 }
 
 /** Rejected messages, oldest first, read page by page. */

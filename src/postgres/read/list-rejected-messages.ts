@@ -16,9 +16,18 @@ export interface RejectedFilter {
   readonly since: string | null
   /** Only messages that no redrive or dismissal has settled. */
   readonly open: boolean
+  /** Only messages that are not erased. */
+  readonly kept: boolean
 }
 
-export const ALL_REJECTED: RejectedFilter = { ids: null, topic: null, code: null, since: null, open: false }
+export const ALL_REJECTED: RejectedFilter = {
+  ids: null,
+  topic: null,
+  code: null,
+  since: null,
+  open: false,
+  kept: false,
+}
 
 /** Bytes as base64, for a JSON or text column of a result. */
 const base64 = z
@@ -40,22 +49,17 @@ const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: b
 
 const READ_COUNT_MAX = 1_000
 
-/**
- * Rejected messages, oldest first, each complete and with its last redrive; page by page, each of at most `PAGE_BYTES_MAX`.
- *
- * @param isKept leaves out erased messages
- */
+/** Rejected messages, oldest first, each complete and with its last redrive; page by page, each of at most `PAGE_BYTES_MAX`. */
 export async function* readRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
-  isKept = false,
 ): AsyncGenerator<readonly Rejected[]> {
   const bytes = sql.fragment`(
     ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
   for (let after = 0n; ; ) {
     const found = sql.fragment`
       SELECT * FROM notifications.rejected_message
-      WHERE id > ${after} AND ${conditions(filter)} ${isKept ? sql.fragment`AND erased_at IS NULL` : sql.fragment``}
+      WHERE id > ${after} AND ${conditions(filter)}
       ORDER BY id LIMIT ${READ_COUNT_MAX}`
     const page: readonly Rejected[] = await pool.any(sql.type(rejectedRow)`
       SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
@@ -115,7 +119,7 @@ export function countRejectedMessages(pool: CommonQueryMethods, filter: Rejected
     SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
 }
 
-export function conditions({ ids, topic, code, since, open }: RejectedFilter) {
+export function conditions({ ids, topic, code, since, open, kept }: RejectedFilter) {
   const all = [
     ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
     topic && sql.fragment`topic = ${topic}`,
@@ -126,6 +130,7 @@ export function conditions({ ids, topic, code, since, open }: RejectedFilter) {
         SELECT FROM notifications.redrive
         WHERE rejected_message_id = rejected_message.id AND result <> 'rejected'
       )`,
+    kept && sql.fragment`erased_at IS NULL`,
   ].filter((condition) => condition !== null && condition !== false && condition !== '')
   return all.length === 0 ? sql.fragment`true` : sql.join(all, sql.fragment` AND `)
 }

@@ -1,10 +1,8 @@
 import t from 'tap'
-import { listRejected } from '../../../src/postgres/read/list-rejected-messages.ts'
+import { ALL_REJECTED, listRejected } from '../../../src/postgres/read/list-rejected-messages.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const offsetsOf = (items: readonly { readonly offset: bigint }[]) => items.map(({ offset }) => offset)
-const ALL = { ids: null, topic: null, code: null, since: null, open: false }
-
 t.test('rejected messages are listed newest first, in pages, with their first bytes', async (t) => {
   const { pool, client } = await openDatabase(t)
   await client.query(`
@@ -13,17 +11,17 @@ t.test('rejected messages are listed newest first, in pages, with their first by
       CASE WHEN n % 2 = 0 THEN 'claims' ELSE 'billing' END, 0, n,
       CASE n WHEN 1 THEN NULL WHEN 2 THEN repeat('x', 1000)::bytea ELSE 'short' END, '{}', 'not-json', 'no JSON'
     FROM generate_series(1, 7) n`)
-  const first = await listRejected(pool, ALL, { limit: 3, after: null })
+  const first = await listRejected(pool, ALL_REJECTED, { limit: 3, after: null })
   t.same(offsetsOf(first.items), [7n, 6n, 5n])
-  const second = await listRejected(pool, ALL, { limit: 3, after: first.next })
-  const third = await listRejected(pool, ALL, { limit: 3, after: second.next })
+  const second = await listRejected(pool, ALL_REJECTED, { limit: 3, after: first.next })
+  const third = await listRejected(pool, ALL_REJECTED, { limit: 3, after: second.next })
   t.same(offsetsOf([...second.items, ...third.items]), [4n, 3n, 2n, 1n])
   t.equal(third.next, null)
   const [long, none] = [...second.items, ...third.items].slice(-2)
   t.match(long, { byteCount: 1_000 })
   t.equal(Buffer.from(long?.begin ?? []).toString(), 'x'.repeat(256))
   t.match(none, { byteCount: null, begin: null, redriven: null })
-  const claims = await listRejected(pool, { ...ALL, topic: 'claims' }, { limit: 50, after: null })
+  const claims = await listRejected(pool, { ...ALL_REJECTED, topic: 'claims' }, { limit: 50, after: null })
   t.same(offsetsOf(claims.items), [6n, 4n, 2n])
 })
 
@@ -40,12 +38,12 @@ t.test(
     await client.query(`
     INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result)
     SELECT min(id), 'a clerk', 'duplicate' FROM notifications.rejected_message`)
-    const { items } = await listRejected(pool, ALL, { limit: 50, after: null })
+    const { items } = await listRejected(pool, ALL_REJECTED, { limit: 50, after: null })
     t.same(
       items.map(({ redriven }) => redriven?.result.result),
       ['rejected', 'duplicate'],
     )
-    const open = await listRejected(pool, { ...ALL, open: true }, { limit: 50, after: null })
+    const open = await listRejected(pool, { ...ALL_REJECTED, open: true }, { limit: 50, after: null })
     t.same(offsetsOf(open.items), [2n])
   },
 )
