@@ -129,6 +129,23 @@ t.test('so does a page of small texts with large variables', async (t) => {
   }
 })
 
+t.test('so does one with large reasons or errors of a sender', async (t) => {
+  for (const change of [
+    'notification_log SET failure_reason',
+    'decision SET reason',
+    "decision SET outcome = 'SEND', reason = NULL, send_error",
+  ]) {
+    await fill({ body: 0, variables: 0 })
+    await client.query(`UPDATE notifications.${change} = $1::text`, [await randomText()])
+    const pages = await recordedPages()
+    t.same(pages.flat(), ALL)
+    t.ok(
+      pages.every(({ length }) => length <= Math.ceil(PAGE_BYTES_MAX / ROW_BYTES)),
+      change,
+    )
+  }
+})
+
 t.test('a row that is larger than a page is one', async (t) => {
   await fill({ body: 6, variables: 0 })
   const each = ALL.map((locator) => [locator])
