@@ -74,7 +74,7 @@ export function createWorker(needs: WorkerNeeds) {
 }
 
 function consumerNeeds(
-  { ruleFiles, parties, metrics }: WorkerNeeds,
+  { ruleFiles, parties, metrics, log }: WorkerNeeds,
   pool: DatabasePool,
   attempt: MakeAttempts,
   stage: RunStage,
@@ -85,6 +85,8 @@ function consumerNeeds(
     isConflict,
     countConflict: metrics.countConflict,
     startTimer,
+    nowMs: () => performance.now(),
+    log,
   }
   return {
     loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),

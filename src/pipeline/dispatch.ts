@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
@@ -32,6 +33,8 @@ export interface DispatchNeeds extends LookUpNeeds {
   readonly isConflict: (error: unknown) => boolean
   readonly countConflict: () => void
   readonly startTimer: StartTimer
+  readonly nowMs: () => number
+  readonly log: Logger
 }
 
 export interface LookedUpBatch {
@@ -50,6 +53,8 @@ const SMALL_COUNT_MAX = 100
 const SMALL_BYTES_MAX = 64 * 1024
 /** Maximum time that a small batch waits for the look-ups of other partitions. */
 const SHARE_WAIT_MS = 5
+/** A partition whose transaction took longer has its own until one takes less: it must not hold up the others again and again. */
+const SLOW_MS = 500
 
 /** The shared transaction did not commit this batch: it needs its own. */
 class NotShared extends Error {}
@@ -57,25 +62,32 @@ class NotShared extends Error {}
 /**
  * Returns the function that takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock
  * of the partition's checkpoint. It rejects on infrastructure errors, never because of a message's content. Small batches of
- * several partitions share a transaction; if that fails, each of them gets its own, and a partition whose batch then fails has its
- * own until one succeeds.
+ * several partitions share a transaction; if that fails, each of them gets its own. A partition whose transaction fails or is slow
+ * has its own until one is neither.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const { stage, isConflict, countConflict } = needs
+  const { stage, isConflict, countConflict, nowMs, log } = needs
   const shared = createSharedCommits(needs)
   const failing = new Set<string>()
+
+  async function commit(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult> {
+    const startMs = nowMs()
+    const result = await stage('commit', batch, run)
+    if (nowMs() - startMs < SLOW_MS) failing.delete(keyOf(batch))
+    return result
+  }
 
   async function dispatchOnce(batch: Batch, isAlone: boolean): Promise<CommitResult> {
     if (isAlone) {
       const lookedUp = await lookUpBatch(needs, batch)
-      return stage('commit', batch, () => commitBatch(needs, lookedUp))
+      return commit(batch, () => commitBatch(needs, lookedUp))
     }
     const join = shared.expect()
     const lookedUp = await lookUpBatch(needs, batch).catch((error) => {
       join(null)
       throw error
     })
-    return stage('commit', batch, () => join(lookedUp))
+    return commit(batch, () => join(lookedUp))
   }
 
   return (batch) =>
@@ -83,19 +95,18 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
       const key = keyOf(batch)
       let isAlone = failing.has(key) || !isSmall(batch)
       failing.add(key)
-      for (let conflictCount = 1; ; conflictCount++) {
+      for (let conflictCount = 0; ; ) {
         try {
-          const result = await dispatchOnce(batch, isAlone)
-          failing.delete(key)
-          return result
+          return await dispatchOnce(batch, isAlone)
         } catch (error) {
+          if (isConflict(error)) {
+            countConflict()
+            conflictCount++
+          }
           if (error instanceof NotShared) {
             isAlone = true
-            continue
-          }
-          if (!isConflict(error)) throw error
-          countConflict()
-          if (conflictCount === CONFLICT_COUNT_MAX) throw error
+            log.debug({ err: error, topic: batch.topic, partition: batch.partition }, error.message)
+          } else if (!isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
         }
       }
     })
@@ -232,8 +243,13 @@ function moveOf({ batch: { topic, partition, lastOffset: offset, lastMessage } }
 }
 
 /** The rejected messages of a batch, with all messages of the events that the database refuses. */
-export function rejectedOf({ rejected, messagesOf }: LookedUpBatch, refused: Refused): RejectedMessage[] {
-  const byDatabase = [...refused].flatMap(([{ eventId }, { message: words }]) => {
+export function rejectedOf(
+  { batch, rejected, messagesOf }: LookedUpBatch,
+  refused: Refused,
+): RejectedMessage[] {
+  const byDatabase = [...refused].flatMap(([{ eventId, origin }, { message: words }]) => {
+    // Another partition of the shared transaction may have an event with the same id.
+    if (keyOf(origin) !== keyOf(batch)) return []
     const error = `${REJECTIONS['refused-by-database']}: ${words}`
     const rejection = { code: 'refused-by-database' as const, error }
     return messagesOf(eventId).map((message) => ({ message, rejection }))

@@ -1,3 +1,4 @@
+import pino from 'pino'
 import t from 'tap'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
@@ -19,6 +20,7 @@ function world(given: {
   unasked?: string[]
   /** Called at the start of each transaction. */
   begin?: () => void
+  nowMs?: () => number
   /** Called before each statement. */
   step?: (statement: string) => Promise<void>
 }) {
@@ -56,6 +58,8 @@ function world(given: {
     }),
     countConflict: () => {},
     startTimer: () => () => {},
+    nowMs: given.nowMs ?? (() => 0),
+    log: pino({ enabled: false }),
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
@@ -260,6 +264,54 @@ t.test('if a shared transaction fails, each batch has its own, and a failing one
   for (const partition of [0, 2]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
   t.same(await statuses(['c'], ['!'], ['d']), ['fulfilled', 'rejected', 'fulfilled'])
   t.equal(transactions.count, 1 + 3 + 2)
+})
+
+t.test('a partition whose transaction was slow has its own until one is fast', async (t) => {
+  const transactions = countBegins()
+  let nowMs = 0
+  let tookMs = 600
+  const { runAll, memory } = world({
+    begin: () => {
+      transactions.begin()
+      nowMs += tookMs
+    },
+    nowMs: () => nowMs,
+  })
+  const counts: number[] = []
+  for (const ids of [
+    ['a', 'b'],
+    ['c', 'd'],
+    ['e', 'f'],
+    ['g', 'h'],
+  ]) {
+    for (const partition of [0, 1]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
+    transactions.count = 0
+    await runAll(...ids.map((id) => [id]))
+    counts.push(transactions.count)
+    if (counts.length === 2) tookMs = 1
+  }
+  t.same(counts, [1, 2, 2, 1])
+})
+
+t.test('an event id that the database refuses in two partitions is rejected once in each', async (t) => {
+  const { runAll, memory } = world({})
+  const countsOf = async (id: string) => {
+    for (const partition of [0, 1]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
+    return (await runAll([id], [id])).map((result) => {
+      if (result.status === 'rejected' || result.value.kind === 'moved') throw new Error('not committed')
+      return [result.value.inserted.length, result.value.rejected.length]
+    })
+  }
+  memory.refuses = (_table, { eventId }) => (eventId === 'a' ? 'no' : null)
+  t.same(await countsOf('a'), [
+    [0, 1],
+    [0, 1],
+  ])
+  memory.refuses = (_table, { eventId, origin }) => (eventId === 'b' && origin.partition === 0 ? 'no' : null)
+  t.same(await countsOf('b'), [
+    [0, 1],
+    [1, 0],
+  ])
 })
 
 const SHAPE = /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

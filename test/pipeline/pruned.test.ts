@@ -1,3 +1,4 @@
+import pino from 'pino'
 import t from 'tap'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import { createArchive } from '../../src/core/replay/archive.ts'
@@ -57,6 +58,8 @@ async function dispatchAll(
     }),
     countConflict: () => {},
     startTimer: () => () => {},
+    nowMs: () => 0,
+    log: pino({ enabled: false }),
     isConflict: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }

@@ -281,6 +281,8 @@ export async function simulate(
       countConflict: () => {},
       stage: unobserved,
       isConflict,
+      nowMs: () => scheduler.now,
+      log: SILENT,
       startTimer: (durationMs, run) => {
         let isStopped = false
         void scheduler.step(durationMs).then(() => isStopped || run())

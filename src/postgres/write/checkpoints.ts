@@ -55,7 +55,8 @@ export async function lockCheckpoint(
 
 /**
  * Locks the checkpoints of partitions until the transaction ends, and returns their offsets by `keyOf`. A single one is waited
- * for. Of several, those that another session locks are left out: a partition must not hold up the others.
+ * for. Of several, those that another session locks are left out, and each later statement of the transaction waits and runs
+ * shortly: a partition must not hold up the others.
  */
 export async function lockCheckpoints(
   tx: CommonQueryMethods,
@@ -66,7 +67,8 @@ export async function lockCheckpoints(
     return new Map([[keyOf(only), await lockCheckpoint(tx, only)]])
   const column = columnOf(partitions)
   const rows = await tx.any(sql.prepared('lock-checkpoints', lockedRow)`
-    SELECT topic, partition_id AS partition, "offset"
+    SELECT topic, partition_id AS partition, "offset",
+      set_config('lock_timeout', '200ms', true), set_config('statement_timeout', '1s', true)
     FROM unnest(
       ${column('text', ({ topic }) => topic)},
       ${column('int4', ({ partition }) => partition)}

@@ -2,6 +2,7 @@ import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slon
 import type { Query } from '../../core/attempt/delivery.ts'
 import type { Store, Transaction } from '../../core/attempt/store.ts'
 import { databaseMessage, isConflict, refusesData, sqlState } from '../connection/errors.ts'
+import { SETTINGS } from '../connection/pool.ts'
 import { readPreferences } from '../read/read-preferences.ts'
 import { lockCheckpoints } from './checkpoints.ts'
 import { insertEntries } from './insert-entries.ts'
@@ -52,14 +53,21 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
   }
 }
 
-/** Each statement has a savepoint: a refused one must not abort the transaction, with all rows of both channels. */
+/**
+ * Each statement has a savepoint: a refused one must not abort the transaction, with all rows of both channels. It has the usual
+ * limits of time, also in a shared transaction, whose own are short (checkpoints.ts): else the message would count as not accepted.
+ */
 async function handOver<Result>(
   tx: DatabaseTransactionConnection,
   send: (query: Query) => Promise<Result>,
 ): Promise<Result> {
   let isOver = false
   let conflict: unknown = null
-  let last: Promise<unknown> = Promise.resolve()
+  let last: Promise<unknown> | null = null
+  const resetLimits = () =>
+    tx.query(sql.unsafe`
+      SELECT set_config('lock_timeout', ${SETTINGS.lock_timeout}, true),
+        set_config('statement_timeout', ${SETTINGS.statement_timeout}, true)`)
   const query: Query = (statement, values = []) => {
     const run = async () => {
       if (isOver) throw new Error('the attempt no longer waits for this sender: nothing is written')
@@ -73,6 +81,7 @@ async function handOver<Result>(
         throw Object.assign(new Error(databaseMessage(error), { cause: error }), { code: sqlState(error) })
       }
     }
+    last ??= resetLimits()
     const result = last.then(run)
     last = result.catch(() => {})
     return result

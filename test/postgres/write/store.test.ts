@@ -7,9 +7,10 @@ import { isLocked } from '../../../src/postgres/connection/errors.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { insertEntries } from '../../../src/postgres/write/insert-entries.ts'
 import { recordDecisions } from '../../../src/postgres/write/record-decisions.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
-import { anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../core/attempt/build.ts'
+import { anAttempt, anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../core/attempt/build.ts'
 import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 
@@ -115,4 +116,30 @@ t.test('a locked checkpoint is refused at once', async (t) => {
   t.ok(await load().catch(isLocked))
   await client.query('ROLLBACK')
   t.same(await load(), { offset: 1n, lastMessage: null })
+})
+
+t.test('a shared transaction waits only shortly, but lets a sender wait as usual', async (t) => {
+  await loadCheckpoint(pool, 'billing', 1)
+  await client.query('BEGIN')
+  await insertEntries(pool, [anAttempt('another')])
+  await client.query(`SELECT FROM notifications.notification_log WHERE event_id = 'another' FOR UPDATE`)
+  const places = [PLACE, { ...PLACE, partition: 1 }]
+  await createStore(pool).transaction(async (tx) => {
+    t.equal((await tx.lockCheckpoints(places)).size, 2)
+    const limits = await tx.handOver((query) => query('SHOW lock_timeout'))
+    t.same(limits, [{ lock_timeout: '5s' }])
+  })
+  /** The number of the partitions once the row is not waited for any longer. */
+  const givesUp = async (partitions: typeof places) => {
+    const waiting = createStore(pool).transaction(async (tx) => {
+      await tx.lockCheckpoints(partitions)
+      await tx.updateEntries([anAttempt('another')], new Map())
+    })
+    t.ok(await waiting.catch(isLocked))
+    return partitions.length
+  }
+  const alone = givesUp([{ ...PLACE, partition: 2 }])
+  t.equal(await Promise.race([alone, givesUp(places)]), 2)
+  t.equal(await alone, 1)
+  await client.query('ROLLBACK')
 })
