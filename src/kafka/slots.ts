@@ -1,7 +1,7 @@
 import type { StartTimer } from '../core/time/timer.ts'
 
 /** Groups of batches at work at once: with more, each would be smaller and have its own transaction. */
-const BUSY_COUNT_MAX = 3
+const BUSY_GROUP_COUNT_MAX = 3
 /** A group that takes longer is waiting, for example for policy administration, and uses no processor. */
 const BUSY_MS = 50
 /** Partitions with little to do share a slot up to this many fetched bytes, and later a transaction (pipeline/dispatch.ts). */
@@ -17,13 +17,13 @@ interface Waiting {
 
 /**
  * Slots for batches, in the order of requests. At most `countMax` batches run at once, and only a few groups of them are busy, so
- * that events gather in the inboxes meanwhile. Partitions that ask in the same turn of the event loop, as after a fetch, form a
- * group while they have little to do.
+ * that events gather in the inboxes meanwhile. Partitions with little to do form a group if they wait for the same slot, or ask in
+ * the same turn of the event loop, as after a fetch.
  */
 export function createSlots(countMax: number, startTimer: StartTimer): TakeSlot {
   const waiting: Waiting[] = []
   let batchCount = 0
-  let busyCount = 0
+  let busyGroupCount = 0
   let isScheduled = false
 
   function schedule(): void {
@@ -31,12 +31,13 @@ export function createSlots(countMax: number, startTimer: StartTimer): TakeSlot 
     isScheduled = true
     setImmediate(() => {
       isScheduled = false
-      while (waiting.length > 0 && batchCount < countMax && busyCount < BUSY_COUNT_MAX) startGroup()
+      while (waiting.length > 0 && batchCount < countMax && busyGroupCount < BUSY_GROUP_COUNT_MAX)
+        startGroup()
     })
   }
 
   function startGroup(): void {
-    busyCount++
+    busyGroupCount++
     const ends: Promise<void>[] = []
     let bytes = 0
     do {
@@ -47,7 +48,7 @@ export function createSlots(countMax: number, startTimer: StartTimer): TakeSlot 
     } while (batchCount < countMax && bytes + (waiting[0]?.bytes ?? 0) <= GROUP_BYTES_MAX)
     let isBusy = true
     const end = () => {
-      if (isBusy) busyCount--
+      if (isBusy) busyGroupCount--
       isBusy = false
       stopTimer()
       schedule()

@@ -55,7 +55,7 @@ const NONE_REFUSED: Refused = new Map()
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
 /** If the database refuses the probe, so many rows of a batch are tried before the schema counts as the cause. */
-const SAMPLE_COUNT = 100
+const SAMPLE_COUNT_MAX = 100
 /** After a longer time between reading the preferences and the send, they are compared once more. */
 const WRITE_MAX_MS = 100
 const TRANSACTION_COUNT_MAX = 5
@@ -116,6 +116,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const messages = messagesOf(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)
+    // After the send, because the row of a deferred retry stays unchanged.
     await recordAll(tx, attempts, deliveries, ruleTable.revision, moves)
     const made = { attempts, refused, deferred: deferredRetries(claimed, deliveries) }
     await claim.finish?.(tx, made)
@@ -154,7 +155,7 @@ async function findRefused(
   let count = attempts.length
   for (let start = 0; start < attempts.length; ) {
     const part = attempts.slice(start, start + count)
-    const error = await tryOut(tx, part, NO_MOVES)
+    const error = await tryBothDeliveries(tx, part, NO_MOVES)
     const [only, ...others] = part
     if (error !== null && others.length > 0) {
       count = part.length >> 1
@@ -172,7 +173,10 @@ async function findRefused(
   return refused
 }
 
-/** Throws the database's error if it refuses a known-good row, as a new one and as a retry, and also rows of this batch. */
+/**
+ * Throws the database's error if it refuses a known-good row, as a new one and as a retry, and each of the first rows of the batch
+ * too. Only here the checkpoints are moved: a refused move must not count as a fault of a row.
+ */
 async function requireSoundSchema(
   tx: Transaction,
   attempts: readonly Attempt[],
@@ -187,13 +191,13 @@ async function requireSoundSchema(
   })
   if (fault === null) return
   // A trigger may refuse what the probe has and others have not.
-  for (const attempt of attempts.slice(0, SAMPLE_COUNT))
-    if ((await tryOut(tx, [attempt], moves)) === null) return
+  for (const attempt of attempts.slice(0, SAMPLE_COUNT_MAX))
+    if ((await tryBothDeliveries(tx, [attempt], moves)) === null) return
   throw fault
 }
 
 /** Tries to write attempts as if all messages were accepted, and as if none was. Returns the database's error if it refuses one. */
-async function tryOut(
+async function tryBothDeliveries(
   tx: Transaction,
   attempts: readonly Attempt[],
   moves: readonly Move[],
@@ -224,7 +228,6 @@ async function recordAll(
   ruleTableRevision: string,
   moves: readonly Move[],
 ): Promise<void> {
-  // After the send, because the row of a deferred retry stays unchanged.
   await tx.updateEntries(attempts.filter(isRetry), deliveries)
   await tx.markSendFailures(attempts.filter(isFirst), deliveries)
   await tx.recordDecisions(attempts, deliveries, ruleTableRevision, moves)

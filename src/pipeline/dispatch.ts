@@ -53,7 +53,10 @@ const SMALL_COUNT_MAX = 100
 const SMALL_BYTES_MAX = 64 * 1024
 /** Maximum time that a small batch waits for the look-ups of other partitions. */
 const SHARE_WAIT_MS = 5
-/** A partition whose transaction took longer has its own until one takes less: it must not hold up the others again and again. */
+/**
+ * A partition whose transaction took longer has its own until one takes less: it must not hold up the others again and again. After
+ * a slow shared transaction that is each of its partitions.
+ */
 const SLOW_MS = 500
 
 /** The shared transaction did not commit this batch: it needs its own. */
@@ -68,12 +71,13 @@ class NotShared extends Error {}
 export function createDispatch(needs: DispatchNeeds): Dispatch {
   const { stage, isConflict, countConflict, nowMs, log } = needs
   const shared = createSharedCommits(needs)
-  const failing = new Set<string>()
+  /** Partitions whose next batch has its own transaction: it is deleted when one succeeds in time. */
+  const alone = new Set<string>()
 
   async function commit(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult> {
     const startMs = nowMs()
     const result = await stage('commit', batch, run)
-    if (nowMs() - startMs < SLOW_MS) failing.delete(keyOf(batch))
+    if (nowMs() - startMs < SLOW_MS) alone.delete(keyOf(batch))
     return result
   }
 
@@ -82,23 +86,24 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
       const lookedUp = await lookUpBatch(needs, batch)
       return commit(batch, () => commitBatch(needs, lookedUp))
     }
-    const join = shared.expect()
+    const announced = shared.announce()
     const lookedUp = await lookUpBatch(needs, batch).catch((error) => {
-      join(null)
+      announced.withdraw()
       throw error
     })
-    return commit(batch, () => join(lookedUp))
+    return commit(batch, () => announced.join(lookedUp))
   }
 
   return (batch) =>
     stage('batch', batch, async () => {
       const key = keyOf(batch)
-      let isAlone = failing.has(key) || !isSmall(batch)
-      failing.add(key)
+      let isAlone = alone.has(key) || !isSmall(batch)
+      alone.add(key)
       for (let conflictCount = 0; ; ) {
         try {
           return await dispatchOnce(batch, isAlone)
         } catch (error) {
+          // Also the cause of a shared transaction's failure.
           if (isConflict(error)) {
             countConflict()
             conflictCount++
@@ -149,18 +154,24 @@ function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'startTimer'
     }
   }
 
+  function arrived(): void {
+    expectedCount--
+    if (members.length > 0 && expectedCount === 0) void commit()
+  }
+
   return {
-    /** Announces a batch; the returned function adds it, or takes it back if it is null. */
-    expect: () => {
+    /** Tells that a batch is being looked up. Either of the returned functions is called once. */
+    announce: () => {
       expectedCount++
-      return (lookedUp: LookedUpBatch | null): Promise<CommitResult> => {
-        expectedCount--
-        const { promise, resolve, reject } = Promise.withResolvers<CommitResult>()
-        if (lookedUp !== null) members.push({ lookedUp, resolve, reject })
-        if (members.length > 0 && expectedCount === 0) void commit()
-        else if (lookedUp !== null && members.length === 1)
-          stopTimer = needs.startTimer(SHARE_WAIT_MS, commit)
-        return promise
+      return {
+        withdraw: arrived,
+        join: (lookedUp: LookedUpBatch): Promise<CommitResult> => {
+          const { promise, resolve, reject } = Promise.withResolvers<CommitResult>()
+          if (members.push({ lookedUp, resolve, reject }) === 1)
+            stopTimer = needs.startTimer(SHARE_WAIT_MS, commit)
+          arrived()
+          return promise
+        },
       }
     },
   }

@@ -67,6 +67,26 @@ t.test('partitions with little to do share a slot', async (t) => {
   t.equal(given.length, 6)
 })
 
+t.test('a group that was long frees its slot once', async (t) => {
+  const { given, ask, settle, strike } = await requestSlots(20, six(MUCH))
+  await strike()
+  t.equal(given.length, 6)
+  for (const giveBack of given.slice(0, 3)) giveBack()
+  await settle()
+  ask(six(MUCH))
+  await settle()
+  t.equal(given.length, 6, 'the second three are busy')
+})
+
+t.test('a batch of a group that is not done lets the next one run', async (t) => {
+  const { given, settle, strike } = await requestSlots(2, [LITTLE, LITTLE, LITTLE])
+  await strike()
+  t.equal(given.length, 2)
+  given[0]?.()
+  await settle()
+  t.equal(given.length, 3)
+})
+
 t.test('a group has no more batches than may run', async (t) => {
   const { given } = await requestSlots(2, [0, 0, 0])
   t.equal(given.length, 2)

@@ -21,6 +21,9 @@ function world(given: {
   /** Called at the start of each transaction. */
   begin?: () => void
   nowMs?: () => number
+  isConflict?: (error: unknown) => boolean
+  /** Called before contacts are answered. */
+  lookUp?: (parties: readonly string[]) => Promise<void>
   /** Called before each statement. */
   step?: (statement: string) => Promise<void>
 }) {
@@ -33,6 +36,8 @@ function world(given: {
     return undefined
   })
   const recording = recordingSend()
+  const timers = new Set<() => void>()
+  const conflicts = { count: 0 }
   let locatorCount = 0
   const needs: DispatchNeeds = {
     parse: ({ value }) => {
@@ -46,6 +51,7 @@ function world(given: {
     findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
     contactsOf: async (parties) => {
       asked.push([...parties])
+      await given.lookUp?.(parties)
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
@@ -56,11 +62,16 @@ function world(given: {
       stage: unobserved,
       nowMs: () => 0,
     }),
-    countConflict: () => {},
-    startTimer: () => () => {},
+    countConflict: () => {
+      conflicts.count++
+    },
+    startTimer: (_durationMs, run) => {
+      timers.add(run)
+      return () => timers.delete(run)
+    },
     nowMs: given.nowMs ?? (() => 0),
     log: pino({ enabled: false }),
-    isConflict: (error) => error instanceof Error && error.message === 'conflict',
+    isConflict: given.isConflict ?? ((error) => error instanceof Error && error.message === 'conflict'),
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
     fingerprintOf: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
@@ -82,6 +93,8 @@ function world(given: {
     runAll: (...batches: string[][]) =>
       Promise.allSettled(batches.map((values, partition) => dispatch(batchOf(values, partition)))),
     lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
+    timers,
+    conflicts,
     asked,
     parsed,
     memory,
@@ -243,7 +256,11 @@ t.test('a partition that another consumer moved or locks holds up no other', asy
   t.notOk(isOver)
   holding.resolve()
   await other
-  t.match(await results, [{ value: { kind: 'moved' } }, { value: { kind: 'committed' } }, { value: {} }])
+  t.match(await results, [
+    { value: { kind: 'moved' } },
+    { value: { kind: 'committed' } },
+    { value: { kind: 'committed' } },
+  ])
   t.same(
     memory.rows().map(({ eventId }) => eventId),
     ['b', 'c'],
@@ -264,6 +281,47 @@ t.test('if a shared transaction fails, each batch has its own, and a failing one
   for (const partition of [0, 2]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
   t.same(await statuses(['c'], ['!'], ['d']), ['fulfilled', 'rejected', 'fulfilled'])
   t.equal(transactions.count, 1 + 3 + 2)
+})
+
+t.test('a batch waits for the look-ups of others only until the timer', async (t) => {
+  const answered = Promise.withResolvers<void>()
+  const { runAll, memory, timers } = world({
+    lookUp: ([party]) => (party === 'slow' ? answered.promise : Promise.resolve()),
+  })
+  const results = runAll(['a@slow'], ['b@fast'])
+  await until(() => timers.size === 1, { what: 'the timer' })
+  for (const run of timers) run()
+  await until(() => memory.rows().length === 1, { what: 'the row of b' })
+  answered.resolve()
+  t.match(await results, [{ value: { kind: 'committed' } }, { value: { kind: 'committed' } }])
+})
+
+t.test('a failed look-up makes no other batch wait, then or later', async (t) => {
+  const { runAll, memory } = world({
+    lookUp: async ([party]) => {
+      if (party === 'gone') throw new Error('no answer')
+    },
+  })
+  // No timer is run here.
+  t.match(await runAll(['a@gone'], ['b@p']), [{ status: 'rejected' }, { value: { kind: 'committed' } }])
+  memory.setCheckpoint({ topic: 'claims', partition: 1 }, -1n)
+  t.match(await runAll(['c@p'], ['d@p']), [
+    { value: { kind: 'committed' } },
+    { value: { kind: 'committed' } },
+  ])
+})
+
+t.test('a conflict of a shared transaction counts for each batch, which then has its own', async (t) => {
+  let failures = 1
+  const { runAll, conflicts, asked } = world({
+    begin: () => {
+      if (failures-- > 0) throw new Error('conflict')
+    },
+    isConflict: (error) => /conflict/.test(String((error as Error).cause ?? error)),
+  })
+  t.match(await runAll(['a'], ['b']), [{ value: { kind: 'committed' } }, { value: { kind: 'committed' } }])
+  t.equal(conflicts.count, 2)
+  t.equal(asked.length, 4, 'from the look-ups')
 })
 
 t.test('a partition whose transaction was slow has its own until one is fast', async (t) => {

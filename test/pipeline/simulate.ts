@@ -56,11 +56,11 @@ export const noCounts = () => ({
 })
 export type Counts = ReturnType<typeof noCounts>
 
-/** Replaces a store by one with a defect. `expected` is the checkpoint that the actor's batch expects. */
+/** Replaces a store by one with a defect. `expected` holds the checkpoints that the actor's batches expect, by `keyOf`. */
 export type Sabotage = (store: Store, expected: ReadonlyMap<string, bigint>) => Store
 
 /**
- * One schedule: two owners of a partition and one of another with the same events, a background retry, a requested retry, a
+ * One schedule: an owner of one partition, two of this and another with the same events, a background retry, a requested retry, a
  * redrive and changes of preferences, interleaved step by step, beside a database and processes that fail. Returns the
  * broken promises, none if all hold.
  */

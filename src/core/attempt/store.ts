@@ -20,7 +20,7 @@ export type Move = TopicPartition & Checkpoint
 export interface Transaction {
   /**
    * Locks the checkpoints of partitions, and returns their offsets by `keyOf`. Waits for a single one, and returns -1 if it has no
-   * row. Of several, leaves out those that another transaction locks.
+   * row. Of several, leaves out those without a row, and those that another transaction locks.
    */
   lockCheckpoints(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, bigint>>
   /**

@@ -17,9 +17,9 @@ export type PreferencesByParty = ReadonlyMap<string, Preferences>
 
 /** Reads stored opt-outs: the names of event types, and whether there is anything else. */
 export function readOptOuts(stored: unknown): Pick<Preferences, 'optedOutEvents' | 'hasUnreadableOptOuts'> {
-  const all: readonly unknown[] = Array.isArray(stored) ? stored : [null]
-  const names = all.filter((optOut) => typeof optOut === 'string' && !isPattern(optOut)) as readonly string[]
-  return { optedOutEvents: new Set(names), hasUnreadableOptOuts: names.length < all.length }
+  if (!Array.isArray(stored)) return { optedOutEvents: new Set(), hasUnreadableOptOuts: true }
+  const names: string[] = stored.filter((optOut) => typeof optOut === 'string' && !isPattern(optOut))
+  return { optedOutEvents: new Set(names), hasUnreadableOptOuts: names.length < stored.length }
 }
 
 /** Preferences as stored and shown. Absent addresses are null. */

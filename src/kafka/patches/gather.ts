@@ -12,9 +12,9 @@ const LITTLE_BYTES = 16 * 1024
 const lastMs = new WeakMap<ConsumerGroup, Map<string, number>>()
 
 /**
- * Patches `consumer/consumerGroup.js` of kafkajs 2.2.4: a fetch that brings little, soon after another one, is dropped and repeated
- * after 25 ms. It then brings what has gathered meanwhile, of all partitions, which is processed together. An event that comes
- * alone is passed on at once. Apply it after `patchFetchResponses`.
+ * Patches `consumer/consumerGroup.js` of kafkajs 2.2.4: a fetch that brings little, within 25 ms of another such one of the same
+ * broker, is repeated after 25 ms. What it brought is dropped, since the repeated one brings it again, with all that has gathered
+ * meanwhile. Apply it after `patchFetchResponses`, which sets the method anew.
  */
 export function patchGathering(): void {
   const { fetch } = ConsumerGroup.prototype
@@ -22,16 +22,16 @@ export function patchGathering(): void {
     const last = lastMs.get(this) ?? new Map<string, number>()
     lastMs.set(this, last)
     let batches = await fetch.call(this, nodeId)
-    if (isLittle(batches) && performance.now() - (last.get(nodeId) ?? 0) < GATHER_MS) {
+    if (bringsLittle(batches) && performance.now() - (last.get(nodeId) ?? 0) < GATHER_MS) {
       await sleep(GATHER_MS)
       batches = await fetch.call(this, nodeId)
     }
-    if (isLittle(batches)) last.set(nodeId, performance.now())
+    if (bringsLittle(batches)) last.set(nodeId, performance.now())
     return batches
   }
 }
 
-function isLittle(batches: readonly Batch[]): boolean {
+function bringsLittle(batches: readonly Batch[]): boolean {
   const bytes = batches.reduce((sum, batch) => sum + (fetchedBytesOf(batch)?.bytes.length ?? 0), 0)
   return bytes > 0 && bytes < LITTLE_BYTES
 }

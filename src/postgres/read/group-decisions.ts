@@ -23,7 +23,7 @@ const page = z.object({
 /** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
-/** More than 50,000 usual events have. Most of them are alike, and so become few groups. */
+/** 50,000 usual events fit. Most of them are alike, and so become few groups. */
 const FACTS_BYTES_MAX = 8 * 1024 * 1024
 
 /**

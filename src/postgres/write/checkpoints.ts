@@ -4,6 +4,9 @@ import type { Move } from '../../core/attempt/store.ts'
 import { type Checkpoint, keyOf, type TopicPartition } from '../../core/batch/position.ts'
 import { columnOf } from '../sql/columns.ts'
 
+/** Limits of a transaction for several partitions, in place of those of pool.ts. */
+const SHARED_LOCK_TIMEOUT = '200ms'
+const SHARED_STATEMENT_TIMEOUT = '1s'
 /** The offset before the first: nothing is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
@@ -55,8 +58,8 @@ export async function lockCheckpoint(
 
 /**
  * Locks the checkpoints of partitions until the transaction ends, and returns their offsets by `keyOf`. A single one is waited
- * for. Of several, those that another session locks are left out, and each later statement of the transaction waits and runs
- * shortly: a partition must not hold up the others.
+ * for. Of several, those that another session locks are left out, and each later statement of the transaction has short
+ * limits: a partition must not hold up the others.
  */
 export async function lockCheckpoints(
   tx: CommonQueryMethods,
@@ -68,7 +71,7 @@ export async function lockCheckpoints(
   const column = columnOf(partitions)
   const rows = await tx.any(sql.prepared('lock-checkpoints', lockedRow)`
     SELECT topic, partition_id AS partition, "offset",
-      set_config('lock_timeout', '200ms', true), set_config('statement_timeout', '1s', true)
+      set_config('lock_timeout', ${SHARED_LOCK_TIMEOUT}, true), set_config('statement_timeout', ${SHARED_STATEMENT_TIMEOUT}, true)
     FROM unnest(
       ${column('text', ({ topic }) => topic)},
       ${column('int4', ({ partition }) => partition)}
@@ -89,17 +92,17 @@ export function moveCheckpoints(moves: readonly Move[]) {
         ${column('int8', ({ offset }) => offset)},
         ${column('int8', ({ lastMessage }) => lastMessage?.offset ?? null)},
         ${column('text', ({ lastMessage }) => lastMessage?.sha256 ?? null)}
-      ) AS move (topic, partition_id, checkpoint, "offset", sha256)
+      ) AS move (topic, partition_id, processed, message_offset, message_sha256)
     ),
     moved AS (
       UPDATE notifications.projection_checkpoints AS checkpoint
-      SET "offset" = move.checkpoint, processed_at = now()
+      SET "offset" = processed, processed_at = now()
       FROM move
       WHERE (checkpoint.topic, checkpoint.partition_id) = (move.topic, move.partition_id)
     ),
     remembered AS (
       INSERT INTO notifications.checkpoint_message (topic, partition_id, checkpoint, "offset", sha256)
-      SELECT * FROM move WHERE sha256 IS NOT NULL
+      SELECT topic, partition_id, processed, message_offset, message_sha256 FROM move WHERE message_sha256 IS NOT NULL
       ON CONFLICT (topic, partition_id) DO UPDATE
       SET checkpoint = excluded.checkpoint, "offset" = excluded."offset", sha256 = excluded.sha256
     )`

@@ -56,6 +56,7 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
 /**
  * Each statement has a savepoint: a refused one must not abort the transaction, with all rows of both channels. It has the usual
  * limits of time, also in a shared transaction, whose own are short (checkpoints.ts): else the message would count as not accepted.
+ * They hold for the rest of the transaction.
  */
 async function handOver<Result>(
   tx: DatabaseTransactionConnection,

@@ -39,17 +39,20 @@ t.test('an event that comes alone is passed on at once', async (t) => {
 })
 
 t.test('an event soon after another one waits for those that follow it', async (t) => {
-  const { fetch, clock } = gathering(t, [100, 100, 300])
+  const { fetch, clock } = gathering(t, [100, 100, 300, 100, 200])
   await fetch()
   clock.ms += 24
   t.same(await fetch(), { bytes: 300, asked: 2 })
+  clock.ms += 24
+  t.same(await fetch(), { bytes: 200, asked: 2 }, 'the time since the repeated fetch counts')
 })
 
 t.test('a backlog is passed on at once', async (t) => {
-  const { fetch } = gathering(t, [100, 20_000, 20_000])
+  const { fetch } = gathering(t, [100, 16_384, 16_384, 16_383, 16_383, 20_000])
   await fetch()
-  t.same(await fetch(), { bytes: 20_000, asked: 1 })
-  t.same(await fetch(), { bytes: 20_000, asked: 1 })
+  t.same(await fetch(), { bytes: 16_384, asked: 1 })
+  t.same(await fetch(), { bytes: 16_384, asked: 1 })
+  t.same(await fetch(), { bytes: 16_383, asked: 2 })
 })
 
 t.test('brokers do not wait for each other', async (t) => {
