@@ -4,8 +4,8 @@ import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
 import type { Batch, CommitResult, Dispatch, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
-import { type Fingerprint, keyOf, type TopicPartition } from '../core/batch/position.ts'
-import { isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
+import { type Fingerprint, keyOf } from '../core/batch/position.ts'
+import { type FindLogged, isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
 import { type Message, sizeOf } from '../core/event/message.ts'
 import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
@@ -19,7 +19,7 @@ export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
   /** Revision of the envelope map with which `parse` reads. */
   readonly envelopeMapRevision: string
-  readonly findLogged: (asked: TopicPartition & { readonly eventIds: readonly string[] }) => Promise<Logged>
+  readonly findLogged: FindLogged
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string

@@ -1,3 +1,4 @@
+import type { TopicPartition } from '../batch/position.ts'
 import type { Decision } from './decide.ts'
 import { OTHER_VERSION_RULE_IDS } from './decide-recorded.ts'
 
@@ -11,6 +12,13 @@ export interface Logged {
   readonly eventIds: ReadonlySet<string>
   readonly pruned: readonly Pruned[]
 }
+
+/** Events of one partition. */
+export interface AskedEvents extends TopicPartition {
+  readonly eventIds: readonly string[]
+}
+
+export type FindLogged = (asked: AskedEvents) => Promise<Logged>
 
 /** The part of a partition that a pruning may have deleted. An event that was unprocessed by then is sent, however old. */
 export interface Pruned {

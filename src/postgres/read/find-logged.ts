@@ -1,7 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { TopicPartition } from '../../core/batch/position.ts'
-import type { Logged } from '../../core/decision/skip-pruned.ts'
+import type { AskedEvents, FindLogged, Logged } from '../../core/decision/skip-pruned.ts'
 import { arrayOf, columnOf } from '../sql/columns.ts'
 
 const OFFSET_MAX = '9223372036854775807'
@@ -11,15 +10,9 @@ const logged = z.object({
   pruned: z.array(z.array(z.object({ beforeMs: z.number(), through: z.coerce.bigint() }))),
 })
 
-interface Asked extends TopicPartition {
-  readonly eventIds: readonly string[]
-}
-
-export type FindLogged = (asked: Asked) => Promise<Logged>
-
-/** `findLogged` for one partition at a time. Those that ask in the same turn of the event loop share a statement. */
+/** Returns a function that finds logged events of one partition. Calls in the same turn of the event loop share a statement. */
 export function createFindLogged(pool: DatabasePool): FindLogged {
-  let waiting: (PromiseWithResolvers<Logged> & { readonly asked: Asked })[] = []
+  let waiting: (PromiseWithResolvers<Logged> & { readonly asked: AskedEvents })[] = []
 
   async function flush(): Promise<void> {
     const together = waiting
@@ -47,7 +40,7 @@ export function createFindLogged(pool: DatabasePool): FindLogged {
  * statement reads both, so that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts
  * as processed to its end: the topic may have been recreated from a copy, with more partitions.
  */
-async function findLogged(pool: DatabasePool, asked: readonly Asked[]) {
+async function findLogged(pool: DatabasePool, asked: readonly AskedEvents[]) {
   const column = columnOf(asked)
   const { eventIds, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
