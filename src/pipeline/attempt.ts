@@ -54,7 +54,7 @@ const NONE_REFUSED: Refused = new Map()
 /** What may be written about a message after the send. */
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
-/** If the database refuses the probe, so many rows of a batch are tried before the schema counts as the cause. */
+/** Number of rows of the batch to try, if the database refuses the probe, before the schema counts as the cause. */
 const SAMPLE_COUNT_MAX = 100
 /** After a longer time between reading the preferences and the send, they are compared once more. */
 const WRITE_MAX_MS = 100
@@ -190,7 +190,7 @@ async function requireSoundSchema(
     await writeAll(savepoint, [second], ACCEPTED, moves)
   })
   if (fault === null) return
-  // A trigger may refuse what the probe has and others have not.
+  // A trigger may refuse the probe for something that no real row has.
   for (const attempt of attempts.slice(0, SAMPLE_COUNT_MAX))
     if ((await tryBothDeliveries(tx, [attempt], moves)) === null) return
   throw fault

@@ -3,13 +3,13 @@ import type { Batch } from 'kafkajs'
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import { fetchedBytesOf } from './fetch-response.ts'
 
-/** Maximum time that an event waits at the broker for others. Nobody notices it, and each transaction costs as much as many events. */
+/** Maximum time that an event waits at the broker for others. No member notices it, and a transaction costs as much as many events. */
 const GATHER_MS = 25
 /** A fetch that brings more is worth a transaction. At 5,000 events/s, waiting for still more made the 99th percentile longer. */
 const LITTLE_BYTES = 16 * 1024
 
 /** Time of the last fetch that brought little, of each broker, by its id. */
-const lastMs = new WeakMap<ConsumerGroup, Map<string, number>>()
+const lastLittleFetchMs = new WeakMap<ConsumerGroup, Map<string, number>>()
 
 /**
  * Patches `consumer/consumerGroup.js` of kafkajs 2.2.4: a fetch that brings little, within 25 ms of another such one of the same
@@ -19,8 +19,8 @@ const lastMs = new WeakMap<ConsumerGroup, Map<string, number>>()
 export function patchGathering(): void {
   const { fetch } = ConsumerGroup.prototype
   ConsumerGroup.prototype.fetch = async function fetchGathered(nodeId) {
-    const last = lastMs.get(this) ?? new Map<string, number>()
-    lastMs.set(this, last)
+    const last = lastLittleFetchMs.get(this) ?? new Map<string, number>()
+    lastLittleFetchMs.set(this, last)
     let batches = await fetch.call(this, nodeId)
     if (bringsLittle(batches) && performance.now() - (last.get(nodeId) ?? 0) < GATHER_MS) {
       await sleep(GATHER_MS)
