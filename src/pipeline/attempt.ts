@@ -28,6 +28,8 @@ export interface Locked {
   readonly open: readonly OpenAttempt[]
   /** The new positions of the locked checkpoints; none for attempts that belong to no checkpoint. */
   readonly moves: readonly Move[]
+  /** The preferences of the attempts' parties, if they were read with the locks. */
+  readonly preferences?: PreferencesByParty
 }
 
 /** The attempts whose row or decision the database refuses, each with its error. */
@@ -56,7 +58,7 @@ const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
 /** Number of rows of the batch to try, if the database refuses the probe, before the schema counts as the cause. */
 const SAMPLE_COUNT_MAX = 100
-/** After a longer time between reading the preferences and the send, they are compared once more. */
+/** After a longer time between the locks and the send, the preferences are compared once more. */
 const WRITE_MAX_MS = 100
 const TRANSACTION_COUNT_MAX = 5
 
@@ -100,11 +102,10 @@ async function transactAgain(needs: AttemptNeeds, claim: Claim, isSuspect: boole
 function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
   const { store, send, ruleTable, stage, nowMs } = needs
   return store.transaction(async (tx) => {
+    const startedMs = nowMs()
     const locked = await claim.lock(tx)
     if (locked === null) return null
-    const { open, moves } = locked
-    const preferences = await tx.readPreferences(partiesOf(open))
-    const readAtMs = nowMs()
+    const { open, moves, preferences = await tx.readPreferences(partiesOf(open)) } = locked
     const decided = decideAttempts(needs, open, preferences)
     const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
     await claim.reject?.(tx, refused)
@@ -112,7 +113,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     // Events that got a row in the meantime are left out.
     const inserted = await tx.insertEntries(accepted.filter(isFirst))
     const claimed = [...inserted, ...accepted.filter(isRetry)]
-    if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
+    if (nowMs() - startedMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
     const messages = messagesOf(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)

@@ -220,13 +220,20 @@ async function commitBatches(
   { attempt }: Pick<DispatchNeeds, 'attempt'>,
   batches: readonly LookedUpBatch[],
 ): Promise<readonly (CommitResult | null)[]> {
-  let found: ReadonlyMap<string, bigint> = new Map()
+  let offsets: ReadonlyMap<string, bigint> = new Map()
   let owned: readonly LookedUpBatch[] = []
   const made = await attempt({
     lock: async (tx) => {
-      found = await tx.lockCheckpoints(batches.map(({ batch }) => batch))
-      owned = batches.filter(({ batch }) => found.get(keyOf(batch)) === batch.expectedCheckpoint)
-      return owned.length === 0 ? null : { open: owned.flatMap(({ open }) => open), moves: owned.map(moveOf) }
+      const parties = partiesOf(batches.flatMap(({ open }) => open))
+      const locked = await tx.lockCheckpoints(
+        batches.map(({ batch }) => batch),
+        parties,
+      )
+      offsets = locked.offsets
+      owned = batches.filter(({ batch }) => offsets.get(keyOf(batch)) === batch.expectedCheckpoint)
+      if (owned.length === 0) return null
+      const open = owned.flatMap((one) => one.open)
+      return { open, moves: owned.map(moveOf), preferences: locked.preferences }
     },
     reject: async (tx, refused) => {
       for (const lookedUp of owned) await tx.insertRejected(lookedUp.batch, rejectedOf(lookedUp, refused))
@@ -236,7 +243,7 @@ async function commitBatches(
   return batches.map((lookedUp) => {
     const { batch, tombstoneCount } = lookedUp
     const key = keyOf(batch)
-    const checkpoint = found.get(key)
+    const checkpoint = offsets.get(key)
     if (checkpoint === undefined) return null
     if (made === null || !owned.includes(lookedUp)) return { kind: 'moved', checkpoint }
     return {

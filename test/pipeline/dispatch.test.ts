@@ -243,7 +243,7 @@ t.test('a partition that another consumer moved or locks holds up no other', asy
   const holding = Promise.withResolvers<void>()
   const isHeld = Promise.withResolvers<void>()
   const other = memory.connect().transaction(async (tx) => {
-    await tx.lockCheckpoints([{ topic: 'claims', partition: 1 }])
+    await tx.lockCheckpoints([{ topic: 'claims', partition: 1 }], [])
     isHeld.resolve()
     await holding.promise
   })

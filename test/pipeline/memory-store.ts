@@ -5,7 +5,7 @@ import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import { keyOf, type TopicPartition } from '../../src/core/batch/position.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
-import type { Preferences } from '../../src/core/party/preferences.ts'
+import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
 
 /** The log row of an attempt. */
 function rowOf(
@@ -177,17 +177,17 @@ export class MemoryStore {
     }
     const lock = (key: string) => this.#lock(scope, key, before)
     return {
-      lockCheckpoints: async (partitions) => {
+      lockCheckpoints: async (partitions, parties) => {
         await before('lockCheckpoints')
-        const found = new Map<string, bigint>()
+        const offsets = new Map<string, bigint>()
         for (const partition of partitions) {
           const key = `checkpoint ${keyOf(partition)}`
           if (partitions.length === 1) await lock(key)
           else if (this.#isLockedByOther(scope, key)) continue
           else this.#take(scope, key)
-          found.set(keyOf(partition), this.#read<bigint>(scope, key) ?? -1n)
+          offsets.set(keyOf(partition), this.#read<bigint>(scope, key) ?? -1n)
         }
-        return found
+        return { offsets, preferences: this.#preferencesOf(parties) }
       },
       lockEntries: async (due) => {
         await before('lockEntries')
@@ -199,7 +199,7 @@ export class MemoryStore {
       },
       readPreferences: async (parties) => {
         await before('readPreferences')
-        return new Map([...this.#preferences].filter(([party]) => parties.includes(party)))
+        return this.#preferencesOf(parties)
       },
       insertEntries: async (attempts) => {
         const inserted: Attempt[] = []
@@ -260,6 +260,10 @@ export class MemoryStore {
         }
       },
     }
+  }
+
+  #preferencesOf(parties: readonly string[]): PreferencesByParty {
+    return new Map([...this.#preferences].filter(([party]) => parties.includes(party)))
   }
 
   #isLockedByOther(scope: Scope, key: string): boolean {

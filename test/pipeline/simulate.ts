@@ -450,24 +450,33 @@ const addressOf = (address: Address, party: string) => `${address} of ${party}`
 
 /** Defects of the transaction that the simulator must find, each as a store that has it. */
 export const DEFECTS: Readonly<Record<string, Sabotage>> = {
-  'no fence': (store, expected) => wrap(store, () => ({ lockCheckpoints: async () => new Map(expected) })),
+  'no fence': (store, expected) =>
+    wrap(store, (tx) => ({
+      lockCheckpoints: async (_, parties) => ({
+        offsets: new Map(expected),
+        preferences: await tx.readPreferences(parties),
+      }),
+    })),
   'a fence compared after the write': (store, expected) =>
     wrap(store, (tx) => ({
-      lockCheckpoints: async () => new Map(expected),
+      lockCheckpoints: async (_, parties) => ({
+        offsets: new Map(expected),
+        preferences: await tx.readPreferences(parties),
+      }),
       recordDecisions: async (attempts, deliveries, revision, moves) => {
-        const found = moves.length === 0 ? new Map() : await tx.lockCheckpoints(moves)
-        if (moves.some((move) => found.get(keyOf(move)) !== expected.get(keyOf(move))))
+        const { offsets } = await tx.lockCheckpoints(moves, [])
+        if (moves.some((move) => offsets.get(keyOf(move)) !== expected.get(keyOf(move))))
           throw new DatabaseFault('08000', 'moved')
         await tx.recordDecisions(attempts, deliveries, revision, moves)
       },
     })),
   'shared checkpoints that are waited for': (store) =>
     wrap(store, (tx) => ({
-      lockCheckpoints: async (partitions) => {
-        const found = new Map<string, bigint>()
-        for (const partition of partitions)
-          for (const [key, offset] of await tx.lockCheckpoints([partition])) found.set(key, offset)
-        return found
+      lockCheckpoints: async (partitions, parties) => {
+        const locked = []
+        for (const partition of partitions) locked.push(await tx.lockCheckpoints([partition], parties))
+        const offsets = new Map(locked.flatMap((one) => [...one.offsets]))
+        return { offsets, preferences: await tx.readPreferences(parties) }
       },
     })),
   'preferences read before the lock': (store) =>
@@ -480,7 +489,10 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
           return lock(...args)
         }
       return {
-        lockCheckpoints: after(tx.lockCheckpoints),
+        lockCheckpoints: async (partitions, parties) => {
+          const preferences = await read
+          return { ...(await tx.lockCheckpoints(partitions, parties)), preferences }
+        },
         lockEntries: after(tx.lockEntries),
         lockRejected: after(tx.lockRejected),
         readPreferences: () => read,
@@ -489,7 +501,16 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
   'preferences read only once': (store) =>
     wrap(store, (tx) => {
       let first: ReturnType<Transaction['readPreferences']> | undefined
-      return { readPreferences: (parties) => (first ??= tx.readPreferences(parties)) }
+      const readPreferences: Transaction['readPreferences'] = (parties) =>
+        (first ??= tx.readPreferences(parties))
+      return {
+        readPreferences,
+        lockCheckpoints: async (partitions, parties) => {
+          const locked = await tx.lockCheckpoints(partitions, parties)
+          first = Promise.resolve(locked.preferences)
+          return locked
+        },
+      }
     }),
   'rows in no order': (store) => {
     let count = 0

@@ -249,15 +249,20 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([anOpenAttempt('a')])
     await seen.dispatch([anOpenAttempt('b')], { partition: 1 })
     await seen.store.transaction(async (holding) => {
-      await holding.lockCheckpoints([first])
+      await holding.lockCheckpoints([first], [])
       await seen.store.transaction(async (tx) => {
-        t.same([...(await tx.lockCheckpoints([first, second]))], [['claims/1', 0n]])
+        const { offsets } = await tx.lockCheckpoints([first, second], [])
+        t.same([...offsets], [['claims/1', 0n]])
         const moves = [{ ...second, offset: 3n, lastMessage: null }]
         await tx.recordDecisions([], new Map(), 'table', moves)
       })
     })
-    const found = await seen.store.transaction((tx) => tx.lockCheckpoints([second, first]))
-    t.same([...found].sort(), [
+    await seen.putPreferences('party-1', OPT_OUT)
+    const both = await seen.store.transaction((tx) =>
+      tx.lockCheckpoints([second, first], ['party-1', 'party-2']),
+    )
+    t.same([...both.preferences.keys()], ['party-1'])
+    t.same([...both.offsets].sort(), [
       ['claims/0', 0n],
       ['claims/1', 3n],
     ])
@@ -267,7 +272,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const locked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
     const holding = seen.store.transaction(async (tx) => {
-      await tx.lockCheckpoints([{ topic: 'claims', partition: 0 }])
+      await tx.lockCheckpoints([{ topic: 'claims', partition: 0 }], [])
       locked.resolve()
       await answered.promise
     })

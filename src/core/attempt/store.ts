@@ -17,12 +17,21 @@ export interface Store {
 /** New position of a partition's checkpoint. */
 export type Move = TopicPartition & Checkpoint
 
+export interface LockedCheckpoints {
+  /** Offsets by `keyOf`. */
+  readonly offsets: ReadonlyMap<string, bigint>
+  readonly preferences: PreferencesByParty
+}
+
 export interface Transaction {
   /**
-   * Locks the checkpoints of partitions, and returns their offsets by `keyOf`. Waits for a single one, and returns -1 if it has no
-   * row. Of several, leaves out those without a row, and those that another transaction locks.
+   * Locks the checkpoints of partitions, and reads preferences as `readPreferences` after it. Waits for a single checkpoint, and
+   * returns -1 if it has no row. Of several, leaves out those without a row, and those that another transaction locks.
    */
-  lockCheckpoints(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, bigint>>
+  lockCheckpoints(
+    partitions: readonly TopicPartition[],
+    partyLocators: readonly string[],
+  ): Promise<LockedCheckpoints>
   /**
    * Locks rows unchanged since they were read, and returns them by locator. Leaves out rows that another transaction locks,
    * erased rows, and rows that their decisions do not explain.

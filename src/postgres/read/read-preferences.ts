@@ -74,16 +74,38 @@ export async function listPreferenceChanges(
   return { changes, isMore: changes.length < (rows[0]?.found ?? 0) }
 }
 
-const decisivePreferences = z.object({
-  preferences: z.array(
+const decisivePreferences = z
+  .array(
     z.object({
       partyLocator: z.string(),
       preferredChannel: z.string(),
       optOuts: z.unknown().transform(readOptOuts),
       changeId: z.string().nullable(),
     }),
-  ),
-})
+  )
+  .transform(
+    (preferences): PreferencesByParty =>
+      new Map(
+        preferences.map(({ partyLocator, optOuts, ...rest }) => [partyLocator, { ...rest, ...optOuts }]),
+      ),
+  )
+/** A row with the preferences that `selectPreferences` selects. */
+export const preferencesByParty = z.object({ preferences: decisivePreferences })
+
+/** Subquery for the preferences of parties. */
+export function selectPreferences(partyLocators: readonly string[]) {
+  return sql.fragment`(
+    SELECT coalesce(json_agg(json_build_object(
+      'partyLocator', party_locator, 'preferredChannel', preferred_channel, 'optOuts', opted_out_events,
+      'changeId', (
+        SELECT max(id)::text FROM notifications.preference_change
+        WHERE preference_change.party_locator = notification_preferences.party_locator
+      )
+    )), '[]')
+    FROM notifications.notification_preferences
+    WHERE party_locator = ANY(${arrayOf('text', partyLocators)})
+  ) AS preferences`
+}
 
 /**
  * Preferences of parties, read in one statement without locks. Read them in the transaction that writes the decisions: a
@@ -95,17 +117,8 @@ export async function readPreferences(
   partyLocators: readonly string[],
 ): Promise<PreferencesByParty> {
   if (partyLocators.length === 0) return new Map()
-  const { preferences } = await tx.one(sql.prepared('read-preferences', decisivePreferences)`
-    SELECT coalesce(json_agg(json_build_object(
-      'partyLocator', party_locator, 'preferredChannel', preferred_channel, 'optOuts', opted_out_events,
-      'changeId', (
-        SELECT max(id)::text FROM notifications.preference_change
-        WHERE preference_change.party_locator = notification_preferences.party_locator
-      )
-    )), '[]') AS preferences
-    FROM notifications.notification_preferences
-    WHERE party_locator = ANY(${arrayOf('text', partyLocators)})`)
-  return new Map(
-    preferences.map(({ partyLocator, optOuts, ...rest }) => [partyLocator, { ...rest, ...optOuts }]),
+  const { preferences } = await tx.one(
+    sql.prepared('read-preferences', preferencesByParty)`SELECT ${selectPreferences(partyLocators)}`,
   )
+  return preferences
 }

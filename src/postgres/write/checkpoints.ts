@@ -1,17 +1,20 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Move } from '../../core/attempt/store.ts'
+import type { LockedCheckpoints, Move } from '../../core/attempt/store.ts'
 import { type Checkpoint, keyOf, type TopicPartition } from '../../core/batch/position.ts'
+import { SETTINGS } from '../connection/pool.ts'
+import { preferencesByParty, readPreferences, selectPreferences } from '../read/read-preferences.ts'
 import { columnOf } from '../sql/columns.ts'
 
-/** Limits of a transaction for several partitions, in place of those of pool.ts. */
-const SHARED_LOCK_TIMEOUT = '200ms'
-const SHARED_STATEMENT_TIMEOUT = '1s'
+/** Limits of a transaction for several partitions. */
+const SHARED_LIMITS = { lock_timeout: '200ms', statement_timeout: '1s' }
 /** The offset before the first: nothing is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
 const offsetRow = z.object({ offset: z.bigint() })
-const lockedRow = offsetRow.extend({ topic: z.string(), partition: z.int() })
+const lockedRow = preferencesByParty.extend({
+  locked: z.array(z.object({ topic: z.string(), partition: z.int(), offset: z.coerce.bigint() })),
+})
 export const checkpointRow = z.object({
   offset: z.bigint(),
   lastMessage: z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable(),
@@ -57,28 +60,38 @@ export async function lockCheckpoint(
 }
 
 /**
- * Locks the checkpoints of partitions until the transaction ends, and returns their offsets by `keyOf`. A single one is waited
- * for. Of several, those that another session locks are left out, and each later statement of the transaction has short
- * limits: a partition must not hold up the others.
+ * Locks the checkpoints of partitions until the transaction ends, and reads preferences. That is one statement because it waits for
+ * no lock: only a single checkpoint is waited for, by a second one. If there are several, each later statement of the transaction
+ * has short limits: a partition must not hold up the others.
  */
 export async function lockCheckpoints(
   tx: CommonQueryMethods,
   partitions: readonly TopicPartition[],
-): Promise<ReadonlyMap<string, bigint>> {
-  const [only, ...others] = partitions
-  if (only !== undefined && others.length === 0)
-    return new Map([[keyOf(only), await lockCheckpoint(tx, only)]])
+  partyLocators: readonly string[],
+): Promise<LockedCheckpoints> {
   const column = columnOf(partitions)
-  const rows = await tx.any(sql.prepared('lock-checkpoints', lockedRow)`
-    SELECT topic, partition_id AS partition, "offset",
-      set_config('lock_timeout', ${SHARED_LOCK_TIMEOUT}, true), set_config('statement_timeout', ${SHARED_STATEMENT_TIMEOUT}, true)
-    FROM unnest(
-      ${column('text', ({ topic }) => topic)},
-      ${column('int4', ({ partition }) => partition)}
-    ) AS wanted (topic, partition_id)
-    JOIN notifications.projection_checkpoints AS checkpoint USING (topic, partition_id)
-    FOR UPDATE OF checkpoint SKIP LOCKED`)
-  return new Map(rows.map((row) => [keyOf(row), row.offset]))
+  const limits = partitions.length === 1 ? SETTINGS : SHARED_LIMITS
+  const { locked, preferences } = await tx.one(sql.prepared('lock-checkpoints', lockedRow)`
+    WITH locked AS MATERIALIZED (
+      SELECT topic, partition_id, "offset"
+      FROM unnest(
+        ${column('text', ({ topic }) => topic)},
+        ${column('int4', ({ partition }) => partition)}
+      ) AS wanted (topic, partition_id)
+      JOIN notifications.projection_checkpoints AS checkpoint USING (topic, partition_id)
+      FOR UPDATE OF checkpoint SKIP LOCKED
+    )
+    SELECT (
+      SELECT coalesce(json_agg(json_build_object(
+        'topic', topic, 'partition', partition_id, 'offset', "offset"::text)), '[]')
+      FROM locked
+    ) AS locked, ${selectPreferences(partyLocators)},
+      set_config('lock_timeout', ${limits.lock_timeout}, true), set_config('statement_timeout', ${limits.statement_timeout}, true)`)
+  const [only, ...others] = partitions
+  if (only === undefined || others.length > 0 || locked.length > 0)
+    return { offsets: new Map(locked.map((row) => [keyOf(row), row.offset])), preferences }
+  const offset = await lockCheckpoint(tx, only)
+  return { offsets: new Map([[keyOf(only), offset]]), preferences: await readPreferences(tx, partyLocators) }
 }
 
 /** Part of a WITH clause that moves locked checkpoints and records their last messages. */

@@ -23,7 +23,7 @@ class RollBack extends Error {}
 
 function transactionOf(tx: DatabaseTransactionConnection): Transaction {
   return {
-    lockCheckpoints: (partitions) => lockCheckpoints(tx, partitions),
+    lockCheckpoints: (partitions, partyLocators) => lockCheckpoints(tx, partitions, partyLocators),
     lockEntries: (due, isRequested) => lockEntries(tx, due, isRequested),
     lockRejected: (id) => lockRejected(tx, id),
     readPreferences: (partyLocators) => readPreferences(tx, partyLocators),
