@@ -15,7 +15,7 @@ import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds, type LookUpNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
-import { commitRetries, createRetry, type RetryNeeds } from '../pipeline/retry.ts'
+import { createRetry, type RetryNeeds } from '../pipeline/retry.ts'
 import { isConflict, isLocked } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -109,7 +109,8 @@ function retryNeeds(
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
     contactsOf: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
-    commit: (asked) => stage('retry', asked, () => commitRetries(attempt, asked, null)),
+    attempt,
+    stage,
     clock: {
       nowMs: () => performance.now(),
       sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
@@ -124,8 +125,8 @@ function observeFirst(onFirst: () => Promise<void>, log: Logger) {
   return {
     observed:
       (attempt: MakeAttempts): MakeAttempts =>
-      async (claim) => {
-        const made = await attempt(claim)
+      async (source) => {
+        const made = await attempt(source)
         if (made !== null && made.attempts.length > 0)
           called ??= onFirst().catch((error) => {
             called = null

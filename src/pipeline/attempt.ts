@@ -14,8 +14,8 @@ import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
 import type { PreferencesByParty } from '../core/party/preferences.ts'
 
-/** The steps of the transaction that differ between dispatch, retry and redrive. */
-export interface Claim {
+/** Asks for attempts: the steps of the transaction that differ between a batch, a retry and a redrive. */
+export interface AttemptSource {
   /** Takes the locks and returns what to do under them, or null if other processes do it: then nothing is written. */
   lock(tx: Transaction): Promise<Locked | null>
   /** Called before anything is written or sent. */
@@ -42,7 +42,7 @@ export interface Made {
   readonly deferred: ReadonlyMap<string, string>
 }
 
-export type MakeAttempts = (claim: Claim) => Promise<Made | null>
+export type MakeAttempts = (source: AttemptSource) => Promise<Made | null>
 
 export interface AttemptNeeds extends RulesInForce {
   readonly store: Store
@@ -68,47 +68,51 @@ class PreferencesChanged extends Error {}
 /**
  * Makes attempts in one transaction. If the database refuses data, the next transaction finds the refused rows before it sends
  * anything, and so does each one after it, until one refuses nothing: decisions and retried rows are written after the send, so
- * that a refusal there would repeat the send each time. Returns null if the claim is lost. Rejects on any other error; nothing is
+ * that a refusal there would repeat the send each time. Returns null if the source locks nothing. Rejects on any other error; nothing is
  * written then.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
   let isSuspect = false
-  return async (claim) => {
+  return async (source) => {
     if (!isSuspect) {
       try {
-        return await transactAgain(needs, claim, false)
+        return await transactAgain(needs, source, false)
       } catch (error) {
         if (!needs.store.refusesData(error)) throw error
         isSuspect = true
       }
     }
-    const made = await transactAgain(needs, claim, true)
+    const made = await transactAgain(needs, source, true)
     const isSound = made !== null && made.attempts.length > 0 && made.refused.size === 0
     isSuspect = !isSound
     return made
   }
 }
 
-async function transactAgain(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
+async function transactAgain(
+  needs: AttemptNeeds,
+  source: AttemptSource,
+  isSuspect: boolean,
+): Promise<Made | null> {
   for (let transactionCount = 1; ; transactionCount++) {
     try {
-      return await transact(needs, claim, isSuspect)
+      return await transact(needs, source, isSuspect)
     } catch (error) {
       if (!(error instanceof PreferencesChanged) || transactionCount === TRANSACTION_COUNT_MAX) throw error
     }
   }
 }
 
-function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
+function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean): Promise<Made | null> {
   const { store, send, ruleTable, stage, nowMs } = needs
   return store.transaction(async (tx) => {
     const startedMs = nowMs()
-    const locked = await claim.lock(tx)
+    const locked = await source.lock(tx)
     if (locked === null) return null
     const { open, moves, preferences = await tx.readPreferences(partiesOf(open)) } = locked
     const decided = decideAttempts(needs, open, preferences)
     const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
-    await claim.reject?.(tx, refused)
+    await source.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     // Events that got a row in the meantime are left out.
     const inserted = await tx.insertEntries(accepted.filter(isFirst))
@@ -120,7 +124,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     // After the send, because the row of a deferred retry stays unchanged.
     await recordAll(tx, attempts, deliveries, ruleTable.revision, moves)
     const made = { attempts, refused, deferred: deferredRetries(claimed, deliveries) }
-    await claim.finish?.(tx, made)
+    await source.finish?.(tx, made)
     return made
   })
 }

@@ -69,8 +69,8 @@ class NotShared extends Error {}
  * has its own until one is neither.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const { stage, isConflict, countConflict, nowMs, log } = needs
-  const shared = createSharedCommits(needs)
+  const { attempt, stage, isConflict, countConflict, startTimer, nowMs, log } = needs
+  const shared = createSharedCommits(attempt, startTimer)
   /** Partitions whose next batch has its own transaction: it is deleted when one succeeds in time. */
   const alone = new Set<string>()
 
@@ -84,7 +84,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   async function dispatchOnce(batch: Batch, isAlone: boolean): Promise<CommitResult> {
     if (isAlone) {
       const lookedUp = await lookUpBatch(needs, batch)
-      return commit(batch, () => commitBatch(needs, lookedUp))
+      return commit(batch, () => commitBatch(attempt, lookedUp))
     }
     const announced = shared.announce()
     const lookedUp = await lookUpBatch(needs, batch).catch((error) => {
@@ -129,7 +129,7 @@ interface Member {
 }
 
 /** Commits batches together whose look-ups end at about the same time. */
-function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'startTimer'>) {
+function createSharedCommits(attempt: MakeAttempts, startTimer: StartTimer) {
   let expectedCount = 0
   let members: Member[] = []
   let stopTimer = () => {}
@@ -140,7 +140,7 @@ function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'startTimer'
     stopTimer()
     try {
       const results = await commitBatches(
-        needs,
+        attempt,
         together.map(({ lookedUp }) => lookedUp),
       )
       for (const [i, { resolve, reject }] of together.entries()) {
@@ -167,8 +167,7 @@ function createSharedCommits(needs: Pick<DispatchNeeds, 'attempt' | 'startTimer'
         withdraw: arrived,
         join: (lookedUp: LookedUpBatch): Promise<CommitResult> => {
           const { promise, resolve, reject } = Promise.withResolvers<CommitResult>()
-          if (members.push({ lookedUp, resolve, reject }) === 1)
-            stopTimer = needs.startTimer(SHARE_WAIT_MS, commit)
+          if (members.push({ lookedUp, resolve, reject }) === 1) stopTimer = startTimer(SHARE_WAIT_MS, commit)
           arrived()
           return promise
         },
@@ -203,11 +202,8 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
 }
 
 /** Makes the attempts of a batch and moves its checkpoint, under the checkpoint's lock. */
-export async function commitBatch(
-  needs: Pick<DispatchNeeds, 'attempt'>,
-  lookedUp: LookedUpBatch,
-): Promise<CommitResult> {
-  const [result] = await commitBatches(needs, [lookedUp])
+export async function commitBatch(attempt: MakeAttempts, lookedUp: LookedUpBatch): Promise<CommitResult> {
+  const [result] = await commitBatches(attempt, [lookedUp])
   if (result == null) throw new Error('a checkpoint that was waited for is not locked')
   return result
 }
@@ -217,7 +213,7 @@ export async function commitBatch(
  * whose checkpoint another session locks. A batch whose checkpoint was moved does not hold up the others.
  */
 async function commitBatches(
-  { attempt }: Pick<DispatchNeeds, 'attempt'>,
+  attempt: MakeAttempts,
   batches: readonly LookedUpBatch[],
 ): Promise<readonly (CommitResult | null)[]> {
   let offsets: ReadonlyMap<string, bigint> = new Map()

@@ -1,5 +1,5 @@
 import type { Attempt } from '../core/attempt/attempt.ts'
-import type { DueEntry } from '../core/attempt/due-entry.ts'
+import type { AskedEntry, DueEntry } from '../core/attempt/due-entry.ts'
 import { dueEntryOf, type RetryCandidate, refusalOf } from '../core/attempt/retry-candidate.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
@@ -19,7 +19,9 @@ export type RequestedResult =
     }
   | { readonly result: 'refused'; readonly error: string }
 
-export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'commit'> {
+export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown'> {
+  /** Makes the next attempts of one page, or only decides them. */
+  readonly commit: (asked: readonly AskedEntry[]) => Promise<Retried>
   /** The requested rows, in pages; `next` is null on the last one. */
   readonly listCandidates: (
     after: LogPosition | null,

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { type Attempt, partiesOf, type RetryRequest } from '../core/attempt/attempt.ts'
 import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
 import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
+import type { RunStage } from '../core/attempt/stage.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
 
@@ -18,8 +19,8 @@ export interface RetryNeeds<Cursor> {
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
-  /** Makes the next attempts of one page, see `commitRetries`. */
-  readonly commit: (asked: readonly AskedEntry[]) => Promise<Retried>
+  readonly attempt: MakeAttempts
+  readonly stage: RunStage
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
   readonly log: Logger
 }
@@ -124,12 +125,12 @@ async function* pagesFrom<Cursor>(
 
 /** An error on this page must not prevent the following ones. */
 async function commitPage(
-  { commit, log }: Pick<RetryNeeds<unknown>, 'commit' | 'log'>,
+  { attempt, stage, log }: Pick<RetryNeeds<unknown>, 'attempt' | 'stage' | 'log'>,
   asked: readonly AskedEntry[],
 ): Promise<Retried> {
   if (asked.length === 0) return NONE_RETRIED
   try {
-    const retried = await commit(asked)
+    const retried = await stage('retry', asked, () => commitRetries(attempt, asked, null))
     for (const [locator, error] of retried.refused)
       log.error(
         { locator, error },

@@ -1,13 +1,21 @@
 import { pino } from 'pino'
 import t from 'tap'
-import type { Attempt } from '../../src/core/attempt/attempt.ts'
+import { type Attempt, decideAttempts } from '../../src/core/attempt/attempt.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import { unobserved } from '../../src/core/attempt/stage.ts'
+import type { Transaction } from '../../src/core/attempt/store.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry } from '../../src/pipeline/retry.ts'
-import { aDueEntry, decideRetries } from '../core/attempt/build.ts'
+import { aDueEntry, anOpenAttempt, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
 
 const due = (eventId: string, partyLocator: string | null = 'party-1') => aDueEntry(eventId, { partyLocator })
+
+const { origin, variables } = anOpenAttempt('')
+const LOCKS_ALL = {
+  lockEntries: async (due: readonly DueEntry[]) =>
+    new Map(due.map(({ locator }) => [locator, { origin, variables, templateRevision: 'rev' }])),
+} as unknown as Transaction
 
 /** The retry over pages of due rows, with a clock that stands until the test moves it. */
 function world(given: {
@@ -37,12 +45,14 @@ function world(given: {
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
     },
     isDown: given.isDown ?? (() => false),
-    commit: async (asked) => {
-      const entries = decideRetries(asked)
-      retried.push(...entries)
+    attempt: async (source) => {
+      const locked = await source.lock(LOCKS_ALL)
+      const attempts = decideAttempts(SIMPLE_RULES, locked?.open ?? [], new Map())
+      retried.push(...attempts)
       await given.committed
-      return { made: entries, refused: new Map(), deferred: new Map() }
+      return { attempts, refused: new Map(), deferred: new Map() }
     },
+    stage: unobserved,
     clock: {
       nowMs: () => nowMs,
       sleep: (durationMs, signal) =>

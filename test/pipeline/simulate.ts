@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { type Attempt, keyNumberOf } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
-import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Dispatch } from '../../src/core/batch/batch.ts'
@@ -17,7 +17,7 @@ import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
-import { createAttempt } from '../../src/pipeline/attempt.ts'
+import { type AttemptSource, createAttempt, type Made } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
@@ -277,7 +277,7 @@ export async function simulate(
       contactsOf: (parties) => contactsOf(actor, parties),
       newLocator: () => `NTF-${locatorCount++}`,
       fingerprintOf,
-      attempt: (claim) => actor.attempt(claim),
+      attempt: (source) => actor.attempt(source),
       countConflict: () => {},
       stage: unobserved,
       isConflict,
@@ -354,7 +354,8 @@ export async function simulate(
       },
       contactsOf: (parties) => contactsOf(actor, parties),
       isDown: () => false,
-      commit: (asked) => retry(actor, asked, null),
+      attempt: (source) => countRetried(actor, source),
+      stage: unobserved,
       clock: { nowMs: () => scheduler.now, sleep: async () => {} },
       log: SILENT,
     })
@@ -378,13 +379,13 @@ export async function simulate(
       const contact = contacts.get(entry.partyLocator ?? '')
       return contact === undefined ? [] : [{ due: entry, contact }]
     })
-    await retry(actor, asked, REQUEST)
+    await commitRetries((source) => countRetried(actor, source), asked, REQUEST)
   }
 
-  async function retry(actor: Actor, asked: readonly AskedEntry[], request: typeof REQUEST | null) {
-    const retried = await commitRetries((claim) => actor.attempt(claim), asked, request)
-    counts.retried += retried.made.length
-    return retried
+  async function countRetried(actor: Actor, source: AttemptSource): Promise<Made | null> {
+    const made = await actor.attempt(source)
+    counts.retried += made?.attempts.length ?? 0
+    return made
   }
 
   async function redriveAll(actor: Actor): Promise<void> {

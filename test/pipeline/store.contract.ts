@@ -119,8 +119,7 @@ function attemptsOn(store: TestStore) {
     send,
     attempt,
     answerOf: (_eventId: string): Delivery => SENT,
-    dispatch: (...batch: Parameters<typeof aLookedUpBatch>) =>
-      commitBatch({ attempt }, aLookedUpBatch(...batch)),
+    dispatch: (...batch: Parameters<typeof aLookedUpBatch>) => commitBatch(attempt, aLookedUpBatch(...batch)),
     /** Retries all that is due. */
     retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact), null),
   }
@@ -229,7 +228,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const attempt = slowAttempts(seen, async (insertCount) => {
       if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
     })
-    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
+    await commitBatch(attempt, aLookedUpBatch([anOpenAttempt('a')]))
     t.same(seen.keys, [])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
   })
@@ -238,7 +237,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const attempt = slowAttempts(seen, (insertCount) =>
       seen.putPreferences('party-1', { ...OPT_OUT, phone: String(insertCount) }),
     )
-    await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
+    await t.rejects(commitBatch(attempt, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
     t.same(seen.keys, [])
     t.same(await seen.rows(), [])
   })
@@ -332,7 +331,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const lookedUp = aLookedUpBatch(ids.map((id) => anOpenAttempt(id)))
       const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
       const messagesOf = (id: string) => [...lookedUp.messagesOf(id), ...(id === 'bad' ? [copy] : [])]
-      const result = await commitBatch(seen, { ...lookedUp, messagesOf })
+      const result = await commitBatch(seen.attempt, { ...lookedUp, messagesOf })
       t.match(result, { kind: 'committed', rejected: { length: 2 }, inserted: { length: 7 } })
       t.match(await seen.rejected(), [
         { offset: 3n, error: /^the database refuses the row: .*trap/ },

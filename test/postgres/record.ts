@@ -74,7 +74,7 @@ export async function record(
     const attempt = attemptBy(pool, inForce, send, preferences)
     const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
     const batch = aLookedUpBatch(open.slice(start, end), { expectedCheckpoint })
-    const { kind } = await commitBatch({ attempt }, batch)
+    const { kind } = await commitBatch(attempt, batch)
     if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')
     start = end
   }

@@ -23,17 +23,17 @@ class RollBack extends Error {}
 
 function transactionOf(tx: DatabaseTransactionConnection): Transaction {
   return {
-    lockCheckpoints: (partitions, partyLocators) => lockCheckpoints(tx, partitions, partyLocators),
-    lockEntries: (due, isRequested) => lockEntries(tx, due, isRequested),
-    lockRejected: (id) => lockRejected(tx, id),
-    readPreferences: (partyLocators) => readPreferences(tx, partyLocators),
-    insertEntries: (attempts) => insertEntries(tx, attempts),
+    lockCheckpoints: (...args) => lockCheckpoints(tx, ...args),
+    lockEntries: (...args) => lockEntries(tx, ...args),
+    lockRejected: (...args) => lockRejected(tx, ...args),
+    readPreferences: (...args) => readPreferences(tx, ...args),
+    insertEntries: (...args) => insertEntries(tx, ...args),
     handOver: (send) => handOver(tx, send),
-    updateEntries: (...updated) => updateEntries(tx, ...updated),
-    insertRejected: (partition, rejected) => insertRejectedMessages(tx, partition, rejected),
-    markSendFailures: (...failed) => markSendFailures(tx, ...failed),
-    recordDecisions: (...decisions) => recordDecisions(tx, ...decisions),
-    recordRedrive: (...redrive) => recordRedrive(tx, ...redrive),
+    updateEntries: (...args) => updateEntries(tx, ...args),
+    insertRejected: (...args) => insertRejectedMessages(tx, ...args),
+    markSendFailures: (...args) => markSendFailures(tx, ...args),
+    recordDecisions: (...args) => recordDecisions(tx, ...args),
+    recordRedrive: (...args) => recordRedrive(tx, ...args),
     tryOut: async (work) => {
       try {
         await tx.transaction(async (savepoint) => {

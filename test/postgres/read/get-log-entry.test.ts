@@ -24,7 +24,7 @@ t.test('an entry has its decisions, oldest first', async (t) => {
   const attempt = makeAttempts(createStore(pool), send)
   const expectedCheckpoint = 9_007_199_254_740_992n
   await client.query('UPDATE notifications.projection_checkpoints SET "offset" = $1', [expectedCheckpoint])
-  await commitBatch({ attempt }, aLookedUpBatch([open], { expectedCheckpoint }))
+  await commitBatch(attempt, aLookedUpBatch([open], { expectedCheckpoint }))
   const { due } = await listDueEntries(
     pool,
     { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 },
@@ -96,7 +96,7 @@ t.test('a decision has the change of preferences that it followed', async (t) =>
   const decideAfter = async (stored: NewPreferences, changedBy: string) => {
     await putPreferences(pool, 'party-1', stored, changedBy)
     const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
-    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))
+    await commitBatch(attempt, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))
     return (await getLogEntry(pool, LIMITS, `NTF-${changedBy}`))?.decisions[0]?.preferenceChange
   }
   const first = await decideAfter(optedOut, 'alice')

@@ -38,7 +38,7 @@ function dispatch(
     send: async ([message], { query }) => [await send(message?.idempotencyKey ?? '', query)],
   }
   const attempt = makeAttempts(createStore(pool), sendByChannel(someSenders({ EMAIL: sender }), deadlineMs))
-  return commitBatch({ attempt }, aLookedUpBatch(eventIds.map((id) => anOpenAttempt(id))))
+  return commitBatch(attempt, aLookedUpBatch(eventIds.map((id) => anOpenAttempt(id))))
 }
 
 t.test('the writes of a sender are committed with the row, or not at all', async (t) => {

@@ -41,7 +41,7 @@ async function dispatched(
     i === 13 ? anOpenAttempt('bad', ofBad) : anOpenAttempt(`event-${i}`),
   )
   const attempt = makeAttempts(createStore(of), send)
-  const result = await commitBatch({ attempt }, aLookedUpBatch(open)).catch((error: Error) => error.message)
+  const result = await commitBatch(attempt, aLookedUpBatch(open)).catch((error: Error) => error.message)
   const { rowCount } = await client.query('SELECT FROM notifications.notification_log')
   const { rows } = await client.query('SELECT error FROM notifications.rejected_message')
   return { result, rowCount, rejected: rows.map(({ error }) => error), keys }
@@ -150,7 +150,7 @@ t.test('a missing column refuses every row, and so none', async (t) => {
 t.test('a retry that a trigger refuses leaves its row unchanged, and the others are retried', async (t) => {
   const attempt = makeAttempts(createStore(pool), recordingSend().send)
   const failed = ['a', 'bad', 'c'].map((eventId) => anOpenAttempt(eventId, { contact: UNRESOLVED }))
-  await commitBatch({ attempt }, aLookedUpBatch(failed))
+  await commitBatch(attempt, aLookedUpBatch(failed))
   await withTrigger(t, 'UPDATE')
   const { due } = await listDueEntries(pool, LIMITS, null, 10)
   const { refused } = await commitRetries(
@@ -175,7 +175,7 @@ t.test('a retry whose row a trigger leaves unchanged without an error is not sen
   const { send, keys } = recordingSend()
   const attempt = makeAttempts(createStore(pool), send)
   const failed = ['a', 'bad', 'c'].map((eventId) => anOpenAttempt(eventId, { contact: UNRESOLVED }))
-  await commitBatch({ attempt }, aLookedUpBatch(failed))
+  await commitBatch(attempt, aLookedUpBatch(failed))
   await withTrigger(t, 'UPDATE', { does: 'RETURN NULL' })
   for (let pass = 1; pass <= 2; pass++) {
     const { due } = await listDueEntries(pool, LIMITS, null, 10)

@@ -35,7 +35,7 @@ async function statementsOf(run: () => Promise<unknown>): Promise<readonly strin
 
 t.test('a batch without rejected messages takes five round trips', async (t) => {
   const open = [anOpenAttempt('a'), anOpenAttempt('b', { contact: UNRESOLVED })]
-  const statements = await statementsOf(() => commitBatch({ attempt }, aLookedUpBatch(open)))
+  const statements = await statementsOf(() => commitBatch(attempt, aLookedUpBatch(open)))
   t.match(statements, [
     /^START TRANSACTION/,
     /^WITH locked AS .* FOR UPDATE .* SKIP LOCKED .* FROM notifications.notification_preferences/,
@@ -48,7 +48,7 @@ t.test('a batch without rejected messages takes five round trips', async (t) => 
 
 t.test('a batch without new events takes four round trips', async (t) => {
   const batch = aLookedUpBatch([], { expectedCheckpoint: 1n, lastOffset: 2n })
-  t.equal((await statementsOf(() => commitBatch({ attempt }, batch))).length, 4)
+  t.equal((await statementsOf(() => commitBatch(attempt, batch))).length, 4)
 })
 
 t.test('a page of retries takes six round trips, however many rows it has', async (t) => {
@@ -66,7 +66,7 @@ t.test('an event with a long reference has its row, and the whole reference find
   const about = (eventId: string, locator: string) =>
     anOpenAttempt(eventId, { variables: { eventType: 'claim.paid', locator, reason: null } })
   const open = [about('long-1', `${long}1`), about('long-2', `${long}2`)]
-  const result = await commitBatch({ attempt }, aLookedUpBatch(open, { expectedCheckpoint: offset }))
+  const result = await commitBatch(attempt, aLookedUpBatch(open, { expectedCheckpoint: offset }))
   t.match(result, { kind: 'committed', inserted: { length: 2 }, rejected: [] })
   const { items } = await listLogEntries(pool, LIMITS, { reference: `${long}2` }, { limit: 10, after: null })
   t.same(
@@ -83,7 +83,7 @@ t.test('a batch of which every row is refused costs little more than a try for e
   const count = 256
   const open = Array.from({ length: count }, (_, i) => anOpenAttempt(`refused-${i}`))
   const statements = await statementsOf(async () => {
-    const result = await commitBatch({ attempt }, aLookedUpBatch(open, { expectedCheckpoint }))
+    const result = await commitBatch(attempt, aLookedUpBatch(open, { expectedCheckpoint }))
     t.match(result, { kind: 'committed', inserted: [], rejected: { length: count } })
   })
   const tries = statements.filter((statement) => statement.startsWith('SAVEPOINT')).length
