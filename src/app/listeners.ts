@@ -5,6 +5,7 @@ import { showRules } from '../core/rules/current-rules.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import type { Since } from '../core/time/duration.ts'
 import { explain } from '../core/why/explain-decision.ts'
+import { createKeySet } from '../http/auth/key-set.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import { readConsolePage } from '../http/console/page.ts'
 import type { Workbench } from '../http/console/workbench.ts'
@@ -47,9 +48,10 @@ interface ListenerNeeds {
 /** The public listener and, if configured, the management listener. */
 export function createListeners(needs: ListenerNeeds) {
   const { config, database, metrics, readiness, startup, log } = needs
+  const keySet = config.tokens && createKeySet(config.tokens.keySetUrl, log)
   const shared = {
     log,
-    tokens: config.tokens,
+    tokens: config.tokens && keySet && { ...config.tokens, keySet },
     requestCountMax: config.http.requestCountMax,
     isUnavailable: database.isUnavailable,
     observeResponse: metrics.observeResponse,
@@ -62,6 +64,7 @@ export function createListeners(needs: ListenerNeeds) {
     /** Resolves to the URL of the public listener. */
     listen: async (): Promise<string> => {
       const url = await http.listen()
+      keySet?.start()
       if (config.management === null) return url
       const { host, allowedHosts } = config.management
       const managementApp = buildManagement({
@@ -79,6 +82,7 @@ export function createListeners(needs: ListenerNeeds) {
     },
     close: async () => {
       await Promise.all([http.close(), management?.close()])
+      keySet?.stop()
     },
   }
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { pino } from 'pino'
+import { createKeySet } from '../http/auth/key-set.ts'
 import { buildApp } from '../http/public.ts'
 import { helpEnd } from './terminal/options.ts'
 
@@ -10,15 +11,19 @@ export const openapiCommand = new Command('openapi')
 
 const unused = () => Promise.reject(new Error('only documented'))
 
+const KEY_SET_URL = 'http://localhost/keys'
+
 async function printDocument(): Promise<void> {
+  const log = pino({ level: 'silent' })
   const app = buildApp({
     requestCountMax: 1,
-    log: pino({ level: 'silent' }),
+    log,
     readiness: unused,
     logEntries: { list: unused, get: unused },
     preferences: { list: unused, get: unused, put: unused },
     tokens: {
-      keySetUrl: 'http://localhost/keys',
+      keySetUrl: KEY_SET_URL,
+      keySet: createKeySet(KEY_SET_URL, log),
       issuer: null,
       audience: null,
       adminScope: null,

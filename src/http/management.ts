@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Tokens } from './auth/rights.ts'
+import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
 import { unavailable } from './problems/error-handler.ts'
@@ -29,7 +29,7 @@ export interface ManagementNeeds extends BaseNeeds {
  * console at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(needs: ManagementNeeds): HttpApp {
-  const { log, document, startup, exposeMetrics, tokens } = needs
+  const { document, startup, exposeMetrics, tokens } = needs
   const app = createBase(needs)
   requireHost(app, needs.hosts)
   limitRequests(app, needs.requestCountMax)
@@ -44,7 +44,7 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
   })
   app.get('/openapi.json', async () => document as never)
   app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
-  app.register(consoleData(needs.consoleData, tokens, log), { prefix: '/console/data' })
+  app.register(consoleData(needs.consoleData, tokens), { prefix: '/console/data' })
   return app
 }
 

@@ -1,5 +1,5 @@
-import { requireAccess, type Tokens } from './auth/rights.ts'
-import { requireTokens } from './auth/tokens.ts'
+import { requireAccess } from './auth/rights.ts'
+import { requireTokens, type Tokens } from './auth/tokens.ts'
 import { documentRoutes } from './openapi.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { type LogEntries, logRoutes } from './routes/log.ts'
@@ -23,11 +23,11 @@ export interface PublicNeeds extends BaseNeeds {
 
 /** All routes; does not listen yet. */
 export function buildApp(needs: PublicNeeds): HttpApp {
-  const { log, readiness, logEntries, preferences, tokens } = needs
+  const { readiness, logEntries, preferences, tokens } = needs
   const app = createBase(needs)
   limitRequests(app, needs.requestCountMax)
   app.addHook('onRoute', requireAccess)
-  if (tokens !== null) requireTokens(app, tokens, log)
+  if (tokens !== null) requireTokens(app, tokens)
   logReads(app)
   const refuseOtherMethods = otherMethods(app)
   documentRoutes(app, { withTokens: tokens !== null })

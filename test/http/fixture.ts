@@ -1,10 +1,13 @@
+import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter } from '../../src/core/log/log-filter.ts'
 import type { LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
-import type { Tokens } from '../../src/http/auth/rights.ts'
+import { createKeySet } from '../../src/http/auth/key-set.ts'
+import type { TokenRules } from '../../src/http/auth/rights.ts'
+import type { Tokens } from '../../src/http/auth/tokens.ts'
 import { EXPLAINED_ENTRY_EXAMPLE } from '../../src/http/examples.ts'
 import { buildApp, type PublicNeeds } from '../../src/http/public.ts'
 import { type Http, serve } from '../../src/http/server/server.ts'
@@ -49,7 +52,7 @@ export const ENTRY: ExplainedLogEntry = {
 export const PLACE: LogPosition = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
 
 /** Options that check every claim of this provider's tokens except the party. */
-export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUrl' | 'issuer'>): Tokens {
+export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUrl' | 'issuer'>): TokenRules {
   return {
     keySetUrl,
     issuer,
@@ -61,21 +64,28 @@ export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUr
 }
 
 /** Options that check only signature and times. */
-export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>): Tokens {
+export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>): TokenRules {
   return { keySetUrl, issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
+}
+
+export type WithTokenRules<Needs> = Partial<Omit<Needs, 'tokens'>> & { readonly tokens?: TokenRules | null }
+
+export function withKeySet(rules: TokenRules | null, log: Logger): Tokens | null {
+  return rules && { ...rules, keySet: createKeySet(rules.keySetUrl, log) }
 }
 
 /** The error that `isUnavailable` of `dependencies` recognises as an outage. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
 
 /** Dependencies of an app with one log entry and no preferences, which record their calls and log lines. */
-export function dependencies(overrides: Partial<PublicNeeds> = {}) {
+export function dependencies({ tokens = null, ...overrides }: WithTokenRules<PublicNeeds> = {}) {
   const asked: { filter: LogFilter<Since>; page: LogPageRequest }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
   const stored = new Map<string, NewPreferences & { changedBy: string | null }>()
+  const log = overrides.log ?? createLog('debug', { write: (line) => void logged.push(line) })
   const all: PublicNeeds = {
-    log: createLog('debug', { write: (line) => void logged.push(line) }),
+    log,
     readiness: async () => null,
     logEntries: {
       list: async (filter, page) => {
@@ -106,7 +116,7 @@ export function dependencies(overrides: Partial<PublicNeeds> = {}) {
     isUnavailable: (error) => error === OUTAGE,
     observeResponse: () => {},
     requestCountMax: 100,
-    tokens: null,
+    tokens: withKeySet(tokens, log),
     ...overrides,
   }
   return { all, asked, askedFor, logged, stored }

@@ -62,6 +62,17 @@ t.test('the table covers every operation of the API document', async (t) => {
   t.same(operations.sort(), Object.keys(TABLE).sort())
 })
 
+t.test('both listeners share one key set', async (t) => {
+  for (const [url, path] of [
+    [service.url, '/log/list'],
+    [management, '/console/data/rules'],
+  ] as const) {
+    const headers = { authorization: ADMIN }
+    t.equal((await exchange(url, { method: 'GET', path, headers })).status, 200)
+  }
+  t.equal(idp.keySetRequestCount(), 1)
+})
+
 /** Sends a request, and sees that the answer is as documented. */
 async function send(t: Test, url: string, operation: string, row: Row, authorization?: string) {
   const [method = '', template = ''] = operation.split(' ')

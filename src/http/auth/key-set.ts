@@ -28,6 +28,8 @@ export class NoKeysError extends Error {
   override readonly name = 'NoKeysError'
 }
 
+export type KeySet = ReturnType<typeof createKeySet>
+
 /**
  * The public keys at `url`, and nowhere else. A key set replaces the previous one, even if it has no usable key. While the
  * identity provider sends none, the known keys stay valid for up to 24 hours.

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { parsePointer, valueAt } from '../../core/event/json-pointer.ts'
 import { ProblemError } from '../problems/problem.ts'
 
-export type Tokens = NonNullable<Config['tokens']>
+export type TokenRules = NonNullable<Config['tokens']>
 
 /** The `WWW-Authenticate` header of every refusal. */
 export const CHALLENGE = 'Bearer realm="notifications-service"'
@@ -40,7 +40,10 @@ export function isOfOwnParty(request: FastifyRequest): boolean {
  * Throws a 403 that names the missing right, unless the request's token has the right that its route needs: an administrator's,
  * or that of the party in the path to its own preferences. A null scope requires none.
  */
-export function requireRight(request: FastifyRequest, { partyClaim, adminScope, adminClaim }: Tokens): void {
+export function requireRight(
+  request: FastifyRequest,
+  { partyClaim, adminScope, adminClaim }: TokenRules,
+): void {
   const { access } = request.routeOptions.config
   const isForParty = access === 'party' && partyClaim !== null
   const token: Readonly<Record<string, unknown>> = request.user ?? {}

@@ -1,13 +1,12 @@
 import fastifyJwt, { type TokenOrHeader } from '@fastify/jwt'
 import type { FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import { z } from 'zod'
 import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import { type HttpApp, headerCount } from '../server/base.ts'
-import { createKeySet, NoKeysError } from './key-set.ts'
-import { CHALLENGE, requireRight, type Tokens } from './rights.ts'
+import { type KeySet, NoKeysError } from './key-set.ts'
+import { CHALLENGE, requireRight, type TokenRules } from './rights.ts'
 import { ALGORITHMS } from './signing-key.ts'
 
 /** Tolerance for clock differences. */
@@ -34,15 +33,17 @@ export function subjectOf(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
+/** How tokens are validated. Both listeners share the key set: the identity provider gets the requests of one. */
+export interface Tokens extends TokenRules {
+  readonly keySet: KeySet
+}
+
 /**
  * Requires a valid token with the right that its route needs, on every route whose access is not `open`. Call it before routes are
- * added. Keys load in the background once the app is ready.
+ * added.
  */
-export function requireTokens(app: HttpApp, tokens: Tokens, log: Logger): void {
-  const { keySetUrl, issuer, audience } = tokens
-  const keySet = createKeySet(keySetUrl, log)
-  app.addHook('onReady', async () => keySet.start())
-  app.addHook('onClose', async () => keySet.stop())
+export function requireTokens(app: HttpApp, tokens: Tokens): void {
+  const { keySet, issuer, audience } = tokens
 
   /** The keys that fit a request's token and have not been tried: several may have one id. */
   const untried = new WeakMap<FastifyRequest, string[]>()

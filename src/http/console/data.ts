@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { z } from 'zod'
 import { type ServiceStatus, serviceStatus } from '../../core/batch/service-status.ts'
 import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
@@ -10,8 +9,8 @@ import {
 } from '../../core/party/preferences.ts'
 import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
 import { share } from '../../core/time/share.ts'
-import { requireAccess, type Tokens } from '../auth/rights.ts'
-import { requireTokens } from '../auth/tokens.ts'
+import { requireAccess } from '../auth/rights.ts'
+import { requireTokens, type Tokens } from '../auth/tokens.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -56,10 +55,10 @@ const window = z
  * The console's read-only data, under the rules of the public listener's administrative views: same tokens, same scope, same
  * audit log for reads of personal data.
  */
-export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logger) {
+export function consoleData(data: ConsoleData, tokens: Tokens | null) {
   return async (app: HttpApp): Promise<void> => {
     app.addHook('onRoute', requireAccess)
-    if (tokens !== null) requireTokens(app, tokens, log)
+    if (tokens !== null) requireTokens(app, tokens)
     app.register(async (counted: HttpApp) => {
       const countEntries = share(data.countEntries, COUNTS_SHARED, () => performance.now())
       const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }

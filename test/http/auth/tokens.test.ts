@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import type { Tokens } from '../../../src/http/auth/rights.ts'
+import type { TokenRules } from '../../../src/http/auth/rights.ts'
 import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { documentedApp } from '../documented.ts'
 import { anyTokensOf, dependencies, ENTRY, served, tokensOf } from '../fixture.ts'
@@ -13,7 +13,7 @@ import { segment, signedBy } from './attacks.ts'
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
 
-function appWith(tokens: Tokens) {
+function appWith(tokens: TokenRules) {
   const { all, logged } = dependencies({ tokens })
   const app = documentedApp(all)
   t.teardown(() => app.close())

@@ -11,7 +11,7 @@ import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementNeeds } from '../../../src/http/management.ts'
 import { type Http, serve } from '../../../src/http/server/server.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
-import { dependencies, OUTAGE } from '../fixture.ts'
+import { dependencies, OUTAGE, type WithTokenRules, withKeySet } from '../fixture.ts'
 
 export const PREFERENCES: NewPreferences = {
   email: null,
@@ -119,10 +119,11 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
 }
 
 /** The management listener and its log. */
-export function aManagement(overrides: Partial<ManagementNeeds> = {}) {
+export function aManagement({ tokens = null, ...overrides }: WithTokenRules<ManagementNeeds> = {}) {
   const logged: string[] = []
+  const log = createLog('info', { write: (line) => void logged.push(line) })
   const all: ManagementNeeds = {
-    log: createLog('info', { write: (line) => void logged.push(line) }),
+    log,
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
     startup: async () => null,
@@ -132,7 +133,7 @@ export function aManagement(overrides: Partial<ManagementNeeds> = {}) {
       assets: new Map([['main-ABC.js', { type: 'text/javascript', content: Buffer.from('0') }]]),
     },
     consoleData: aConsole(),
-    tokens: null,
+    tokens: withKeySet(tokens, log),
     isUnavailable: (error) => error === OUTAGE,
     observeResponse: () => {},
     requestCountMax: 100,
