@@ -25,7 +25,7 @@ IN_COPY := cd $(COPY) &&
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build copy run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-coordinator soak-versions soak-audit soak-transport soak-large-rows soak-freezes rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
+.PHONY: help build copy run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -149,7 +149,7 @@ simulate: copy ## 100,000 interleavings of attempts against a store in memory (S
 chaos: copy ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(IN_COPY) $(NODE) test/chaos/main.ts
 
-soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-coordinator soak-versions soak-audit soak-transport soak-large-rows soak-freezes ## Run all soak tests below
+soak: soak-look-ups soak-transactions soak-histories soak-upgrade ## Run all soak tests below
 
 soak-look-ups: copy ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(IN_COPY) $(NODE) test/soak/look-ups.ts
@@ -161,26 +161,5 @@ soak-transactions: copy ## Random transactions against Kafka's own client (STEPS
 soak-histories: copy ## 100,000 random histories of a partition (HISTORIES), on all processors
 	@$(IN_COPY) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
 
-soak-hostile: copy ## Messages made to hold up a consumer: headers, EVENTS (1000000) and RECORDS (5000000) in one batch
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hostile.ts
-
 soak-upgrade: copy ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
-
-soak-coordinator: copy ## Kill each of three brokers in turn (KILLS, 15): pauses against those of librdkafka
-	@$(IN_COPY) $(NODE) test/soak/coordinator.ts
-
-soak-versions: copy ## A random history of upgrades and rollbacks to a version with another channel and fact (MINUTES, SEED)
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/versions.ts
-
-soak-audit: copy ## Audit MESSAGES (1000000) messages of which 5 rows are missing
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/audit.ts
-
-soak-transport: copy ## MAILS (3000) through the example transport to a slow mail server, with KILLS (20) of relay and service (SEED)
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transport.ts
-
-soak-large-rows: copy ## Retry, list, export, redrive and erase ROWS (5000) rows of ROW_KB (900) within 500 MB
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/large-rows.ts
-
-soak-freezes: copy ## FREEZES (12) of SECONDS (42) of each neighbour in turn, with clients that give up
-	@$(IN_COPY) $(NODE) test/soak/freezes.ts

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { keep, type LocalServer } from '../keep.ts'
+import { type Keeper, keep, type LocalServer } from '../keep.ts'
 import { answersGroups } from '../topics.ts'
 
 const BROKER = 'kafka.Kafka'
@@ -43,42 +43,8 @@ export async function startApacheKafka(
   log: (line: string) => void,
   secure?: SecureListener,
 ): Promise<Kafka> {
-  const node = { id: 1, port: await freePort(), controllerPort: await freePort() }
-  const clusterId = randomBytes(11).toString('hex')
-  return startBroker({ jarsDir, log, secure, node, nodes: [node], clusterId })
-}
-
-/** Several brokers of one cluster, on each of which is a replica of every partition, that of the groups' offsets included. */
-export async function startApacheCluster(
-  jarsDir: string,
-  log: (line: string) => void,
-  count: number,
-): Promise<Kafka[]> {
-  const nodes: Node[] = []
-  for (let id = 1; id <= count; id++)
-    nodes.push({ id, port: await freePort(), controllerPort: await freePort() })
-  const clusterId = randomBytes(11).toString('hex')
-  return Promise.all(nodes.map((node) => startBroker({ jarsDir, log, node, nodes, clusterId })))
-}
-
-interface Node {
-  readonly id: number
-  readonly port: number
-  readonly controllerPort: number
-}
-
-interface BrokerOptions {
-  readonly jarsDir: string
-  readonly log: (line: string) => void
-  readonly secure?: SecureListener | undefined
-  readonly node: Node
-  readonly nodes: readonly Node[]
-  /** 22 characters of base64; hexadecimal ones never begin with a dash, which would be taken for an option. */
-  readonly clusterId: string
-}
-
-async function startBroker({ jarsDir, log, secure, node, nodes, clusterId }: BrokerOptions): Promise<Kafka> {
-  const brokers = `127.0.0.1:${node.port}`
+  const port = await freePort()
+  const brokers = `127.0.0.1:${port}`
   const keeper = await keep({
     name: 'kafka',
     stopSignal: 'SIGTERM',
@@ -87,12 +53,10 @@ async function startBroker({ jarsDir, log, secure, node, nodes, clusterId }: Bro
   })
   try {
     const properties = join(keeper.dir, 'server.properties')
-    const plain = plainProperties(keeper.dir, node, nodes)
+    const plain = plainProperties(keeper.dir, port, await freePort())
     const more = secure ? await secureProperties(keeper.dir, plain, secure) : {}
     await writeFile(properties, textOf({ ...plain, ...more }))
-    const user = secure ? scramUser(secure) : []
-    const args = ['format', '-t', clusterId, '-c', properties, ...user]
-    await keeper.run(java(jarsDir, [], 'kafka.tools.StorageTool', args))
+    await format(keeper, jarsDir, properties, secure ? scramUser(secure) : [])
     // Kafka fetches key sets from nowhere else.
     const allowed = secure
       ? [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${secure.tokens.keySetUrl}`]
@@ -106,6 +70,13 @@ async function startBroker({ jarsDir, log, secure, node, nodes, clusterId }: Bro
     await keeper.close()
     throw error
   }
+}
+
+async function format(keeper: Keeper, jarsDir: string, properties: string, more: string[]): Promise<void> {
+  // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
+  const clusterId = randomBytes(11).toString('hex')
+  const args = ['format', '-t', clusterId, '-c', properties, ...more]
+  await keeper.run(java(jarsDir, [], 'kafka.tools.StorageTool', args))
 }
 
 function java(jarsDir: string, flags: string[], mainClass: string, args: string[]) {
@@ -131,11 +102,11 @@ function dataDirIn(dir: string): string {
 }
 
 /** All other settings are Kafka's defaults, such as the largest message (1 MiB) and the codecs. */
-function plainProperties(dir: string, { id, port, controllerPort }: Node, nodes: readonly Node[]) {
+function plainProperties(dir: string, port: number, controllerPort: number) {
   return {
     'process.roles': 'broker,controller',
-    'node.id': id,
-    'controller.quorum.voters': nodes.map((node) => `${node.id}@127.0.0.1:${node.controllerPort}`).join(','),
+    'node.id': 1,
+    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'controller.listener.names': 'CONTROLLER',
@@ -143,14 +114,13 @@ function plainProperties(dir: string, { id, port, controllerPort }: Node, nodes:
     'log.dirs': dataDirIn(dir),
     // A mistyped topic must fail, and a topic that does not exist yet must stay so.
     'auto.create.topics.enable': false,
-    'default.replication.factor': nodes.length,
-    // Few internal partitions make for a fast start.
-    'offsets.topic.replication.factor': nodes.length,
+    // One broker holds the only copy of everything; few internal partitions make for a fast start.
+    'offsets.topic.replication.factor': 1,
     'offsets.topic.num.partitions': 1,
-    'transaction.state.log.replication.factor': nodes.length,
+    'transaction.state.log.replication.factor': 1,
     'transaction.state.log.min.isr': 1,
     'transaction.state.log.num.partitions': 1,
-    'share.coordinator.state.topic.replication.factor': nodes.length,
+    'share.coordinator.state.topic.replication.factor': 1,
     'share.coordinator.state.topic.min.isr': 1,
     'share.coordinator.state.topic.num.partitions': 1,
     // A consumer's first assignment need not wait for others to come.
