@@ -171,7 +171,7 @@ export function createBrokers(
       }),
     /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
     fetch: (range: FetchRange, isolationLevel: IsolationLevel) =>
-      oneFetch.execute(() => ask((cluster) => fetch(cluster, range, isolationLevel), FETCH_MAX_MS)),
+      oneFetch.execute(() => ask((cluster) => fetchBytes(cluster, range, isolationLevel), FETCH_MAX_MS)),
     close,
   }
 }
@@ -242,7 +242,7 @@ function leaderOf(cluster: Cluster, { topic, partition }: TopicPartition): numbe
   return known.leader
 }
 
-async function fetch(
+async function fetchBytes(
   cluster: Cluster,
   { topic, partition, from, bytesMax }: FetchRange,
   isolationLevel: IsolationLevel,

@@ -34,13 +34,13 @@ export function inspectPartition(
   return inspect((bytesMax) => brokers.fetch({ ...partition, from, bytesMax }, READ_COMMITTED), from)
 }
 
-/** @param fetch fetches at most this many bytes from that offset on, or one whole batch */
+/** @param fetchBytes fetches at most this many bytes from that offset on, or one whole batch */
 export async function inspect(
-  fetch: (bytesMax: number) => Promise<FetchedBytes>,
+  fetchBytes: (bytesMax: number) => Promise<FetchedBytes>,
   from: bigint,
 ): Promise<Inspected> {
   for (let bytesMax = FETCH_BYTES; ; bytesMax *= 4) {
-    const fetched = await fetch(bytesMax)
+    const fetched = await fetchBytes(bytesMax)
     const inspected = await judge(fetched, from)
     const isAll = fetched.bytes.length < bytesMax || bytesMax >= FETCH_BYTES_MAX
     if (isAll || inspected.kind !== 'unreadable' || inspected.next !== null || inspected.last !== null) {

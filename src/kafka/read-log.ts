@@ -57,8 +57,8 @@ export async function* readLog(
 }
 
 /** Null if the broker no longer has this offset; empty at the end of the log. */
-async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch | null> {
-  const { error, bytes } = await fetch(from, FETCH_BYTES)
+async function readStretch(source: LogSource, from: bigint): Promise<Stretch | null> {
+  const { error, bytes } = await source.fetch(from, FETCH_BYTES)
   if (error === 'OFFSET_OUT_OF_RANGE') return null
   if (error !== null)
     throw new CorrectableError(
@@ -116,8 +116,8 @@ async function* readPieces(
 }
 
 /** The offset after an unreadable batch; `end` if it cannot be found. */
-async function afterUnreadable({ fetch }: LogSource, at: bigint, end: bigint): Promise<bigint> {
-  const found = await inspect((bytesMax) => fetch(at, bytesMax), at)
+async function afterUnreadable(source: LogSource, at: bigint, end: bigint): Promise<bigint> {
+  const found = await inspect((bytesMax) => source.fetch(at, bytesMax), at)
   if (found.kind === 'end') return end
   const following = found.kind === 'readable' ? found.begin : (found.next ?? (found.last ?? end) + 1n)
   return following > at && following < end ? following : end

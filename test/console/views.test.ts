@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Page, Request } from 'playwright-core'
+import type { Page, Request as PageRequest } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { aConsole, PREFERENCES, serveConsole, TIME } from '../http/console/fixture.ts'
@@ -272,7 +272,7 @@ async function testViews(): Promise<void> {
     await page.clock.fastForward(10_000)
     await story.getByText(ENTRY.story.next).waitFor()
     const reads: string[] = []
-    const note = (request: Request) => void reads.push(request.url())
+    const note = (request: PageRequest) => void reads.push(request.url())
     page.on('request', note)
     await page.clock.fastForward(90_000)
     await page.evaluate('1')

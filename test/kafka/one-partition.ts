@@ -25,7 +25,7 @@ export interface Given {
 
 /**
  * One partition: a broker with a log in memory, a fetch loop like kafkajs's, a database with the checkpoint, and the
- * consumer between them. Only `fetch` fetches, once per call.
+ * consumer between them. Only `fetchOnce` fetches, once per call.
  */
 export function onePartition(given: Given = {}) {
   const broker = {
@@ -140,7 +140,7 @@ export function onePartition(given: Given = {}) {
     },
     append,
     /** Fetches once and waits until all work is idle. Returns false if there was nothing to fetch. */
-    fetch: async (batchCountMax?: number) => {
+    fetchOnce: async (batchCountMax?: number) => {
       const answer = ask(batchCountMax)
       if (answer !== null) {
         const batch = { topic: 'claims', partition: 0, fetchedOffset: answer.from, messages: [answer] }

@@ -31,8 +31,8 @@ async function withTen(given: Given = {}) {
 }
 
 t.test('a fetch is cut into batches, and Kafka gets the offset after each', async (t) => {
-  const { fetch, committed, reports, kafkajs } = await withTen({ batchCountMax: 4 })
-  await fetch()
+  const { fetchOnce, committed, reports, kafkajs } = await withTen({ batchCountMax: 4 })
+  await fetchOnce()
   t.strictSame(movesOf(committed), [
     [4, -1n, 3n],
     [4, 3n, 7n],
@@ -44,13 +44,13 @@ t.test('a fetch is cut into batches, and Kafka gets the offset after each', asyn
 
 t.test('a batch waits for the previous one, and takes all messages queued by then', async (t) => {
   const commit = Promise.withResolvers<void>()
-  const { fetch, prepared, committed } = await withTen({
+  const { fetchOnce, prepared, committed } = await withTen({
     batchCountMax: 10,
     beforeCommit: ({ expectedCheckpoint }) => (expectedCheckpoint < 0n ? commit.promise : Promise.resolve()),
   })
-  await fetch(1)
-  await fetch(1)
-  await fetch()
+  await fetchOnce(1)
+  await fetchOnce(1)
+  await fetchOnce()
   t.equal(prepared.length, 1)
   commit.resolve()
   await settled()
@@ -62,33 +62,33 @@ t.test('a batch waits for the previous one, and takes all messages queued by the
 
 t.test('after a failed batch, fetching starts again at the checkpoint', async (t) => {
   let failures = 1
-  const { fetch, committed, prepared, values, sleeps, lines, blocked } = await withTen({
+  const { fetchOnce, committed, prepared, values, sleeps, lines, blocked } = await withTen({
     batchCountMax: 5,
     beforeCommit: async () => {
       await new Promise((resolve) => setImmediate(resolve))
       if (failures-- > 0) throw new Error('connection terminated')
     },
   })
-  await fetch()
+  await fetchOnce()
   t.strictSame(movesOf(prepared), [[5, -1n, 4n]])
   t.strictSame(committed, [])
   t.match(blocked(), { reason: 'not-committed', offset: 0n, detail: 'connection terminated' })
   t.match(lines, [{ msg: /^a partition is blocked; nothing is lost/, offset: '0', reason: 'not-committed' }])
-  await fetch()
+  await fetchOnce()
   t.equal(values().join(''), 'abcdefghij')
   t.strictSame([sleeps, blocked()], [[500], null])
 })
 
 t.test('the backoff grows until a batch is committed', async (t) => {
   let failures = 3
-  const { fetch, sleeps, values } = await withTen({
+  const { fetchOnce, sleeps, values } = await withTen({
     batchCountMax: 5,
     beforeCommit: async ({ expectedCheckpoint }) => {
       if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
       if (expectedCheckpoint === 4n && failures === -2) throw new Error('again')
     },
   })
-  for (let i = 0; i < 5; i++) await fetch()
+  for (let i = 0; i < 5; i++) await fetchOnce()
   t.strictSame(sleeps, [500, 1_000, 2_000, 500])
   t.equal(values().join(''), 'abcdefghij')
 })
@@ -96,14 +96,14 @@ t.test('the backoff grows until a batch is committed', async (t) => {
 t.test('a locked checkpoint is reported only if it is still locked after a pause', async (t) => {
   const lockedFor = async (failures: number) => {
     let left = failures
-    const { sleeps, lines, blocked, fetch, values } = await withTen({
+    const { sleeps, lines, blocked, fetchOnce, values } = await withTen({
       loadCheckpoint: async () => {
         if (left-- > 0) throw new Error('locked by another session')
       },
     })
     const during = blocked()?.reason ?? null
     await settled()
-    await fetch()
+    await fetchOnce()
     t.equal(values().length, 10)
     return { sleeps, reasons: lines.map(({ reason }) => reason), during, after: blocked() }
   }
@@ -118,14 +118,14 @@ t.test('a locked checkpoint is reported only if it is still locked after a pause
 
 t.test('the consumer continues at once from a checkpoint that another one moved', async (t) => {
   let isMoved = false
-  const { fetch, database, values, sleeps, lines } = await withTen({
+  const { fetchOnce, database, values, sleeps, lines } = await withTen({
     beforeCommit: async () => {
       if (!isMoved) database.checkpoint = { offset: 6n, lastMessage: null }
       isMoved = true
     },
   })
-  await fetch()
-  await fetch()
+  await fetchOnce()
+  await fetchOnce()
   t.strictSame([values(), sleeps], [['h', 'i', 'j'], []])
   t.match(lines, [{ msg: 'another consumer moved the checkpoint: continuing from there' }])
 })
@@ -134,7 +134,7 @@ t.test(
   'after a database has lost commits, the consumer says so and continues from its checkpoint',
   async (t) => {
     let isRewound = false
-    const { fetch, database, values, lines } = await withTen({
+    const { fetchOnce, database, values, lines } = await withTen({
       batchCountMax: 5,
       beforeCommit: async ({ expectedCheckpoint }) => {
         if (expectedCheckpoint !== 4n || isRewound) return
@@ -142,8 +142,8 @@ t.test(
         database.checkpoint = { offset: 2n, lastMessage: null }
       },
     })
-    await fetch()
-    await fetch()
+    await fetchOnce()
+    await fetchOnce()
     t.strictSame(values(), ['a', 'b', 'c', 'd', 'e', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
     t.match(lines, [
       { msg: /^the checkpoint is behind what this process committed: the database has lost commits/ },
@@ -153,7 +153,7 @@ t.test(
 
 t.test('a partition is paused at 4 MB queued, and resumed at half of that', async (t) => {
   const turn = Promise.withResolvers<void>()
-  const { append, fetch, kafkajs, start, committed } = onePartition({
+  const { append, fetchOnce, kafkajs, start, committed } = onePartition({
     takeSlot: async () => {
       await turn.promise
       return () => {}
@@ -162,22 +162,22 @@ t.test('a partition is paused at 4 MB queued, and resumed at half of that', asyn
   for (let i = 0; i < 9; i++) append({ records: [{ value: Buffer.alloc(1024 * 1024) }] })
   await start()
   let fetchCount = 0
-  while (await fetch(1)) fetchCount++
+  while (await fetchOnce(1)) fetchCount++
   t.strictSame([fetchCount, kafkajs.isPaused], [4, true])
   turn.resolve()
   await settled()
   t.equal(kafkajs.isPaused, false)
-  while (await fetch(1));
+  while (await fetchOnce(1));
   t.equal(committed.at(-1)?.lastOffset, 8n)
 })
 
 t.test('while all queues are full, only a partition with an empty queue is fetched', async (t) => {
-  const { fetch, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
+  const { fetchOnce, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
   budget.add(1_000)
-  await fetch(1)
+  await fetchOnce(1)
   t.strictSame([values().length, kafkajs.isPaused], [4, false], 'slow partitions leave the others their turn')
   budget.add(3_000)
-  await fetch(1)
+  await fetchOnce(1)
   t.equal(values().length, 10, 'what is fetched is worked on')
   t.equal(kafkajs.isPaused, true, 'far too many bytes wait')
   budget.add(-1)
@@ -190,14 +190,14 @@ t.test('a batch without an end blocks the partition, and is not fetched in a loo
   await partition.start()
   const [batch] = partition.broker.log
   batch?.writeInt32BE(batch.length * 50, 8)
-  await partition.fetch()
+  await partition.fetchOnce()
   t.match(partition.blocked(), { reason: 'damaged' })
   t.strictSame(partition.values(), [])
   await partition.end()
 })
 
 t.test('a batch ends before it has too many bytes, but has at least one message', async (t) => {
-  const { append, start, fetch, committed } = onePartition()
+  const { append, start, fetchOnce, committed } = onePartition()
   const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
   append({
     records: [
@@ -216,7 +216,7 @@ t.test('a batch ends before it has too many bytes, but has at least one message'
     ],
   })
   await start()
-  await fetch()
+  await fetchOnce()
   await settled()
   t.strictSame(
     committed.map(({ messages }) => messages.map(({ offset }) => Number(offset))),
@@ -239,13 +239,13 @@ for (const [what, offset, msg] of [
 ] as const) {
   t.test(`${what} means a recreated topic, which is read from its earliest offset`, async (t) => {
     const checkpoint = { offset: BigInt(offset), lastMessage: fingerprint(offset, 'what was processed') }
-    const { broker, fetch, publish, values, database, lines } = await withTen({ checkpoint })
+    const { broker, fetchOnce, publish, values, database, lines } = await withTen({ checkpoint })
     broker.log.push(writeMarker(10, 7, 'commit'))
     publish(['k'])
-    await fetch()
+    await fetchOnce()
     t.strictSame(database.resets, [-1n])
     t.equal(lines[0]?.msg.startsWith(`${msg}: the topic was recreated`), true)
-    await fetch()
+    await fetchOnce()
     t.equal(values().join(''), 'abcdefghijk')
   })
 }
@@ -254,10 +254,10 @@ t.test(
   'a checkpoint that another consumer moved is not reset, even if the topic seems recreated',
   async (t) => {
     const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
-    const { fetch, values, database, lines, sleeps } = await withTen({ checkpoint })
+    const { fetchOnce, values, database, lines, sleeps } = await withTen({ checkpoint })
     database.checkpoint = { offset: 6n, lastMessage: null }
-    await fetch()
-    await fetch()
+    await fetchOnce()
+    await fetchOnce()
     t.strictSame([database.resets, sleeps], [[], []])
     t.equal(values().join(''), 'hij')
     t.strictSame(
@@ -274,8 +274,8 @@ async function afterRetention(given: Given = {}) {
   partition.broker.log.shift()
   partition.broker.earliest = 4n
   await partition.start()
-  await partition.fetch()
-  await partition.fetch()
+  await partition.fetchOnce()
+  await partition.fetchOnce()
   return partition
 }
 
@@ -302,11 +302,11 @@ t.test('a first start after a retention begins at the earliest message, and call
 t.test(
   'a damaged batch blocks the partition after the messages before it, until it can be read',
   async (t) => {
-    const { broker, fetch, values, blocked, lines, publish, sleeps } = await withTen()
+    const { broker, fetchOnce, values, blocked, lines, publish, sleeps } = await withTen()
     publish(['k'])
     const damaged = broker.log[1] as Buffer
     damaged[damaged.length - 2] = 7
-    await fetch()
+    await fetchOnce()
     t.equal(values().join(''), 'abcd')
     t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
     t.match(lines, [
@@ -317,20 +317,20 @@ t.test(
         msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
       },
     ])
-    await fetch()
+    await fetchOnce()
     t.strictSame(sleeps, [500, 1_000])
     damaged[damaged.length - 2] = 'j'.charCodeAt(0)
-    await fetch()
+    await fetchOnce()
     t.equal(values().join(''), 'abcdefghijk')
     t.equal(blocked(), null)
   },
 )
 
 t.test('a partition that the broker does not serve is blocked, unless another may lead it', async (t) => {
-  const { broker, fetch, values, blocked, lines } = await withTen()
+  const { broker, fetchOnce, values, blocked, lines } = await withTen()
   const reasonAfter = async (error: string) => {
     broker.error = error
-    await fetch()
+    await fetchOnce()
     return blocked()?.reason
   }
   t.equal(await reasonAfter('NOT_LEADER_FOR_PARTITION'), undefined)
@@ -345,19 +345,19 @@ t.test('a partition that the broker does not serve is blocked, unless another ma
   }
   broker.unserved = null
   broker.error = null
-  await fetch()
+  await fetchOnce()
   t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
 })
 
 t.test('a second change of leader is ignored, too, if the partition was quiet since the first', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const { broker, fetch, blocked, lines } = await withTen()
+  const { broker, fetchOnce, blocked, lines } = await withTen()
   broker.error = 'NOT_LEADER_FOR_PARTITION'
-  await fetch()
+  await fetchOnce()
   mock.timers.tick(5_000)
   await settled()
-  await fetch()
+  await fetchOnce()
   t.strictSame([lines, blocked()], [[], null])
 })
 
@@ -373,14 +373,14 @@ t.test('a batch that is cut repeatedly is not stuck, and the age of its rest is 
   const records = ['a', 'b', 'c'].map((value, i) => ({ value, timestampDelta: i }))
   partition.append({ baseTimestampMs: 100, records })
   await partition.start()
-  await partition.fetch()
+  await partition.fetchOnce()
   t.strictSame(seen, [null, 100, null, 101, null, 102])
 })
 
 t.test('a batch that runs for too long is reported as stuck', async (t) => {
   const commit = Promise.withResolvers<void>()
-  const { fetch, blocked, clock, end } = await withTen({ beforeCommit: () => commit.promise })
-  await fetch()
+  const { fetchOnce, blocked, clock, end } = await withTen({ beforeCommit: () => commit.promise })
+  await fetchOnce()
   clock.nowMs = 59_999
   t.equal(blocked(), null)
   clock.nowMs = 60_000
@@ -397,7 +397,7 @@ t.test('the age of the oldest unprocessed message is known, whether queued or ru
     partition.append({ baseTimestampMs, records: [{ value: 'a' }] })
   await partition.start()
   t.equal(partition.oldestMs(), null)
-  await partition.fetch()
+  await partition.fetchOnce()
   t.equal(partition.oldestMs(), 100)
   commit.resolve()
   await settled()
@@ -411,8 +411,8 @@ for (const [what, point, finished] of [
   t.test(what, async (t) => {
     const turn = Promise.withResolvers<void>()
     const wait = () => turn.promise.then(() => () => {})
-    const { fetch, values, end, prepared } = await withTen({ batchCountMax: 2, [point]: wait })
-    await fetch()
+    const { fetchOnce, values, end, prepared } = await withTen({ batchCountMax: 2, [point]: wait })
+    await fetchOnce()
     const ended = end()
     await settled()
     turn.resolve()

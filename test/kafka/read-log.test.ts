@@ -94,8 +94,8 @@ t.test('a partition that the broker does not serve is an error with a remedy', a
     ],
     ['OFFSET_OUT_OF_RANGE', /^the broker has no offset 0, .*run it again$/],
   ] as const) {
-    const fetch = async () => ({ error, bytes: Buffer.alloc(0), aborted: [] })
-    const broker = { ...brokerOf([], 1), fetch: fetch as ReturnType<typeof brokerOf>['fetch'] }
+    const refused = async () => ({ error, bytes: Buffer.alloc(0), aborted: [] })
+    const broker = { ...brokerOf([], 1), fetch: refused as ReturnType<typeof brokerOf>['fetch'] }
     await t.rejects(read(broker, [0n, 1n], 1n), { constructor: CorrectableError, message })
   }
 })

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { createDocumentCheck } from '../http/documented.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
-import { exchange, type Request } from './exchange.ts'
+import { exchange, type RawRequest } from './exchange.ts'
 
 const [world, idp] = await Promise.all([createWorld(), startIdentityProvider()])
 t.teardown(() => Promise.all([world.close(), idp.stop()]))
@@ -30,7 +30,7 @@ const MEMBER = `Bearer ${await idp.token()}`
 const BAD = `Bearer ${await idp.forge({ exp: 1 })}`
 
 /** The right that each operation needs, with a valid request and its status. Invalid ones are in ../http/routes and fuzz.test.ts. */
-interface Row extends Omit<Request, 'method'> {
+interface Row extends Omit<RawRequest, 'method'> {
   readonly access: 'open' | 'token' | 'admin'
   readonly status: number
 }

@@ -2,7 +2,7 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Answer } from '../http/documented.ts'
 
-export interface Request {
+export interface RawRequest {
   readonly method: string
   /** Sent as it is: `fetch` would tidy it up. */
   readonly path: string
@@ -15,7 +15,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 /** One request to the service at `url`. */
 export function exchange(
   url: string,
-  { method, path, headers = {}, body }: Request,
+  { method, path, headers = {}, body }: RawRequest,
 ): Promise<Answer & { readonly headers: IncomingHttpHeaders }> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }

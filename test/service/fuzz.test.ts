@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createDocumentCheck } from '../http/documented.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { exchange, type Request } from './exchange.ts'
+import { exchange, type RawRequest } from './exchange.ts'
 
 const RUN_COUNT = 1_000
 
@@ -69,7 +69,7 @@ const preferences = fc.record(
   },
   { requiredKeys: [] },
 )
-const sent: fc.Arbitrary<Pick<Request, 'headers' | 'body'>> = fc.record({
+const sent: fc.Arbitrary<Pick<RawRequest, 'headers' | 'body'>> = fc.record({
   headers: fc.record({
     'content-type': weighted(
       [8, fc.constant('application/json')],
@@ -107,7 +107,7 @@ const request = fc.constantFrom(...operations).chain(({ method, template, query,
     .record({
       method: weighted([12, fc.constant(method)], [1, others]),
       query: pairs.map((given) => (given.length === 0 ? '' : `?${given.join('&')}`)),
-      sent: weighted<Pick<Request, 'headers' | 'body'>>([some, sent], [none, fc.constant({})]),
+      sent: weighted<Pick<RawRequest, 'headers' | 'body'>>([some, sent], [none, fc.constant({})]),
       value: encoded,
     })
     .map((made) => {

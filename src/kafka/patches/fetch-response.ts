@@ -37,7 +37,7 @@ const CLIENT_THROTTLE_VERSION = 8
 const READ_REPLICA_VERSION = 11
 /** kafkajs drops messages before the offset that it requested. */
 const OFFSET_MAX = '9223372036854775807'
-const { fetch } = ConsumerGroup.prototype
+const originalFetch = ConsumerGroup.prototype.fetch
 
 /**
  * Patches `protocol/requests/fetch/v4…v11/response.js` of kafkajs 2.2.4, `protocol/recordBatch` and
@@ -63,7 +63,7 @@ export function patchFetchResponses(): void {
     response.parse = async (decoded: ReturnType<typeof decode>) => decoded
   }
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
-    const batches = await fetch.call(this, nodeId).then(
+    const batches = await originalFetch.call(this, nodeId).then(
       (fetched) => {
         sincesOf(this).delete(nodeId)
         // kafkajs would handle partitions without records too, at a cost for each.

@@ -17,14 +17,14 @@ const lastLittleFetchMs = new WeakMap<ConsumerGroup, Map<string, number>>()
  * meanwhile. Apply it after `patchFetchResponses`, which sets the method anew.
  */
 export function patchGathering(): void {
-  const { fetch } = ConsumerGroup.prototype
+  const originalFetch = ConsumerGroup.prototype.fetch
   ConsumerGroup.prototype.fetch = async function fetchGathered(nodeId) {
     const last = lastLittleFetchMs.get(this) ?? new Map<string, number>()
     lastLittleFetchMs.set(this, last)
-    let batches = await fetch.call(this, nodeId)
+    let batches = await originalFetch.call(this, nodeId)
     if (bringsLittle(batches) && performance.now() - (last.get(nodeId) ?? 0) < GATHER_MS) {
       await sleep(GATHER_MS)
-      batches = await fetch.call(this, nodeId)
+      batches = await originalFetch.call(this, nodeId)
     }
     if (bringsLittle(batches)) last.set(nodeId, performance.now())
     return batches

@@ -109,29 +109,29 @@ class History {
   }
 
   /** Other partitions fill or free the shared budget. */
-  #pressBudget(process: Process, bytes = this.#random.below(2) * 4 * this.#budgetBytes): void {
+  #pressBudget(pressed: Process, bytes = this.#random.below(2) * 4 * this.#budgetBytes): void {
     if (this.#budgetBytes === Number.POSITIVE_INFINITY) return
-    process.budget.add(bytes - process.pressedBytes)
-    process.pressedBytes = bytes
+    pressed.budget.add(bytes - pressed.pressedBytes)
+    pressed.pressedBytes = bytes
   }
 
   /** Stops all faults and waits, and processes the whole log. */
   async #calmDown(): Promise<void> {
     this.#isCalm = true
     while (this.#processes.length > 1) this.#endFirstProcess()
-    const process = this.#processes[0] as Process
-    process.member.isFailing = false
-    process.member.fetchBytesMax = 2_000
-    this.#pressBudget(process, 0)
+    const first = this.#processes[0] as Process
+    first.member.isFailing = false
+    first.member.fetchBytesMax = 2_000
+    this.#pressBudget(first, 0)
     let reached = this.#database.checkpoint.offset
     for (let round = 0; reached < this.#log.lastStable; round++) {
       if (round === STALLED_ROUNDS) {
-        const blocked = process.blocked()[0]?.detail
+        const blocked = first.blocked()[0]?.detail
         throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${blocked ?? 'not blocked'}`)
       }
       // A quiet partition learns of a restored database from the comparison of checkpoints.
-      if (round % 20 === 0) this.#compareCheckpoints(process)
-      this.#fetchStep(process)
+      if (round % 20 === 0) this.#compareCheckpoints(first)
+      this.#fetchStep(first)
       await this.#goOn()
       if (this.#database.checkpoint.offset === reached) continue
       reached = this.#database.checkpoint.offset
@@ -140,7 +140,7 @@ class History {
     if (reached >= this.#log.stableEnd) throw new Error(`the checkpoint ${reached} lies beyond the log`)
     this.#endFirstProcess()
     let isFinished = false
-    void process.finished().then(() => {
+    void first.finished().then(() => {
       isFinished = true
     })
     for (let round = 0; !isFinished; round++) {
@@ -185,9 +185,9 @@ class History {
       nowMs: () => this.#nowMs,
       sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
     })
-    const process = { ...consumption, member, pressedBytes: 0 }
-    this.#processes.push(process)
-    this.#join(process)
+    const started = { ...consumption, member, pressedBytes: 0 }
+    this.#processes.push(started)
+    this.#join(started)
   }
 
   #join({ member, partitions }: Process): void {

@@ -6,7 +6,7 @@ import { patchGathering } from '../../../src/kafka/patches/gather.ts'
 function gathering(t: Test, sizes: readonly number[]) {
   const clock = { ms: 1_000 }
   t.intercept(performance, 'now', { value: () => clock.ms })
-  const { fetch } = ConsumerGroup.prototype
+  const original = ConsumerGroup.prototype.fetch
   let askedCount = 0
   ConsumerGroup.prototype.fetch = async () => {
     const size = sizes[askedCount++] ?? 0
@@ -15,13 +15,13 @@ function gathering(t: Test, sizes: readonly number[]) {
   }
   patchGathering()
   t.teardown(() => {
-    ConsumerGroup.prototype.fetch = fetch
+    ConsumerGroup.prototype.fetch = original
   })
   const group = Object.create(ConsumerGroup.prototype) as ConsumerGroup
   return {
     clock,
     /** The bytes that a fetch passes on, and how often the broker was asked for them. */
-    fetch: async (nodeId = '1') => {
+    fetchOnce: async (nodeId = '1') => {
       const before = askedCount
       const [batch] = await group.fetch(nodeId)
       const [message] = (batch?.messages ?? []) as unknown as { fetched: { bytes: Buffer } }[]
@@ -31,32 +31,32 @@ function gathering(t: Test, sizes: readonly number[]) {
 }
 
 t.test('an event that comes alone is passed on at once', async (t) => {
-  const { fetch, clock } = gathering(t, [100, 0, 200])
-  t.same(await fetch(), { bytes: 100, asked: 1 })
-  t.same(await fetch(), { bytes: 0, asked: 1 })
+  const { fetchOnce, clock } = gathering(t, [100, 0, 200])
+  t.same(await fetchOnce(), { bytes: 100, asked: 1 })
+  t.same(await fetchOnce(), { bytes: 0, asked: 1 })
   clock.ms += 25
-  t.same(await fetch(), { bytes: 200, asked: 1 })
+  t.same(await fetchOnce(), { bytes: 200, asked: 1 })
 })
 
 t.test('an event soon after another one waits for those that follow it', async (t) => {
-  const { fetch, clock } = gathering(t, [100, 100, 300, 100, 200])
-  await fetch()
+  const { fetchOnce, clock } = gathering(t, [100, 100, 300, 100, 200])
+  await fetchOnce()
   clock.ms += 24
-  t.same(await fetch(), { bytes: 300, asked: 2 })
+  t.same(await fetchOnce(), { bytes: 300, asked: 2 })
   clock.ms += 24
-  t.same(await fetch(), { bytes: 200, asked: 2 }, 'the time since the repeated fetch counts')
+  t.same(await fetchOnce(), { bytes: 200, asked: 2 }, 'the time since the repeated fetch counts')
 })
 
 t.test('a backlog is passed on at once', async (t) => {
-  const { fetch } = gathering(t, [100, 16_384, 16_384, 16_383, 16_383, 20_000])
-  await fetch()
-  t.same(await fetch(), { bytes: 16_384, asked: 1 })
-  t.same(await fetch(), { bytes: 16_384, asked: 1 })
-  t.same(await fetch(), { bytes: 16_383, asked: 2 })
+  const { fetchOnce } = gathering(t, [100, 16_384, 16_384, 16_383, 16_383, 20_000])
+  await fetchOnce()
+  t.same(await fetchOnce(), { bytes: 16_384, asked: 1 })
+  t.same(await fetchOnce(), { bytes: 16_384, asked: 1 })
+  t.same(await fetchOnce(), { bytes: 16_383, asked: 2 })
 })
 
 t.test('brokers do not wait for each other', async (t) => {
-  const { fetch } = gathering(t, [100, 200])
-  await fetch('1')
-  t.same(await fetch('2'), { bytes: 200, asked: 1 })
+  const { fetchOnce } = gathering(t, [100, 200])
+  await fetchOnce('1')
+  t.same(await fetchOnce('2'), { bytes: 200, asked: 1 })
 })
