@@ -11,7 +11,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
-import { exitCodeOf } from './commands/terminal/options.ts'
+import { chooseExitCode } from './commands/terminal/options.ts'
 import { endOnSignals } from './commands/terminal/stop-on-signals.ts'
 import { CorrectableError } from './core/text/faults.ts'
 
@@ -80,7 +80,7 @@ for (const stream of [process.stdout, process.stderr]) {
 try {
   await program.parseAsync([asked, ...rest], { from: 'user' })
 } catch (error) {
-  const exitCode = exitCodeOf(error)
+  const exitCode = chooseExitCode(error)
   // commander has printed its message.
   if (error instanceof CommanderError) await exitWith(exitCode)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))

@@ -122,8 +122,8 @@ function metricsNeeds(
       assignment: () => worker()?.assignment() ?? null,
       oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
       // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
-      ends: () => brokers.endsOf(topics, READ_UNCOMMITTED),
-      ownedByGroup: async () => new Set((await brokers.membersOf(groupId)).flatMap(({ owned }) => owned)),
+      ends: () => brokers.readEnds(topics, READ_UNCOMMITTED),
+      ownedByGroup: async () => new Set((await brokers.listMembers(groupId)).flatMap(({ owned }) => owned)),
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),
       nowMs: Date.now,

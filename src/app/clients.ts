@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
-import { createFileSecret, secretOf } from '../oauth/file-secret.ts'
+import { createFileSecret, readSecretOrText } from '../oauth/file-secret.ts'
 import { createPartyClient, type PartyClient } from '../party/client.ts'
 import type { Credential } from '../party/connection.ts'
 import { createEmailSender, createSmsSender } from '../senders/placeholders.ts'
@@ -29,7 +29,7 @@ export function brokerConnection({ connection }: Config['broker']): KafkaConnect
   const { sasl, ...rest } = connection
   if (sasl === null) return { ...rest, sasl }
   if (sasl.mechanism !== 'oauthbearer') {
-    const password = () => secretOf(sasl.password, 'MQ_SASL_PASSWORD_FILE')
+    const password = () => readSecretOrText(sasl.password, 'MQ_SASL_PASSWORD_FILE')
     return { ...rest, sasl: { ...sasl, password } }
   }
   const { client, ...logIn } = sasl
@@ -46,11 +46,11 @@ export function createParties(
   { policyAdministration }: Pick<Config, 'policyAdministration'>,
   log: Logger,
 ): PartyClient {
-  const credential = credentialOf(policyAdministration)
+  const credential = createCredential(policyAdministration)
   return createPartyClient({ ...policyAdministration, credential, log })
 }
 
-function credentialOf({ header, tokenClient }: Config['policyAdministration']): Credential | null {
+function createCredential({ header, tokenClient }: Config['policyAdministration']): Credential | null {
   const nowMs = () => performance.now()
   if (header !== null) {
     const { name, file } = header

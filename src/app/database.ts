@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { share } from '../core/time/share.ts'
-import { codeOf, isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
+import { errorCode, isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
@@ -27,7 +27,7 @@ export async function createDatabase(
   let outage = NOT_REACHED
   function noteOutage(error: unknown): string {
     log.debug({ err: error }, 'the database cannot be used')
-    outage = `the database cannot be used (${codeOf(error)}): run the command \`doctor\` to find out why`
+    outage = `the database cannot be used (${errorCode(error)}): run the command \`doctor\` to find out why`
     return outage
   }
   const listPoolMax = Math.floor(httpPoolMax / 2)

@@ -10,10 +10,10 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findInForce, readArchived } from '../postgres/read/read-archive.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
-import { type RuleFiles, ruleTableOf, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { loadRuleTable, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 /** The rules that made these decisions, from the archive. */
-export function archivedRulesOf(pool: DatabasePool, decisions: readonly { ruleTableRevision: string }[]) {
+export function loadArchivedRules(pool: DatabasePool, decisions: readonly { ruleTableRevision: string }[]) {
   return readRules(decisions, (revision) => readArchived(pool, 'ruleset', revision), TEMPLATE_EVENT_TYPES)
 }
 
@@ -62,7 +62,7 @@ async function logActivation(
     return
   }
   try {
-    const changes = describeDiff(diffRuleTables(await ruleTableOf(before.source), table))
+    const changes = describeDiff(diffRuleTables(await loadRuleTable(before.source), table))
     log.info({ ...fields, changes }, `a new rule table is in force: ${changes[0]}`)
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error

@@ -23,11 +23,11 @@ import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { ALL_REJECTED, listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { listActivations } from '../postgres/read/read-archive.ts'
 import { getPreferences, listPreferenceChanges, listPreferences } from '../postgres/read/read-preferences.ts'
-import { timeOf } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/time-of.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Database } from './database.ts'
-import { archivedRulesOf } from './in-force.ts'
+import { loadArchivedRules } from './in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
@@ -92,13 +92,14 @@ function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: D
   return {
     list: async ({ from, to, ...filter }, page, signal) =>
       readUntil(signal, listPool(), async (connection) => {
-        const timeAt = async (since?: Since) => (since === undefined ? undefined : timeOf(connection, since))
+        const timeAt = async (since?: Since) =>
+          since === undefined ? undefined : resolveTime(connection, since)
         const times = { from: await timeAt(from), to: await timeAt(to) }
         return listLogEntries(connection, retry, { ...filter, ...times }, page)
       }),
     get: async (locator) => {
       const entry = await getLogEntry(httpPool(), retry, locator)
-      return entry && explain(entry, await archivedRulesOf(httpPool(), entry.decisions), traceUrl)
+      return entry && explain(entry, await loadArchivedRules(httpPool(), entry.decisions), traceUrl)
     },
   }
 }

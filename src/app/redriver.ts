@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { decideAttempts, partiesOf } from '../core/attempt/attempt.ts'
+import { decideAttempts, distinctParties } from '../core/attempt/attempt.ts'
 import { unobserved } from '../core/attempt/stage.ts'
 import type { Rejected } from '../core/event/rejected-message.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
@@ -10,7 +10,7 @@ import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
-import { attemptNeedsOf, createLookUps } from './worker.ts'
+import { createAttemptNeeds, createLookUps } from './worker.ts'
 
 export type Redriver = Awaited<ReturnType<typeof createRedriver>>
 
@@ -23,7 +23,7 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
-  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool)
+  const attemptNeeds = createAttemptNeeds(config, log, ruleFiles, pool)
   const needs = { ...lookUps, attempt: createAttempt(attemptNeeds) }
   let archived: Promise<void> | null = null
   return {
@@ -36,7 +36,7 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
     /** A dry run: makes the same look-ups and decisions, and writes nothing. */
     tryOut: async (message: Rejected) => {
       const { open, rejected } = await lookUpRejected(lookUps, message)
-      const preferences = await readPreferences(pool, partiesOf(open))
+      const preferences = await readPreferences(pool, distinctParties(open))
       return { attempts: decideAttempts(attemptNeeds, open, preferences), rejected }
     },
     close: parties.close,

@@ -4,8 +4,8 @@ import {
   afterDelivery,
   decideAttempts,
   deferredRetries,
+  distinctParties,
   type LockedRow,
-  partiesOf,
   type RetryRequest,
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
@@ -19,7 +19,7 @@ import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
-import { attemptNeedsOf } from './worker.ts'
+import { createAttemptNeeds } from './worker.ts'
 
 type Run = Pick<RequestNeeds, 'listCandidates' | 'report'>
 
@@ -33,12 +33,12 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
-  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool)
+  const attemptNeeds = createAttemptNeeds(config, log, ruleFiles, pool)
   const attempt = createAttempt(attemptNeeds)
   const runWith = (run: Run, commit: RequestNeeds['commit']) =>
     retryOnRequest({
       ...run,
-      contactsOf: parties.lookUpAgain,
+      lookUpContacts: parties.lookUpAgain,
       isDown: parties.isDown,
       commit,
     })
@@ -75,5 +75,5 @@ const UNLOCKED: LockedRow = {
 
 async function decideAll(pool: DatabasePool, asked: readonly AskedEntry[], rules: RulesInForce) {
   const open = asked.map((entry) => nextAttempt(entry, UNLOCKED, null))
-  return decideAttempts(rules, open, await readPreferences(pool, partiesOf(open)))
+  return decideAttempts(rules, open, await readPreferences(pool, distinctParties(open)))
 }

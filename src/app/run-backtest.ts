@@ -3,7 +3,7 @@ import type { RuleTable } from '../core/rules/table.ts'
 import type { RulesByRevision } from '../core/why/archived-rules.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { decisionGroups } from '../postgres/read/group-decisions.ts'
-import { archivedRulesOf } from './in-force.ts'
+import { loadArchivedRules } from './in-force.ts'
 
 /**
  * Decides all events of a period by a candidate table. The times are in the database's format; `until` null: up to now.
@@ -24,7 +24,7 @@ export async function runBacktest(
   })
   let seen = 0
   for await (const { events, groups } of decisionGroups(pool, since, pageCountMax, until)) {
-    rules = await archivedRulesOf(pool, groups)
+    rules = await loadArchivedRules(pool, groups)
     for (const group of groups) test.add(group)
     seen += events
     await onProgress(seen)

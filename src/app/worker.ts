@@ -10,7 +10,7 @@ import { templates } from '../generated/templates.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createConsumer } from '../kafka/consumer.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
-import { fingerprintOf } from '../kafka/records/record.ts'
+import { takeFingerprint } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds, type LookUpNeeds } from '../pipeline/dispatch.ts'
@@ -54,7 +54,7 @@ export function createWorker(needs: WorkerNeeds) {
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attemptNeeds = attemptNeedsOf(config, log, ruleFiles, pool, stage, needs.senders)
+  const attemptNeeds = createAttemptNeeds(config, log, ruleFiles, pool, stage, needs.senders)
   const { observed, settled } = observeFirst(needs.onFirstDecision, log)
   const newAttempt = () => observed(createAttempt(attemptNeeds))
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
@@ -93,7 +93,7 @@ function consumerNeeds(
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
     dispatch: createDispatch(needs),
-    reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
+    findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
   }
 }
@@ -107,7 +107,7 @@ function retryNeeds(
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   return {
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
-    contactsOf: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
+    lookUpContacts: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
     attempt,
     stage,
@@ -143,7 +143,7 @@ function observeFirst(onFirst: () => Promise<void>, log: Logger) {
 
 export function createLookUps(
   { envelopeMap, envelopeMapRevision }: RuleFiles,
-  contactsOf: LookUpNeeds['contactsOf'],
+  lookUpContacts: LookUpNeeds['lookUpContacts'],
   pool: DatabasePool,
   stage: RunStage,
 ): LookUpNeeds {
@@ -151,15 +151,15 @@ export function createLookUps(
     parse: (message) => parseEvent(message, envelopeMap),
     envelopeMapRevision: envelopeMapRevision.revision,
     findLogged: createFindLogged(pool),
-    contactsOf,
+    lookUpContacts,
     newLocator: createLocators(),
-    fingerprintOf,
+    takeFingerprint,
     stage,
   }
 }
 
 /** Dependencies of the transaction of attempts, with the rules and templates in force. */
-export function attemptNeedsOf(
+export function createAttemptNeeds(
   config: Config,
   log: Logger,
   { ruleTable }: RuleFiles,

@@ -32,7 +32,7 @@ export function migrationFaults(source: string): string[] {
   const statements = sqlStatements(source)
   const made = statements.flatMap((statement) => /^CREATE TABLE ([\w.]+)/i.exec(statement)?.[1] ?? [])
   const isUnused = /^-- Unused since: \S/m.test(source)
-  const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.map(indexOf)]
+  const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.map(indexStatement)]
   const faults = statements.flatMap((statement) => {
     const outline = withoutBrackets(statement)
     return allowed.some((form) => form.test(outline)) ? [] : [`${statement.slice(0, 60)}…: ${REMEDY}`]
@@ -53,7 +53,7 @@ export function migrationFaults(source: string): string[] {
 }
 
 /** An index on a table that the same file creates, and that nobody uses yet. */
-function indexOf(table: string): RegExp {
+function indexStatement(table: string): RegExp {
   return whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${table.replace('.', '\\.')} ?…( WHERE .+)?`)
 }
 

@@ -42,10 +42,10 @@ for (const [name, text] of files) {
   await writeFile(file, text)
   isWritten = true
 }
-const kbOf = (some: readonly [string, string][]) =>
+const sumKb = (some: readonly [string, string][]) =>
   `${Math.ceil(some.reduce((sum, [, { length }]) => sum + length, 0) / 1_000)} kB`
-const later = kbOf([...files].filter(([name]) => isLater(name)))
-const first = kbOf([...files].filter(([name]) => !isLater(name)))
+const later = sumKb([...files].filter(([name]) => isLater(name)))
+const first = sumKb([...files].filter(([name]) => !isLater(name)))
 process.stdout.write(`console: ${first}, the workbench ${later}, ${isWritten ? 'written' : 'no change'}\n`)
 
 /** Its paths are relative to `/console`, so that a proxy may serve it under any path. */

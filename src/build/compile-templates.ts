@@ -24,7 +24,7 @@ const accepted = acceptedEventTypes(readIfThere(join(root, 'rules/outcomes.txt')
 
 try {
   const files = sound ? withStandIns(readTemplateFiles(folder)) : readTemplateFiles(folder)
-  const written = writeIfChanged(target, moduleOf(checkedSources(files, { sha256, accepted })))
+  const written = writeIfChanged(target, writeModule(checkedSources(files, { sha256, accepted })))
   process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
 } catch (error) {
   if (!(error instanceof TemplateError)) throw error
@@ -32,11 +32,11 @@ try {
   process.exitCode = 1
 }
 
-function moduleOf(sources: readonly TemplateSource[]): string {
+function writeModule(sources: readonly TemplateSource[]): string {
   return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
-import { templatesOf } from '../core/templates/render.ts'
+import { compileTemplates } from '../core/templates/render.ts'
 
-export const templates = templatesOf(${JSON.stringify(sources, null, 2)})
+export const templates = compileTemplates(${JSON.stringify(sources, null, 2)})
 `
 }
 

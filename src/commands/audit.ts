@@ -7,16 +7,16 @@ import { isTopicName } from '../config/parsers.ts'
 import {
   type AuditedPartition,
   type Counts,
+  countMessages,
   describeCounts,
   describeFinding,
   describePartition,
   type Finding,
   isSound,
-  messageCountOf,
   noCounts,
   type OffsetRange,
 } from '../core/audit/finding.ts'
-import { keyOf } from '../core/batch/position.ts'
+import { partitionKey } from '../core/batch/position.ts'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
@@ -149,8 +149,8 @@ function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
       }
     },
     earliest: async () => {
-      const ends = await brokers.endsOf([partition.topic], READ_UNCOMMITTED)
-      return ends.get(keyOf(partition))?.earliest ?? 0n
+      const ends = await brokers.readEnds([partition.topic], READ_UNCOMMITTED)
+      return ends.get(partitionKey(partition))?.earliest ?? 0n
     },
   }
 }
@@ -176,7 +176,7 @@ function createShowProgress(sum: Counts, partitions: readonly AuditedPartition[]
   const total = partitions.reduce((count, { from, end }) => count + (end > from ? Number(end - from) : 0), 0)
   const beganMs = performance.now()
   return () => {
-    const count = messageCountOf(sum)
+    const count = countMessages(sum)
     const perSecond = Math.round((count * 1_000) / Math.max(1, performance.now() - beganMs))
     showProgress(`${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
   }

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
-import { CHECKS, type Check, remedyOf } from './doctor/checks.ts'
+import { CHECKS, type Check, findRemedy } from './doctor/checks.ts'
 import { helpEnd } from './terminal/options.ts'
 
 export const doctorCommand = new Command('doctor')
@@ -31,10 +31,10 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
   const results: Result[] = []
   for await (const result of diagnose(process.env)) {
     results.push(result)
-    if (!json) process.stdout.write(textOf(result))
+    if (!json) process.stdout.write(formatResult(result))
   }
-  const countOf = (wanted: Result['status']) => results.filter(({ status }) => status === wanted).length
-  const [failedCount, warningCount] = [countOf('failed'), countOf('warning')]
+  const count = (wanted: Result['status']) => results.filter(({ status }) => status === wanted).length
+  const [failedCount, warningCount] = [count('failed'), count('warning')]
   const ok = failedCount === 0
   const summary = json
     ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
@@ -44,7 +44,7 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
 }
 
 async function* diagnose(env: Env): AsyncGenerator<Result> {
-  const { config, result, faulty } = configurationOf(env)
+  const { config, result, faulty } = checkConfiguration(env)
   yield result
   /** Checks that failed, or were skipped because another one failed. */
   const failed = new Set<string>()
@@ -57,7 +57,7 @@ async function* diagnose(env: Env): AsyncGenerator<Result> {
       : missing && `the ${missing} check passes`
     const checked: Result =
       awaited === undefined
-        ? await resultOf(check, config)
+        ? await runCheck(check, config)
         : { name, status: 'skipped', detail: `not checked until ${awaited}`, remedy: null }
     if (awaited !== undefined || checked.status === 'failed') failed.add(name)
     yield checked
@@ -65,7 +65,7 @@ async function* diagnose(env: Env): AsyncGenerator<Result> {
 }
 
 /** The configuration. If a variable is wrong, all variables of its group are left out, so that the other checks can run. */
-function configurationOf(env: Env): { config: Config; result: Result; faulty: readonly string[] } {
+function checkConfiguration(env: Env): { config: Config; result: Result; faulty: readonly string[] } {
   const name = 'configuration'
   try {
     const config = loadConfig(env)
@@ -92,7 +92,7 @@ function required(): Env {
   return Object.fromEntries(names.map((name) => [name, String(variables.shape[name].meta()?.example)]))
 }
 
-async function resultOf(check: Check, config: Config): Promise<Result> {
+async function runCheck(check: Check, config: Config): Promise<Result> {
   const { name } = check
   const finished = new AbortController()
   try {
@@ -102,17 +102,17 @@ async function resultOf(check: Check, config: Config): Promise<Result> {
     const found = await Promise.race([check.run(config), late])
     if (found === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
-    return { name, status: 'warning', detail: found.warning, remedy: remedyOf(check, found.warning) }
+    return { name, status: 'warning', detail: found.warning, remedy: findRemedy(check, found.warning) }
   } catch (error) {
-    const detail = wordsOf(error)
-    return { name, status: 'failed', detail, remedy: remedyOf(check, detail) }
+    const detail = describeCauses(error)
+    return { name, status: 'failed', detail, remedy: findRemedy(check, detail) }
   } finally {
     finished.abort()
   }
 }
 
 /** The messages of an error and its causes, each once. */
-function wordsOf(error: unknown): string {
+function describeCauses(error: unknown): string {
   const words: string[] = []
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const inner = cause instanceof AggregateError ? cause.errors.map(String) : []
@@ -123,7 +123,7 @@ function wordsOf(error: unknown): string {
   return words.join(': ') || String(error)
 }
 
-function textOf({ name, status, detail, remedy }: Result): string {
+function formatResult({ name, status, detail, remedy }: Result): string {
   const indent = ' '.repeat(33)
   const lines = [detail.replaceAll('\n', `\n${indent}`), ...(remedy === null ? [] : [`${indent}→ ${remedy}`])]
   return `${status.padEnd(9)}${name.padEnd(24)}${lines.join('\n')}\n`

@@ -50,12 +50,13 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
     const found = await run(search, null)
     const isNothing =
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
-    const question = `Permanently erase ${wordsOf(found)} of ${party}?`
+    const question = `Permanently erase ${describeFound(found)} of ${party}?`
     const isDone = !dryRun && !isNothing && (await confirm(question, { yes }))
     const counts = isDone ? await eraseAll(search, by) : found
     if (isNothing && !dryRun) await finishErasures(pool, party)
     if (json) await print(JSON.stringify({ party, erased: isDone, ...counts }))
-    else await print(...linesOf(party, counts, isNothing, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
+    else
+      await print(...describeErasure(party, counts, isNothing, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
   })
 }
 
@@ -101,7 +102,13 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
   return { ...sum, ...preferences }
 }
 
-function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejectedMessages }: Found): string {
+function describeFound({
+  logEntries,
+  retries,
+  preferences,
+  preferenceChanges,
+  rejectedMessages,
+}: Found): string {
   return [
     `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
     `contacts in ${counted(preferences, 'set', 'sets')} of preferences and ${counted(preferenceChanges, 'preference change')}`,
@@ -109,8 +116,10 @@ function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejected
   ].join(', ')
 }
 
-function linesOf(party: string, counts: Found, isNothing: boolean, did: string): string[] {
-  const first = isNothing ? `Nothing left to erase of ${party}` : `${did} ${wordsOf(counts)} of ${party}`
+function describeErasure(party: string, counts: Found, isNothing: boolean, did: string): string[] {
+  const first = isNothing
+    ? `Nothing left to erase of ${party}`
+    : `${did} ${describeFound(counts)} of ${party}`
   if (counts.searchedAsBytes === 0) return [first]
   const unread =
     `${counted(counts.searchedAsBytes, 'rejected message')} without a readable envelope: the bytes were searched for the locator ` +

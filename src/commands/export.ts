@@ -11,7 +11,7 @@ import { getLogEntry, readVariables } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/read-preferences.ts'
-import { wholeOf } from './rejected/describe.ts'
+import { showWhole } from './rejected/describe.ts'
 import { parseParty } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
@@ -77,7 +77,7 @@ async function printRejected(pool: DatabasePool, party: string): Promise<void> {
       const { message } = rejected
       if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++
       if (findMention(message, party, envelopeMap) !== null)
-        await printOne('rejectedMessage', wholeOf(rejected))
+        await printOne('rejectedMessage', showWhole(rejected))
     }
   }
   if (searchedAsBytes > 0)

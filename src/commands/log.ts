@@ -10,7 +10,7 @@ import { printable } from '../core/text/sanitize.ts'
 import type { Since } from '../core/time/duration.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
-import { timeOf } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/time-of.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
 import { notBlank, parseAt, sinceOption } from './terminal/options.ts'
 import { note, print, showProgress } from './terminal/print.ts'
@@ -64,9 +64,9 @@ async function listLog(options: Options): Promise<void> {
   const limits = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
-    const from = await timeOf(pool, since)
-    const to = until === undefined ? undefined : await timeOf(pool, until)
-    const shown = csv ? csvLineOf : json ? JSON.stringify : lineOf
+    const from = await resolveTime(pool, since)
+    const to = until === undefined ? undefined : await resolveTime(pool, until)
+    const shown = csv ? formatCsvLine : json ? JSON.stringify : formatLine
     if (csv) await print(LOG_CSV.head.slice(0, -1))
     let count = 0
     for (let after: LogPosition | null | undefined; after !== null; ) {
@@ -88,9 +88,9 @@ async function listLog(options: Options): Promise<void> {
 }
 
 /** Without the line feed, which `print` adds. */
-const csvLineOf = (entry: ListedLogEntry) => LOG_CSV.lineOf(entry).slice(0, -1)
+const formatCsvLine = (entry: ListedLogEntry) => LOG_CSV.formatLine(entry).slice(0, -1)
 
-function lineOf(entry: ListedLogEntry): string {
+function formatLine(entry: ListedLogEntry): string {
   const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason, receipt } = entry
   const more = givenUp ? ', given up' : isRecordedOnly(receipt) ? ', recorded only' : ''
   const reason = failureReason === null ? '' : ` (${failureReason})`

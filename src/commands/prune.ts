@@ -5,7 +5,7 @@ import type { Since } from '../core/time/duration.ts'
 import { SINCE_WORDS } from '../core/time/duration.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { timeOf } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/time-of.ts'
 import {
   beginPruning,
   finishPruning,
@@ -55,29 +55,35 @@ interface Options extends WriteOptions {
 async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const before = await timeOf(pool, olderThan)
-    if (before > (await timeOf(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
+    const before = await resolveTime(pool, olderThan)
+    if (before > (await resolveTime(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
-    const found = await sumOf(pool, limits, null)
+    const found = await countPruned(pool, limits, null)
     const isNothing = Object.values(found).every((count) => count === 0)
-    const isDone = !dryRun && !isNothing && (await confirm(questionOf(before, found), { yes }))
+    const isDone = !dryRun && !isNothing && (await confirm(askToPrune(before, found), { yes }))
     const counts = isDone ? await pruneAll(pool, limits, by) : found
     const did = isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : wouldDo(dryRun, 'delete')
     await print(
-      json ? JSON.stringify({ before, pruned: isDone, ...counts }) : `${did} ${wordsOf(before, counts)}`,
+      json
+        ? JSON.stringify({ before, pruned: isDone, ...counts })
+        : `${did} ${describePruned(before, counts)}`,
     )
   })
 }
 
 async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
   const pruning = await beginPruning(pool, limits.before, by)
-  const counts = await sumOf(pool, limits, pruning)
+  const counts = await countPruned(pool, limits, pruning)
   await finishPruning(pool, pruning)
   return counts
 }
 
 /** Deletes rows older than the limit in small transactions. Without a pruning it only counts them. */
-async function sumOf(pool: DatabasePool, limits: PruneLimits, pruning: bigint | null): Promise<PruneCounts> {
+async function countPruned(
+  pool: DatabasePool,
+  limits: PruneLimits,
+  pruning: bigint | null,
+): Promise<PruneCounts> {
   const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
   for await (const { logEntries, decisions, rejectedMessages } of prune(pool, limits, pruning)) {
     sum.logEntries += logEntries
@@ -90,14 +96,14 @@ async function sumOf(pool: DatabasePool, limits: PruneLimits, pruning: bigint | 
   return sum
 }
 
-function questionOf(before: string, found: PruneCounts): string {
+function askToPrune(before: string, found: PruneCounts): string {
   return (
-    `Permanently delete ${wordsOf(before, found)}? Their events are skipped if they are read again, ` +
+    `Permanently delete ${describePruned(before, found)}? Their events are skipped if they are read again, ` +
     'but sent again if they are published again.'
   )
 }
 
-function wordsOf(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
+function describePruned(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
   const entries = counted(logEntries, 'log entry', 'log entries')
   const messages = counted(rejectedMessages, 'rejected message')
   return `${entries} with ${counted(decisions, 'decision')}, ${messages}, all older than ${before}`

@@ -4,11 +4,11 @@ import { counted } from '../core/text/count.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { countRejectedMessages, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { dismissRejected } from '../postgres/write/record-redrive.ts'
-import { lineOf, summaryOf, textOf, wholeOf } from './rejected/describe.ts'
+import { formatLine, formatWhole, showWhole, summarize } from './rejected/describe.ts'
 import {
   choose,
   type FilterOptions,
-  filterOf,
+  parseFilter,
   parseId,
   rejectedMessages,
   withChoice,
@@ -29,10 +29,10 @@ const listCommand = withFilter(new Command('list'))
 
 async function list(options: FilterOptions & { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const filter = await filterOf(pool, options, { ids: null, open: options.all !== true })
+    const filter = await parseFilter(pool, options, { ids: null, open: options.all !== true })
     let count = 0
     for await (const rejected of rejectedMessages(pool, filter)) {
-      await print(options.json ? JSON.stringify(summaryOf(rejected)) : lineOf(rejected))
+      await print(options.json ? JSON.stringify(summarize(rejected)) : formatLine(rejected))
       count++
     }
     if (!options.json) note(`${counted(count, 'rejected message')}${options.all ? '' : ' not settled'}`)
@@ -51,9 +51,10 @@ const showCommand = new Command('show')
 
 async function show(id: bigint, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const filter = await filterOf(pool, {}, { ids: [id], open: false })
+    const filter = await parseFilter(pool, {}, { ids: [id], open: false })
     for await (const [rejected] of readRejected(pool, filter))
-      if (rejected !== undefined) return print(json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected))
+      if (rejected !== undefined)
+        return print(json ? JSON.stringify(showWhole(rejected)) : formatWhole(rejected))
     process.exitCode = 1
     note(`no rejected message has the id ${id}`)
   })

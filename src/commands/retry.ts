@@ -12,7 +12,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { findMembers } from '../postgres/read/find-members.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { readRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
-import { timeOf } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/time-of.ts'
 import { createLog } from '../telemetry/log.ts'
 import { confirm, type WriteOptions, withWriteOptions } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
@@ -97,7 +97,7 @@ async function retryAll(retrier: Retrier, selection: Selection, options: Options
     listCandidates: selection.list,
     report: (locator: string, result: RequestedResult) => {
       counts[result.result]++
-      void print(json ? JSON.stringify({ locator, ...result }) : `${locator}  ${sentenceOf(result)}`)
+      void print(json ? JSON.stringify({ locator, ...result }) : `${locator}  ${describeRetry(result)}`)
     },
   }
   const stop = await (dryRun ? retrier.tryOut(run) : retrier.retry({ by, because }, run))
@@ -111,7 +111,7 @@ async function retryAll(retrier: Retrier, selection: Selection, options: Options
   if (stop !== null || (selection.isNamed && counts.refused > 0)) process.exitCode = 1
 }
 
-function sentenceOf(result: RequestedResult): string {
+function describeRetry(result: RequestedResult): string {
   if (result.result === 'refused') return `not retried: ${printable(result.error)}`
   const sent = result.mayRepeat ? '; it may have gone out before, under the same key' : ''
   if (result.result === 'SENT') return `SENT by ${result.channel}${sent}`
@@ -151,7 +151,7 @@ async function named(
     list: async (after) => {
       const start = newestFirst.findIndex(({ locator }) => locator === after?.locator) + 1
       const asked = newestFirst.slice(start, start + PAGE_COUNT_MAX)
-      return candidatesOf(pool, limits, asked, newestFirst.length > start + asked.length)
+      return readCandidates(pool, limits, asked, newestFirst.length > start + asked.length)
     },
     count: async () => newestFirst.length,
   }
@@ -161,7 +161,7 @@ async function named(
  * The candidates among these entries, newest first, as many as one page holds; `next` is the last entry that was looked at, null if
  * it is the last one.
  */
-async function candidatesOf(
+async function readCandidates(
   pool: DatabasePool,
   limits: Config['retry'],
   entries: readonly LogPosition[],
@@ -183,9 +183,9 @@ async function matching(
   limits: Config['retry'],
   { since = 0, until = 0, eventType, rule, reason }: FilterOptions,
 ): Promise<Selection> {
-  const from = await timeOf(pool, since)
+  const from = await resolveTime(pool, since)
   const filter = { from, eventType, rule, reasonPrefix: reason, notTold: true } as const
-  const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
+  const start: LogPosition = { createdAt: await resolveTime(pool, until), locator: LAST_LOCATOR }
 
   const listed = (after: LogPosition | null) =>
     listLogEntries(pool, limits, filter, { limit: PAGE_COUNT_MAX, after: after ?? start })
@@ -194,7 +194,7 @@ async function matching(
     isNamed: false,
     list: async (after) => {
       const { items, next } = await listed(after)
-      const page = await candidatesOf(pool, limits, items, next !== null)
+      const page = await readCandidates(pool, limits, items, next !== null)
       return { ...page, next: page.isWhole ? next : page.next }
     },
     count: async (onProgress) => {

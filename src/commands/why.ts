@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { archivedRulesOf } from '../app/in-force.ts'
+import { loadArchivedRules } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'
@@ -35,7 +35,7 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
       process.exitCode = 1
       return
     }
-    const rules = await archivedRulesOf(pool, entry.decisions)
+    const rules = await loadArchivedRules(pool, entry.decisions)
     const explained = explain(entry, rules, loadTraceUrl(process.env))
     await print(...(json ? [JSON.stringify(explained)] : describeEntry(explained)))
   })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { CorrectableError } from '../core/text/faults.ts'
 import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
-import { type Environment, ignoredFault, warningsOf } from './warnings.ts'
+import { type Environment, findWarnings, ignoredFault } from './warnings.ts'
 
 /** The configuration, frozen. Names that end in Ms are milliseconds. */
-export type Config = DeepReadonly<ReturnType<typeof configOf>> & { readonly warnings: readonly string[] }
+export type Config = DeepReadonly<ReturnType<typeof buildConfig>> & { readonly warnings: readonly string[] }
 export type BrokerConnection = Config['broker']['connection']
 /** An OAuth 2 client that fetches access tokens with the client credentials grant. */
 export type TokenClient = NonNullable<Config['policyAdministration']['tokenClient']>
@@ -44,7 +44,7 @@ export function loadConfig(env: Environment): Config {
 /** The configuration without the faulty variables, if none of them has an effect; else throws the error. */
 function configWithout(env: Environment, error: ConfigError): Config {
   const others = { ...env, ...Object.fromEntries(error.variables.map((name) => [name, undefined])) }
-  const { data } = variables.safeParse(setOf(others))
+  const { data } = variables.safeParse(withoutUnset(others))
   if (data === undefined) throw error
   const ignored = error.variables
     .map((name) => ignoredFault(name, data))
@@ -54,13 +54,16 @@ function configWithout(env: Environment, error: ConfigError): Config {
 }
 
 function configWith(env: Environment, values: Values, warnings: readonly string[]): Config {
-  return deepFreeze({ ...configOf(values), warnings: [...warnings, ...warningsOf(setOf(env), values)] })
+  return deepFreeze({
+    ...buildConfig(values),
+    warnings: [...warnings, ...findWarnings(withoutUnset(env), values)],
+  })
 }
 
 /** Reads only these variables. Throws a `ConfigError` like `loadConfig`. */
 function read<Name extends Variable>(env: Environment, names: readonly Name[]): Pick<Values, Name> {
   const mask = Object.fromEntries(names.map((name) => [name, true])) as { [Key in Variable]?: true }
-  const set = setOf(env)
+  const set = withoutUnset(env)
   const result = variables.pick(mask).safeParse(set)
   const dependent = dependentFaults(set).filter(({ path: [name] }) => names.some((other) => other === name))
   const faults = [...(result.error?.issues ?? []), ...dependent]
@@ -77,17 +80,17 @@ const POLICY_ADMINISTRATION = VARIABLES.filter((name): name is PolicyAdministrat
 type PolicyAdministration = Extract<Variable, `POLICY_ADMIN_${string}`>
 
 export function loadDatabaseUrl(env: Environment): string {
-  return databaseUrlOf(read(env, DATABASE))
+  return buildDatabaseUrl(read(env, DATABASE))
 }
 
 /** The database and policy administration: enough to look up one party. */
 export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> & { databaseUrl: string } {
   const value = read(env, [...DATABASE, ...POLICY_ADMINISTRATION])
-  return { databaseUrl: databaseUrlOf(value), policyAdministration: policyAdministrationOf(value) }
+  return { databaseUrl: buildDatabaseUrl(value), policyAdministration: buildPolicyAdministration(value) }
 }
 
 export function loadRetryLimits(env: Environment): Config['retry'] {
-  return retryOf(read(env, ['RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS']))
+  return buildRetry(read(env, ['RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS']))
 }
 
 /** URL of a trace's page, with `{traceId}` in it, or null. */
@@ -95,21 +98,21 @@ export function loadTraceUrl(env: Environment): string | null {
   return read(env, ['TRACE_URL']).TRACE_URL ?? null
 }
 
-function configOf(value: Values) {
+function buildConfig(value: Values) {
   return {
     database: {
-      url: databaseUrlOf(value),
+      url: buildDatabaseUrl(value),
       poolMax: value.DATABASE_POOL_MAX,
       httpPoolMax: value.DATABASE_HTTP_POOL_MAX,
     },
     broker: {
-      connection: { brokers: value.MQ_BROKERS, ssl: sslOf(value), sasl: saslOf(value) },
+      connection: { brokers: value.MQ_BROKERS, ssl: buildSsl(value), sasl: buildSasl(value) },
       topics: value.MQ_TOPICS,
       groupId: value.MQ_GROUP_ID,
       sessionTimeoutMs: value.MQ_SESSION_TIMEOUT,
       partitionsAtOnce: value.MQ_PARTITIONS_AT_ONCE,
     },
-    policyAdministration: policyAdministrationOf(value),
+    policyAdministration: buildPolicyAdministration(value),
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },
     http: { host: value.HOST, port: value.PORT, requestCountMax: value.HTTP_REQUESTS_MAX },
     /** Null: no second listener. */
@@ -146,7 +149,7 @@ function configOf(value: Values) {
             sampler: value.OTEL_TRACES_SAMPLER,
             samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
           },
-    retry: retryOf(value),
+    retry: buildRetry(value),
     logLevel: value.LOG_LEVEL,
     /** The commit of the running source; null if unknown. */
     gitCommit: value.GIT_COMMIT ?? null,
@@ -160,13 +163,13 @@ function configOf(value: Values) {
 }
 
 /** Adds the password's file to the URL, which also names those of certificates. */
-function databaseUrlOf(value: Pick<Values, (typeof DATABASE)[number]>): string {
+function buildDatabaseUrl(value: Pick<Values, (typeof DATABASE)[number]>): string {
   const { DATABASE_URL: url, DATABASE_PASSWORD_FILE: file } = value
   if (file === undefined) return url
   return `${url}${url.includes('?') ? '&' : '?'}passwordfile=${encodeURIComponent(file)}`
 }
 
-function policyAdministrationOf(value: Pick<Values, PolicyAdministration>) {
+function buildPolicyAdministration(value: Pick<Values, PolicyAdministration>) {
   const { POLICY_ADMIN_CA_FILE: ca, POLICY_ADMIN_CERT_FILE: cert, POLICY_ADMIN_KEY_FILE: key } = value
   const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_HEADER_FILE: file } = value
   return {
@@ -182,26 +185,26 @@ function policyAdministrationOf(value: Pick<Values, PolicyAdministration>) {
     /** Null: look-ups carry no such header. */
     header: header && file ? { name: header, file } : null,
     /** Null: look-ups carry no token. */
-    tokenClient: tokenClientOf(value, 'POLICY_ADMIN_'),
+    tokenClient: buildTokenClient(value, 'POLICY_ADMIN_'),
   }
 }
 
-function retryOf(value: Pick<Values, 'RETRY_MAX_AGE' | 'RETRY_MAX_ATTEMPTS'>) {
+function buildRetry(value: Pick<Values, 'RETRY_MAX_AGE' | 'RETRY_MAX_ATTEMPTS'>) {
   return { maxAgeMs: value.RETRY_MAX_AGE, attemptCountMax: value.RETRY_MAX_ATTEMPTS }
 }
 
 /** PEM texts. Without `ca` Node's own authorities are trusted. Null: plain text. */
-function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {
+function buildSsl({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {
   return MQ_SSL ? { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } : null
 }
 
-function saslOf(value: Values) {
+function buildSasl(value: Values) {
   const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username } = value
   if (mechanism !== 'oauthbearer') {
-    const password = secretOf(value.MQ_SASL_PASSWORD, value.MQ_SASL_PASSWORD_FILE)
+    const password = buildSecret(value.MQ_SASL_PASSWORD, value.MQ_SASL_PASSWORD_FILE)
     return mechanism && username && password ? { mechanism, username, password } : null
   }
-  const client = tokenClientOf(value, 'MQ_SASL_')
+  const client = buildTokenClient(value, 'MQ_SASL_')
   const { MQ_SASL_EXTENSIONS: extensions = {} } = value
   return client && { mechanism, client, extensions }
 }
@@ -209,18 +212,18 @@ function saslOf(value: Values) {
 type TokenVariable<Prefix extends TokenPrefix> =
   `${Prefix}${'TOKEN_URL' | 'CLIENT_ID' | 'CLIENT_SECRET' | 'CLIENT_SECRET_FILE' | 'SCOPE'}`
 
-function tokenClientOf<Prefix extends TokenPrefix>(
+function buildTokenClient<Prefix extends TokenPrefix>(
   value: { readonly [Name in TokenVariable<Prefix>]?: string | undefined },
   prefix: Prefix,
 ) {
   const read = (name: string) => value[`${prefix}${name}` as TokenVariable<Prefix>]
   const [url, clientId, scope] = [read('TOKEN_URL'), read('CLIENT_ID'), read('SCOPE') ?? null]
-  const clientSecret = secretOf(read('CLIENT_SECRET'), read('CLIENT_SECRET_FILE'))
+  const clientSecret = buildSecret(read('CLIENT_SECRET'), read('CLIENT_SECRET_FILE'))
   return url && clientId && clientSecret ? { url, clientId, clientSecret, scope } : null
 }
 
 /** A file is read for each use. */
-function secretOf(
+function buildSecret(
   text: string | undefined,
   file: string | undefined,
 ): { file: string } | { text: string } | null {
@@ -272,7 +275,7 @@ function tokenNeeds(set: Environment, prefix: TokenPrefix): readonly Variable[] 
   return [`${prefix}CLIENT_ID`, ...(hasFile ? [] : [`${prefix}CLIENT_SECRET` as const])]
 }
 
-function setOf(env: Environment): Record<string, string | undefined> {
+function withoutUnset(env: Environment): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
 }
 

@@ -38,7 +38,7 @@ export function secret() {
     .pipe(z.string().regex(/^.{1,1000}$/s, { error }))
 }
 
-export function oneOf<const Name extends string>(names: readonly Name[]) {
+export function choice<const Name extends string>(names: readonly Name[]) {
   const { error, text } = must(`one of ${names.join(', ')}`)
   return text.pipe(z.enum(names, { error }))
 }
@@ -86,7 +86,11 @@ export function duration(min: string, max: string) {
 }
 
 /** A comma-separated list. */
-function listOf(be: string, isGood: (items: readonly string[]) => boolean, options = { secret: false }) {
+function commaSeparated(
+  be: string,
+  isGood: (items: readonly string[]) => boolean,
+  options = { secret: false },
+) {
   const { error, text } = must(`a comma-separated list of ${be}`, options)
   return text.refine((found) => isGood(list(found)), { error }).transform(list)
 }
@@ -97,7 +101,7 @@ export function brokers() {
     const number = Number(/^[A-Za-z0-9._-]{1,253}:(\d{1,5})$/.exec(item)?.[1])
     return number >= 1 && number <= PORT_MAX
   }
-  return listOf('host:port, without credentials', (items) => items.every(isBroker), { secret: true })
+  return commaSeparated('host:port, without credentials', (items) => items.every(isBroker), { secret: true })
 }
 
 /** Kafka's rule for topic names. */
@@ -106,7 +110,7 @@ export function isTopicName(text: string): boolean {
 }
 
 export function topics() {
-  return listOf(
+  return commaSeparated(
     'different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
     (items) => items.every(isTopicName) && new Set(items).size === items.length,
   )
@@ -115,7 +119,7 @@ export function topics() {
 /** `none` is an empty list. */
 export function jsonPointers() {
   const isNone = (items: readonly string[]) => items.join() === 'none'
-  return listOf(
+  return commaSeparated(
     'JSON Pointers such as /party/locator, or none',
     (items) => isNone(items) || items.every((item) => pointerFault(item) === null),
   ).transform((items) => (isNone(items) ? [] : items))
@@ -164,7 +168,7 @@ export function saslExtensions() {
   const isExtension = (item: string) => /^(?!auth=)[A-Za-z]+=[ -~]+$/i.test(item)
   const byName = (items: readonly string[]) =>
     Object.fromEntries(items.map((item) => [item.split('=', 1)[0], item.slice(item.indexOf('=') + 1)]))
-  return listOf(
+  return commaSeparated(
     'different name=value',
     (items) => items.every(isExtension) && Object.keys(byName(items)).length === items.length,
   ).transform(byName)
@@ -173,7 +177,7 @@ export function saslExtensions() {
 /** Without ports; names are compared in lower case. */
 export function hostNames() {
   const isName = (item: string) => /^[A-Za-z0-9._-]{1,253}$/.test(item)
-  return listOf('host names without ports', (items) => items.every(isName)).transform((items) =>
+  return commaSeparated('host names without ports', (items) => items.every(isName)).transform((items) =>
     items.map((item) => item.toLowerCase()),
   )
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   baseUrl,
   brokers,
+  choice,
   claim,
   duration,
   headerName,
@@ -10,7 +11,6 @@ import {
   integer,
   jsonPointers,
   matching,
-  oneOf,
   pemFile,
   pemPath,
   port,
@@ -84,7 +84,7 @@ export const variables = z.object({
     description: 'Key of the client certificate, without a passphrase',
     example: '/etc/kafka/client.key',
   }),
-  MQ_SASL_MECHANISM: oneOf(SASL_MECHANISMS)
+  MQ_SASL_MECHANISM: choice(SASL_MECHANISMS)
     .transform((name) => name.toLowerCase() as Lowercase<typeof name>)
     .optional()
     .meta({
@@ -224,7 +224,7 @@ export const variables = z.object({
     description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
     example: 'http://localhost:4318',
   }),
-  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS)
+  OTEL_TRACES_SAMPLER: choice(SAMPLERS)
     .prefault('parentbased_always_on')
     .meta({ description: 'Sampler that selects the batches to trace', example: 'parentbased_traceidratio' }),
   OTEL_TRACES_SAMPLER_ARG: ratio()
@@ -263,7 +263,7 @@ export const variables = z.object({
       'Host names under which the management listener may be reached, besides `MANAGEMENT_HOST` and `localhost`',
     example: 'notifications.internal',
   }),
-  LOG_LEVEL: oneOf(LOG_LEVELS).prefault('info').describe('Minimum level of log lines'),
+  LOG_LEVEL: choice(LOG_LEVELS).prefault('info').describe('Minimum level of log lines'),
   GIT_COMMIT: matching(/^[0-9a-f]{7,64}$/i, '7 to 64 hexadecimal digits')
     .optional()
     .meta({

@@ -139,7 +139,7 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
 const OURS = /^(DATABASE|MQ|BATCH|POLICY_ADMIN|SMTP|IDP|MANAGEMENT|RETRY|SHUTDOWN)_|^OTEL_END/
 
 /** Variables that are misspelt, have no effect or leave something unprotected. Contains their names, never their values. */
-export function warningsOf(set: Environment, values: Values): readonly string[] {
+export function findWarnings(set: Environment, values: Values): readonly string[] {
   const names = Object.keys(set)
   return [
     ...names.filter((name) => OURS.test(name) && !Object.hasOwn(variables.shape, name)).map(unknown),

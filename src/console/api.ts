@@ -77,12 +77,12 @@ async function request(
   })
   if (response.ok) return response
   const isTokenMissing = response.status === 401 && held === null
-  throw new RequestError(response.status, isTokenMissing ? TOKEN_REQUIRED : await problemOf(response))
+  throw new RequestError(response.status, isTokenMissing ? TOKEN_REQUIRED : await readProblem(response))
 }
 
 const TOKEN_REQUIRED = 'Only administrators may see member data: a token is required.'
 
-async function problemOf(response: Response): Promise<string> {
+async function readProblem(response: Response): Promise<string> {
   const problem = await response.json().catch(() => ({}))
   const faults: { detail: string; parameter?: string }[] = problem.errors ?? []
   const all = faults.map(({ parameter, detail }) => `${parameter ?? ''} ${detail}`.trim())

@@ -24,7 +24,7 @@ export function Download({ query, name }: { query: Query; name: string }) {
       setWords(`Loaded ${found()}…`)
       const asked = { ...query, cursor, limit: PAGE_ITEMS }
       const page = await read<Page<ListedLogEntry>>(['log', 'list'], asked, stop.current.signal)
-      lines.push(...page.items.map(LOG_CSV.lineOf))
+      lines.push(...page.items.map(LOG_CSV.formatLine))
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         saveFile(name, lines)

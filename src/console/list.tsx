@@ -16,8 +16,8 @@ import {
   Time,
   Title,
 } from './parts.tsx'
-import { hrefOf, type Query, type Route } from './route.ts'
-import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
+import { buildHref, type Query, type Route } from './route.ts'
+import { ago, counted, exactTime, localTime, toFormTime, toInstant, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
 /** Long text is cut, and shown whole on hover. Other content has its own title. */
@@ -64,7 +64,7 @@ export function Table({ label, rows }: { label: string; rows: readonly Row[] }) 
           {rows.map(({ key, href, cells }) => (
             <tr key={key}>
               {Object.entries(cells).map(([name, cell], index) => {
-                const { title, show } = shownOf(cell)
+                const { title, show } = renderCell(cell)
                 return (
                   <td key={name} class={CLASSES[name]} data-column={name} title={title}>
                     <div>{index === 0 && href ? <a href={href}>{show}</a> : show}</div>
@@ -81,7 +81,7 @@ export function Table({ label, rows }: { label: string; rows: readonly Row[] }) 
   )
 }
 
-function shownOf(cell: Cell): { readonly title?: string; readonly show: ComponentChildren } {
+function renderCell(cell: Cell): { readonly title?: string; readonly show: ComponentChildren } {
   if (cell === null || cell === '') return { show: <Nothing /> }
   if (typeof cell === 'object' && 'show' in cell) return cell
   if (typeof cell !== 'string') return { show: cell }
@@ -107,7 +107,7 @@ const REFERENCE = /\b([A-Z]{2,8}(?:-[A-Z0-9]{1,12}){1,3})\b/
 
 /** A relative or other short time, with the exact time in the title. */
 export function timeCell(iso: string | null, words = ago): Cell {
-  return iso === null ? null : { title: exactTime(iso), show: <Time of={iso} words={words} /> }
+  return iso === null ? null : { title: exactTime(iso), show: <Time iso={iso} words={words} /> }
 }
 
 /** A field of a list's search form; its name is that of the query parameter. */
@@ -125,7 +125,7 @@ interface ListProps<Item> {
   readonly route: Route
   readonly filters: readonly Filter[]
   readonly pages: Loaded<Page<Item>>
-  readonly rowOf: (item: Item) => Row
+  readonly renderRow: (item: Item) => Row
   readonly noun: readonly [one: string, many: string]
   /** Further parameters of the next page's address. */
   readonly following?: Query
@@ -133,11 +133,11 @@ interface ListProps<Item> {
 
 /** A searchable list in pages. The address contains the page, so that Back returns to it. */
 export function List<Item>(props: ListProps<Item>) {
-  const { label, route, filters, pages, rowOf, noun, following } = props
+  const { label, route, filters, pages, renderRow, noun, following } = props
   const { data, problem, retry } = pages
   const { items, nextCursor } = data ?? { items: [], nextCursor: null }
-  const values = valuesOf(filters, route.query)
-  const active = activeOf(filters, values)
+  const values = pickValues(filters, route.query)
+  const active = activeFilters(filters, values)
   const hasRows = items.length > 0
   useLayoutEffect(() => {
     if (!hasRows || Title.scrollYWanted === null) return
@@ -145,19 +145,23 @@ export function List<Item>(props: ListProps<Item>) {
     Title.scrollYWanted = null
   }, [hasRows])
   const isPart = route.query.cursor !== undefined || nextCursor !== null
-  const found = items.length > 0 ? counted(items.length, ...noun) : noneOf(noun[1], active, isPart)
+  const found = items.length > 0 ? counted(items.length, ...noun) : describeEmpty(noun[1], active, isPart)
   return (
     <>
       <Filters filters={filters} route={route} />
-      <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load all.'} retry={retry} />
-      {items.length > 0 && <Table label={label} rows={items.map((item) => rowOf(item))} />}
+      <Problem
+        problem={problem}
+        title={items.length === 0 ? NOT_LOADED : 'Could not load all.'}
+        retry={retry}
+      />
+      {items.length > 0 && <Table label={label} rows={items.map((item) => renderRow(item))} />}
       <div class="hstack">
         <span role="status">
           {problem === null && (data === null ? 'Loading…' : `${found}${isPart ? ' on this page' : ''}`)}
         </span>
-        {route.query.cursor && <a href={hrefOf(route.path, values)}>First page</a>}
+        {route.query.cursor && <a href={buildHref(route.path, values)}>First page</a>}
         {nextCursor !== null && (
-          <a href={hrefOf(route.path, { ...values, ...following, cursor: nextCursor })}>Next page</a>
+          <a href={buildHref(route.path, { ...values, ...following, cursor: nextCursor })}>Next page</a>
         )}
       </div>
     </>
@@ -165,30 +169,30 @@ export function List<Item>(props: ListProps<Item>) {
 }
 
 /** The values of the filters in the query of an address. */
-export function valuesOf(filters: readonly Filter[], query: Query): Query {
+export function pickValues(filters: readonly Filter[], query: Query): Query {
   return Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
 }
 
 /** The reason why a list is empty. */
-function noneOf(many: string, active: ReturnType<typeof activeOf>, isPart: boolean): string {
+function describeEmpty(many: string, active: ReturnType<typeof activeFilters>, isPart: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
   const filters = active.map(({ label, words }) => `${label}: ${words}`).join(', ')
   return isPart ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
 }
 
 /** The filters that have a value, with it in words. */
-function activeOf(filters: readonly Filter[], values: Query) {
+function activeFilters(filters: readonly Filter[], values: Query) {
   return filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]
     if (!value) return []
     const option = options.find(([choice]) => choice === value)
-    const words = isTime ? localTime(startOf(value)) : (option?.[1] ?? value)
+    const words = isTime ? localTime(windowStart(value)) : (option?.[1] ?? value)
     return [{ name, label, words: visible(words) }]
   })
 }
 
 /** The start of a period of the overview. Other times are returned unchanged. */
-export function startOf(time: string): string {
+export function windowStart(time: string): string {
   const window = COUNT_WINDOW_NAMES.find((name) => name === time)
   return window === undefined
     ? time
@@ -215,16 +219,16 @@ function spans(): readonly { name: string; from: string; to?: string }[] {
 
 /** A list's search form, its named periods, and the active filters, each with a link that removes it. */
 function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>, 'filters' | 'route'>) {
-  const values = valuesOf(filters, query)
-  const active = activeOf(filters, values)
+  const values = pickValues(filters, query)
+  const active = activeFilters(filters, values)
   const details = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)
   const search = (event: SubmitEvent) => {
     const filled = filledIn(event)
-    for (const { name, isTime } of filters) if (isTime) filled[name] = instantOf(filled[name] ?? '')
+    for (const { name, isTime } of filters) if (isTime) filled[name] = toInstant(filled[name] ?? '')
     details.current?.removeAttribute('open')
     summary.current?.focus()
-    go(hrefOf(at, filled))
+    go(buildHref(at, filled))
   }
   const between = () => {
     details.current?.setAttribute('open', '')
@@ -241,7 +245,7 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
             if (options !== undefined)
               return <Choice {...shared} value={value} options={[['', 'Any'], ...options]} />
             return isTime ? (
-              <Field {...shared} type="datetime-local" defaultValue={formTimeOf(startOf(value))} />
+              <Field {...shared} type="datetime-local" defaultValue={toFormTime(windowStart(value))} />
             ) : (
               <Field {...shared} defaultValue={value} placeholder={hint} maxLength={255} />
             )
@@ -252,9 +256,9 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
       {filters.some(({ isTime }) => isTime) && (
         <Links
           label="Time"
-          of={spans().map(({ name, from, to }) => ({
+          links={spans().map(({ name, from, to }) => ({
             name,
-            href: hrefOf(at, { ...values, from, to }),
+            href: buildHref(at, { ...values, from, to }),
             isCurrent: from === values.from && to === values.to,
           }))}
         >
@@ -267,7 +271,7 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
         <a
           key={name}
           class="button outline small"
-          href={hrefOf(at, { ...values, [name]: undefined })}
+          href={buildHref(at, { ...values, [name]: undefined })}
           title={`Remove ${label}: ${words}`}
           onClick={() => summary.current?.focus()}
         >
@@ -277,7 +281,7 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
           <span aria-hidden="true">×</span>
         </a>
       ))}
-      {active.length > 0 && <a href={hrefOf(at)}>Clear all</a>}
+      {active.length > 0 && <a href={buildHref(at)}>Clear all</a>}
     </search>
   )
 }

@@ -11,7 +11,7 @@ import '@knadh/oat/css/utilities.css'
 import './style.css'
 import { type RequestError, token } from './api.ts'
 import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
-import { type Route, routeOf } from './route.ts'
+import { parseRoute, type Route } from './route.ts'
 import { Status } from './status.tsx'
 import { Visit } from './use-data.ts'
 import { EntryView } from './views/entry.tsx'
@@ -50,7 +50,7 @@ const TICK_MS = 30_000
 
 /** The console: navigation and the current view. */
 function App() {
-  const [{ path, query, visit }, setRoute] = useState(() => ({ ...routeOf(location.hash), visit: 0 }))
+  const [{ path, query, visit }, setRoute] = useState(() => ({ ...parseRoute(location.hash), visit: 0 }))
   const [why, setWhy] = useState<string | null>(null)
   const [, tick] = useState(0)
   useEffect(() => {
@@ -64,7 +64,7 @@ function App() {
       Title.scrollYWanted = history.state === null ? null : (scrollYOf.get(newURL) ?? null)
       history.replaceState(true, '')
       Title.hasNavigated = true
-      setRoute((before) => ({ ...routeOf(location.hash), visit: before.visit + 1 }))
+      setRoute((before) => ({ ...parseRoute(location.hash), visit: before.visit + 1 }))
     })
     // Renders the page repeatedly, so that relative times stay current.
     setInterval(() => tick((count) => count + 1), TICK_MS)
@@ -87,7 +87,11 @@ function App() {
       <header class="hstack">
         <Links
           label="Views"
-          of={Object.entries(NAVIGATION).map(([name, href]) => ({ name, href, isCurrent: href === current }))}
+          links={Object.entries(NAVIGATION).map(([name, href]) => ({
+            name,
+            href,
+            isCurrent: href === current,
+          }))}
         />
         {why === null && <Search />}
         {why === null && <Status />}
@@ -130,7 +134,7 @@ function Later() {
   return (
     <>
       <Title name="Workbench" />
-      <Problem of={problem} title={NOT_LOADED} />
+      <Problem problem={problem} title={NOT_LOADED} />
     </>
   )
 }

@@ -4,8 +4,8 @@ import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
 /** Text from outside. Makes invisible characters visible, and isolates its text direction. */
-export function Value({ of, mono }: { of: string | null | undefined; mono?: boolean }) {
-  return of ? <bdi class={mono ? 'mono' : undefined}>{visible(of)}</bdi> : <Nothing />
+export function Value({ text, mono }: { text: string | null | undefined; mono?: boolean }) {
+  return text ? <bdi class={mono ? 'mono' : undefined}>{visible(text)}</bdi> : <Nothing />
 }
 
 /** Stands for a missing value. */
@@ -18,10 +18,10 @@ export function Nothing() {
 }
 
 /** A time in the viewer's time zone, and in UTC on hover. */
-export function Time({ of, words = localTime }: { of: string; words?: (iso: string) => string }) {
+export function Time({ iso, words = localTime }: { iso: string; words?: (iso: string) => string }) {
   return (
-    <time dateTime={of} title={exactTime(of)}>
-      {words(of)}
+    <time dateTime={iso} title={exactTime(iso)}>
+      {words(iso)}
     </time>
   )
 }
@@ -29,10 +29,10 @@ export function Time({ of, words = localTime }: { of: string; words?: (iso: stri
 const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)/
 
 /** A sentence of the service, with its times in the viewer's time zone. */
-export function Told({ of }: { of: string }) {
+export function Told({ sentence }: { sentence: string }) {
   return (
     <bdi>
-      {of.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Time of={part} /> : visible(part)))}
+      {sentence.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Time iso={part} /> : visible(part)))}
     </bdi>
   )
 }
@@ -44,11 +44,11 @@ const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
 }
 
 /** A status or an outcome, with its colour and sign. */
-export function Badge({ of }: { of: string }) {
-  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
+export function Badge({ status }: { status: string }) {
+  const [tone, sign] = TONES[status.slice(0, 3)] ?? []
   return (
     <Tag tone={tone} sign={sign}>
-      {inWords(of)}
+      {inWords(status)}
     </Tag>
   )
 }
@@ -70,15 +70,15 @@ export function Tag({ tone = 'secondary', sign, children }: TagProps) {
 
 interface LinksProps {
   readonly label: string
-  readonly of: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
+  readonly links: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
   readonly children?: ComponentChildren
 }
 
 /** Links, one of which is the current one. */
-export function Links({ label, of, children }: LinksProps) {
+export function Links({ label, links, children }: LinksProps) {
   return (
     <nav class="hstack" aria-label={label}>
-      {of.map(({ name, href, isCurrent }) => (
+      {links.map(({ name, href, isCurrent }) => (
         <a key={name} class="button ghost" href={href} aria-current={isCurrent ? 'page' : undefined}>
           {name}
         </a>
@@ -128,19 +128,19 @@ export function Card({ id, title, about, children }: CardProps) {
 }
 
 interface ProblemProps {
-  readonly of: string | null
+  readonly problem: string | null
   readonly title?: string
   /** Tries again; null or absent if that would be useless. */
   readonly retry?: (() => void) | null
 }
 
 /** A problem, announced to screen readers. */
-export function Problem({ of, title, retry = null }: ProblemProps) {
+export function Problem({ problem, title, retry = null }: ProblemProps) {
   return (
     <div role="alert">
-      {of !== null && (
+      {problem !== null && (
         <div class="notice notice-bad">
-          {title !== undefined && <strong>{title}</strong>} {visible(of)}
+          {title !== undefined && <strong>{title}</strong>} {visible(problem)}
           {retry !== null && (
             <>
               {' The console tries again every 10 seconds. '}
@@ -156,13 +156,13 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
 export const NOT_LOADED = 'Could not load this page.'
 
 /** Shows that data is loading, why it could not be loaded, or since when it is out of date. */
-export function State({ of }: { of: Loaded<unknown> }) {
-  const { data, problem, retry, readAtMs } = of
+export function State({ loaded }: { loaded: Loaded<unknown> }) {
+  const { data, problem, retry, readAtMs } = loaded
   const since = readAtMs === null ? null : localTime(new Date(readAtMs).toISOString())
   return (
     <>
       <Problem
-        of={problem}
+        problem={problem}
         title={since === null ? NOT_LOADED : `Not current since ${since}.`}
         retry={retry}
       />
@@ -213,14 +213,14 @@ export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
 }
 
 /** Names with their values; a name without a value is left out. */
-export function Facts({ of }: { of: Readonly<Record<string, string | number | VNode | null>> }) {
-  const known = Object.entries(of).filter(([, value]) => value !== null)
+export function Facts({ facts }: { facts: Readonly<Record<string, string | number | VNode | null>> }) {
+  const known = Object.entries(facts).filter(([, value]) => value !== null)
   return (
     <dl class="facts">
       {known.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{typeof value === 'string' ? <Value of={value} /> : value}</dd>
+          <dd>{typeof value === 'string' ? <Value text={value} /> : value}</dd>
         </div>
       ))}
     </dl>
@@ -246,10 +246,10 @@ export function Copy({ text, label }: { text: string; label: string }) {
 }
 
 /** A list of texts from outside. */
-export function Bullets({ of }: { of: readonly string[] }) {
+export function Bullets({ lines }: { lines: readonly string[] }) {
   return (
     <ul>
-      {of.map((text) => (
+      {lines.map((text) => (
         <li key={text}>{visible(text)}</li>
       ))}
     </ul>
@@ -257,11 +257,11 @@ export function Bullets({ of }: { of: readonly string[] }) {
 }
 
 /** A list of texts that is shown on demand. */
-export function Details({ summary, of }: { summary: string; of: readonly string[] }) {
+export function Details({ summary, lines }: { summary: string; lines: readonly string[] }) {
   return (
     <details>
       <summary>{visible(summary)}</summary>
-      <Bullets of={of} />
+      <Bullets lines={lines} />
     </details>
   )
 }

@@ -8,7 +8,7 @@ export interface Route {
 }
 
 /** Parses the fragment of an address; a malformed one leads to the overview. */
-export function routeOf(hash: string): Route {
+export function parseRoute(hash: string): Route {
   const [path = '', ...query] = hash.slice(1).split('?')
   try {
     return {
@@ -21,7 +21,7 @@ export function routeOf(hash: string): Route {
 }
 
 /** The address of a view, without blank values. */
-export function hrefOf(path: readonly string[], query: Query = {}): string {
+export function buildHref(path: readonly string[], query: Query = {}): string {
   return `#/${pathWith(path, query)}`
 }
 

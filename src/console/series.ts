@@ -22,14 +22,14 @@ export interface Table {
 }
 
 /** Counts as a table over time. Statuses keep their order; other series are sorted by total, with the rest last. */
-export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dimension): Table {
+export function buildTable({ fromS, toS, stepS, counts }: LogCounts, dimension: Dimension): Table {
   const firstS = Math.floor(fromS / stepS) * stepS
   const startsS = Array.from({ length: Math.floor((toS - firstS) / stepS) + 1 }, (_, i) => firstS + i * stepS)
   const rows = new Map<string, number[]>(
     dimension === 'status' ? STATUSES.map((status) => [status, startsS.map(() => 0)]) : [],
   )
   for (const count of counts) {
-    const name = nameOf(count, dimension)
+    const name = seriesName(count, dimension)
     const at = Math.round((count.startS - firstS) / stepS)
     if (name === null || at < 0 || at >= startsS.length) continue
     const row = rows.get(name) ?? startsS.map(() => 0)
@@ -44,7 +44,7 @@ export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dim
 export const REST = '(other)'
 
 /** The CSS colour of a series. Green, amber and red are reserved for statuses. */
-export function colourOf(dimension: Dimension, name: string, index: number): string {
+export function chooseColour(dimension: Dimension, name: string, index: number): string {
   if (dimension === 'status') return `var(--${name.toLowerCase()})`
   return name === REST ? 'var(--rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
 }
@@ -55,12 +55,12 @@ export function nameOfStatus(status: string): string {
   return status === 'SENT' ? 'Sent or recorded' : inWords(status)
 }
 
-export function labelOf(dimension: Dimension, name: string): string {
+export function describeSeries(dimension: Dimension, name: string): string {
   return dimension === 'status' ? nameOfStatus(name) : visible(name)
 }
 
 /** Null if the entry has no value: a sent entry has no reason. */
-function nameOf(count: LogCount, dimension: Dimension): string | null {
+function seriesName(count: LogCount, dimension: Dimension): string | null {
   const name = count[dimension]
   return name === OTHER ? REST : name
 }

@@ -39,7 +39,7 @@ export function Status() {
         {blocked.length > 0 && (
           <Details
             summary={counted(blocked.length, 'blocked partition', 'blocked partitions')}
-            of={blocked}
+            lines={blocked}
           />
         )}
       </div>

@@ -26,7 +26,7 @@ export function localTime(iso: string): string {
 /** A time in the viewer's time zone and in UTC. */
 export function exactTime(iso: string): string {
   const date = new Date(iso)
-  return `${dayOf(date)} ${clockOf(date)} (${iso})`
+  return `${formatDay(date)} ${formatClock(date)} (${iso})`
 }
 
 /** A relative time such as `5 min ago`, or the day after more than 30 days. */
@@ -38,43 +38,43 @@ export function ago(iso: string, nowMs = Date.now()): string {
   if (minutes < 60) return `${minutes} min ago`
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`
   const days = Math.floor(minutes / (24 * 60))
-  return days <= 30 ? `${counted(days, 'day', 'days')} ago` : dayOf(new Date(atMs))
+  return days <= 30 ? `${counted(days, 'day', 'days')} ago` : formatDay(new Date(atMs))
 }
 
 /** The start of a step (seconds since 1970), as short as the length of the step allows. */
 export function stepName(startS: number, stepS: number): string {
   const date = new Date(startS * 1_000)
-  const clock = clockOf(date)
+  const clock = formatClock(date)
   if (stepS < 60) return clock
-  return stepS < 3_600 ? clock.slice(0, 5) : `${dayOf(date)} ${clock.slice(0, 5)}`
+  return stepS < 3_600 ? clock.slice(0, 5) : `${formatDay(date)} ${clock.slice(0, 5)}`
 }
 
 /** Swedish dates and times have the format of ISO 8601. */
 const ISO = 'sv'
 
 /** A day in the viewer's time zone, in the format of a date field. */
-export function dayOf(date: Date): string {
+export function formatDay(date: Date): string {
   return date.toLocaleDateString(ISO)
 }
 
-function clockOf(date: Date): string {
+function formatClock(date: Date): string {
   return date.toLocaleTimeString(ISO)
 }
 
 /** The instant of a date-and-time field, for a query; blank if the field is empty. */
-export function instantOf(local: string): string {
+export function toInstant(local: string): string {
   const date = new Date(local)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
 /** The value of a date-and-time field for an instant. */
-export function formTimeOf(iso: string | undefined): string {
+export function toFormTime(iso: string | undefined): string {
   const date = new Date(iso ?? '')
-  return Number.isNaN(date.getTime()) ? '' : `${dayOf(date)}T${clockOf(date)}`
+  return Number.isNaN(date.getTime()) ? '' : `${formatDay(date)}T${formatClock(date)}`
 }
 
 /** The first bytes of a message: as text if they are UTF-8, else in hexadecimal. `begin` is base64. */
-export function beginOf(begin: string, byteCount: number): string {
+export function decodeBegin(begin: string, byteCount: number): string {
   const bytes = Uint8Array.from(atob(begin), (character) => character.charCodeAt(0))
   const isCut = bytes.length < byteCount
   const more = isCut ? ' …' : ''
@@ -88,10 +88,10 @@ export function beginOf(begin: string, byteCount: number): string {
 
 /** A number with thousands separators, and its noun. */
 export function counted(count: number, one: string, many: string): string {
-  return `${numberOf(count)} ${count === 1 ? one : many}`
+  return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
 /** A number with thousands separators. */
-export function numberOf(count: number): string {
+export function formatNumber(count: number): string {
   return count.toLocaleString('en')
 }

@@ -4,7 +4,7 @@ import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
-import { bodyOf, type Fault, PROBLEMS, type ProblemCode, problemBody } from './problems/problem.ts'
+import { buildBody, type Fault, PROBLEMS, type ProblemCode, problemBody } from './problems/problem.ts'
 import type { HttpApp } from './server/base.ts'
 
 const PROBLEM_REF = { $ref: '#/components/schemas/Problem' }
@@ -61,7 +61,7 @@ export function documentRoutes(app: HttpApp, { withTokens }: { withTokens: boole
       for (const [status, body] of Object.entries(response)) {
         response[status] = Number(status) < 400 ? success(status, body) : problem(status)
       }
-      for (const code of problemsOf(given.route, withTokens)) {
+      for (const code of listProblems(given.route, withTokens)) {
         const status = String(PROBLEMS[code].status)
         response[status] ??= problem(status)
       }
@@ -92,7 +92,7 @@ function nameSchemas(node: unknown, schemas: Record<string, unknown>): unknown {
 }
 
 /** Responses that a route can give besides those it declares. */
-function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean): ProblemCode[] {
+function listProblems({ config, schema = {} }: RouteOptions, withTokens: boolean): ProblemCode[] {
   const access = config?.access
   const isOpen = access === 'open'
   return [
@@ -117,7 +117,7 @@ function success(status: string, schema: unknown) {
 function problem(status: string) {
   const codes = Object.keys(PROBLEMS) as ProblemCode[]
   const code = codes.find((each) => PROBLEMS[each].status === Number(status)) ?? 'internal'
-  const example = bodyOf({ code, detail: undefined, errors: EXAMPLE_FAULTS[code] })
+  const example = buildBody({ code, detail: undefined, errors: EXAMPLE_FAULTS[code] })
   return {
     description: PROBLEMS[code].title,
     content: { 'application/problem+json': { schema: PROBLEM_REF, example } },

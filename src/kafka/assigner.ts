@@ -20,7 +20,7 @@ export function createAssigner(member: Member, log: Logger): PartitionAssigner {
     joinAs(cluster, member)
     const roundRobin = kafkajs.PartitionAssigners.roundRobin(config)
 
-    function partitionsOf(topic: string): TopicPartition[] {
+    function listPartitions(topic: string): TopicPartition[] {
       return cluster
         .findTopicPartitionMetadata(topic)
         .map(({ partitionId }) => ({ topic, partition: partitionId }))
@@ -47,7 +47,10 @@ export function createAssigner(member: Member, log: Logger): PartitionAssigner {
       assign: async ({ members, topics }) => {
         const subscribers = members.map(subscriberIn)
         const others = subscribers.flatMap((one) => one.topics).filter((topic) => !topics.includes(topic))
-        const partitions = [...topics.flatMap(partitionsOf), ...(await ofOthers([...new Set(others)].sort()))]
+        const partitions = [
+          ...topics.flatMap(listPartitions),
+          ...(await ofOthers([...new Set(others)].sort())),
+        ]
         return [...assign(partitions, subscribers)].map(([memberId, assignment]) => ({
           memberId,
           memberAssignment: MemberAssignment.encode({
@@ -73,13 +76,16 @@ export function assign(
 ): ReadonlyMap<string, Record<string, number[]>> {
   const assigned = new Map<string, Record<string, number[]>>()
   const counts = new Map(subscribers.map(({ memberId }) => [memberId, 0]))
-  const countOf = ({ memberId }: Subscriber) => counts.get(memberId) ?? 0
+  const countPartitions = ({ memberId }: Subscriber) => counts.get(memberId) ?? 0
   const inOrder = subscribers.toSorted((one, other) => (one.memberId < other.memberId ? -1 : 1))
   for (const { topic, partition } of partitions) {
     const [first, ...rest] = inOrder.filter(({ topics }) => topics.includes(topic))
     if (first === undefined) continue
-    const chosen = rest.reduce((best, one) => (countOf(one) < countOf(best) ? one : best), first)
-    counts.set(chosen.memberId, countOf(chosen) + 1)
+    const chosen = rest.reduce(
+      (best, one) => (countPartitions(one) < countPartitions(best) ? one : best),
+      first,
+    )
+    counts.set(chosen.memberId, countPartitions(chosen) + 1)
     const ofMember = assigned.get(chosen.memberId) ?? {}
     assigned.set(chosen.memberId, { ...ofMember, [topic]: [...(ofMember[topic] ?? []), partition] })
   }

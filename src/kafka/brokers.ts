@@ -9,10 +9,10 @@ import kafkajs, {
   type PartitionMetadata,
 } from 'kafkajs'
 import type { Logger } from 'pino'
-import { type Ends, keyOf, type TopicPartition } from '../core/batch/position.ts'
+import { type Ends, partitionKey, type TopicPartition } from '../core/batch/position.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'
-import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
+import { type FetchedBytes, isStaleMetadata, readFetchedBytes } from './patches/fetch-response.ts'
 
 /** A member of a consumer group. */
 export interface GroupMember {
@@ -129,16 +129,16 @@ export function createBrokers(
         return { brokerCount: brokers.length, topics: topicMetadata.map(({ topic }) => topic) }
       }),
     /** The ends of every partition of these topics that has a leader, by `topic/partition`; none for a missing topic. */
-    endsOf: (topics: readonly string[], isolationLevel: IsolationLevel) =>
+    readEnds: (topics: readonly string[], isolationLevel: IsolationLevel) =>
       ask(async (cluster): Promise<ReadonlyMap<string, PartitionEnds>> => {
-        const partitions = await partitionsOf(cluster, topics)
+        const partitions = await listPartitions(cluster, topics)
         const [earliest, ends] = await Promise.all([
           listOffsets(cluster, partitions, EARLIEST, isolationLevel),
           listOffsets(cluster, partitions, END, isolationLevel),
         ])
         return new Map(
           partitions.flatMap((partition) => {
-            const key = keyOf(partition)
+            const key = partitionKey(partition)
             const end = ends.get(key)
             return end === undefined ? [] : [[key, { ...partition, end, earliest: earliest.get(key) ?? 0n }]]
           }),
@@ -151,7 +151,7 @@ export function createBrokers(
       isolationLevel: IsolationLevel,
     ) => ask((cluster) => listOffsets(cluster, partitions, String(timestampMs), isolationLevel)),
     /** The members of a group; during a rebalance they have no topics. */
-    membersOf: (groupId: string) =>
+    listMembers: (groupId: string) =>
       ask(async (cluster): Promise<readonly GroupMember[]> => {
         const coordinator = await cluster.findGroupCoordinator({ groupId })
         const { groups }: GroupDescriptions = await coordinator.describeGroups({ groupIds: [groupId] })
@@ -189,7 +189,7 @@ async function connect(kafka: Kafka): Promise<Cluster> {
   return cluster
 }
 
-async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promise<TopicPartition[]> {
+async function listPartitions(cluster: Cluster, topics: readonly string[]): Promise<TopicPartition[]> {
   await cluster.refreshMetadataIfNecessary()
   const partitions: TopicPartition[] = []
   for (const topic of topics) {
@@ -217,7 +217,7 @@ async function listOffsets(
   timestamp: string,
   isolationLevel: IsolationLevel,
 ): Promise<ReadonlyMap<string, bigint>> {
-  const byLeader = Map.groupBy(partitions, (partition) => leaderOf(cluster, partition))
+  const byLeader = Map.groupBy(partitions, (partition) => findLeader(cluster, partition))
   const responses = [...byLeader].map(async ([nodeId, ofLeader]) => {
     if (nodeId < 0) return []
     const broker = await cluster.findBroker({ nodeId: String(nodeId) })
@@ -231,12 +231,12 @@ async function listOffsets(
   const found = (await Promise.all(responses))
     .flat()
     .flatMap(({ topic, partitions: ofTopic }) =>
-      ofTopic.map(({ partition, offset }) => [keyOf({ topic, partition }), BigInt(offset)] as const),
+      ofTopic.map(({ partition, offset }) => [partitionKey({ topic, partition }), BigInt(offset)] as const),
     )
   return new Map(found.filter(([, offset]) => offset >= 0n))
 }
 
-function leaderOf(cluster: Cluster, { topic, partition }: TopicPartition): number {
+function findLeader(cluster: Cluster, { topic, partition }: TopicPartition): number {
   const known = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   if (known === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)
   return known.leader
@@ -248,7 +248,7 @@ async function fetchBytes(
   isolationLevel: IsolationLevel,
 ): Promise<FetchedBytes> {
   await cluster.addMultipleTargetTopics([topic])
-  const leader = await cluster.findBroker({ nodeId: String(leaderOf(cluster, { topic, partition })) })
+  const leader = await cluster.findBroker({ nodeId: String(findLeader(cluster, { topic, partition })) })
   const fetched = await untilAnswered(async () => {
     const { responses }: { responses: { partitions: { messages: KafkaMessage[] }[] }[] } = await leader.fetch(
       {
@@ -259,7 +259,7 @@ async function fetchBytes(
       },
     )
     return responses.flatMap(({ partitions }) => partitions)[0]
-  }).then(fetchedBytesOf)
+  }).then(readFetchedBytes)
   if (fetched === null) return NOTHING
   if (isStaleMetadata(fetched.error)) await cluster.refreshMetadata()
   return fetched
@@ -288,7 +288,7 @@ function memberIn({
   const topics = memberMetadata.length === 0 ? [] : (MemberMetadata.decode(memberMetadata)?.topics ?? [])
   const assignment = MemberAssignment.decode(memberAssignment)?.assignment ?? {}
   const owned = topics.flatMap((topic) =>
-    (assignment[topic] ?? []).map((partition) => keyOf({ topic, partition })),
+    (assignment[topic] ?? []).map((partition) => partitionKey({ topic, partition })),
   )
   return { host: clientHost.replace(/^\//, ''), topics, owned }
 }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
-import { keyOf } from '../core/batch/position.ts'
-import { messageOf } from '../core/text/faults.ts'
+import { partitionKey } from '../core/batch/position.ts'
+import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import type { StartTimer } from '../core/time/timer.ts'
 import { type Brokers, createBrokers, READ_COMMITTED } from './brokers.ts'
@@ -40,7 +40,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   const kafka = createClient(connection, groupId, log)
   const brokers = createBrokers(connection, groupId, log)
   const stopping = new AbortController()
-  const partitionNeeds = partitionNeedsOf(options, needs, brokers, log)
+  const partitionNeeds = createPartitionNeeds(options, needs, brokers, log)
   const missing = missingTopics(brokers, topics)
   const member: Member = { id: null }
   let membership: ReturnType<typeof createMembership> | null = null
@@ -109,8 +109,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         if (stopping.signal.aborted) return
         const retryInMs = backOffMs(failureCount++)
         const error = await explained(cause)
-        const remedy = remedyOf(error, groupId)
-        waitsFor = `the broker refuses or does not respond (${messageOf(error)})${remedy}`
+        const remedy = describeRemedy(error, groupId)
+        waitsFor = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
         log.warn({ err: error, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
         await pause(retryInMs, stopping.signal)
       }
@@ -143,7 +143,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   }
 }
 
-function partitionNeedsOf(
+function createPartitionNeeds(
   { partitionsAtOnce, batchCountMax }: ConsumerOptions,
   needs: ConsumerNeeds,
   brokers: Brokers,
@@ -151,10 +151,10 @@ function partitionNeedsOf(
 ): PartitionNeeds {
   return {
     ...needs,
-    endsOf: async (topicPartition) => {
-      const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
-      const found = ends.get(keyOf(topicPartition))
-      if (found === undefined) throw new Error(`no broker leads ${keyOf(topicPartition)}`)
+    readEnds: async (topicPartition) => {
+      const ends = await brokers.readEnds([topicPartition.topic], READ_COMMITTED)
+      const found = ends.get(partitionKey(topicPartition))
+      if (found === undefined) throw new Error(`no broker leads ${partitionKey(topicPartition)}`)
       return found
     },
     unservedReason,
@@ -168,7 +168,7 @@ function partitionNeedsOf(
   }
 }
 
-function remedyOf(error: unknown, groupId: string): string {
+function describeRemedy(error: unknown, groupId: string): string {
   return lacksGroupRight(error) ? `: grant this user READ and DESCRIBE on the consumer group ${groupId}` : ''
 }
 

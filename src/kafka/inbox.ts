@@ -1,9 +1,9 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
-import { sizeOf } from '../core/event/message.ts'
+import { messageBytes } from '../core/event/message.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'
-import { holdsNoMessageAt, type RecordSet, readRecordSet, recordSetOf } from './records/record-set.ts'
+import { findRecordSet, holdsNoMessageAt, type RecordSet, readRecordSet } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
 
 export interface FetchControls {
@@ -127,7 +127,7 @@ export class Inbox {
       return
     }
     if (error === null && bytes.length === 0) return
-    const set = error === null ? recordSetOf(afterDamage(bytes, from), from, aborted) : null
+    const set = error === null ? findRecordSet(afterDamage(bytes, from), from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
     else {
       resolve(set.lastOffset)
@@ -153,7 +153,7 @@ export class Inbox {
     for (let size = 0; messages.length < countMax; ) {
       const message = this.#ready[this.#readyIndex]
       if (message !== undefined) {
-        size += sizeOf(message)
+        size += messageBytes(message)
         if (size > BATCH_BYTES_MAX && messages.length > 0) break
         messages.push(message)
         lastOffset = message.offset

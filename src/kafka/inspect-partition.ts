@@ -3,7 +3,7 @@ import type { TopicPartition } from '../core/batch/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage, findIntact } from './records/batches.ts'
-import { readRecordSet, recordSetOf } from './records/record-set.ts'
+import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
 export type Inspected =
@@ -57,7 +57,7 @@ async function judge(fetched: FetchedBytes, from: bigint): Promise<Inspected> {
   }
   if (fetched.bytes.length === 0) return { kind: 'end' }
   const bytes = afterDamage(fetched.bytes, from)
-  const set = recordSetOf(bytes, from, aborted)
+  const set = findRecordSet(bytes, from, aborted)
   try {
     if (set === null) throw withoutEnd(from)
     const begin = bytes.readBigInt64BE(0)

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
-import { type Assignment, keyOf } from '../core/batch/position.ts'
+import { type Assignment, partitionKey } from '../core/batch/position.ts'
 import { createAssigner, ONE_GROUP_PER_LIST } from './assigner.ts'
 import type { FetchControls } from './inbox.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
-import { fetchedBytesOf } from './patches/fetch-response.ts'
+import { readFetchedBytes } from './patches/fetch-response.ts'
 import type { Member } from './patches/membership.ts'
 
 /** Limits one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
@@ -62,7 +62,7 @@ export function createMembership(options: MembershipOptions) {
   )
   const owned = assignedPartitions(
     partitionNeeds,
-    (topic, partition) => controlsOf(consumer, topic, partition),
+    (topic, partition) => createControls(consumer, topic, partition),
     commits.add,
   )
   let assignment: Assignment | null = null
@@ -125,7 +125,7 @@ export function createMembership(options: MembershipOptions) {
     assignment: () => assignment,
     /** True if the group's broker recently answered no heartbeat. kafkajs waits for it as long as for any request. */
     isSilent: () =>
-      Date.now() - answeredMs > Math.max(SILENCE_MS, 3 * heartbeatIntervalOf(options.sessionTimeoutMs)),
+      Date.now() - answeredMs > Math.max(SILENCE_MS, 3 * heartbeatInterval(options.sessionTimeoutMs)),
     oldestMs: owned.oldestMs,
   }
 }
@@ -153,7 +153,7 @@ export function assignedPartitions(
     const controls = controlsFor(topic, partition)
     // Paused until its checkpoint is known. kafkajs keeps partitions paused over a join, too.
     controls.pause()
-    const key = keyOf({ topic, partition })
+    const key = partitionKey({ topic, partition })
     const consumer = new PartitionConsumer(
       { topic, partition },
       partitionNeeds,
@@ -180,9 +180,9 @@ export function assignedPartitions(
 
   /** The `eachBatch` of kafkajs: queues the fetch without waiting for its processing. Never rejects. */
   async function eachBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
-    const fetched = fetchedBytesOf(batch)
+    const fetched = readFetchedBytes(batch)
     // kafkajs also delivers fetches that it requested before it joined again.
-    const consumer = consumers.get(keyOf(batch))
+    const consumer = consumers.get(partitionKey(batch))
     if (fetched === null || consumer === undefined) return
     const { fetchedOffset } = batch as typeof batch & { fetchedOffset: string | { toString(): string } }
     const from = BigInt(String(fetchedOffset))
@@ -196,7 +196,7 @@ export function assignedPartitions(
   }
 
   function oldestMs(topic: string, partition: number): number | null {
-    return consumers.get(keyOf({ topic, partition }))?.oldestMs() ?? null
+    return consumers.get(partitionKey({ topic, partition }))?.oldestMs() ?? null
   }
 
   return {
@@ -216,7 +216,9 @@ async function compareCheckpoints(
 ): Promise<void> {
   // Read before the database is queried, so that a concurrent commit does not count.
   const committed = new Map([...consumers].map(([key, consumer]) => [key, consumer.committed]))
-  const checkpoints = new Map((await listCheckpoints(topics)).map((found) => [keyOf(found), found.offset]))
+  const checkpoints = new Map(
+    (await listCheckpoints(topics)).map((found) => [partitionKey(found), found.offset]),
+  )
   for (const [key, consumer] of consumers) {
     const checkpoint = checkpoints.get(key) ?? -1n
     if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed)
@@ -248,13 +250,13 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
     clear: () => waiting.clear(),
     /** @param offset the group's next offset */
     add(offset: TopicPartitionOffset): void {
-      waiting.set(keyOf(offset), offset)
+      waiting.set(partitionKey(offset), offset)
       timer ??= setTimeout(flush, COMMIT_INTERVAL_MS).unref()
     },
   }
 }
 
-function heartbeatIntervalOf(sessionTimeoutMs: number): number {
+function heartbeatInterval(sessionTimeoutMs: number): number {
   return Math.floor(sessionTimeoutMs / 10)
 }
 
@@ -264,7 +266,7 @@ function createMember({ kafka, groupId, sessionTimeoutMs, member, partitionNeeds
     groupId,
     partitionAssigners: [createAssigner(member, partitionNeeds.log)],
     sessionTimeout: sessionTimeoutMs,
-    heartbeatInterval: heartbeatIntervalOf(sessionTimeoutMs),
+    heartbeatInterval: heartbeatInterval(sessionTimeoutMs),
     rebalanceTimeout: 60_000,
     maxWaitTimeInMs: 500,
     maxBytes: FETCH_BYTES,
@@ -314,7 +316,7 @@ async function join(
 }
 
 /** kafkajs throws while it is in no group; the next join then sets the position again. */
-function controlsOf(consumer: Consumer, topic: string, partition: number): FetchControls {
+function createControls(consumer: Consumer, topic: string, partition: number): FetchControls {
   const quietly = (act: () => void) => () => {
     try {
       act()

@@ -11,12 +11,12 @@ import {
   type TopicPartition,
 } from '../core/batch/position.ts'
 import type { Message } from '../core/event/message.ts'
-import { messageOf } from '../core/text/faults.ts'
+import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
 import { isStaleMetadata } from './patches/fetch-response.ts'
 import type { Unserved } from './patches/metadata-errors.ts'
-import { type FetchedMessage, fingerprintOf } from './records/record.ts'
+import { type FetchedMessage, takeFingerprint } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 import type { TakeSlot } from './slots.ts'
 
@@ -35,7 +35,7 @@ export interface ConsumerNeeds {
   ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly dispatch: Dispatch
   /** Classifies an error of the functions above. */
-  readonly reasonOf: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
+  readonly findReason: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
   /** Counts messages that the broker's retention deleted before they were processed. */
   readonly countLost: (topic: string, count: bigint) => void
 }
@@ -43,7 +43,7 @@ export interface ConsumerNeeds {
 /** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
 export interface PartitionNeeds extends ConsumerNeeds {
   /** Rejects if no broker leads the partition. */
-  readonly endsOf: (partition: TopicPartition) => Promise<Ends>
+  readonly readEnds: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition, or null. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
   /** Limits the number of running batches. */
@@ -219,9 +219,9 @@ export class PartitionConsumer {
     const { lastOffset } = taken
     if (lastOffset <= expectedCheckpoint) return null
     const messages = taken.messages.filter(({ offset }) => offset > expectedCheckpoint)
-    this.#head = headOf(messages[0])
+    this.#head = toHead(messages[0])
     const last = messages.at(-1)
-    const lastMessage = last === undefined ? lastBefore : fingerprintOf(last)
+    const lastMessage = last === undefined ? lastBefore : takeFingerprint(last)
     return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage }
   }
 
@@ -232,10 +232,10 @@ export class PartitionConsumer {
     const isCut = lastOffset < batch.lastOffset
     const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
     const last = isCut ? batch.messages.find(({ offset }) => offset === lastOffset) : undefined
-    const lastMessage = last === undefined ? batch.lastMessage : fingerprintOf(last)
+    const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
     this.#committed = { offset: lastOffset, lastMessage }
     this.#recover()
-    this.#head = headOf(messages[0])
+    this.#head = toHead(messages[0])
     this.#commitToKafka(lastOffset + 1n)
     return isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
   }
@@ -279,7 +279,7 @@ export class PartitionConsumer {
   }
 
   #ends(): Promise<Ends> {
-    return this.#needs.endsOf(this.#name)
+    return this.#needs.readEnds(this.#name)
   }
 
   /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
@@ -325,7 +325,7 @@ export class PartitionConsumer {
 
   async #block(error: unknown): Promise<void> {
     const retryInMs = backOffMs(this.#failureCount)
-    const reason = reasonOf(error, this.#needs)
+    const reason = findReason(error, this.#needs)
     // During a rebalance the previous owner of the partition may still be committing its last batch.
     if (reason === 'locked' && this.#failureCount === 0)
       this.#needs.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
@@ -334,7 +334,7 @@ export class PartitionConsumer {
   }
 
   #report(error: unknown, reason: BlockReason, retryInMs: number): void {
-    const blocked = this.#blockedFor(reason, messageOf(error), this.#blocked?.sinceMs)
+    const blocked = this.#blockedFor(reason, errorMessage(error), this.#blocked?.sinceMs)
     this.#blocked = blocked
     this.#needs.log.error(
       { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
@@ -370,7 +370,7 @@ export class PartitionConsumer {
 }
 
 /** Leaves out the message itself, which would keep its whole fetch in memory. */
-function headOf(message: Message | undefined) {
+function toHead(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
 
@@ -379,9 +379,9 @@ function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
-function reasonOf(error: unknown, needs: PartitionNeeds): BlockReason {
+function findReason(error: unknown, needs: PartitionNeeds): BlockReason {
   const isOfBroker = error instanceof UnreadableBatch || error instanceof BrokerError
-  return isOfBroker ? error.reason : needs.reasonOf(error)
+  return isOfBroker ? error.reason : needs.findReason(error)
 }
 
 function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } | null {
@@ -390,7 +390,7 @@ function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } 
 }
 
 function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
-  const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
+  const found = first === undefined || first === 'no message' ? (first ?? null) : takeFingerprint(first)
   if (compareLast(processed, found) === 'another')
     throw new Recreated(`the message at offset ${processed.offset} is not the one that was processed`)
 }

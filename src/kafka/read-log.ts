@@ -5,14 +5,14 @@ import type { FetchedBytes } from './patches/fetch-response.ts'
 import {
   afterDamage,
   type BatchHeader,
-  batchesOf,
   HEADER_BYTES,
   isIntact,
-  offsetsOf,
   readBatchHeader,
+  readOffsets,
   requireInOrder,
+  splitBatches,
 } from './records/batches.ts'
-import { decodeRecords, recordSetOf } from './records/record-set.ts'
+import { decodeRecords, findRecordSet } from './records/record-set.ts'
 import { Malformed } from './records/unreadable.ts'
 
 export interface LogSource {
@@ -52,7 +52,7 @@ export async function* readLog(
     }
     transactions.note(stretch)
     transactions.forget(at)
-    at = yield* readPieces(source, stretch, end, transactions.fateOf)
+    at = yield* readPieces(source, stretch, end, transactions.findFate)
   }
 }
 
@@ -65,7 +65,7 @@ async function readStretch(source: LogSource, from: bigint): Promise<Stretch | n
       `the broker does not serve offset ${from}: ${error}. Check the rights (READ) and the partition's leader, and run it again`,
     )
   const intact = afterDamage(bytes, from)
-  return { bytes: intact, from, next: (recordSetOf(intact, from, [])?.lastOffset ?? from) + 1n }
+  return { bytes: intact, from, next: (findRecordSet(intact, from, [])?.lastOffset ?? from) + 1n }
 }
 
 async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> {
@@ -81,15 +81,15 @@ async function* readPieces(
   source: LogSource,
   { bytes, from, next }: Stretch,
   end: bigint,
-  fateOf: (header: BatchHeader) => Promise<Fate>,
+  findFate: (header: BatchHeader) => Promise<Fate>,
 ): AsyncGenerator<LogPiece, bigint> {
   let expected = from
   try {
-    const batches = [...batchesOf(bytes)]
+    const batches = [...splitBatches(bytes)]
     for (const [index, batch] of batches.entries()) {
       const header = requireInOrder(batch, batches[index + 1], expected, from)
       if (!header.isControl && expected < end) {
-        const fate = header.isTransactional ? await fateOf(header) : 'committed'
+        const fate = header.isTransactional ? await findFate(header) : 'committed'
         const begin = expected
         try {
           for await (const some of decodeRecords(batch, header)) {
@@ -135,7 +135,7 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
 
   function note(stretch: Stretch): void {
     if (stretch.next <= next) return
-    for (const batch of batchesOf(stretch.bytes)) {
+    for (const batch of splitBatches(stretch.bytes)) {
       const end = endIn(batch)
       if (end === null || end.offset < next) continue
       const ends = endsOf.get(end.producerId)
@@ -155,7 +155,7 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
       }
     },
     /** The fate of a transactional batch. Reads ahead to the end of its transaction. */
-    fateOf: async ({ producerId, lastOffset }: BatchHeader): Promise<Fate> => {
+    findFate: async ({ producerId, lastOffset }: BatchHeader): Promise<Fate> => {
       for (;;) {
         const found = endsOf.get(producerId)?.find(({ offset }) => offset > lastOffset)
         if (found !== undefined) return found.fate
@@ -170,7 +170,7 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
 
 /** The end of a transaction; null for any other batch and for an unreadable one. */
 function endIn(batch: Buffer) {
-  if (batch.length < TYPE_AT + 2 || offsetsOf(batch) === null || !isIntact(batch)) return null
+  if (batch.length < TYPE_AT + 2 || readOffsets(batch) === null || !isIntact(batch)) return null
   const { isControl, producerId, baseOffset: offset } = readBatchHeader(batch)
   const fate = isControl ? ENDS[batch.readInt16BE(TYPE_AT)] : undefined
   return fate === undefined ? null : { producerId, offset, fate }

@@ -5,7 +5,7 @@ import {
 } from 'oauth4webapi'
 import type { TokenClient } from '../config/config.ts'
 import { printable } from '../core/text/sanitize.ts'
-import { cached, secretOf } from './file-secret.ts'
+import { cached, readSecretOrText } from './file-secret.ts'
 
 const TIMEOUT_MS = 5_000
 /** Used if a token endpoint does not say how long a token is valid. */
@@ -24,7 +24,7 @@ const QUOTED_LENGTH_MAX = 500
 export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number) {
   return cached(async () => {
     const askedAtMs = nowMs()
-    const secret = await secretOf(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
+    const secret = await readSecretOrText(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
     const { token, validMs } = await requestToken(client, secret, prefix)
     return { secret: token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
   }, nowMs)
@@ -44,7 +44,9 @@ async function requestToken(
     scope === null ? {} : { scope },
     { [allowInsecureRequests]: true, signal: AbortSignal.timeout(TIMEOUT_MS) },
   ).catch((cause) => {
-    throw new Error(`the token endpoint of ${prefix}TOKEN_URL cannot be used (${causeOf(cause)})`, { cause })
+    throw new Error(`the token endpoint of ${prefix}TOKEN_URL cannot be used (${describeCause(cause)})`, {
+      cause,
+    })
   })
   if (response.status !== 200) {
     const refusal = await refusalIn(response)
@@ -59,7 +61,7 @@ async function requestToken(
     if (!/^[ -~]+$/.test(found.access_token)) throw new Error('"access_token" has control characters')
     return { token: found.access_token, validMs: (found.expires_in ?? UNKNOWN_VALIDITY_S) * 1_000 }
   } catch (cause) {
-    const words = causeOf(cause)
+    const words = describeCause(cause)
     throw new Error(`the token endpoint of ${prefix}TOKEN_URL answers with no access token (${words})`, {
       cause,
     })
@@ -75,10 +77,10 @@ async function refusalIn(response: Response): Promise<string | null> {
   return typeof description === 'string' ? `${error}: ${description}` : error
 }
 
-function causeOf(error: unknown): string {
+function describeCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return `no response within ${TIMEOUT_MS / 1_000} s`
-  if (error.cause instanceof Error) return causeOf(error.cause)
+  if (error.cause instanceof Error) return describeCause(error.cause)
   // An error that covers several addresses has a code, but no message.
   return error.message || String((error as NodeJS.ErrnoException).code)
 }

@@ -18,7 +18,7 @@ export interface LookUpResult {
 /** The configured files do not allow a connection. */
 export class TlsFilesError extends Error {}
 
-export type NameOf = (body: object) => string | null
+export type ReadName = (body: object) => string | null
 
 /** Larger bodies are refused; a contact takes a few hundred bytes. */
 export const BODY_BYTES_MAX = 64 * 1024
@@ -34,7 +34,7 @@ export const HUNG = unresolved('was not asked: a recent look-up of this party ti
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Returns a function that reads the party's name from a body, at the first of these JSON Pointers that leads to a string. */
-export function nameAt(pointers: readonly string[]): NameOf {
+export function nameAt(pointers: readonly string[]): ReadName {
   const paths = pointers.map(parsePointer)
   return (body) => paths.map((path) => valueAt(body, path)).find((name) => typeof name === 'string') ?? null
 }
@@ -44,7 +44,7 @@ export function nameAt(pointers: readonly string[]): NameOf {
  * string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is a 4xx other than
  * 401 and 429.
  */
-export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): LookUpResult {
+export function judgeAnswer(status: number, body: Buffer, locator: string, readName: ReadName): LookUpResult {
   if (status !== 200 && status !== 404) {
     const isRefusal = status === 401
     let reason = `answered ${status}`
@@ -58,7 +58,7 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
     return { ...unresolved(reason, more), outage, isRefusal, keepsConnection: true }
   }
   const value = parse(body)
-  const name = value === null ? null : nameOf(value)
+  const name = value === null ? null : readName(value)
   if (name !== null && name !== locator) return unresolved('answered for another party', { wrongParty: true })
   const contact: Contact | string = status === 404 ? { state: 'not found' } : readContact(value)
   if (typeof contact === 'string') return unresolved(`answered 200 with ${contact}`)

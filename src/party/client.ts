@@ -148,9 +148,9 @@ export function createPartyClient(options: PartyClientOptions) {
   }
 
   /** Stops asking for parties; those without a contact are missing from the result. */
-  function giveUpWaiting(call: Call, contactOf: (locator: string) => Contact | null): void {
+  function giveUpWaiting(call: Call, findContact: (locator: string) => Contact | null): void {
     for (const locator of call.waiting.splice(0)) {
-      const contact = contactOf(locator)
+      const contact = findContact(locator)
       if (contact !== null) call.contacts.set(locator, contact)
     }
     resolveIfDone(call)

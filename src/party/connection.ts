@@ -9,8 +9,8 @@ import {
   judgeTimeout,
   judgeUnasked,
   type LookUpResult,
-  type NameOf,
   nameAt,
+  type ReadName,
   TlsFilesError,
 } from './answer.ts'
 
@@ -42,7 +42,7 @@ const ACCEPT = { accept: 'application/json' }
 /** One connection with one request at a time. An undici `Pool` could not close the connection of a single answer. */
 export class Connection {
   readonly #pathPrefix: string
-  readonly #nameOf: NameOf
+  readonly #readName: ReadName
   readonly #open: () => Client
   readonly #credential: Credential | null
   #client: Client | null = null
@@ -51,7 +51,7 @@ export class Connection {
   constructor({ baseUrl, echo, deadlineMs: timeout, tlsFiles, credential }: PartyClientOptions) {
     const { origin, pathname } = new URL(baseUrl)
     this.#pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
-    this.#nameOf = nameAt(echo)
+    this.#readName = nameAt(echo)
     // One timer for the whole request replaces undici's two.
     const connect = origin.startsWith('https:') ? connectByTls(tlsFiles, timeout) : { timeout }
     const timeouts = { connect, headersTimeout: 0, bodyTimeout: 0 }
@@ -111,7 +111,7 @@ export class Connection {
         status = statusCode
       },
       onResponseData: (_, chunk) => void chunks.push(chunk),
-      onResponseEnd: () => finish(judgeAnswer(status, Buffer.concat(chunks), locator, this.#nameOf)),
+      onResponseEnd: () => finish(judgeAnswer(status, Buffer.concat(chunks), locator, this.#readName)),
       onResponseError: (_, error) => finish(judgeFailure(status, error)),
     })
   }

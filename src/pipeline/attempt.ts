@@ -3,9 +3,9 @@ import {
   afterDelivery,
   decideAttempts,
   deferredRetries,
-  messagesOf,
+  distinctParties,
   type OpenAttempt,
-  partiesOf,
+  outgoingMessages,
   probeAttempt,
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
@@ -109,7 +109,7 @@ function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean
     const startedMs = nowMs()
     const locked = await source.lock(tx)
     if (locked === null) return null
-    const { open, moves, preferences = await tx.readPreferences(partiesOf(open)) } = locked
+    const { open, moves, preferences = await tx.readPreferences(distinctParties(open)) } = locked
     const decided = decideAttempts(needs, open, preferences)
     const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
     await source.reject?.(tx, refused)
@@ -118,7 +118,7 @@ function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean
     const inserted = await tx.insertEntries(accepted.filter(isFirst))
     const claimed = [...inserted, ...accepted.filter(isRetry)]
     if (nowMs() - startedMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
-    const messages = messagesOf(claimed)
+    const messages = outgoingMessages(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)
     // After the send, because the row of a deferred retry stays unchanged.
@@ -135,7 +135,7 @@ async function requireUnchanged(
   claimed: readonly Attempt[],
   decidedBy: PreferencesByParty,
 ): Promise<void> {
-  const parties = partiesOf(claimed)
+  const parties = distinctParties(claimed)
   const current = await tx.readPreferences(parties)
   const isChanged = (party: string) => current.get(party)?.changeId !== decidedBy.get(party)?.changeId
   if (parties.some(isChanged)) throw new PreferencesChanged('preferences changed before the send')
@@ -208,7 +208,7 @@ async function tryBothDeliveries(
   moves: readonly Move[],
 ): Promise<Error | null> {
   const error = await tx.tryOut((savepoint) => writeAll(savepoint, attempts, ACCEPTED, moves))
-  if (error !== null || messagesOf(attempts).length === 0) return error
+  if (error !== null || outgoingMessages(attempts).length === 0) return error
   return tx.tryOut((savepoint) => writeAll(savepoint, attempts, NOT_ACCEPTED, moves))
 }
 
@@ -221,7 +221,7 @@ async function writeAll(
 ): Promise<void> {
   const inserted = await tx.insertEntries(attempts.filter(isFirst))
   const claimed = [...inserted, ...attempts.filter(isRetry)]
-  const addressed = messagesOf(claimed).filter(({ to }) => to !== null)
+  const addressed = outgoingMessages(claimed).filter(({ to }) => to !== null)
   const deliveries = new Map(addressed.map(({ locator }) => [locator, delivery]))
   await recordAll(tx, afterDelivery(claimed, deliveries), deliveries, 'probe', moves)
 }

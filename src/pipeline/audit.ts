@@ -1,7 +1,7 @@
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from '../core/audit/finding.ts'
 import type { TopicPartition } from '../core/batch/position.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
-import { type Message, sizeOf } from '../core/event/message.ts'
+import { type Message, messageBytes } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
 
 export interface LoggedRow {
@@ -86,7 +86,7 @@ export async function auditPartition(
       timestampMs = piece.messages.at(-1)?.timestampMs
       for (const message of piece.messages) {
         page.push({ message, fate: piece.fate })
-        pageBytes += sizeOf(message)
+        pageBytes += messageBytes(message)
         if (page.length >= PAGE_COUNT_MAX || pageBytes >= PAGE_BYTES_MAX) await flush()
       }
     }
@@ -200,14 +200,14 @@ async function auditLogged(
     await differs(`${locator} is its row, but no decision explains it`)
     return
   }
-  const differences = await differencesOf(needs, message, event, row)
+  const differences = await findDifferences(needs, message, event, row)
   if (differences.length > 0) await differs(`${locator}: ${differences.join(', ')}`)
   else counts[isOwn ? 'rows' : 'duplicates']++
   if (isOwn && row.erased) counts.erased++
 }
 
 /** Type and party are compared as read by the envelope map of the row's time. */
-async function differencesOf(
+async function findDifferences(
   { parse }: AuditNeeds,
   message: Message,
   event: Event,
@@ -217,8 +217,8 @@ async function differencesOf(
   const then = envelopeMapRevision === null ? null : await parse(message, envelopeMapRevision)
   const published = then?.kind === 'event' ? then.event : event
   return [
-    ...differenceOf('event_type', eventType, published.eventType),
-    ...differenceOf('party_locator', partyLocator, published.partyLocator),
+    ...compareColumn('event_type', eventType, published.eventType),
+    ...compareColumn('party_locator', partyLocator, published.partyLocator),
   ]
 }
 
@@ -246,7 +246,7 @@ async function auditUnlogged(audit: Audit, unlogged: readonly ParsedRead[]): Pro
     else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
     else {
       counts.missing++
-      await report(audit, 'missing', offset, missingOf(parsed))
+      await report(audit, 'missing', offset, describeMissing(parsed))
     }
   }
 }
@@ -264,12 +264,12 @@ async function report(
   await needs.report({ kind, topic, partition, offset: String(offset), ...found })
 }
 
-function differenceOf(column: string, stored: string | null, published: string | null): string[] {
+function compareColumn(column: string, stored: string | null, published: string | null): string[] {
   if (stored === published) return []
   return [`${column} is ${JSON.stringify(stored)}, but the message says ${JSON.stringify(published)}`]
 }
 
-function missingOf(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'detail'> {
+function describeMissing(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'detail'> {
   if (parsed.kind === 'rejection')
     return { detail: `not a valid event (${parsed.rejection.error}), but not stored as a rejected message` }
   const { eventId, eventType } = parsed.event

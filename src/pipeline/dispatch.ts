@@ -1,13 +1,13 @@
 import type { Logger } from 'pino'
-import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
+import { distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
 import type { Batch, CommitResult, Dispatch, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
-import { type Fingerprint, keyOf } from '../core/batch/position.ts'
+import { type Fingerprint, partitionKey } from '../core/batch/position.ts'
 import { type FindLogged, isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
-import { type Message, sizeOf } from '../core/event/message.ts'
-import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
+import { type Message, messageBytes } from '../core/event/message.ts'
+import { type Parsed, pickVariables } from '../core/event/parse-event.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
 import type { StartTimer } from '../core/time/timer.ts'
@@ -21,9 +21,9 @@ export interface LookUpNeeds {
   readonly envelopeMapRevision: string
   readonly findLogged: FindLogged
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
-  readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
+  readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string
-  readonly fingerprintOf: (message: Message) => Fingerprint
+  readonly takeFingerprint: (message: Message) => Fingerprint
   readonly stage: RunStage
 }
 
@@ -44,7 +44,7 @@ export interface LookedUpBatch {
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
   readonly tombstoneCount: number
-  readonly messagesOf: (eventId: string) => readonly Message[]
+  readonly kafkaMessages: (eventId: string) => readonly Message[]
 }
 
 const CONFLICT_COUNT_MAX = 5
@@ -77,7 +77,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   async function commit(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult> {
     const startMs = nowMs()
     const result = await stage('commit', batch, run)
-    if (nowMs() - startMs < SLOW_MS) alone.delete(keyOf(batch))
+    if (nowMs() - startMs < SLOW_MS) alone.delete(partitionKey(batch))
     return result
   }
 
@@ -96,7 +96,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
 
   return (batch) =>
     stage('batch', batch, async () => {
-      const key = keyOf(batch)
+      const key = partitionKey(batch)
       let isAlone = alone.has(key) || !isSmall(batch)
       alone.add(key)
       for (let conflictCount = 0; ; ) {
@@ -119,7 +119,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
 
 function isSmall({ messages }: Batch): boolean {
   if (messages.length > SMALL_COUNT_MAX) return false
-  return messages.reduce((bytes, message) => bytes + sizeOf(message), 0) <= SMALL_BYTES_MAX
+  return messages.reduce((bytes, message) => bytes + messageBytes(message), 0) <= SMALL_BYTES_MAX
 }
 
 interface Member {
@@ -178,17 +178,17 @@ function createSharedCommits(attempt: MakeAttempts, startTimer: StartTimer) {
 
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const { topic, partition } = batch
-  const { stage, findLogged, contactsOf } = needs
-  const { events, rejected, tombstones, messagesOf } = parseBatch(needs.parse, batch.messages)
+  const { stage, findLogged, lookUpContacts } = needs
+  const { events, rejected, tombstones, kafkaMessages } = parseBatch(needs.parse, batch.messages)
   const eventIds = events.map(({ event }) => event.eventId)
   const { eventIds: logged, pruned } =
     events.length === 0
       ? NONE_LOGGED
       : await stage('look_up', eventIds, () => findLogged({ topic, partition, eventIds }))
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  const parties = partiesOf(fresh.map(({ event }) => event))
+  const parties = distinctParties(fresh.map(({ event }) => event))
   const contacts =
-    fresh.length === 0 ? new Map() : await stage('contacts', parties, () => contactsOf(parties))
+    fresh.length === 0 ? new Map() : await stage('contacts', parties, () => lookUpContacts(parties))
   const cut = cutToAsked(needs, batch, fresh, contacts)
   return {
     batch: cut,
@@ -197,7 +197,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
       .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
     rejected: rejected.filter(({ message }) => message.offset <= cut.lastOffset),
     tombstoneCount: tombstones.filter(({ offset }) => offset <= cut.lastOffset).length,
-    messagesOf: (eventId) => messagesOf(eventId).filter(({ offset }) => offset <= cut.lastOffset),
+    kafkaMessages: (eventId) => kafkaMessages(eventId).filter(({ offset }) => offset <= cut.lastOffset),
   }
 }
 
@@ -220,25 +220,25 @@ async function commitBatches(
   let owned: readonly LookedUpBatch[] = []
   const made = await attempt({
     lock: async (tx) => {
-      const parties = partiesOf(batches.flatMap(({ open }) => open))
+      const parties = distinctParties(batches.flatMap(({ open }) => open))
       const locked = await tx.lockCheckpoints(
         batches.map(({ batch }) => batch),
         parties,
       )
       offsets = locked.offsets
-      owned = batches.filter(({ batch }) => offsets.get(keyOf(batch)) === batch.expectedCheckpoint)
+      owned = batches.filter(({ batch }) => offsets.get(partitionKey(batch)) === batch.expectedCheckpoint)
       if (owned.length === 0) return null
       const open = owned.flatMap((one) => one.open)
-      return { open, moves: owned.map(moveOf), preferences: locked.preferences }
+      return { open, moves: owned.map(toMove), preferences: locked.preferences }
     },
     reject: async (tx, refused) => {
-      for (const lookedUp of owned) await tx.insertRejected(lookedUp.batch, rejectedOf(lookedUp, refused))
+      for (const lookedUp of owned) await tx.insertRejected(lookedUp.batch, listRejected(lookedUp, refused))
     },
   })
-  const inserted = Map.groupBy(made?.attempts ?? [], ({ origin }) => keyOf(origin))
+  const inserted = Map.groupBy(made?.attempts ?? [], ({ origin }) => partitionKey(origin))
   return batches.map((lookedUp) => {
     const { batch, tombstoneCount } = lookedUp
-    const key = keyOf(batch)
+    const key = partitionKey(batch)
     const checkpoint = offsets.get(key)
     if (checkpoint === undefined) return null
     if (made === null || !owned.includes(lookedUp)) return { kind: 'moved', checkpoint }
@@ -246,33 +246,33 @@ async function commitBatches(
       kind: 'committed',
       lastOffset: batch.lastOffset,
       inserted: inserted.get(key) ?? [],
-      rejected: rejectedOf(lookedUp, made.refused),
+      rejected: listRejected(lookedUp, made.refused),
       tombstoneCount,
     }
   })
 }
 
-function moveOf({ batch: { topic, partition, lastOffset: offset, lastMessage } }: LookedUpBatch): Move {
+function toMove({ batch: { topic, partition, lastOffset: offset, lastMessage } }: LookedUpBatch): Move {
   return { topic, partition, offset, lastMessage }
 }
 
 /** The rejected messages of a batch, with all messages of the events that the database refuses. */
-export function rejectedOf(
-  { batch, rejected, messagesOf }: LookedUpBatch,
+export function listRejected(
+  { batch, rejected, kafkaMessages }: LookedUpBatch,
   refused: Refused,
 ): RejectedMessage[] {
   const byDatabase = [...refused].flatMap(([{ eventId, origin }, { message: words }]) => {
     // Another partition of the shared transaction may have an event with the same id.
-    if (keyOf(origin) !== keyOf(batch)) return []
+    if (partitionKey(origin) !== partitionKey(batch)) return []
     const error = `${REJECTIONS['refused-by-database']}: ${words}`
     const rejection = { code: 'refused-by-database' as const, error }
-    return messagesOf(eventId).map((message) => ({ message, rejection }))
+    return kafkaMessages(eventId).map((message) => ({ message, rejection }))
   })
   return [...rejected, ...byDatabase]
 }
 
 function cutToAsked(
-  { fingerprintOf }: LookUpNeeds,
+  { takeFingerprint }: LookUpNeeds,
   batch: Batch,
   events: readonly LocatedEvent[],
   contacts: Contacts,
@@ -284,7 +284,7 @@ function cutToAsked(
   const messages = batch.messages.filter(({ offset }) => offset < end)
   const last = messages.at(-1)
   if (last === undefined) throw new Error('not even the first party of a batch was asked for')
-  return { ...batch, messages, lastOffset: last.offset, lastMessage: fingerprintOf(last) }
+  return { ...batch, messages, lastOffset: last.offset, lastMessage: takeFingerprint(last) }
 }
 
 function firstAttempt(
@@ -303,7 +303,7 @@ function firstAttempt(
     isPartyInvalid: partyLocatorInvalid,
     contact: contacts.get(partyLocator ?? ''),
     origin: { topic, partition, offset, traceId, envelopeMapRevision },
-    variables: variablesOf(event),
+    variables: pickVariables(event),
     stored: null,
     isPruned: isPruned(pruned, offset, timestampMs),
     before: null,

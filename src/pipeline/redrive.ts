@@ -5,8 +5,8 @@ import {
   type DispatchNeeds,
   type LookedUpBatch,
   type LookUpNeeds,
+  listRejected,
   lookUpBatch,
-  rejectedOf,
 } from './dispatch.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
@@ -36,14 +36,14 @@ export async function redrive(
   const lookedUp = await lookUpRejected(needs, message)
   const made = await needs.attempt({
     lock: async (tx) => ((await tx.lockRejected(message.id)) ? { open: lookedUp.open, moves: [] } : null),
-    reject: (tx, refused) => tx.insertRejected(message, rejectedOf(lookedUp, refused)),
-    finish: (tx, attempted) => tx.recordRedrive(message.id, by, resultOf(lookedUp, attempted)),
+    reject: (tx, refused) => tx.insertRejected(message, listRejected(lookedUp, refused)),
+    finish: (tx, attempted) => tx.recordRedrive(message.id, by, toRedriveResult(lookedUp, attempted)),
   })
-  return made === null ? null : resultOf(lookedUp, made)
+  return made === null ? null : toRedriveResult(lookedUp, made)
 }
 
-function resultOf(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {
+function toRedriveResult(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {
   if (inserted !== undefined) return { result: 'logged', locator: inserted.locator }
-  const [rejected] = rejectedOf(lookedUp, refused)
+  const [rejected] = listRejected(lookedUp, refused)
   return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }
 }

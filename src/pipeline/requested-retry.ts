@@ -1,9 +1,9 @@
 import type { Attempt } from '../core/attempt/attempt.ts'
 import type { AskedEntry, DueEntry } from '../core/attempt/due-entry.ts'
-import { dueEntryOf, type RetryCandidate, refusalOf } from '../core/attempt/retry-candidate.ts'
+import { findRefusal, type RetryCandidate, toDueEntry } from '../core/attempt/retry-candidate.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
-import { messageOf } from '../core/text/faults.ts'
+import { errorMessage } from '../core/text/faults.ts'
 import { askParties, type Retried, type RetryNeeds } from './retry.ts'
 
 /** Result of a requested retry. `refused`: the row is unchanged. */
@@ -19,7 +19,7 @@ export type RequestedResult =
     }
   | { readonly result: 'refused'; readonly error: string }
 
-export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown'> {
+export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpContacts' | 'isDown'> {
   /** Makes the next attempts of one page, or only decides them. */
   readonly commit: (asked: readonly AskedEntry[]) => Promise<Retried>
   /** The requested rows, in pages; `next` is null on the last one. */
@@ -45,15 +45,15 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     try {
       retried = await needs.commit(asked)
     } catch (error) {
-      failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${messageOf(error)}`
+      failure = `rows could not be committed, or their commit was not confirmed (see \`why\`): ${errorMessage(error)}`
       for (const { due } of asked) refuse(due.locator, failure)
       return
     }
     const made = new Map(retried.made.map((attempt) => [attempt.locator, attempt]))
     for (const { due } of asked) {
       const attempt = made.get(due.locator)
-      if (attempt === undefined) refuse(due.locator, reasonOf(due, retried))
-      else needs.report(due.locator, resultOf(attempt))
+      if (attempt === undefined) refuse(due.locator, findReason(due, retried))
+      else needs.report(due.locator, toRequestedResult(attempt))
     }
   }
 
@@ -61,8 +61,8 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     const { candidates, next } = await needs.listCandidates(after)
     const due: DueEntry[] = []
     for (const candidate of candidates) {
-      const error = refusalOf(candidate)
-      if (error === null) due.push(dueEntryOf(candidate))
+      const error = findRefusal(candidate)
+      if (error === null) due.push(toDueEntry(candidate))
       else refuse(candidate.locator, error)
     }
     for await (const { asked, postponed } of askParties(needs, due)) {
@@ -78,13 +78,13 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
   return `${reason ?? 'policy administration went down'}; the rest was not looked at`
 }
 
-function reasonOf({ locator }: DueEntry, { refused, deferred }: Retried): string {
+function findReason({ locator }: DueEntry, { refused, deferred }: Retried): string {
   const error = refused.get(locator)
   if (error !== undefined) return `the database refused it: ${error}`
   return deferred.get(locator) ?? 'another process has it, or changed it'
 }
 
-function resultOf({ before, status, decision }: Attempt): RequestedResult {
+function toRequestedResult({ before, status, decision }: Attempt): RequestedResult {
   const { outcome, channel, ruleId, failureReason } = decision
   const mayRepeat = outcome === 'SEND' && before !== null && before.unknownKey !== null
   return { result: status, channel, ruleId, reason: failureReason, mayRepeat }

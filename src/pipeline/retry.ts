@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Attempt, partiesOf, type RetryRequest } from '../core/attempt/attempt.ts'
+import { type Attempt, distinctParties, type RetryRequest } from '../core/attempt/attempt.ts'
 import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
 import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
@@ -16,7 +16,7 @@ export interface RetryNeeds<Cursor> {
     upTo: Cursor | null,
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
-  readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
+  readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
   readonly attempt: MakeAttempts
@@ -145,11 +145,11 @@ async function commitPage(
 
 /** Asks for the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
 export async function* askParties(
-  { contactsOf }: Pick<RetryNeeds<unknown>, 'contactsOf'>,
+  { lookUpContacts }: Pick<RetryNeeds<unknown>, 'lookUpContacts'>,
   due: readonly DueEntry[],
 ): AsyncGenerator<Asked> {
   for (let left = due; left.length > 0; ) {
-    const contacts = await contactsOf(partiesOf(left))
+    const contacts = await lookUpContacts(distinctParties(left))
     const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
     const found = left
       .filter(isAsked)

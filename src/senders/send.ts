@@ -1,9 +1,9 @@
 import {
   type Answer,
   type Delivery,
-  deliveryOf,
   type OutgoingMessage,
   type Send,
+  toDelivery,
 } from '../core/attempt/delivery.ts'
 import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
 import type { Message, Sender } from './sender.ts'
@@ -41,7 +41,7 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
         for (const { locator } of group) deliveries.set(locator, NO_SENDER)
         return
       }
-      const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
+      const refused = toDelivery(channel, { answer: 'refused', error: `no address for ${channel}` })
       for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
       const addressed = group.filter(hasAddress)
       const { countMax } = senders[channel]
@@ -49,13 +49,13 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
         const part = addressed.slice(start, start + countMax)
         const answers = stop.signal.aborted
           ? part.map(() => LATE)
-          : await answersOf(channel, part.map(messageOf))
+          : await askSender(channel, part.map(toMessage))
         for (const [i, answer] of answers.entries())
-          deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer))
+          deliveries.set(part[i]?.locator ?? '', toDelivery(channel, answer))
       }
     }
 
-    async function answersOf(
+    async function askSender(
       channel: AddressedChannel,
       part: readonly Message[],
     ): Promise<readonly Answer[]> {
@@ -69,7 +69,7 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
         return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
       } catch (error) {
         // Not the error's own message: a transport may quote the address in it.
-        return unknown(`the ${channel} sender failed (${codeOf(error)})`)
+        return unknown(`the ${channel} sender failed (${errorCode(error)})`)
       }
     }
   }
@@ -81,7 +81,7 @@ const hasAddress = (message: OutgoingMessage): message is Addressed => message.t
 const isAddressed = (channel: Channel): channel is AddressedChannel => ADDRESS_OF[channel] !== null
 
 /** The sender does not see the locator of the row. */
-function messageOf({ idempotencyKey, to, subject, body }: Addressed): Message {
+function toMessage({ idempotencyKey, to, subject, body }: Addressed): Message {
   return { idempotencyKey, to, subject, body }
 }
 
@@ -94,7 +94,7 @@ function isAnswer(given: unknown): given is Answer {
   return /^(refused|unknown|deferred)$/.test(String(answer)) && typeof error === 'string'
 }
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }

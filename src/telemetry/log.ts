@@ -31,7 +31,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
 
 /** Adds the trace to a line about an error that occurred in one. */
 function withTrace(fields: Record<string, unknown>): Record<string, unknown> {
-  const traceId = traceOf(fields.err)
+  const traceId = findTrace(fields.err)
   return traceId === undefined ? fields : { traceId, ...fields }
 }
 
@@ -81,6 +81,6 @@ export function markTrace(error: unknown, traceId: string): void {
   if (error instanceof Error) traceIds.set(error, traceId)
 }
 
-export function traceOf(error: unknown): string | undefined {
+export function findTrace(error: unknown): string | undefined {
   return error instanceof Error ? traceIds.get(error) : undefined
 }

@@ -121,8 +121,8 @@ function countRows(
 ): void {
   const { inserted } = committed
   countBy(outcomes, inserted, LABELS)
-  const typeOf = ({ eventType }: Attempt) => (eventTypes.has(eventType) ? eventType : 'other')
-  countBy(events, inserted, [typeOf, ({ status }) => status])
+  const boundedEventType = ({ eventType }: Attempt) => (eventTypes.has(eventType) ? eventType : 'other')
+  countBy(events, inserted, [boundedEventType, ({ status }) => status])
   countBy(rejected, committed.rejected, [({ rejection }) => rejection.code])
 }
 
@@ -152,11 +152,11 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  const answerTo = ({ locator }: OutgoingMessage) => answerOf(deliveries.get(locator))
+  const answerTo = ({ locator }: OutgoingMessage) => classifyDelivery(deliveries.get(locator))
   countBy(sends, messages, [({ channel }) => channel, answerTo])
 }
 
-function answerOf(delivery: Delivery | undefined): (typeof ANSWERS)[number] {
+function classifyDelivery(delivery: Delivery | undefined): (typeof ANSWERS)[number] {
   const { error, isUnknown, isDeferred } = delivery ?? { error: null }
   if (error === null) return 'accepted'
   return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'

@@ -20,7 +20,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { type TraceParent, traceParentOf } from '../core/event/parse-event.ts'
+import { readTraceParent, type TraceParent } from '../core/event/parse-event.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { markTrace } from './log.ts'
 
@@ -73,15 +73,15 @@ export function createTracing(options: TracingOptions, log: Logger) {
       const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, undefined)
       // No message is examined for an unsampled span.
       if (span.isRecording()) {
-        span.setAttributes(attributesOf(batch))
-        span.addLinks(producersOf(batch).map((context) => ({ context })))
+        span.setAttributes(batchAttributes(batch))
+        span.addLinks(listProducers(batch).map((context) => ({ context })))
       }
-      return { span, end: (result) => span.setAttributes(resultAttributesOf(result)) }
+      return { span, end: (result) => span.setAttributes(resultAttributes(result)) }
     },
     contacts: (partyLocators) => {
       const span = start('look up contacts', SpanKind.CLIENT, current.getStore())
       span.setAttribute('notifications.parties', partyLocators.length)
-      return { span, end: (contacts) => span.setAttributes(countsOf(contacts)) }
+      return { span, end: (contacts) => span.setAttributes(countStates(contacts)) }
     },
     retry: (asked) => {
       const span = start('retry', SpanKind.INTERNAL, undefined)
@@ -107,7 +107,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
     statement: <Result>(statement: string, run: () => Promise<Result>): Promise<Result> => {
       const parent = current.getStore()
       if (parent === undefined) return run()
-      const span = start(nameOf(statement), SpanKind.CLIENT, parent)
+      const span = start(spanName(statement), SpanKind.CLIENT, parent)
       span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
       return within(span, run)
     },
@@ -121,7 +121,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
   }
 }
 
-function attributesOf({ topic, partition, messages, lastOffset }: Batch) {
+function batchAttributes({ topic, partition, messages, lastOffset }: Batch) {
   return {
     'messaging.system': 'kafka',
     'messaging.operation.type': 'process',
@@ -133,7 +133,7 @@ function attributesOf({ topic, partition, messages, lastOffset }: Batch) {
   }
 }
 
-function resultAttributesOf(result: CommitResult) {
+function resultAttributes(result: CommitResult) {
   if (result.kind !== 'committed') return { 'notifications.result': result.kind }
   return {
     'notifications.result': result.kind,
@@ -157,10 +157,10 @@ async function within<Result>(span: Span, run: () => Promise<Result>): Promise<R
 }
 
 /** The distinct trace contexts of the producers. */
-function producersOf({ messages }: Batch) {
+function listProducers({ messages }: Batch) {
   const producers = new Map<string, TraceParent>()
   for (const message of messages) {
-    const parent = traceParentOf(message)
+    const parent = readTraceParent(message)
     if (parent !== null) producers.set(`${parent.traceId}/${parent.spanId}`, parent)
   }
   return [...producers.values()].map(({ traceId, spanId, flags }) => ({
@@ -171,7 +171,7 @@ function producersOf({ messages }: Batch) {
   }))
 }
 
-function countsOf(contacts: Contacts): Record<string, number> {
+function countStates(contacts: Contacts): Record<string, number> {
   const counts = countByState(contacts)
   return {
     'notifications.parties.found': counts.found,
@@ -183,7 +183,7 @@ function countsOf(contacts: Contacts): Record<string, number> {
 const TABLE = /\b(?:INTO|UPDATE|FROM)\s+(notifications\.\w+)/
 
 /** Example: `INSERT notifications.decision`. */
-function nameOf(statement: string): string {
+function spanName(statement: string): string {
   const verb = /\b(SELECT|INSERT|UPDATE|DELETE|COMMIT)\b/.exec(statement)?.[1] ?? 'statement'
   const table = TABLE.exec(statement)?.[1]
   return table === undefined ? verb : `${verb} ${table}`
@@ -192,7 +192,7 @@ function nameOf(statement: string): string {
 /** Queues spans and sends them to the collector; the code that starts a span never waits for it. */
 function createTracerProvider(options: TracingOptions, log: Logger): TracerProvider {
   const exporter = new OTLPTraceExporter({
-    url: urlOf(options.endpoint),
+    url: buildUrl(options.endpoint),
     timeoutMillis: EXPORT_TIMEOUT_MS,
     concurrencyLimit: EXPORTS_AT_ONCE_MAX,
   })
@@ -200,7 +200,7 @@ function createTracerProvider(options: TracingOptions, log: Logger): TracerProvi
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': SERVICE, 'service.version': options.version }))
       .merge(detectResources({ detectors: DETECTORS })),
-    sampler: samplerOf(options),
+    sampler: createSampler(options),
     // The library's limit is 128.
     spanLimits: { linkCountLimit: options.batchMax },
     spanProcessors: [
@@ -215,13 +215,13 @@ function createTracerProvider(options: TracingOptions, log: Logger): TracerProvi
   })
 }
 
-function urlOf(endpoint: string): string {
+function buildUrl(endpoint: string): string {
   const base = endpoint.replace(/\/+$/, '')
   return base.endsWith(PATH) ? base : base + PATH
 }
 
 /** All spans of a batch have its trace id: it makes no difference whether a parent decides. */
-function samplerOf({ sampler, samplerRatio }: TracingOptions): Sampler {
+function createSampler({ sampler, samplerRatio }: TracingOptions): Sampler {
   const ratio = sampler.endsWith('always_on') ? 1 : sampler.endsWith('always_off') ? 0 : samplerRatio
   return new TraceIdRatioBasedSampler(ratio)
 }

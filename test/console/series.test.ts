@@ -1,5 +1,5 @@
 import t from 'tap'
-import { colourOf, REST, tableOf } from '../../src/console/series.ts'
+import { buildTable, chooseColour, REST } from '../../src/console/series.ts'
 import type { LogCounts } from '../../src/core/log/log-counts.ts'
 
 const COUNTS: LogCounts = {
@@ -23,7 +23,7 @@ const COUNTS: LogCounts = {
 }
 
 t.test('every step is there, also those without an entry', async (t) => {
-  const { startsS, series, total } = tableOf(COUNTS, 'status')
+  const { startsS, series, total } = buildTable(COUNTS, 'status')
   t.same(startsS, [120, 180, 240, 300])
   t.same(series, [
     { name: 'SENT', counts: [2, 0, 5, 0], total: 7 },
@@ -35,13 +35,13 @@ t.test('every step is there, also those without an entry', async (t) => {
 
 t.test('the most frequent come first, and the sum of the others last', async (t) => {
   t.same(
-    tableOf(COUNTS, 'eventType').series.map(({ name }) => name),
+    buildTable(COUNTS, 'eventType').series.map(({ name }) => name),
     ['invoice.paid', 'claim.paid', REST],
   )
 })
 
 t.test('a sent entry has no reason', async (t) => {
-  const { series, total } = tableOf(COUNTS, 'reason')
+  const { series, total } = buildTable(COUNTS, 'reason')
   t.same(
     series.map(({ name, total }) => [name, total]),
     [
@@ -53,9 +53,9 @@ t.test('a sent entry has no reason', async (t) => {
 })
 
 t.test('only a status is green', async (t) => {
-  t.equal(colourOf('status', 'SENT', 0), 'var(--sent)')
+  t.equal(chooseColour('status', 'SENT', 0), 'var(--sent)')
   for (let index = 0; index < 20; index++) {
-    const hue = Number(/\d+/.exec(colourOf('reason', 'party not found', index))?.[0])
+    const hue = Number(/\d+/.exec(chooseColour('reason', 'party not found', index))?.[0])
     t.ok(hue < 60 || hue > 165, `${hue}`)
   }
 })

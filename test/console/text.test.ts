@@ -1,5 +1,13 @@
 import t from 'tap'
-import { ago, beginOf, formTimeOf, instantOf, localTime, stepName, visible } from '../../src/console/text.ts'
+import {
+  ago,
+  decodeBegin,
+  localTime,
+  stepName,
+  toFormTime,
+  toInstant,
+  visible,
+} from '../../src/console/text.ts'
 
 t.test('characters that hide or reorder text are shown', async (t) => {
   t.equal(visible('abc\u202Edef\u0000\u200B'), 'abc[U+202E]def[U+0000][U+200B]')
@@ -10,10 +18,10 @@ t.test(
   'the start of a message is shown as text if it is text, wherever it is cut, else as digits',
   async (t) => {
     const base64 = (bytes: string | number[]) => Buffer.from(bytes as string).toString('base64')
-    t.equal(beginOf(base64('{"a":1}'), 7), '{"a":1}')
-    t.equal(beginOf(base64([...Buffer.from('ü€')].slice(0, 4)), 5), 'ü …')
-    t.equal(beginOf(base64([0xff, 0x00, 0x0a]), 3), 'ff 00 0a')
-    t.equal(beginOf('', 0), '')
+    t.equal(decodeBegin(base64('{"a":1}'), 7), '{"a":1}')
+    t.equal(decodeBegin(base64([...Buffer.from('ü€')].slice(0, 4)), 5), 'ü …')
+    t.equal(decodeBegin(base64([0xff, 0x00, 0x0a]), 3), 'ff 00 0a')
+    t.equal(decodeBegin('', 0), '')
   },
 )
 
@@ -21,9 +29,9 @@ t.test("times are in the reader's time zone, and survive a form unchanged", asyn
   const iso = '2026-01-31T12:00:05.000Z'
   t.match(localTime(iso), /^(31 Jan|1 Feb) 2026, \d\d:\d\d$/)
   t.equal(localTime('odd'), 'odd')
-  t.equal(instantOf(formTimeOf(iso)), iso)
-  t.equal(instantOf(''), '')
-  t.equal(formTimeOf(undefined), '')
+  t.equal(toInstant(toFormTime(iso)), iso)
+  t.equal(toInstant(''), '')
+  t.equal(toFormTime(undefined), '')
 })
 
 t.test('a step is named in the shortest unit that is exact', async (t) => {

@@ -1,5 +1,5 @@
 import { ADDRESSES, type Address } from '../../src/core/decision/channel.ts'
-import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
+import { buildFacts, type Facts, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
@@ -30,7 +30,7 @@ export async function faultsOf(loaded: Promise<unknown>): Promise<readonly strin
 /** Facts as they usually are of such a party, but for these. */
 export function someFacts(change: Partial<Facts> = {}): Facts {
   const { eventType = 'claim.paid', party = 'found' } = change
-  return { ...factsOf(eventType, party, (_, { usual }) => usual), ...change }
+  return { ...buildFacts(eventType, party, (_, { usual }) => usual), ...change }
 }
 
 /** A party that is found, with an email address only, but for these. */

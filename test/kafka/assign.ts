@@ -16,10 +16,10 @@ export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given
   const partitionNeeds: PartitionNeeds = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
-    reasonOf: () => 'not-committed',
+    findReason: () => 'not-committed',
     countLost: () => {},
     takeSlot: async () => () => {},
-    endsOf: async () => ({ earliest: 0n, end: 0n }),
+    readEnds: async () => ({ earliest: 0n, end: 0n }),
     unservedReason: () => null,
     budget: createBudget(Number.POSITIVE_INFINITY),
     latest: new Map(),

@@ -43,7 +43,7 @@ async function consume(
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
         return committedAt(batch.lastOffset)
       },
-      reasonOf: () => 'not-committed',
+      findReason: () => 'not-committed',
       countLost: () => {},
     },
     pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),

@@ -4,7 +4,7 @@ import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/position.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
-import { fingerprintOf } from '../../src/kafka/records/record.ts'
+import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { committedAt } from '../core/attempt/build.ts'
 import { assign, type Given as Consumed } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
@@ -68,13 +68,13 @@ export function onePartition(given: Given = {}) {
       }
       const lastOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.lastOffset
       const last = batch.messages.find(({ offset }) => offset === lastOffset)
-      const lastMessage = last === undefined ? batch.lastMessage : fingerprintOf(last)
+      const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
       database.checkpoint = { offset: lastOffset, lastMessage }
       committed.push(batch)
       return committedAt(lastOffset)
     },
     countLost: (topic, count) => lost.push([topic, count]),
-    reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
+    findReason: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     controlsOf: () => ({
       seek: (offset) => {
         kafkajs.sought = offset
@@ -87,7 +87,7 @@ export function onePartition(given: Given = {}) {
       },
     }),
     ...(given.takeSlot && { takeSlot: given.takeSlot }),
-    endsOf: async () => ({ earliest: broker.earliest, end: end() }),
+    readEnds: async () => ({ earliest: broker.earliest, end: end() }),
     unservedReason: () => broker.unserved,
     commitToKafka: ({ offset }) => reports.push(BigInt(offset)),
     budget,

@@ -2,12 +2,12 @@ import { mock } from 'node:test'
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
 import { createBudget, Inbox } from '../../src/kafka/inbox.ts'
-import { fingerprintOf } from '../../src/kafka/records/record.ts'
+import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { type Given, onePartition, settled } from './one-partition.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 
 const fingerprint = (offset: number, value: string) =>
-  fingerprintOf({
+  takeFingerprint({
     offset: BigInt(offset),
     timestampMs: 0n,
     key: null,

@@ -8,7 +8,7 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { createParties } from '../../src/app/clients.ts'
-import { CHECKS, remedyOf } from '../../src/commands/doctor/checks.ts'
+import { CHECKS, findRemedy } from '../../src/commands/doctor/checks.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createFileSecret } from '../../src/oauth/file-secret.ts'
 import { aFound } from '../core/build.ts'
@@ -64,7 +64,7 @@ function clientOf(t: Test, env: Record<string, string>) {
 async function diagnose(env: Record<string, string>) {
   const check = CHECKS.find(({ name }) => name === 'policy administration')
   const detail = await check?.run(loadConfig(env)).catch(({ message }: Error) => message)
-  return { detail, remedy: check && remedyOf(check, String(detail)) }
+  return { detail, remedy: check && findRemedy(check, String(detail)) }
 }
 
 const BY_TOKEN = {

@@ -49,7 +49,7 @@ function world(given: {
     },
     envelopeMapRevision: 'ghi',
     findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
-    contactsOf: async (parties) => {
+    lookUpContacts: async (parties) => {
       asked.push([...parties])
       await given.lookUp?.(parties)
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
@@ -74,7 +74,7 @@ function world(given: {
     isConflict: given.isConflict ?? ((error) => error instanceof Error && error.message === 'conflict'),
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
-    fingerprintOf: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
+    takeFingerprint: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
   }
   const batchOf = (values: readonly string[], partition = 0) => ({
     topic: 'claims',
@@ -106,8 +106,8 @@ const offsetsOf = (messages: readonly Message[]) => messages.map(({ offset }) =>
 
 t.test('the first message of an event id counts, and all of them are known', async (t) => {
   const { run, lookUp, memory } = world({})
-  const { messagesOf } = await lookUp('a', 'b', 'a', 'a')
-  t.same(offsetsOf(messagesOf('a')), [0n, 2n, 3n])
+  const { kafkaMessages } = await lookUp('a', 'b', 'a', 'a')
+  t.same(offsetsOf(kafkaMessages('a')), [0n, 2n, 3n])
   await run('a', 'b', 'a', 'a')
   t.match(memory.decisions(), [
     { eventId: 'a', origin: { offset: 0n } },
@@ -158,9 +158,9 @@ t.test('a message goes to the address of its own party', async (t) => {
 t.test('a batch ends before the first event whose party was not requested in time', async (t) => {
   const { run, lookUp, memory } = world({ unasked: ['q', 'r'] })
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
-  const { batch, messagesOf } = await lookUp(...values)
+  const { batch, kafkaMessages } = await lookUp(...values)
   t.match(batch, { lastOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
-  t.same(offsetsOf(messagesOf('a')), [2n], 'messages behind the cut belong to the next batch')
+  t.same(offsetsOf(kafkaMessages('a')), [2n], 'messages behind the cut belong to the next batch')
   t.match(await run(...values), { kind: 'committed', lastOffset: 3n })
   t.same(
     memory.rows().map(({ eventId }) => eventId),

@@ -1,9 +1,9 @@
-import { type Attempt, keyNumberOf, type LockedRow } from '../../src/core/attempt/attempt.ts'
+import { type Attempt, type LockedRow, nextKeyNumber } from '../../src/core/attempt/attempt.ts'
 import type { Deliveries } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
-import { keyOf, type TopicPartition } from '../../src/core/batch/position.ts'
+import { partitionKey, type TopicPartition } from '../../src/core/batch/position.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
 
@@ -31,7 +31,7 @@ function recordOf(attempt: Attempt, deliveries: Deliveries, ruleTableRevision: s
     ...{ locator, eventId, partyLocator, outcome, channel, receipt, sendError, preferenceChangeId },
     ...{ ruleTableRevision, variables, origin, decidedAt },
     attempt: attempt.attemptCount,
-    unknownKey: sendError !== null && (isUnknown || wasUnknown) ? keyNumberOf(attempt) : null,
+    unknownKey: sendError !== null && (isUnknown || wasUnknown) ? nextKeyNumber(attempt) : null,
     templateRevision: (text ?? stored)?.templateRevision ?? null,
     requestedBy: attempt.request?.by ?? null,
   }
@@ -126,10 +126,10 @@ export class MemoryStore {
     return this.#all<RecordedAttempt>('decision').sort((a, b) => a.attempt - b.attempt)
   }
   checkpoint(partition: TopicPartition): bigint {
-    return (this.#tables.get(`checkpoint ${keyOf(partition)}`) as bigint | undefined) ?? -1n
+    return (this.#tables.get(`checkpoint ${partitionKey(partition)}`) as bigint | undefined) ?? -1n
   }
   setCheckpoint(partition: TopicPartition, offset: bigint): void {
-    this.#tables.set(`checkpoint ${keyOf(partition)}`, offset)
+    this.#tables.set(`checkpoint ${partitionKey(partition)}`, offset)
   }
   rejected(): StoredRejection[] {
     return this.#all<StoredRejection>('rejected')
@@ -181,11 +181,11 @@ export class MemoryStore {
         await before('lockCheckpoints')
         const offsets = new Map<string, bigint>()
         for (const partition of partitions) {
-          const key = `checkpoint ${keyOf(partition)}`
+          const key = `checkpoint ${partitionKey(partition)}`
           if (partitions.length === 1) await lock(key)
           else if (this.#isLockedByOther(scope, key)) continue
           else this.#take(scope, key)
-          offsets.set(keyOf(partition), this.#read<bigint>(scope, key) ?? -1n)
+          offsets.set(partitionKey(partition), this.#read<bigint>(scope, key) ?? -1n)
         }
         return { offsets, preferences: this.#preferencesOf(parties) }
       },
@@ -237,7 +237,7 @@ export class MemoryStore {
         if (attempts.length > 0 || moves.length > 0) await before('recordDecisions')
         for (const attempt of attempts) this.#record(scope, attempt, deliveries, ruleTableRevision)
         for (const move of moves) {
-          const key = `checkpoint ${keyOf(move)}`
+          const key = `checkpoint ${partitionKey(move)}`
           await lock(key)
           scope.writes.set(key, move.offset)
         }

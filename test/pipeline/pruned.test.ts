@@ -6,7 +6,7 @@ import { verify } from '../../src/core/replay/verify-entry.ts'
 import { readRules } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain-decision.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { fingerprintOf } from '../../src/kafka/records/record.ts'
+import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { createFindLogged } from '../../src/postgres/read/find-logged.ts'
@@ -46,11 +46,11 @@ async function dispatchAll(
   const needs: DispatchNeeds = {
     parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
     findLogged: createFindLogged(pool),
-    contactsOf: async (parties) => new Map(parties.map((party) => [party, aFound()])),
+    lookUpContacts: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',
     stage: unobserved,
     newLocator: createLocators(),
-    fingerprintOf,
+    takeFingerprint,
     attempt: makeAttempts(createStore(pool), recording.send, {
       ...SIMPLE_RULES,
       ruleTable: table,

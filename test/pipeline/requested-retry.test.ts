@@ -24,7 +24,7 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
       const next = page + 1 < pages.length ? { createdAt: '', locator: String(page + 1) } : null
       return { candidates: pages[page] ?? [], next }
     },
-    contactsOf: async (parties) => new Map(parties.map((party) => [party, FOUND])),
+    lookUpContacts: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
     commit,
     report: (...result) => reported.push(result),
@@ -90,7 +90,7 @@ t.test('a page that cannot be committed does not stop the others, and is reporte
 t.test('once policy administration is down, the rest is left for another run', async (t) => {
   const unasked: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
   const { stop, reported, committed } = await run([[aCandidate('a')], [aCandidate('b')]], {
-    contactsOf: async (parties) => new Map(parties.map((party) => [party, unasked])),
+    lookUpContacts: async (parties) => new Map(parties.map((party) => [party, unasked])),
     isDown: () => true,
   })
   t.match(stop, /policy administration could not be asked for all of them; the rest was not looked at/)

@@ -39,7 +39,7 @@ function world(given: {
       nowMs += given.passMs ?? 0
       return { due: given.pages[page] ?? [], next: page + 1 < (upTo ?? given.pages.length) ? page + 1 : null }
     },
-    contactsOf: async (parties) => {
+    lookUpContacts: async (parties) => {
       asked.push([...parties])
       const inTime = parties.filter((party) => !given.unasked?.(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))

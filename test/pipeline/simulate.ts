@@ -1,11 +1,11 @@
 import { pino } from 'pino'
-import { type Attempt, keyNumberOf } from '../../src/core/attempt/attempt.ts'
+import { type Attempt, nextKeyNumber } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Dispatch } from '../../src/core/batch/batch.ts'
-import { keyOf } from '../../src/core/batch/position.ts'
+import { partitionKey } from '../../src/core/batch/position.ts'
 import {
   ADDRESS_OF,
   ADDRESSES,
@@ -16,7 +16,7 @@ import {
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
-import { fingerprintOf } from '../../src/kafka/records/record.ts'
+import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { type AttemptSource, createAttempt, type Made } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
@@ -174,7 +174,7 @@ export async function simulate(
               for (const attempt of attempts) checkConsent(attempt, lockedAt)
               for (const move of moves)
                 require(memory.checkpoint(move) ===
-                  expected.get(keyOf(move)), 'a consumer that lost its partition sends')
+                  expected.get(partitionKey(move)), 'a consumer that lost its partition sends')
               await tx.recordDecisions(attempts, deliveries, revision, moves)
             },
           })
@@ -205,7 +205,7 @@ export async function simulate(
         const isSent = memory.rows().some((row) => row.eventId === eventId && row.status === 'SENT')
         require(!isSent, `${eventId} is sent again`)
         require(Number(number) ===
-          keyNumberOf({ before } as Attempt), `${eventId} is sent by the key ${idempotencyKey}`)
+          nextKeyNumber({ before } as Attempt), `${eventId} is sent by the key ${idempotencyKey}`)
         deliveries.set(locator, transport(eventId, idempotencyKey))
       }
       if (messages.length > 0) await actor.step()
@@ -274,9 +274,9 @@ export async function simulate(
         await actor.step()
         return { eventIds: new Set(memory.rows().map(({ eventId }) => eventId)), pruned: [] }
       },
-      contactsOf: (parties) => contactsOf(actor, parties),
+      lookUpContacts: (parties) => lookUpContacts(actor, parties),
       newLocator: () => `NTF-${locatorCount++}`,
-      fingerprintOf,
+      takeFingerprint,
       attempt: (source) => actor.attempt(source),
       countConflict: () => {},
       stage: unobserved,
@@ -293,7 +293,10 @@ export async function simulate(
     }
   }
 
-  async function contactsOf(actor: Actor, parties: readonly string[]): Promise<ReadonlyMap<string, Contact>> {
+  async function lookUpContacts(
+    actor: Actor,
+    parties: readonly string[],
+  ): Promise<ReadonlyMap<string, Contact>> {
     await actor.step()
     const askedCount = random.chance(0.1) ? 1 : parties.length
     return new Map(parties.slice(0, askedCount).map((party) => [party, contactOf(party)]))
@@ -316,7 +319,7 @@ export async function simulate(
     for (let tries = 0; tries < 30; tries++) {
       await actor.step()
       const place = { topic: TOPIC, partition }
-      actor.expected.set(keyOf(place), memory.checkpoint(place))
+      actor.expected.set(partitionKey(place), memory.checkpoint(place))
       try {
         if (await consume(messages, partition, actor, dispatch)) return
       } catch (error) {
@@ -331,7 +334,7 @@ export async function simulate(
     actor: Actor,
     dispatch: Dispatch,
   ): Promise<boolean> {
-    const key = keyOf({ topic: TOPIC, partition })
+    const key = partitionKey({ topic: TOPIC, partition })
     for (;;) {
       const expected = actor.expected.get(key) ?? -1n
       const start = Number(expected) + 1
@@ -352,7 +355,7 @@ export async function simulate(
         const due = memory.entries('FAILED').filter(({ attemptCount }) => attemptCount < ATTEMPT_COUNT_MAX)
         return { due, next: null }
       },
-      contactsOf: (parties) => contactsOf(actor, parties),
+      lookUpContacts: (parties) => lookUpContacts(actor, parties),
       isDown: () => false,
       attempt: (source) => countRetried(actor, source),
       stage: unobserved,
@@ -374,7 +377,7 @@ export async function simulate(
     })
     const skipped = memory.entries('SKIPPED').map((entry) => ({ ...entry, variables: variablesOf(entry) }))
     const due = [...skipped, ...memory.entries('FAILED')]
-    const contacts = await contactsOf(actor, [...PARTIES])
+    const contacts = await lookUpContacts(actor, [...PARTIES])
     const asked = due.flatMap((entry) => {
       const contact = contacts.get(entry.partyLocator ?? '')
       return contact === undefined ? [] : [{ due: entry, contact }]
@@ -466,7 +469,7 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
       }),
       recordDecisions: async (attempts, deliveries, revision, moves) => {
         const { offsets } = await tx.lockCheckpoints(moves, [])
-        if (moves.some((move) => offsets.get(keyOf(move)) !== expected.get(keyOf(move))))
+        if (moves.some((move) => offsets.get(partitionKey(move)) !== expected.get(partitionKey(move))))
           throw new DatabaseFault('08000', 'moved')
         await tx.recordDecisions(attempts, deliveries, revision, moves)
       },

@@ -6,7 +6,7 @@ import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
-import { fingerprintOf } from '../../src/kafka/records/record.ts'
+import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
 import { commitBatch, type LookedUpBatch } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
@@ -73,7 +73,7 @@ export function aLookedUpBatch(
     })),
     rejected,
     tombstoneCount: 0,
-    messagesOf: (eventId) => messages.filter(({ value }) => String(value) === eventId),
+    kafkaMessages: (eventId) => messages.filter(({ value }) => String(value) === eventId),
   }
 }
 type Batched = Pick<
@@ -330,8 +330,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const ids = ['a', 'b', 'c', 'bad', 'd', 'e', 'f', 'g']
       const lookedUp = aLookedUpBatch(ids.map((id) => anOpenAttempt(id)))
       const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
-      const messagesOf = (id: string) => [...lookedUp.messagesOf(id), ...(id === 'bad' ? [copy] : [])]
-      const result = await commitBatch(seen.attempt, { ...lookedUp, messagesOf })
+      const kafkaMessages = (id: string) => [...lookedUp.kafkaMessages(id), ...(id === 'bad' ? [copy] : [])]
+      const result = await commitBatch(seen.attempt, { ...lookedUp, kafkaMessages })
       t.match(result, { kind: 'committed', rejected: { length: 2 }, inserted: { length: 7 } })
       t.match(await seen.rejected(), [
         { offset: 3n, error: /^the database refuses the row: .*trap/ },
@@ -565,10 +565,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       parse: (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
       envelopeMapRevision: 'ghi',
       findLogged: async () => ({ eventIds: new Set<string>(), pruned: [] }),
-      contactsOf: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
+      lookUpContacts: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
-      fingerprintOf,
+      takeFingerprint,
       attempt: seen.attempt,
     }
     const rejected = { ...REJECTED, id, message }

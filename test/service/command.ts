@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Command, CommanderError } from 'commander'
-import { exitCodeOf } from '../../src/commands/terminal/options.ts'
+import { chooseExitCode } from '../../src/commands/terminal/options.ts'
 import { CorrectableError } from '../../src/core/text/faults.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 
@@ -53,7 +53,7 @@ export function command(args: string[], env: Record<string, string>): Promise<En
       (error) => {
         if (!(error instanceof CommanderError))
           stderr += `${error instanceof CorrectableError ? error.message : error.stack}\n`
-        return exitCodeOf(error)
+        return chooseExitCode(error)
       },
     )
     return { code: await Promise.race([parsed, exited]), stdout, stderr }

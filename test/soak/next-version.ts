@@ -26,7 +26,7 @@ const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: strin
   urgent: fact({
     column: 'urgent',
     values: [false, true],
-    knownOf: NAMED,
+    knownFor: NAMED,
     unknown: false,
     usual: false,
     option: ['--urgent', 'the event cannot wait'],

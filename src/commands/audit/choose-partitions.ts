@@ -1,12 +1,12 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
-import { keyOf } from '../../core/batch/position.ts'
+import { partitionKey } from '../../core/batch/position.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import type { Since } from '../../core/time/duration.ts'
 import { type Brokers, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
-import { timeOf } from '../../postgres/read/time-of.ts'
+import { resolveTime } from '../../postgres/read/time-of.ts'
 import { UsageError } from '../terminal/options.ts'
 
 /** The part of the log that the options select. */
@@ -31,15 +31,15 @@ export async function choosePartitions(
   range: Range,
 ): Promise<readonly AuditedPartition[]> {
   const topics = range.topic === undefined ? configured : [range.topic]
-  const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
+  const [since, until] = [await toMilliseconds(pool, range.since), await toMilliseconds(pool, range.until)]
   if (since !== null && until !== null && since > until) throw new UsageError('--since is later than --until')
   const checkpoints = new Map(
-    (await listCheckpoints(pool, topics)).map((checkpoint) => [keyOf(checkpoint), checkpoint.offset]),
+    (await listCheckpoints(pool, topics)).map((checkpoint) => [partitionKey(checkpoint), checkpoint.offset]),
   )
-  const chosen = await endsOf(brokers, topics, range.partition)
+  const chosen = await readEnds(brokers, topics, range.partition)
   const first = since === null ? null : await brokers.firstSince(chosen, since, READ_UNCOMMITTED)
   return chosen.map(({ topic, partition, earliest, end: logEnd }) => {
-    const key = keyOf({ topic, partition })
+    const key = partitionKey({ topic, partition })
     const end = range.to !== undefined && range.to < logEnd ? range.to + 1n : logEnd
     const from = range.from ?? (first === null ? 0n : (first.get(key) ?? logEnd))
     const checkpoint = checkpoints.get(key) ?? null
@@ -47,12 +47,12 @@ export async function choosePartitions(
   })
 }
 
-async function endsOf(
+async function readEnds(
   brokers: Brokers,
   topics: readonly string[],
   partition: bigint | undefined,
 ): Promise<readonly PartitionEnds[]> {
-  const ends = [...(await brokers.endsOf(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
+  const ends = [...(await brokers.readEnds(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
   for (const [name, { reason }] of listUnserved(topics))
     if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
   return topics.flatMap((topic) => {
@@ -76,6 +76,6 @@ function asUnreachable(cause: Error): never {
 }
 
 /** In ms since 1970. */
-async function millisecondsOf(pool: DatabasePool, when: Since | undefined): Promise<number | null> {
-  return when === undefined ? null : Date.parse(await timeOf(pool, when))
+async function toMilliseconds(pool: DatabasePool, when: Since | undefined): Promise<number | null> {
+  return when === undefined ? null : Date.parse(await resolveTime(pool, when))
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
-import { keyOf, type TopicPartition } from '../../core/batch/position.ts'
+import { partitionKey, type TopicPartition } from '../../core/batch/position.ts'
 import { counted } from '../../core/text/count.ts'
 import { type Brokers, READ_COMMITTED, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
@@ -29,24 +29,26 @@ export function checkPartitions(
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
     // Before the ends: a running service moves its checkpoints.
-    const checkpoints = new Map((await listCheckpoints(pool, topics)).map((one) => [keyOf(one), one.offset]))
-    const checkpointOf = (partition: TopicPartition) => checkpoints.get(keyOf(partition)) ?? -1n
-    const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
+    const checkpoints = new Map(
+      (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]),
+    )
+    const findCheckpoint = (partition: TopicPartition) => checkpoints.get(partitionKey(partition)) ?? -1n
+    const partitions = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
     const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {
-      const next = checkpointOf({ topic, partition }) + 1n
+      const next = findCheckpoint({ topic, partition }) + 1n
       return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
     })
     const faults = [
-      ...listUnserved(topics).map(([key, { reason }]) => faultOf(key, reason)),
+      ...listUnserved(topics).map(([key, { reason }]) => describeBlocked(key, reason)),
       ...(await lockedFor(pool, topics)),
-      ...(await unreadableOf(brokers, lagging)),
+      ...(await findUnreadable(brokers, lagging)),
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
     // With what an open transaction hides: a checkpoint may lie there.
-    const whole = [...(await brokers.endsOf(topics, READ_UNCOMMITTED)).values()]
+    const whole = [...(await brokers.readEnds(topics, READ_UNCOMMITTED)).values()]
     const fromEarliest = whole
-      .filter((one) => one.earliest < one.end && (checkpointOf(one) < 0n || checkpointOf(one) >= one.end))
-      .map((one) => `${keyOf(one)}: ${one.end - one.earliest}`)
+      .filter((one) => one.earliest < one.end && (findCheckpoint(one) < 0n || findCheckpoint(one) >= one.end))
+      .map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`)
     const heldUp = await heldUpByTransactions(brokers, topics)
     const warnings = [
       fromEarliest.length > 0 &&
@@ -59,7 +61,7 @@ export function checkPartitions(
   })
 }
 
-async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
+async function findUnreadable(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
   for (const { topic, partition, next } of all) {
     const inspected = await inspectPartition(brokers, { topic, partition }, next)
@@ -70,7 +72,7 @@ async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<str
       end === null
         ? ''
         : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --because …`
-    faults.push(faultOf(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
+    faults.push(describeBlocked(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
   }
   return faults.sort()
 }
@@ -78,7 +80,9 @@ async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<str
 /** Partitions that stay locked while their checkpoint does not move. */
 async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
   const locked = await lasting(async () =>
-    (await listLockedCheckpoints(pool, topics)).map((one) => `${keyOf(one)} at offset ${one.offset + 1n}`),
+    (await listLockedCheckpoints(pool, topics)).map(
+      (one) => `${partitionKey(one)} at offset ${one.offset + 1n}`,
+    ),
   )
   if (locked.length === 0) return []
   const sessions = (await listCheckpointLockers(pool)).map(
@@ -86,15 +90,15 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
       `session ${pid} of user ${userName}, application "${application}", in a transaction since ${since}`,
   )
   const lockers = sessions.length === 0 ? undefined : `held by one of: ${sessions.join('; ')}`
-  return locked.map((where) => faultOf(where, 'locked', lockers))
+  return locked.map((where) => describeBlocked(where, 'locked', lockers))
 }
 
 /** Partitions whose committed messages wait behind a producer's transaction that stays open. */
 function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
   return lasting(async () => {
     const [committed, all] = await Promise.all([
-      brokers.endsOf(topics, READ_COMMITTED),
-      brokers.endsOf(topics, READ_UNCOMMITTED),
+      brokers.readEnds(topics, READ_COMMITTED),
+      brokers.readEnds(topics, READ_UNCOMMITTED),
     ])
     const heldUp = [...committed].filter(([key, { end }]) => end < (all.get(key)?.end ?? end))
     return heldUp.map(([key, { end }]) => `${key} from offset ${end} on`).sort()
@@ -110,6 +114,6 @@ export async function lasting(list: () => Promise<readonly string[]>): Promise<s
   return before.filter((one) => after.has(one))
 }
 
-function faultOf(where: string, reason: BlockReason, detail?: string): string {
+function describeBlocked(where: string, reason: BlockReason, detail?: string): string {
   return `${where}, ${reason}: ${BLOCK_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
 }

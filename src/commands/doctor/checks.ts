@@ -35,7 +35,7 @@ export interface Check {
   readonly remedies: Readonly<Record<string, string>>
 }
 
-export function remedyOf({ remedies }: Pick<Check, 'remedies'>, detail: string): string | null {
+export function findRemedy({ remedies }: Pick<Check, 'remedies'>, detail: string): string | null {
   return Object.entries(remedies).find(([words]) => new RegExp(words).test(detail))?.[1] ?? null
 }
 
@@ -93,7 +93,7 @@ export const CHECKS: readonly Check[] = [
         const missing = topics.filter((topic) => !existing.includes(topic))
         const faults = [
           ...missing.map((topic) => `${topic}${didYouMean(nearest(topic, existing))}`),
-          ...(await unreadableOf(brokers, topics)),
+          ...(await findUnreadable(brokers, topics)),
         ]
         if (faults.length > 0) throw new Error(`missing or not readable: ${faults.join(', ')}`)
         return topics.join(', ')
@@ -306,9 +306,9 @@ async function partyToAsk(config: Config): Promise<string> {
 }
 
 /** The topics that this user sees but may not read, which only a fetch reveals. */
-async function unreadableOf(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
+async function findUnreadable(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
   const unreadable: string[] = []
-  const ends = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
+  const ends = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
   for (const topic of topics) {
     const one = ends.find((found) => found.topic === topic)
     if (one === undefined) continue

@@ -20,8 +20,8 @@ export function checkConsumerGroup({ broker }: Config): Promise<string | { warni
 
 /** None while nobody is in the group, or during a rebalance. */
 async function listUnread(brokers: Brokers, groupId: string, topics: readonly string[]): Promise<string[]> {
-  const ends = await brokers.endsOf(topics, READ_UNCOMMITTED)
-  const members = await brokers.membersOf(groupId)
+  const ends = await brokers.readEnds(topics, READ_UNCOMMITTED)
+  const members = await brokers.listMembers(groupId)
   if (!members.some((member) => member.topics.length > 0)) return []
   const owned = new Set(members.flatMap((member) => member.owned))
   return [...ends.keys()].filter((key) => !owned.has(key)).sort()
@@ -29,7 +29,7 @@ async function listUnread(brokers: Brokers, groupId: string, topics: readonly st
 
 /** The hosts of the members and their topics, if these differ. */
 async function listSubscriptions(brokers: Brokers, groupId: string): Promise<string[]> {
-  const members = (await brokers.membersOf(groupId)).filter(({ topics }) => topics.length > 0)
+  const members = (await brokers.listMembers(groupId)).filter(({ topics }) => topics.length > 0)
   const byTopics = Map.groupBy(members, ({ topics }) => [...topics].sort().join(', '))
   if (byTopics.size < 2) return []
   return [...byTopics]

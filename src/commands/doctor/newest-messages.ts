@@ -12,7 +12,7 @@ import type { Message } from '../../core/event/message.ts'
 import { fieldAt, isPartyLocator, readEnvelope } from '../../core/event/parse-event.ts'
 import { counted } from '../../core/text/count.ts'
 import { type Brokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
-import { readRecordSet, recordSetOf } from '../../kafka/records/record-set.ts'
+import { findRecordSet, readRecordSet } from '../../kafka/records/record-set.ts'
 import { UnreadableBatch } from '../../kafka/records/unreadable.ts'
 
 /** Per topic. */
@@ -29,13 +29,13 @@ const ONE_IN = 10
 export async function checkEnvelopeMap({ broker }: Config): Promise<string | { warning: string }> {
   const map = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   return withBrokers(broker, broker.groupId, async (brokers) => {
-    const partitions = [...(await brokers.endsOf(broker.topics, READ_COMMITTED)).values()]
+    const partitions = [...(await brokers.readEnds(broker.topics, READ_COMMITTED)).values()]
     const topics: Found[] = []
     for (const topic of broker.topics) {
       const filled = partitions.filter((ends) => ends.topic === topic && ends.earliest < ends.end)
       const messages: Message[] = []
       for (const ends of filled.slice(0, PARTITION_COUNT_MAX))
-        messages.push(...(await newestOf(brokers, ends)))
+        messages.push(...(await readNewest(brokers, ends)))
       topics.push(findIn(topic, messages, map))
     }
     const lacking = topics.filter(({ isLacking }) => isLacking)
@@ -44,7 +44,7 @@ export async function checkEnvelopeMap({ broker }: Config): Promise<string | { w
   })
 }
 
-async function newestOf(
+async function readNewest(
   brokers: Brokers,
   { topic, partition, earliest, end }: PartitionEnds,
 ): Promise<readonly Message[]> {
@@ -52,7 +52,7 @@ async function newestOf(
   const from = newest > earliest ? newest : earliest
   const range = { topic, partition, from, bytesMax: FETCH_BYTES }
   const { bytes, aborted } = await brokers.fetch(range, READ_COMMITTED)
-  const set = recordSetOf(bytes, from, aborted)
+  const set = findRecordSet(bytes, from, aborted)
   if (set === null) return []
   const messages: Message[] = []
   try {

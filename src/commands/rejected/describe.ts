@@ -8,7 +8,7 @@ interface Refused {
 /** The result of a redrive or of its dry run; `note` gives details. */
 export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
-export function sentenceOf(outcome: RedriveOutcome | Settled): string {
+export function describeOutcome(outcome: RedriveOutcome | Settled): string {
   const { result, locator, error = '', note = '' }: Settled & { readonly note?: string } = outcome
   if (result === 'refused') return `cannot be redriven: ${error}`
   if (result === 'rejected') return `still rejected: ${printable(error)}`
@@ -16,7 +16,7 @@ export function sentenceOf(outcome: RedriveOutcome | Settled): string {
   return [result, locator, printable(note)].filter(Boolean).join('  ')
 }
 
-export function summaryOf(rejected: Rejected) {
+export function summarize(rejected: Rejected) {
   const { id, topic, partition, message, code, error, rejectedAt, erasedAt, redriven } = rejected
   const { offset, value } = message
   return {
@@ -33,9 +33,9 @@ export function summaryOf(rejected: Rejected) {
   }
 }
 
-export function lineOf(rejected: Rejected): string {
+export function formatLine(rejected: Rejected): string {
   const { id, topic, partition, offset, byteCount, error, rejectedAt, erasedAt, redriven } =
-    summaryOf(rejected)
+    summarize(rejected)
   const state = redriven === null ? '' : `  (${settledAs(redriven)})`
   const size = erasedAt === null ? `${byteCount ?? 'no'} bytes` : 'erased'
   return `${id}  ${rejectedAt}  ${topic}/${partition}@${offset}  ${size}  ${printable(error)}${state}`
@@ -45,23 +45,25 @@ function settledAs({ at, result: { result } }: NonNullable<Rejected['redriven']>
   return result === 'dismissed' ? `dismissed ${at}` : `redriven ${at}: ${result}`
 }
 
-export function wholeOf(rejected: Rejected) {
+export function showWhole(rejected: Rejected) {
   const { key, value, headers } = rejected.message
   return {
-    ...summaryOf(rejected),
-    key: bytesOf(key),
-    value: bytesOf(value),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.map(bytesOf)])),
+    ...summarize(rejected),
+    key: encodeBytes(key),
+    value: encodeBytes(value),
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, values]) => [name, values.map(encodeBytes)]),
+    ),
   }
 }
 
-function bytesOf(bytes: Uint8Array | null) {
+function encodeBytes(bytes: Uint8Array | null) {
   if (bytes === null) return null
   const text = asText(bytes)
   return { base64: Buffer.from(bytes).toString('base64'), ...(text === null ? {} : { text }) }
 }
 
-export function textOf(rejected: Rejected): string {
+export function formatWhole(rejected: Rejected): string {
   const { key, value, headers } = rejected.message
   const shown = Object.entries(headers).flatMap(([name, values]) =>
     values.map((each) => `header     ${printable(name)}: ${shownBytes(each)}`),
@@ -83,7 +85,7 @@ function settledBy({ at, by, result }: NonNullable<Rejected['redriven']>): strin
   const when = `${at} by ${printable(by)}`
   return result.result === 'dismissed'
     ? `dismissed  ${when}: ${printable(result.error ?? '')}`
-    : `redriven   ${when}: ${sentenceOf(result)}`
+    : `redriven   ${when}: ${describeOutcome(result)}`
 }
 
 function shownBytes(bytes: Uint8Array | null): string {

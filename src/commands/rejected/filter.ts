@@ -8,7 +8,7 @@ import {
   type RejectedFilter,
   readRejected,
 } from '../../postgres/read/list-rejected-messages.ts'
-import { timeOf } from '../../postgres/read/time-of.ts'
+import { resolveTime } from '../../postgres/read/time-of.ts'
 import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
 
 export interface FilterOptions {
@@ -46,7 +46,7 @@ export async function choose(
   const isById = ids.length > 0
   if (isById && (byFilter || all)) throw new UsageError('give ids or a filter, not both')
   if (!isById && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
-  const filter = await filterOf(pool, options, { ids: isById ? ids : null, open: !isById })
+  const filter = await parseFilter(pool, options, { ids: isById ? ids : null, open: !isById })
   const count = await countRejectedMessages(pool, filter)
   const missingCount = isById ? new Set(ids).size - count : 0
   if (missingCount > 0)
@@ -60,12 +60,12 @@ function addId(text: string, previous: readonly bigint[] = []): bigint[] {
   return [...previous, parseId(text)]
 }
 
-export async function filterOf(
+export async function parseFilter(
   pool: DatabasePool,
   { topic, code, since }: FilterOptions,
   rest: Pick<RejectedFilter, 'ids' | 'open'>,
 ): Promise<RejectedFilter> {
-  const sinceTime = since === undefined ? null : await timeOf(pool, since)
+  const sinceTime = since === undefined ? null : await resolveTime(pool, since)
   return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime, kept: false }
 }
 

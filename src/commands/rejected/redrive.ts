@@ -10,7 +10,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { confirm, type WriteOptions, withWriteOptions } from '../terminal/confirm.ts'
 import { helpEnd } from '../terminal/options.ts'
 import { note, print } from '../terminal/print.ts'
-import { type RedriveOutcome, sentenceOf } from './describe.ts'
+import { describeOutcome, type RedriveOutcome } from './describe.ts'
 import { choose, type FilterOptions, rejectedMessages, withChoice } from './filter.ts'
 
 export const redriveCommand = withWriteOptions(withChoice(new Command('redrive')))
@@ -55,13 +55,13 @@ async function redriveAll(
   const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
   for await (const rejected of rejectedMessages(pool, filter)) {
     const outcome =
-      refusalOf(rejected) ??
+      findRefusal(rejected) ??
       (dryRun
         ? expectedOutcome(await redriver.tryOut(rejected))
         : { ...((await redriver.redrive(rejected, by)) ?? GONE), note: '' })
     counts[outcome.result]++
     const { id } = rejected
-    await print(json ? JSON.stringify({ id: String(id), ...outcome }) : `${id}  ${sentenceOf(outcome)}`)
+    await print(json ? JSON.stringify({ id: String(id), ...outcome }) : `${id}  ${describeOutcome(outcome)}`)
   }
   const sum = `${counts.logged} logged, ${counts.duplicate} already logged, ${counts.rejected} still rejected, ${counts.refused} cannot be redriven`
   if (ids.length > 0 && counts.refused > 0) process.exitCode = 1
@@ -71,7 +71,7 @@ async function redriveAll(
 const GONE = { result: 'refused', error: 'it was erased or pruned meanwhile' } as const
 
 /** The refusal of a message that cannot be redriven, or null. */
-function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
+function findRefusal({ code, erasedAt }: Rejected): RedriveOutcome | null {
   const error = erasedAt === null ? UNREDRIVABLE[code] : `it was erased on ${erasedAt}`
   return error === undefined ? null : { result: 'refused', error, note: '' }
 }

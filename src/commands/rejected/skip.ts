@@ -57,7 +57,7 @@ async function skip(options: Options): Promise<void> {
 }
 
 /** The service locks a checkpoint briefly each time it tries the batch again. */
-async function checkpointOf(pool: DatabasePool, topic: string, partition: number): Promise<bigint> {
+async function readCheckpoint(pool: DatabasePool, topic: string, partition: number): Promise<bigint> {
   for (let tryCount = 1; ; tryCount++) {
     try {
       return (await loadCheckpoint(pool, topic, partition)).offset
@@ -79,7 +79,7 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
   // Rejects for a mistyped topic or partition, which must not get a checkpoint.
   await inspect(to)
   await withDatabase(config.database.url, async (pool) => {
-    const checkpoint = await checkpointOf(pool, topic, partition)
+    const checkpoint = await readCheckpoint(pool, topic, partition)
     const from = checkpoint + 1n
     if (to < from)
       throw new UsageError(`${topicPartition} is processed up to offset ${checkpoint}: nothing to skip`)
@@ -112,7 +112,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
   const found: Found = { bytes: [], details: [] }
   for (let at = from; at <= to; ) {
     const inspected = await inspect(at)
-    const refusal = refusalOf(inspected, at, from, to)
+    const refusal = findRefusal(inspected, at, from, to)
     if (refusal !== null) throw new CorrectableError(`nothing was skipped: ${refusal}`)
     if (inspected.kind !== 'unreadable') break
     const { detail, bytes, next, last } = inspected
@@ -127,7 +127,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
   return found
 }
 
-function refusalOf(inspected: Inspected, at: bigint, from: bigint, to: bigint): string | null {
+function findRefusal(inspected: Inspected, at: bigint, from: bigint, to: bigint): string | null {
   if (inspected.kind === 'end') return `the partition has nothing from offset ${at} on`
   if (inspected.kind === 'readable') {
     const { offset, begin } = inspected

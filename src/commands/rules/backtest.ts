@@ -1,12 +1,12 @@
 import { Command } from 'commander'
-import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
+import { loadRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
 import { runBacktest } from '../../app/run-backtest.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest } from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import type { Since } from '../../core/time/duration.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { timeOf } from '../../postgres/read/time-of.ts'
+import { resolveTime } from '../../postgres/read/time-of.ts'
 import { fileOption, sinceOption } from '../terminal/options.ts'
 import { print, showProgress } from '../terminal/print.ts'
 
@@ -36,20 +36,20 @@ interface Options {
 }
 
 async function backtest({ table, since, json }: Options): Promise<void> {
-  const candidate = await ruleTableOf(await readText(table), table)
+  const candidate = await loadRuleTable(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const start = await timeOf(pool, since)
+    const start = await resolveTime(pool, since)
     const backtested = await runBacktest(pool, candidate, [start, null], PAGE_COUNT_MAX, (count) =>
       showProgress(`${count} events decided again`),
     )
     const result = { since: start, ...backtested }
     if (json) await print(JSON.stringify(result))
-    else await print(periodOf(since, start), ...describeBacktest(result))
+    else await print(describePeriod(since, start), ...describeBacktest(result))
   })
 }
 
 /** Example: "In the last 30 days, since 2026-…". */
-function periodOf(since: Since, start: string): string {
+function describePeriod(since: Since, start: string): string {
   const days = typeof since === 'number' ? since / 86_400_000 : 0
   return Number.isInteger(days) && days > 0
     ? `In the last ${counted(days, 'day')}, since ${start}`

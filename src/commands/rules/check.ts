@@ -47,7 +47,7 @@ async function check(options: Options): Promise<void> {
   ]
   if (options.json) await print(JSON.stringify(reviews))
   else for (const review of reviews) await report(review)
-  if (options.annotations) await print(...reviews.flatMap(annotationsOf))
+  if (options.annotations) await print(...reviews.flatMap(listAnnotations))
   if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
@@ -57,13 +57,13 @@ async function report({ file, faults, warnings, summary }: FileReport & { file: 
   if (summary !== null) await print(`${file}: ${summary}`)
 }
 
-function annotationsOf({ file, faults, warnings }: FileReport & { file: string }): string[] {
+function listAnnotations({ file, faults, warnings }: FileReport & { file: string }): string[] {
   const command = (level: 'error' | 'warning') => (text: string) =>
     workflowCommand(level, file, rowIn(text), text)
   return [...warnings.map(command('warning')), ...faults.map(command('error'))]
 }
 
-function summaryOf({ value, ...sources }: EnvelopeMap): string {
+function describeEnvelopeMap({ value, ...sources }: EnvelopeMap): string {
   const places = Object.entries(sources).map(([field, source]) => `${field} from ${sourceText(source)}`)
   return [...places, ...(value === 'json' ? [] : [`values are ${value}`])].join(', ')
 }
@@ -73,7 +73,7 @@ export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport
   const name = relative('', file)
   try {
     const map = loadEnvelopeMap(await readText(file))
-    return { file: name, faults: [], warnings: [], summary: `maps ${summaryOf(map)}` }
+    return { file: name, faults: [], warnings: [], summary: `maps ${describeEnvelopeMap(map)}` }
   } catch (error) {
     if (!(error instanceof EnvelopeMapError)) throw error
     return { file: name, faults: error.faults, warnings: [], summary: null }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
+import { loadRuleTable, OUTCOMES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { enumerate } from '../../core/rules/first-match.ts'
 import { listOutcomes } from '../../core/rules/outcomes.ts'
 import { fileOption, helpEnd } from '../terminal/options.ts'
@@ -20,7 +20,7 @@ interface Options {
 }
 
 async function outcomes({ table, accept, json }: Options): Promise<void> {
-  const { rules } = await ruleTableOf(await readText(table), table)
+  const { rules } = await loadRuleTable(await readText(table), table)
   const actual = listOutcomes(await enumerate(rules, TEMPLATE_EVENT_TYPES), TEMPLATE_EVENT_TYPES)
   if (accept) await writeFile(OUTCOMES, actual)
   else process.stdout.write(json ? `${JSON.stringify({ outcomes: actual })}\n` : actual)

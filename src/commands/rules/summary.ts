@@ -62,7 +62,7 @@ async function filesNow(): Promise<Files> {
 /** Fields that the two envelope maps read from different places; none if a map has faults. */
 function diffMaps(before: string, now: string): RowChange[] {
   try {
-    return diffRows('envelope field', ['field', 'place'], fieldsOf(before), fieldsOf(now))
+    return diffRows('envelope field', ['field', 'place'], listFields(before), listFields(now))
   } catch (error) {
     if (error instanceof EnvelopeMapError) return []
     throw error
@@ -70,7 +70,7 @@ function diffMaps(before: string, now: string): RowChange[] {
 }
 
 /** Throws EnvelopeMapError. */
-function fieldsOf(map: string): Cells[] {
+function listFields(map: string): Cells[] {
   const { value, ...places } = loadEnvelopeMap(map)
   const cells = Object.entries(places).map(([field, place]) => [field, sourceText(place)])
   return [...cells, ['value', value]]

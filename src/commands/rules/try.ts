@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { createParties } from '../../app/clients.ts'
-import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
+import { ENVELOPE_MAP, loadRuleTable, RULE_TABLE, readBytes, readText, sha256 } from '../../app/rule-files.ts'
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { loadLookUp } from '../../config/config.ts'
 import { readFacts } from '../../core/decision/decide.ts'
@@ -86,18 +86,18 @@ interface Options extends Readonly<Record<string, unknown>> {
 }
 
 async function tryIt(options: Options): Promise<void> {
-  const table = await ruleTableOf(await readText(options.table), options.table)
-  const templates = templatesOf(options.templates)
-  const tried = tryEvent(table, templates, await triedEventOf(options))
+  const table = await loadRuleTable(await readText(options.table), options.table)
+  const templates = loadTemplates(options.templates)
+  const tried = tryEvent(table, templates, await parseTriedEvent(options))
   await print(...(options.json ? [JSON.stringify(tried)] : describeTried(tried)))
 }
 
-function templatesOf(folder: string | undefined): Templates {
+function loadTemplates(folder: string | undefined): Templates {
   return folder === undefined ? shipped : readTemplates(readTemplateFiles(folder), { sha256 })
 }
 
-async function triedEventOf(options: Options): Promise<TriedEvent> {
-  const { variables, partyLocator, partyLocatorInvalid } = await eventOf(options)
+async function parseTriedEvent(options: Options): Promise<TriedEvent> {
+  const { variables, partyLocator, partyLocatorInvalid } = await parseTriedVariables(options)
   if (options.party !== undefined)
     return { event: variables, ...(await lookUpParty(variables.eventType, options.party)) }
   const values = FACT_OPTIONS.map(({ key, usual, option }) => [key, options[option.attributeName()] ?? usual])
@@ -106,7 +106,13 @@ async function triedEventOf(options: Options): Promise<TriedEvent> {
   return { ...eventOfTrial({ ...trial, party }), isPartyInvalid: partyLocatorInvalid }
 }
 
-async function eventOf({ event: file, header: headers = {}, eventType, locator, reason }: Options) {
+async function parseTriedVariables({
+  event: file,
+  header: headers = {},
+  eventType,
+  locator,
+  reason,
+}: Options) {
   if (file === undefined) {
     if (eventType === undefined)
       throw new UsageError('name an event type by --event-type, or an event by --event')

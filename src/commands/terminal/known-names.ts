@@ -1,4 +1,4 @@
-import { archivedRulesOf } from '../../app/in-force.ts'
+import { loadArchivedRules } from '../../app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { WITHOUT_RULE } from '../../core/decision/skip-pruned.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
@@ -11,7 +11,7 @@ import { note } from './print.ts'
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
   const revisions = await listArchived(pool, 'ruleset')
   const made = revisions.map((ruleTableRevision) => ({ ruleTableRevision }))
-  const tables = [...(await archivedRulesOf(pool, made)).values()]
+  const tables = [...(await loadArchivedRules(pool, made)).values()]
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
   const isAllRead = tables.every((rules) => typeof rules !== 'string')
   if (!isAllRead || ids.length === 0 || [...WITHOUT_RULE, ...ids].includes(rule)) return

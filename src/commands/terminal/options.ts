@@ -53,7 +53,7 @@ export function helpEnd(exitCodes: string, example: string): string {
 export class UsageError extends CorrectableError {}
 
 /** The exit code for an error that ended a command. Of commander's errors, only a command's own has a code that counts. */
-export function exitCodeOf(error: unknown): number {
+export function chooseExitCode(error: unknown): number {
   if (error instanceof CommanderError)
     return error.exitCode === 0 || error.code === 'commander.error' ? error.exitCode : 2
   return error instanceof UsageError ? 2 : 1

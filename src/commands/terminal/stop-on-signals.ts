@@ -19,7 +19,7 @@ export function endOnSignals(): void {
 
 /** The first signal stops in order (exit code 0), the second ends the process at once. */
 export function stopOnSignals(
-  appOf: () => App | null,
+  currentApp: () => App | null,
   graceMs: number,
   log: Logger,
   exit: (code: number) => void = process.exit,
@@ -30,7 +30,7 @@ export function stopOnSignals(
     if (first !== null) return isPassedOn(signal, first) ? undefined : process.exit(1)
     first = { signal, atMs: performance.now() }
     log.info({ signal }, 'stopping')
-    const app = appOf()
+    const app = currentApp()
     exit(app === null || (await stopWithin(app, graceMs, log)) ? 0 : 1)
   }
 }

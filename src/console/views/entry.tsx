@@ -3,30 +3,30 @@ import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { nameOfAttempt } from '../../core/log/status.ts'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { buildHref, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
-import { statusOf } from './log.tsx'
+import { describeStatus } from './log.tsx'
 
 /** Half of the pause between two retries. The service logs each read, so an entry that is final is not read again. */
 const WAITING_MS = 30_000
-const everyOf = ({ status, givenUp }: ExplainedLogEntry) =>
+const refreshInterval = ({ status, givenUp }: ExplainedLogEntry) =>
   status === 'FAILED' && !givenUp ? WAITING_MS : null
 
 /** One entry as a story: what happened, why, what comes next, the message, and each step. Ids are folded away. */
 export function EntryView({ path: [, locator = ''] }: Route) {
-  const loaded = useData<ExplainedLogEntry>(['log', locator], {}, everyOf)
+  const loaded = useData<ExplainedLogEntry>(['log', locator], {}, refreshInterval)
   const { data } = loaded
   return (
     <>
-      <Title name={data === null ? `Entry ${visible(locator)}` : titleOf(data)} />
-      <State of={loaded} />
+      <Title name={data === null ? `Entry ${visible(locator)}` : buildTitle(data)} />
+      <State loaded={loaded} />
       {data !== null && <Entry entry={data} />}
     </>
   )
 }
 
-function titleOf({ eventType, partyLocator }: ExplainedLogEntry): string {
+function buildTitle({ eventType, partyLocator }: ExplainedLogEntry): string {
   return `${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`
 }
 
@@ -38,30 +38,30 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
     <>
       <section
         class="card why"
-        style={{ '--mark': `var(--${statusOf(entry).toLowerCase()})` }}
+        style={{ '--mark': `var(--${describeStatus(entry).toLowerCase()})` }}
         aria-label="What happened"
       >
         <p>
           <strong>
-            <Told of={story.what} />
+            <Told sentence={story.what} />
           </strong>
         </p>
         {story.because !== null && (
           <p>
-            <Told of={story.because} />
+            <Told sentence={story.because} />
           </p>
         )}
         <p>
-          <strong>Next:</strong> <Told of={story.next} />
+          <strong>Next:</strong> <Told sentence={story.next} />
         </p>
         <p class="hstack">
-          {partyLocator !== null && <a href={hrefOf(['parties', partyLocator])}>All about this member</a>}
+          {partyLocator !== null && <a href={buildHref(['parties', partyLocator])}>All about this member</a>}
           {reference !== null && reference !== partyLocator && (
-            <a href={hrefOf(['log'], { reference })}>All messages about {visible(reference)}</a>
+            <a href={buildHref(['log'], { reference })}>All messages about {visible(reference)}</a>
           )}
           {failureReason !== null && (
             // Reasons count as one, whatever follows the colon.
-            <a href={hrefOf(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
+            <a href={buildHref(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
           )}
         </p>
       </section>
@@ -71,7 +71,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
             id="message"
             title={
               <>
-                Message <Badge of={state} />
+                Message <Badge status={state} />
               </>
             }
           >
@@ -83,9 +83,9 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
           <ol class="unstyled">
             {story.timeline.map(({ at, until, words }) => (
               <li key={`${at} ${words}`}>
-                <Time of={at} />
+                <Time iso={at} />
                 {until !== null && ' – '}
-                {until !== null && <Time of={until} />} <Told of={words} />
+                {until !== null && <Time iso={until} />} <Told sentence={words} />
               </li>
             ))}
           </ol>
@@ -94,7 +94,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
       <details>
         <summary>Technical</summary>
         <Facts
-          of={{
+          facts={{
             Entry: entry.locator,
             'Event ID': entry.eventId,
             Reference: entry.reference,
@@ -117,12 +117,12 @@ export function Message({ subject, body }: { subject: string | null; body: strin
       {subject !== null && (
         <p>
           <strong>
-            <Value of={subject} />
+            <Value text={subject} />
           </strong>
         </p>
       )}
       <p>
-        <Value of={body} />
+        <Value text={body} />
       </p>
     </div>
   )
@@ -134,13 +134,13 @@ function Decision({ decision, index }: { decision: ExplainedDecision; index: num
   return (
     <article class="card">
       <h3>
-        {inWords(nameOfAttempt(index))}, <Time of={decision.decidedAt} />
+        {inWords(nameOfAttempt(index))}, <Time iso={decision.decidedAt} />
       </h3>
       <p>
-        <Told of={decision.why} />
+        <Told sentence={decision.why} />
       </p>
       <Facts
-        of={{
+        facts={{
           Rule: decision.ruleId,
           'Retried by': retry && `${retry.by}: ${retry.because}`,
           Receipt: decision.receipt,
@@ -157,14 +157,14 @@ function Decision({ decision, index }: { decision: ExplainedDecision; index: num
           Template: short(decision.templateRevision),
         }}
       />
-      <RulesAbove of={decision.rulesAbove} />
+      <RulesAbove rules={decision.rulesAbove} />
     </article>
   )
 }
 
 /** The reasons why no earlier rule made the decision. */
-export function RulesAbove({ of }: { of: ExplainedDecision['rulesAbove'] }) {
-  if (of.length === 0) return null
-  const why = of.map(({ ruleId, mismatch }) => `${ruleId}: ${mismatch}`)
-  return <Details summary="Why the rules above did not match" of={why} />
+export function RulesAbove({ rules }: { rules: ExplainedDecision['rulesAbove'] }) {
+  if (rules.length === 0) return null
+  const why = rules.map(({ ruleId, mismatch }) => `${ruleId}: ${mismatch}`)
+  return <Details summary="Why the rules above did not match" lines={why} />
 }

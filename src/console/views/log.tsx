@@ -3,9 +3,9 @@ import { CHANNEL_NAMES, CHANNELS, nameOfChannel } from '../../core/decision/chan
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
-import { type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
+import { type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
 import { Badge, Title } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { buildHref, type Route } from '../route.ts'
 import { nameOfStatus } from '../series.ts'
 import { ago, inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
@@ -34,7 +34,7 @@ const FILTERS: readonly Filter[] = [
 
 /** The log, filtered, newest first. */
 export function LogView(route: Route) {
-  const values = valuesOf(FILTERS, route.query)
+  const values = pickValues(FILTERS, route.query)
   const isNotTold = values.notTold !== undefined
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: route.query.cursor })
   return (
@@ -50,7 +50,7 @@ export function LogView(route: Route) {
         route={route}
         filters={FILTERS}
         pages={pages}
-        rowOf={entryRow}
+        renderRow={entryRow}
         noun={['entry', 'entries']}
       />
       <Download key={JSON.stringify(values)} query={values} name={isNotTold ? 'not-told.csv' : 'log.csv'} />
@@ -64,10 +64,10 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
   const reason = failureReason && `${failureReason}${entry.givenUp ? ', given up' : ''}`
   return {
     key: locator,
-    href: hrefOf(['log', locator]),
+    href: buildHref(['log', locator]),
     cells: {
       Time: timeCell(createdAt, words),
-      Status: <Badge of={statusOf(entry)} />,
+      Status: <Badge status={describeStatus(entry)} />,
       'Event type': eventType,
       Member: partyLocator,
       Channel: inWords(nameOfChannel(channel)),
@@ -77,6 +77,6 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
 }
 
 /** The status, except for a message that only a placeholder recorded. */
-export function statusOf({ status, receipt }: ListedLogEntry): string {
+export function describeStatus({ status, receipt }: ListedLogEntry): string {
   return isRecordedOnly(receipt) ? 'RECORDED' : status
 }

@@ -1,18 +1,18 @@
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Card, Links, State, Title } from '../parts.tsx'
-import { hrefOf, type Query, type Route } from '../route.ts'
+import { buildHref, type Query, type Route } from '../route.ts'
 import {
-  colourOf,
+  buildTable,
+  chooseColour,
   DIMENSIONS,
   type Dimension,
-  labelOf,
+  describeSeries,
   REST,
   type Series,
   type Table,
-  tableOf,
 } from '../series.ts'
-import { numberOf, stepName } from '../text.ts'
+import { formatNumber, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 10_000
@@ -37,7 +37,7 @@ export function OverviewView({ query }: Route) {
   const by = DIMENSIONS.find((name) => name === query.by) ?? 'status'
   const link = (name: string, chosen: Query, isCurrent: boolean) => ({
     name,
-    href: hrefOf([], { window, by, ...chosen }),
+    href: buildHref([], { window, by, ...chosen }),
     isCurrent,
   })
   const loaded = useData<LogCounts>(['counts'], { window }, EVERY_MS)
@@ -47,11 +47,14 @@ export function OverviewView({ query }: Route) {
       <div class="hstack">
         <Links
           label="Period"
-          of={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
+          links={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
         />
-        <Links label="Group by" of={DIMENSIONS.map((name) => link(NAMES[name], { by: name }, name === by))} />
+        <Links
+          label="Group by"
+          links={DIMENSIONS.map((name) => link(NAMES[name], { by: name }, name === by))}
+        />
       </div>
-      <State of={loaded} />
+      <State loaded={loaded} />
       {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
     </>
   )
@@ -63,35 +66,35 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   // From the data, since the period just chosen may not have been counted yet.
   const last = `last ${from === undefined ? '' : WINDOWS[from]}`
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
-  const table = tableOf(counts, dimension)
-  const { total, series } = tableOf(counts, 'status')
-  const all = { name: 'All', total, mark: 'var(--primary)', href: hrefOf(['log'], { from }) }
-  const figureOf = (of: Dimension) => (series: Series, index: number) => ({
-    name: labelOf(of, series.name),
+  const table = buildTable(counts, dimension)
+  const { total, series } = buildTable(counts, 'status')
+  const all = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
+  const buildFigure = (dimension: Dimension) => (series: Series, index: number) => ({
+    name: describeSeries(dimension, series.name),
     total: series.total,
-    mark: colourOf(of, series.name, index),
-    href: series.name === REST ? undefined : hrefOf(['log'], { [of]: series.name, from }),
+    mark: chooseColour(dimension, series.name, index),
+    href: series.name === REST ? undefined : buildHref(['log'], { [dimension]: series.name, from }),
   })
   return (
     <>
-      <Figures of={[all, ...series.map(figureOf('status'))]} />
+      <Figures figures={[all, ...series.map(buildFigure('status'))]} />
       {givenUp > 0 && (
         <p>
           Of the failed entries,{' '}
-          <a href={hrefOf(['log'], { status: 'FAILED', notTold: 'true', from })}>
-            {numberOf(givenUp)} are given up
+          <a href={buildHref(['log'], { status: 'FAILED', notTold: 'true', from })}>
+            {formatNumber(givenUp)} are given up
           </a>
           {': no retry is due any more.'}
         </p>
       )}
       {!counts.complete && (
         <p class="notice">
-          Only the newest {numberOf(total)} entries are counted, from {stepName(counts.fromS, 3_600)} on. For
-          longer periods, see the metrics dashboard.
+          Only the newest {formatNumber(total)} entries are counted, from {stepName(counts.fromS, 3_600)} on.
+          For longer periods, see the metrics dashboard.
         </p>
       )}
       <Card id="chart" title={`Entries by ${NAMES[dimension].toLowerCase()}, ${last}`}>
-        {dimension !== 'status' && <Figures of={table.series.map(figureOf(dimension))} />}
+        {dimension !== 'status' && <Figures figures={table.series.map(buildFigure(dimension))} />}
         {table.total > 0 ? (
           <Chart table={table} stepS={stepS} dimension={dimension} />
         ) : (
@@ -111,13 +114,13 @@ interface Figure {
 }
 
 /** Totals, each with a link to its entries; also the legend of the chart. */
-function Figures({ of }: { of: readonly Figure[] }) {
+function Figures({ figures }: { figures: readonly Figure[] }) {
   return (
     <ul class="tiles unstyled">
-      {of.map(({ name, total, mark, href }) => (
+      {figures.map(({ name, total, mark, href }) => (
         <li key={name}>
           <a class="card tile unstyled" style={{ '--mark': mark }} href={href}>
-            <bdi>{name}</bdi> <strong>{numberOf(total)}</strong>
+            <bdi>{name}</bdi> <strong>{formatNumber(total)}</strong>
           </a>
         </li>
       ))}
@@ -138,19 +141,19 @@ const MARKS = [0, 0.25, 0.5, 0.75]
 function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
   const top = 2 * Math.ceil(Math.max(2, ...sums) / 2)
-  const percentOf = (count: number) => `${(100 * count) / top}%`
+  const toPercent = (count: number) => `${(100 * count) / top}%`
   const iso = (atS: number) => new Date(atS * 1_000).toISOString()
   return (
     <div class="chart">
       {[0, top / 2, top].map((level) => (
-        <span key={level} class="level" aria-hidden="true" style={{ bottom: percentOf(level) }}>
-          {numberOf(level)}
+        <span key={level} class="level" aria-hidden="true" style={{ bottom: toPercent(level) }}>
+          {formatNumber(level)}
         </span>
       ))}
       {startsS.map((startS, i) => {
         const parts = series.flatMap(({ name, counts }, index) => {
           const count = counts[i] ?? 0
-          return count === 0 ? [] : [{ name: labelOf(dimension, name), count, index, series: name }]
+          return count === 0 ? [] : [{ name: describeSeries(dimension, name), count, index, series: name }]
         })
         const period = `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`
         return (
@@ -160,15 +163,15 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
             // The log has no filter for entries that have a reason.
             href={
               sums[i] && dimension !== 'reason'
-                ? hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) })
+                ? buildHref(['log'], { from: iso(startS), to: iso(startS + stepS) })
                 : undefined
             }
-            title={[period, ...parts.map(({ name, count }) => `${name} ${numberOf(count)}`)].join('\n')}
+            title={[period, ...parts.map(({ name, count }) => `${name} ${formatNumber(count)}`)].join('\n')}
           >
             {parts.map(({ series, count, index }) => (
               <div
                 key={series}
-                style={{ height: percentOf(count), background: colourOf(dimension, series, index) }}
+                style={{ height: toPercent(count), background: chooseColour(dimension, series, index) }}
               />
             ))}
           </a>

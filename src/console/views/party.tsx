@@ -3,7 +3,7 @@ import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
-import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
+import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
 import { Facts, State, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
@@ -13,7 +13,7 @@ import { ENTRY_FILTERS, entryRow } from './log.tsx'
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
 export function PartyView(route: Route) {
   const [, partyLocator = ''] = route.path
-  const values = valuesOf(ENTRY_FILTERS, route.query)
+  const values = pickValues(ENTRY_FILTERS, route.query)
   const asked = { ...values, partyLocator }
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...asked, cursor: route.query.cursor })
   const loaded = useData<PreferenceHistory>(['preferences', partyLocator])
@@ -29,9 +29,9 @@ export function PartyView(route: Route) {
   return (
     <>
       <Title name={`Member ${partyLocator}`}>
-        Member <Value of={partyLocator} mono />
+        Member <Value text={partyLocator} mono />
       </Title>
-      <State of={loaded} />
+      <State loaded={loaded} />
       {isUnknown ? (
         <p class="notice">
           This member is unknown here: there is no message, no preference and no change under this locator.
@@ -39,14 +39,14 @@ export function PartyView(route: Route) {
         </p>
       ) : (
         <>
-          {loaded.data !== null && <Preferences of={loaded.data} />}
+          {loaded.data !== null && <Preferences history={loaded.data} />}
           <List
             label="Timeline"
             route={route}
             filters={ENTRY_FILTERS}
             pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, route.query) }}
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
-            rowOf={rowOf}
+            renderRow={renderRow}
             noun={['entry', 'entries']}
           />
           {loaded.data?.isMore && <p>Only the last 100 changes of preferences are shown.</p>}
@@ -65,16 +65,16 @@ function withChanges(
 ): Page<ListedLogEntry | PreferenceChange> {
   const oldest = nextCursor === null ? '' : (items.at(-1)?.createdAt ?? '~')
   const shown = changes.filter(
-    ({ changedAt: at }) => at >= startOf(from) && at >= oldest && at < startOf(to) && at < before,
+    ({ changedAt: at }) => at >= windowStart(from) && at >= oldest && at < windowStart(to) && at < before,
   )
-  return { items: [...items, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)), nextCursor }
+  return { items: [...items, ...shown].sort((a, b) => (readTime(a) < readTime(b) ? 1 : -1)), nextCursor }
 }
 
-function timeOf(item: ListedLogEntry | PreferenceChange): string {
+function readTime(item: ListedLogEntry | PreferenceChange): string {
   return 'locator' in item ? item.createdAt : item.changedAt
 }
 
-function rowOf(item: ListedLogEntry | PreferenceChange): Row {
+function renderRow(item: ListedLogEntry | PreferenceChange): Row {
   if (!('locator' in item)) return changeRow(item)
   const { cells, ...row } = entryRow(item, localTime)
   const { Member: _, ...others } = cells
@@ -111,14 +111,14 @@ function describe(before: StoredPreferences | null, after: StoredPreferences): s
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
 }
 
-function Preferences({ of: { preferences, unknownEventTypes } }: { of: PreferenceHistory }) {
+function Preferences({ history: { preferences, unknownEventTypes } }: { history: PreferenceHistory }) {
   return (
     <section class="card" aria-label="Preferences">
       {preferences === null ? (
         <p>No preferences are stored. The rules take that as preferring email and opting out of nothing.</p>
       ) : (
         <Facts
-          of={{
+          facts={{
             'Preferred channel': inWords(nameOfChannel(preferences.preferredChannel)),
             'Opted out of': preferences.optedOutEvents.join(', '),
           }}
@@ -126,8 +126,8 @@ function Preferences({ of: { preferences, unknownEventTypes } }: { of: Preferenc
       )}
       {unknownEventTypes.length > 0 && (
         <p>
-          No template, rule or logged event has the type <Value of={unknownEventTypes.join(', ')} />: if it is
-          misspelt, this opt-out has no effect.
+          No template, rule or logged event has the type <Value text={unknownEventTypes.join(', ')} />: if it
+          is misspelt, this opt-out has no effect.
         </p>
       )}
     </section>

@@ -1,9 +1,9 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS, UNREDRIVABLE } from '../../core/event/rejection.ts'
-import { type Cell, Clamped, type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
+import { type Cell, Clamped, type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
 import { Copy, Time, Title, Value } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
-import { beginOf, counted, inWords, visible } from '../text.ts'
+import { buildHref, type Route } from '../route.ts'
+import { counted, decodeBegin, inWords, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
 const FILTERS: readonly Filter[] = [
@@ -14,7 +14,7 @@ const FILTERS: readonly Filter[] = [
 
 /** Rejected messages, newest first. */
 export function RejectedView(route: Route) {
-  const asked = { ...valuesOf(FILTERS, route.query), cursor: route.query.cursor }
+  const asked = { ...pickValues(FILTERS, route.query), cursor: route.query.cursor }
   return (
     <>
       <Title name="Rejected messages" />
@@ -26,14 +26,14 @@ export function RejectedView(route: Route) {
         route={route}
         filters={FILTERS}
         pages={usePages<ShownRejectedMessage>(['rejected'], asked)}
-        rowOf={rowOf}
+        renderRow={renderRow}
         noun={['message', 'messages']}
       />
     </>
   )
 }
 
-function rowOf(rejected: ShownRejectedMessage): Row {
+function renderRow(rejected: ShownRejectedMessage): Row {
   const { id, rejectedAt, topic, partition, offset, error, code } = rejected
   return {
     key: id,
@@ -43,7 +43,7 @@ function rowOf(rejected: ShownRejectedMessage): Row {
       Source: twoLines(topic, `partition ${partition}, offset ${offset}`),
       Error: twoLines(error, code),
       'First bytes': beginCell(rejected),
-      'What next': <Next of={rejected} />,
+      'What next': <Next message={rejected} />,
     },
   }
 }
@@ -64,12 +64,12 @@ function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Cell {
   if (erasedAt !== null) {
     return (
       <>
-        erased on <Time of={erasedAt} />
+        erased on <Time iso={erasedAt} />
       </>
     )
   }
   if (begin === null || byteCount === null) return null
-  return twoLines(beginOf(begin, byteCount), counted(byteCount, 'byte', 'bytes'))
+  return twoLines(decodeBegin(begin, byteCount), counted(byteCount, 'byte', 'bytes'))
 }
 
 const RESULTS: Readonly<Record<string, string>> = {
@@ -80,17 +80,17 @@ const RESULTS: Readonly<Record<string, string>> = {
 }
 
 /** The use of a redrive, by the code of a rejection. */
-function remedyOf(code: string): string {
+function describeRemedy(code: string): string {
   if (UNREDRIVABLE[code] !== undefined) return 'A redrive does not help: its producer must publish it again.'
   if (code === 'refused-by-database') return 'Redrive it once the database takes its row.'
   return 'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
 }
 
 /** The result of the last redrive, or the next step. */
-function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessage }) {
+function Next({ message: { id, code, erasedAt, redriven } }: { message: ShownRejectedMessage }) {
   const isOpen = redriven === null || redriven.result === 'rejected'
   const isErased = erasedAt !== null
-  const remedy = isErased ? 'A redrive does not help: it was erased.' : remedyOf(code)
+  const remedy = isErased ? 'A redrive does not help: it was erased.' : describeRemedy(code)
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
     ...(isErased || UNREDRIVABLE[code] !== undefined ? [] : [`rejected redrive ${id}`]),
@@ -101,8 +101,8 @@ function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessa
     <>
       {redriven !== null && (
         <p>
-          {redriven.locator === null ? result : <a href={hrefOf(['log', redriven.locator])}>{result}</a>},{' '}
-          <Time of={redriven.at} /> by <Value of={redriven.by} />
+          {redriven.locator === null ? result : <a href={buildHref(['log', redriven.locator])}>{result}</a>},{' '}
+          <Time iso={redriven.at} /> by <Value text={redriven.by} />
         </p>
       )}
       {isOpen && (

@@ -3,7 +3,7 @@ import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
 import { type Row, Table } from '../list.tsx'
 import { Badge, Facts, State, Time, Title, Value } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
+import { buildHref } from '../route.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 30_000
@@ -16,44 +16,44 @@ export function RulesView() {
       <Title name="Rules" />
       <p class="text-light">
         Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
-        anything. <a href={hrefOf(['workbench'])}>Try a change in the workbench</a>.
+        anything. <a href={buildHref(['workbench'])}>Try a change in the workbench</a>.
       </p>
-      <State of={loaded} />
-      {loaded.data !== null && <Shown of={loaded.data} />}
+      <State loaded={loaded} />
+      {loaded.data !== null && <Shown rules={loaded.data} />}
     </>
   )
 }
 
-function Shown({ of: { revision, activation, rules } }: { of: CurrentRules }) {
+function Shown({ rules: { revision, activation, rules } }: { rules: CurrentRules }) {
   return (
     <>
       <Facts
-        of={{
+        facts={{
           Revision: revision.slice(0, 12),
-          'In force since': activation && <Time of={activation.activatedAt} />,
+          'In force since': activation && <Time iso={activation.activatedAt} />,
           Commit: activation?.gitCommit?.slice(0, 12) ?? null,
         }}
       />
-      <Table label="Rule table" rows={rules.map(rowOf)} />
+      <Table label="Rule table" rows={rules.map(renderRow)} />
     </>
   )
 }
 
-function rowOf(rule: CurrentRule): Row {
+function renderRow(rule: CurrentRule): Row {
   const { ruleId, outcome, sendBy, reason, because } = rule
   return {
     key: ruleId,
-    href: hrefOf(['log'], { rule: ruleId }),
+    href: buildHref(['log'], { rule: ruleId }),
     cells: {
       Rule: ruleId,
-      'Applies to': conditionsOf(rule),
+      'Applies to': describeConditions(rule),
       Outcome: (
         <>
-          <Badge of={outcome} />{' '}
+          <Badge status={outcome} />{' '}
           {outcome === 'SEND' ? (
             `by ${sendBy === null ? 'the preferred channel' : CHANNEL_NAMES[sendBy]}`
           ) : (
-            <Value of={reason} />
+            <Value text={reason} />
           )}
         </>
       ),
@@ -66,7 +66,7 @@ function rowOf(rule: CurrentRule): Row {
 const channelOr = (text: string) => Object.entries(CHANNEL_NAMES).find(([key]) => key === text)?.[1] ?? text
 
 /** The conditions of a rule, cell by cell. */
-function conditionsOf(rule: CurrentRule): string {
+function describeConditions(rule: CurrentRule): string {
   const facts = FACT_LIST.map(([key, { column }]) => [
     column,
     rule[key] === null ? null : channelOr(cellText(rule[key])),

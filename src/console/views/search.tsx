@@ -4,7 +4,7 @@ import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceHistory } from '../../core/party/preferences.ts'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { buildHref, type Route } from '../route.ts'
 import { type Loaded, useData } from '../use-data.ts'
 
 /** The search box of every page. */
@@ -44,7 +44,7 @@ export function Search() {
 }
 
 function hrefOfSearch(q: string): string {
-  return isLogLocator(q) ? hrefOf(['log', q]) : hrefOf(['search'], { q })
+  return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
 }
 
 /** Searches for the text, then for it in capitals. A single hit opens at once, in place of the search. */
@@ -59,12 +59,12 @@ export function SearchView({ query: { q = '' } }: Route) {
   const about = ofReference.data?.items ?? []
   const isMember =
     ofMember.data?.items.length || preferences.data?.preferences || preferences.data?.changes.length
-  const hrefOfEntry = ({ locator }: ListedLogEntry) => hrefOf(['log', locator])
+  const hrefOfEntry = ({ locator }: ListedLogEntry) => buildHref(['log', locator])
   const hits = [
     ...(event.data?.items ?? []).map((one) => [`The event, ${one.eventType}`, hrefOfEntry(one)] as const),
-    ...(isMember ? [['The member', hrefOf(['parties', q])] as const] : []),
+    ...(isMember ? [['The member', buildHref(['parties', q])] as const] : []),
     ...(about.length > 1
-      ? [['All messages about it', hrefOf(['log'], { reference: q })] as const]
+      ? [['All messages about it', buildHref(['log'], { reference: q })] as const]
       : about.map((one) => [`The only message about it, ${one.eventType}`, hrefOfEntry(one)] as const)),
   ]
   const isDone = asked.every(({ data }) => data !== null)
@@ -78,14 +78,14 @@ export function SearchView({ query: { q = '' } }: Route) {
   return (
     <>
       <Title name="Search">
-        Search for <Value of={q} mono />
+        Search for <Value text={q} mono />
       </Title>
-      <State of={failed} />
+      <State loaded={failed} />
       <ul>
         {hits.map(([kind, href]) => (
           <li key={href}>
             <a href={href}>
-              <Value of={kind} />
+              <Value text={kind} />
             </a>
           </li>
         ))}

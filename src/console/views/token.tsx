@@ -21,7 +21,7 @@ export function TokenForm({ why, onToken }: { why: string; onToken: () => void }
       </p>
       <form onSubmit={submit}>
         <Field label="Token" name="token" type="password" />
-        <Problem of={fault} />
+        <Problem problem={fault} />
         <button type="submit">Continue</button>
       </form>
     </section>

@@ -29,7 +29,7 @@ export function WorkbenchView() {
   return (
     <>
       <Title name="Workbench" />
-      <State of={loaded} />
+      <State loaded={loaded} />
       {loaded.data !== null && <Bench start={loaded.data} />}
     </>
   )
@@ -51,7 +51,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
   return (
     <>
       {outdated !== null && <Outdated {...outdated} />}
-      <Notice of={conflicts} />
+      <Notice lines={conflicts} />
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <div class="hstack">
         <nav class="hstack" aria-label="Files">
@@ -80,7 +80,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 <Button onClick={() => change({ [tab]: inForce[tab] })}>
                   Start over with {SHEETS[tab].file}
                 </Button>
-                <Paste key={tab} of={tab} change={change} />
+                <Paste key={tab} sheetKey={tab} change={change} />
               </>
             )}
             <About tab={tab} />
@@ -91,19 +91,19 @@ function Bench({ start }: { start: WorkbenchStart }) {
         (isNarrow ? (
           <Table
             label={`The ${SHEETS[tab].what}s`}
-            rows={draft[tab].map((row, index) => rowOf(tab, row, index))}
+            rows={draft[tab].map((row, index) => renderRow(tab, row, index))}
           />
         ) : (
-          <Grid key={tab} of={tab} faults={verdict?.[tab].faults ?? []} {...bench} />
+          <Grid key={tab} sheetKey={tab} faults={verdict?.[tab].faults ?? []} {...bench} />
         ))}
       {verdict !== null && (
         <>
           {tab === 'templates' ? (
-            <TextsEditor of={verdict} isReadOnly={isNarrow} {...bench} />
+            <TextsEditor verdict={verdict} isReadOnly={isNarrow} {...bench} />
           ) : (
             <FileFindings {...verdict[tab]} />
           )}
-          <VerdictBar of={verdict} onLead={lead} />
+          <VerdictBar verdict={verdict} onLead={lead} />
           <div class="columns">
             <Card
               id="changes"
@@ -117,7 +117,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               title="Promises"
               about="Conditions that must stay true, however the rules change."
             >
-              <Promises of={verdict} draft={draft} change={change} />
+              <Promises verdict={verdict} draft={draft} change={change} />
             </Card>
           </div>
           <datalist id="event-types">
@@ -126,7 +126,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
             ))}
           </datalist>
           <Card id="try" title="Try a situation">
-            <Trial of={verdict} />
+            <Trial verdict={verdict} />
           </Card>
           {!isNarrow && (
             <>
@@ -135,10 +135,10 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 title="Back-test"
                 about="Decide the events of the last days again by this table. Nothing is sent or written."
               >
-                <Backtest of={verdict} isCurrent={verdict.of === draft} />
+                <Backtest verdict={verdict} isCurrent={verdict.draft === draft} />
               </Card>
               <Card id="propose" title="Propose">
-                <Propose repositoryUrl={start.repositoryUrl} of={verdict} {...bench} />
+                <Propose repositoryUrl={start.repositoryUrl} verdict={verdict} {...bench} />
               </Card>
             </>
           )}
@@ -149,7 +149,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
 }
 
 /** A row of a sheet to read. */
-function rowOf(sheet: SheetKey, row: Cells, key: number): Row {
+function renderRow(sheet: SheetKey, row: Cells, key: number): Row {
   return {
     key,
     cells: Object.fromEntries(SHEETS[sheet].columns.map((column, at) => [column, row[at] ?? ''])),
@@ -187,7 +187,7 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
         Others have changed the files in force since you began this draft. Without a merge your file would
         undo it:
       </p>
-      <Bullets of={changes} />
+      <Bullets lines={changes} />
       <div class="hstack">
         <button type="button" onClick={merge}>
           Merge into my draft

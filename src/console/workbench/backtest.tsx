@@ -9,8 +9,8 @@ import { askLines } from '../api.ts'
 import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
 import { Button, Field, filledIn, Problem, Time, Value } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
-import { counted, dayOf, numberOf } from '../text.ts'
+import { buildHref } from '../route.ts'
+import { counted, formatDay, formatNumber } from '../text.ts'
 import type { Verdict } from './draft.ts'
 
 /** The last result, kept while the page is open, since opening an entry leaves the view. */
@@ -20,8 +20,8 @@ let kept: { readonly job: BacktestJob; readonly report: BacktestReport } | null 
 const PERIOD_MS = 6 * 86_400_000
 
 /** Recorded events, decided again by this table: one run at a time, until it is stopped or its page is left. */
-export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean }) {
-  const { files, texts, ruleTable } = of
+export function Backtest({ verdict, isCurrent }: { verdict: Verdict; isCurrent: boolean }) {
+  const { files, texts, ruleTable } = verdict
   const [progress, setProgress] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const running = useRef<AbortController | null>(null)
@@ -53,19 +53,19 @@ export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean })
     }
     setProgress(null)
   }
-  const firstDay = dayOf(new Date(Date.now() - PERIOD_MS))
+  const firstDay = formatDay(new Date(Date.now() - PERIOD_MS))
   return (
     <>
       <form class="hstack backtest" onSubmit={run}>
         <Field label="From" name="from" type="date" required defaultValue={firstDay} />
-        <Field label="To" name="to" type="date" required defaultValue={dayOf(new Date())} />
+        <Field label="To" name="to" type="date" required defaultValue={formatDay(new Date())} />
         <button type="submit" aria-disabled={!isUsable}>
           Back-test
         </button>
         {isRunning && <Button onClick={() => running.current?.abort()}>Stop</Button>}
         <span role="status">{ruleTable === null ? 'Correct the faults first.' : progress}</span>
       </form>
-      <Problem of={problem} />
+      <Problem problem={problem} />
       {kept !== null && (
         <>
           {(kept.job.table !== files.table || `${kept.job.eventTypes}` !== `${texts.eventTypes}`) && (
@@ -83,20 +83,20 @@ function Report({ job, report }: NonNullable<typeof kept>) {
   return (
     <>
       <p>
-        Of {counted(events, 'event', 'events')} from <Time of={job.from} /> to <Time of={job.to} />,{' '}
-        <strong>{numberOf(changed)} would have been decided differently</strong>.
+        Of {counted(events, 'event', 'events')} from <Time iso={job.from} /> to <Time iso={job.to} />,{' '}
+        <strong>{formatNumber(changed)} would have been decided differently</strong>.
         {byAnotherRule > 0 &&
-          ` ${numberOf(byAnotherRule)} ${byAnotherRule === 1 ? 'has' : 'have'} the same result by another rule.`}
+          ` ${formatNumber(byAnotherRule)} ${byAnotherRule === 1 ? 'has' : 'have'} the same result by another rule.`}
         {undecided > 0 &&
-          ` ${numberOf(undecided)} with facts of another version of the service ${undecided === 1 ? 'was' : 'were'} not decided again.`}
+          ` ${formatNumber(undecided)} with facts of another version of the service ${undecided === 1 ? 'was' : 'were'} not decided again.`}
       </p>
       <ul>
-        {kinds.map(({ kind, count, of }) => (
+        {kinds.map(({ kind, count, eventTypes }) => (
           <li key={kind}>
             <strong>
-              {numberOf(count)} {kind}
+              {formatNumber(count)} {kind}
             </strong>
-            : <Value of={of} />
+            : <Value text={eventTypes} />
           </li>
         ))}
       </ul>
@@ -104,18 +104,20 @@ function Report({ job, report }: NonNullable<typeof kept>) {
         <>
           <p class="hstack">
             <Button
-              onClick={() => saveFile('back-test.csv', [CHANGED_CSV.head, ...list.map(CHANGED_CSV.lineOf)])}
+              onClick={() =>
+                saveFile('back-test.csv', [CHANGED_CSV.head, ...list.map(CHANGED_CSV.formatLine)])
+              }
             >
               Download as CSV
             </Button>
             {list.length < changed &&
-              `The list and the CSV contain ${numberOf(list.length)} of ${numberOf(changed)}: ask for fewer days.`}
+              `The list and the CSV contain ${formatNumber(list.length)} of ${formatNumber(changed)}: ask for fewer days.`}
           </p>
           <Table
             label="Events decided differently"
             rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
               key: event.locator,
-              href: hrefOf(['log', event.locator]),
+              href: buildHref(['log', event.locator]),
               cells: {
                 Time: timeCell(event.createdAt),
                 Member: event.partyLocator,
@@ -126,7 +128,7 @@ function Report({ job, report }: NonNullable<typeof kept>) {
             }))}
           />
           {list.length > SHOWN_COUNT_MAX && (
-            <p>And {numberOf(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
+            <p>And {formatNumber(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
           )}
         </>
       )}

@@ -58,30 +58,30 @@ const KEYS = ['table', 'promises'] as const
 /** The headings are the first line of a file. */
 export const FIRST_ROW = 2
 
-function draftOf({ table, promises, templates }: Files): Draft {
-  const rowsOf = (key: SheetKey, text: string) => readGrid(text, SHEETS[key].columns, SHEETS[key].what).rows
+function buildDraft({ table, promises, templates }: Files): Draft {
+  const readRows = (key: SheetKey, text: string) => readGrid(text, SHEETS[key].columns, SHEETS[key].what).rows
   return {
-    table: rowsOf('table', table) ?? [],
-    promises: rowsOf('promises', promises) ?? [],
+    table: readRows('table', table) ?? [],
+    promises: readRows('promises', promises) ?? [],
     templates: Object.fromEntries(templates.map(({ name, text }) => [name, text])),
   }
 }
 
-function csvOf(draft: Draft, key: SheetKey): string {
+function toCsv(draft: Draft, key: SheetKey): string {
   return gridToCsv(SHEETS[key].columns, draft[key])
 }
 
 /** The files of a draft by their paths in the repository. */
-function filesOf(draft: Draft): Readonly<Record<string, string>> {
-  const sheets = KEYS.map((key) => [`rules/${SHEETS[key].file}`, csvOf(draft, key)])
+function toFiles(draft: Draft): Readonly<Record<string, string>> {
+  const sheets = KEYS.map((key) => [`rules/${SHEETS[key].file}`, toCsv(draft, key)])
   const texts = Object.entries(draft.templates).map(([name, text]) => [`templates/${name}`, text])
   return Object.fromEntries([...sheets, ...texts])
 }
 
 /** The files of a draft that differ from those in force. */
 export function changedFiles(draft: Draft, inForce: Draft): readonly [path: string, text: string][] {
-  const before = filesOf(inForce)
-  return Object.entries(filesOf(draft)).filter(([path, text]) => text !== before[path])
+  const before = toFiles(inForce)
+  return Object.entries(toFiles(draft)).filter(([path, text]) => text !== before[path])
 }
 
 /** The draft stored in this tab, with the files in force at its start or at its last merge. */
@@ -103,7 +103,7 @@ export type Bench = ReturnType<typeof useDraft>
  */
 export function useDraft(start: WorkbenchStart) {
   const said = JSON.stringify(start)
-  const inForce = useMemo(() => draftOf(JSON.parse(said)), [said])
+  const inForce = useMemo(() => buildDraft(JSON.parse(said)), [said])
   const [{ draft, base }, setKept] = useState<Kept>(
     () => JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? { draft: inForce, base: inForce },
   )
@@ -196,7 +196,7 @@ function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: 
 
 /** Result of the checks on a draft, and its changes. */
 export interface Verdict extends Version {
-  readonly of: Draft
+  readonly draft: Draft
   readonly summary: ChangeSummary
 }
 
@@ -205,11 +205,11 @@ const PAUSE_MS_MAX = 250
 /** Checking texts takes longest, and they seldom change. */
 const textsOf = new WeakMap<Draft['templates'], Texts>()
 
-async function versionOf(draft: Draft, outcomes: string): Promise<Version> {
+async function loadDraftVersion(draft: Draft, outcomes: string): Promise<Version> {
   const files = Object.entries(draft.templates).map(([name, text]) => ({ name, text }))
   const texts = textsOf.get(draft.templates) ?? readTexts(files, outcomes)
   textsOf.set(draft.templates, texts)
-  return loadVersion({ table: csvOf(draft, 'table'), promises: csvOf(draft, 'promises') }, texts)
+  return loadVersion({ table: toCsv(draft, 'table'), promises: toCsv(draft, 'promises') }, texts)
 }
 
 /**
@@ -222,10 +222,10 @@ export function useVerdict(draft: Draft, inForce: Draft, outcomes: string): Verd
   useEffect(() => {
     const check = async () => {
       const startedMs = performance.now()
-      const after = await versionOf(draft, outcomes)
-      const summary = summariseChange(await versionOf(inForce, outcomes), after, outcomes)
+      const after = await loadDraftVersion(draft, outcomes)
+      const summary = summariseChange(await loadDraftVersion(inForce, outcomes), after, outcomes)
       tookMs.current = performance.now() - startedMs
-      setVerdict({ ...after, of: draft, summary })
+      setVerdict({ ...after, draft: draft, summary })
     }
     const timer = setTimeout(check, Math.min(tookMs.current, PAUSE_MS_MAX))
     return () => clearTimeout(timer)

@@ -2,7 +2,7 @@ import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { FileReport } from '../../core/rules/check-files.ts'
 import { isFilled, summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
-import { type Placed, placeOf } from '../../core/workbench/review.ts'
+import { type Placed, parsePlace } from '../../core/workbench/review.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
 import { type Bench, FIRST_ROW, type Verdict } from './draft.ts'
@@ -20,10 +20,10 @@ export type Lead = 'table' | 'promises' | 'templates' | 'broken' | 'changes'
 type Mark = readonly [tone: string, to: Lead, words: string]
 
 /** One line, always visible: faults, promises, changes. Each part links to its details. */
-export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => void }) {
+export function VerdictBar({ verdict, onLead }: { verdict: Verdict; onLead: (to: Lead) => void }) {
   return (
     <div class="card verdict hstack" role="status">
-      {marksOf(of).map(([tone, to, words]) => (
+      {listMarks(verdict).map(([tone, to, words]) => (
         <button type="button" class="badge" data-variant={tone} onClick={() => onLead(to)}>
           {words}
         </button>
@@ -33,15 +33,15 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
 }
 
 /** The parts of the verdict. A fault or a broken promise has the tone `danger`. */
-export function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
-  const broken = brokenOf(promises).length
+export function listMarks({ table, promises, texts, summary, draft }: Verdict): readonly Mark[] {
+  const broken = findBroken(promises).length
   const inPromises = promises.faults.length - broken
   const faults = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
   const warnings = table.warnings.length + promises.warnings.length
   // A variable that no text uses is not news about a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
-  const all = of.promises.filter(isFilled).length
+  const all = draft.promises.filter(isFilled).length
   const soFar = table.faults.length > 0 ? ' so far' : ''
   const changes = [
     summariseRows(summary.rows),
@@ -74,19 +74,19 @@ function textsIn(count: number): string {
 export function FileFindings({ faults, warnings }: FileReport) {
   return (
     <div id="findings" tabIndex={-1} aria-live="polite">
-      <Notice of={faults.filter((fault) => placeOf(fault).row === null)} isBad />
-      <Notice of={warnings} />
+      <Notice lines={faults.filter((fault) => parsePlace(fault).row === null)} isBad />
+      <Notice lines={warnings} />
     </div>
   )
 }
 
 /** The remarks about a file, if any. */
-export function Notice({ of, isBad = false }: { of: readonly string[]; isBad?: boolean }) {
-  if (of.length === 0) return null
-  const more = of.length - SHOWN_COUNT_MAX
+export function Notice({ lines, isBad = false }: { lines: readonly string[]; isBad?: boolean }) {
+  if (lines.length === 0) return null
+  const more = lines.length - SHOWN_COUNT_MAX
   return (
     <div class={isBad ? 'notice notice-bad' : 'notice'}>
-      <Bullets of={more > 0 ? [...of.slice(0, SHOWN_COUNT_MAX), `and ${more} more`] : of} />
+      <Bullets lines={more > 0 ? [...lines.slice(0, SHOWN_COUNT_MAX), `and ${more} more`] : lines} />
     </div>
   )
 }
@@ -97,11 +97,11 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
   const rest = diff === null ? [] : describeRest(diff)
   return (
     <>
-      <Bullets of={rows.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text)} />
+      <Bullets lines={rows.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text)} />
       {texts !== null && texts.length > 0 && (
         <Details
           summary={textsIn(texts.length)}
-          of={texts.map(
+          lines={texts.map(
             ({ eventType, before }) => `${eventType}${before === null ? ': new, was the generic text' : ''}`,
           )}
         />
@@ -117,7 +117,7 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
         <section key={kind} aria-label={kind}>
           <h3>{kind}</h3>
           {groups.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
-            <Details key={sentence} summary={sentence} of={situations} />
+            <Details key={sentence} summary={sentence} lines={situations} />
           ))}
           {groups.length > SHOWN_COUNT_MAX && <p>and {groups.length - SHOWN_COUNT_MAX} more</p>}
         </section>
@@ -125,7 +125,7 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
       {rest.length > 0 && (
         <section aria-label="Same for members">
           <h3>Same for members</h3>
-          <Bullets of={rest} />
+          <Bullets lines={rest} />
         </section>
       )}
     </>
@@ -133,8 +133,8 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
 }
 
 /** The broken promises. Other faults name a column, or keep the promises from being checked. */
-function brokenOf({ faults, summary }: FileReport): Placed[] {
-  return summary === null ? [] : faults.map(placeOf).filter(({ column }) => column === null)
+function findBroken({ faults, summary }: FileReport): Placed[] {
+  return summary === null ? [] : faults.map(parsePlace).filter(({ column }) => column === null)
 }
 
 /** The check's wording for the cell that excludes the case from the promise. */
@@ -144,7 +144,7 @@ const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
 const NARROWED = / \(event type: [^)]*\)$/
 
 /** The broken promises with the rules that break them, then those that are kept. Other faults are at their cells. */
-export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> & { of: Verdict }) {
+export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'change'> & { verdict: Verdict }) {
   /** Narrows the promise in a row to these event types, and says so in its sentence. */
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
@@ -153,8 +153,8 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
     change({ promises: draft.promises.with(index, narrowed) })
     focus('#broken')
   }
-  const broken = brokenOf(of.promises)
-  const kept = of.of.promises.filter(
+  const broken = findBroken(verdict.promises)
+  const kept = verdict.draft.promises.filter(
     (cells, index) => isFilled(cells) && !broken.some(({ row }) => row === index + FIRST_ROW),
   )
   return (
@@ -174,12 +174,12 @@ export function Promises({ of, draft, change }: Pick<Bench, 'draft' | 'change'> 
       {broken.length > 0 && (
         <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
       )}
-      {of.promises.summary === null ? (
+      {verdict.promises.summary === null ? (
         <p>Promises are checked once both files can be read.</p>
       ) : (
         <Details
           summary={`${counted(kept.length, 'promise', 'promises')} kept`}
-          of={kept.map(([name = '']) => name)}
+          lines={kept.map(([name = '']) => name)}
         />
       )}
     </>

@@ -1,24 +1,24 @@
 import { useState } from 'preact/hooks'
 import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
-import { type Placed, placeOf, readGrid } from '../../core/workbench/review.ts'
+import { type Placed, parsePlace, readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { visible } from '../text.ts'
 import { type Bench, FIRST_ROW, SHEETS, type Sheet, type SheetKey } from './draft.ts'
 import { focus, Notice } from './findings.tsx'
 
 interface GridProps extends Bench {
-  readonly of: SheetKey
+  readonly sheetKey: SheetKey
   readonly faults: readonly string[]
 }
 
 /** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
-export function Grid({ of, faults, draft: { [of]: rows }, inForce, change }: GridProps) {
-  const sheet = SHEETS[of]
+export function Grid({ sheetKey, faults, draft: { [sheetKey]: rows }, inForce, change }: GridProps) {
+  const sheet = SHEETS[sheetKey]
   const { what, columns } = sheet
-  const onRows: RowProps['onRows'] = (edited, place) => change({ [of]: edited }, place)
-  const beforeOf = new Map([...pairShownRows(inForce[of], rows)].map(([was, now]) => [now, was]))
-  const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
+  const onRows: RowProps['onRows'] = (edited, place) => change({ [sheetKey]: edited }, place)
+  const beforeOf = new Map([...pairShownRows(inForce[sheetKey], rows)].map(([was, now]) => [now, was]))
+  const placed = Map.groupBy(faults.map(parsePlace), ({ row }) => row)
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
@@ -78,13 +78,13 @@ interface RowProps {
 function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
   const { what, columns, choices } = sheet
   const name = row[0] || `unnamed ${what}`
-  const idOf = (at: number, column: number) => `${what}-${Math.max(0, at)}-${column}`
+  const cellId = (at: number, column: number) => `${what}-${Math.max(0, at)}-${column}`
   const faultsId = `${what}-${index}-faults`
   /** Takes other rows, if any, and focuses the cell, or the button for a further row if there is none. */
   const edit = (edited: readonly Cells[] | null, at: number, column = 0) => {
     if (edited === null) return
     if (edited !== rows) onRows(edited)
-    focus(at < edited.length ? `#${idOf(at, column)}` : `#${what}-add`)
+    focus(at < edited.length ? `#${cellId(at, column)}` : `#${what}-add`)
   }
   /** Null if there is no room. */
   const moved = (by: 1 | -1) => {
@@ -140,9 +140,9 @@ function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
                 column={column}
                 text={row[at] ?? ''}
                 choices={choices[column]}
-                onText={(text) => onRows(rows.with(index, row.with(at, text)), idOf(index, at))}
+                onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(index, at))}
                 common={{
-                  id: idOf(index, at),
+                  id: cellId(index, at),
                   'aria-label': `${column}, ${name}`,
                   'aria-invalid': isFaulty,
                   'aria-describedby': isFaulty ? faultsId : undefined,
@@ -222,8 +222,8 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
 }
 
 /** Takes a whole file from the clipboard or from the disk. */
-export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
-  const { file, columns, what } = SHEETS[of]
+export function Paste({ sheetKey, change }: Pick<GridProps, 'sheetKey' | 'change'>) {
+  const { file, columns, what } = SHEETS[sheetKey]
   const [faults, setFaults] = useState<readonly string[]>([])
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -234,7 +234,7 @@ export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
     const { rows, faults } = readGrid(text, columns, what)
     setFaults(faults)
     if (rows === null) return
-    change({ [of]: rows })
+    change({ [sheetKey]: rows })
     form.closest('details')?.removeAttribute('open')
   }
   return (
@@ -249,7 +249,7 @@ export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
           or open a file <input type="file" name="file" accept=".csv,text/csv" />
         </label>
         <div role="alert">
-          <Notice of={faults} isBad />
+          <Notice lines={faults} isBad />
         </div>
         <button type="submit">Use this file</button>
       </form>

@@ -1,26 +1,26 @@
 import { strToU8, zipSync } from 'fflate'
-import { proposalOf, proposeUrlOf } from '../../core/workbench/review.ts'
+import { buildProposeUrl, formatProposal } from '../../core/workbench/review.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
 import { type Bench, changedFiles, type Verdict } from './draft.ts'
-import { marksOf } from './findings.tsx'
+import { listMarks } from './findings.tsx'
 
 interface ProposeProps extends Bench {
   readonly repositoryUrl: string | null
-  readonly of: Verdict
+  readonly verdict: Verdict
 }
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
-export function Propose({ repositoryUrl, of, draft, inForce, outdated }: ProposeProps) {
-  const changed = changedFiles(of.of, inForce)
-  const isOld = of.of === draft ? null : 'Your last change is being checked.'
+export function Propose({ repositoryUrl, verdict, draft, inForce, outdated }: ProposeProps) {
+  const changed = changedFiles(verdict.draft, inForce)
+  const isOld = verdict.draft === draft ? null : 'Your last change is being checked.'
   const obstacle =
     outdated === null
       ? isOld
       : 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
-  const bad = marksOf(of).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
-  const proposal = proposalOf(of.summary)
+  const bad = listMarks(verdict).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
+  const proposal = formatProposal(verdict.summary)
   const [[path, text] = ['', ''], ...others] = changed
   const isOne = others.length === 0
   const [folder = '', file = ''] = isOne ? path.split('/') : ['', 'proposal.zip']
@@ -56,7 +56,7 @@ export function Propose({ repositoryUrl, of, draft, inForce, outdated }: Propose
         {repositoryUrl !== null && (
           <a
             class="button outline"
-            href={proposeUrlOf(repositoryUrl, folder)}
+            href={buildProposeUrl(repositoryUrl, folder)}
             target="_blank"
             rel="noopener noreferrer"
           >

@@ -13,14 +13,14 @@ const GENERIC = `generic${EXTENSION}`
 const FIRST = 'Subject: News of {{locator}}\n\nHello,\n\nThere is news of {{locator}}.\n'
 
 interface TextsEditorProps extends Bench {
-  readonly of: Verdict
+  readonly verdict: Verdict
   readonly isReadOnly: boolean
 }
 
 /** The text of each event type, as its file and as members get it. */
 export function TextsEditor(props: TextsEditorProps) {
-  const { of, isReadOnly, change } = props
-  const { report } = of.texts
+  const { verdict, isReadOnly, change } = props
+  const { report } = verdict.texts
   const { templates } = props.draft
   const { templates: inForce } = props.inForce
   const isFaulty = (name: string) => report.faults.some(({ file }) => file === name)
@@ -30,11 +30,11 @@ export function TextsEditor(props: TextsEditorProps) {
   const name = chosen !== null && chosen in templates ? chosen : (first ?? GENERIC)
   const was = inForce[name]
   const eventType = name === GENERIC ? OTHER : name.slice(0, -EXTENSION.length)
-  const told = (of: typeof report.faults) =>
-    of
+  const told = (faults: typeof report.faults) =>
+    faults
       .filter(({ file }) => file === name)
       .map(({ line, text }) => (line === null ? `The file name ${text}` : `Line ${line}: ${text}`))
-  const signOf = (one: string) =>
+  const describeState = (one: string) =>
     [
       isFaulty(one) && 'faulty',
       inForce[one] === undefined ? 'new' : templates[one] !== inForce[one] && 'changed',
@@ -54,7 +54,10 @@ export function TextsEditor(props: TextsEditorProps) {
         <Choice
           label="Text for"
           value={name}
-          options={names.map((one) => [one, [one.slice(0, -EXTENSION.length), ...signOf(one)].join(', ')])}
+          options={names.map((one) => [
+            one,
+            [one.slice(0, -EXTENSION.length), ...describeState(one)].join(', '),
+          ])}
           onValue={choose}
         />
         {!isReadOnly && (
@@ -88,8 +91,8 @@ export function TextsEditor(props: TextsEditorProps) {
             />
           </label>
           <div aria-live="polite">
-            <Notice of={told(report.faults)} isBad />
-            <Notice of={told(report.warnings)} />
+            <Notice lines={told(report.faults)} isBad />
+            <Notice lines={told(report.warnings)} />
           </div>
           <p class="text-light">
             <code>{'{{locator}}'}</code> is the claim, policy or bill; <code>{'{{reason}}'}</code> the reason;{' '}
@@ -102,7 +105,7 @@ export function TextsEditor(props: TextsEditorProps) {
           ) : (
             report.previews
               .find((preview) => preview.eventType === eventType)
-              ?.texts.map((text) => <Previewed key={text.withReason} of={text} />)
+              ?.texts.map((text) => <Previewed key={text.withReason} text={text} />)
           )}
         </Card>
       </div>
@@ -111,7 +114,7 @@ export function TextsEditor(props: TextsEditorProps) {
 }
 
 /** A text with sample values, for each channel. */
-function Previewed({ of: { withReason, subject, body, sms } }: { of: PreviewedText }) {
+function Previewed({ text: { withReason, subject, body, sms } }: { text: PreviewedText }) {
   const when = withReason === null ? '' : withReason ? ', with a reason' : ', without a reason'
   return (
     <>

@@ -31,7 +31,7 @@ function triedIn(form: HTMLFormElement): Tried {
 }
 
 /** The draft's result in one situation. */
-export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
+export function Trial({ verdict: { ruleTable, texts } }: { verdict: Verdict }) {
   const [tried, setTried] = useState(FIRST)
   const { templates } = texts.report
   const result =
@@ -68,7 +68,7 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
       </form>
       <div aria-live="polite">
         {result ? (
-          <Result of={result} />
+          <Result decision={result} />
         ) : (
           <p>{tried.eventType ? 'Correct the faults first.' : 'Enter an event type.'}</p>
         )}
@@ -77,20 +77,21 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
   )
 }
 
-function Result({ of }: { of: TriedDecision }) {
+function Result({ decision }: { decision: TriedDecision }) {
   return (
     <>
       <p>
-        <Badge of={of.outcome} /> <Value of={of.outcome === 'SEND' ? `by ${of.channel}` : of.failureReason} />{' '}
-        – by rule <Value of={of.ruleId} mono />
+        <Badge status={decision.outcome} />{' '}
+        <Value text={decision.outcome === 'SEND' ? `by ${decision.channel}` : decision.failureReason} /> – by
+        rule <Value text={decision.ruleId} mono />
       </p>
       <p>
-        <Value of={of.because} />
+        <Value text={decision.because} />
       </p>
-      {of.outcome === 'FAIL' && <p>Nothing is sent now; a retry would send:</p>}
-      {of.text !== null && <Message {...of.text} />}
-      {of.sms !== null && <p>{describeSms(of.sms)}</p>}
-      <RulesAbove of={of.rulesAbove} />
+      {decision.outcome === 'FAIL' && <p>Nothing is sent now; a retry would send:</p>}
+      {decision.text !== null && <Message {...decision.text} />}
+      {decision.sms !== null && <p>{describeSms(decision.sms)}</p>}
+      <RulesAbove rules={decision.rulesAbove} />
     </>
   )
 }

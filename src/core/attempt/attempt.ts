@@ -124,7 +124,7 @@ function renderText(templates: Templates, { locator, variables }: OpenAttempt): 
 }
 
 /** The distinct parties of events or attempts, in order of first occurrence. */
-export function partiesOf(all: readonly { readonly partyLocator: string | null }[]): string[] {
+export function distinctParties(all: readonly { readonly partyLocator: string | null }[]): string[] {
   const parties = new Set<string>()
   for (const { partyLocator } of all) if (partyLocator !== null) parties.add(partyLocator)
   return [...parties]
@@ -134,17 +134,17 @@ export function partiesOf(all: readonly { readonly partyLocator: string | null }
  * Number in the idempotency key (2 in `event-1/2`). It counts committed sends, so a send whose transaction was rolled back is
  * repeated under the same key. It does not change while it is unknown whether the last message was sent.
  */
-export function keyNumberOf({ before }: OpenAttempt): number {
+export function nextKeyNumber({ before }: OpenAttempt): number {
   return before === null ? 1 : (before.unknownKey ?? before.sendCount + 1)
 }
 
-export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
+export function outgoingMessages(attempts: readonly Attempt[]): OutgoingMessage[] {
   const messages: OutgoingMessage[] = []
   for (const attempt of attempts) {
     const { locator, eventId, decision, text, address } = attempt
     if (decision.outcome !== 'SEND' || text === null) continue
     const { subject, body } = text
-    const idempotencyKey = `${eventId}/${keyNumberOf(attempt)}`
+    const idempotencyKey = `${eventId}/${nextKeyNumber(attempt)}`
     messages.push({ locator, channel: decision.channel, idempotencyKey, to: address, subject, body })
   }
   return messages

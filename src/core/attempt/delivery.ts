@@ -50,7 +50,7 @@ export type Query = (
 /** Passes messages to their senders, which may write through `query`. Must not reject. */
 export type Send = (messages: readonly OutgoingMessage[], query: Query) => Promise<Deliveries>
 
-export function deliveryOf(channel: Channel, given: Answer): Delivery {
+export function toDelivery(channel: Channel, given: Answer): Delivery {
   switch (given.answer) {
     case 'accepted':
       return { receipt: storable(given.receipt), error: null }

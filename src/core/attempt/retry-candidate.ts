@@ -24,7 +24,7 @@ export const retryCandidate = dueEntry
   })
 export type RetryCandidate = Readonly<z.infer<typeof retryCandidate>>
 
-export function refusalOf(candidate: RetryCandidate): string | null {
+export function findRefusal(candidate: RetryCandidate): string | null {
   const { status, isGivenUp, isErased, decision } = candidate
   if (status === 'SENT') return 'it was sent'
   if (status === 'FAILED' && !isGivenUp) return 'the service still retries it by itself'
@@ -37,7 +37,7 @@ export function refusalOf(candidate: RetryCandidate): string | null {
 }
 
 /** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
-export function dueEntryOf(candidate: RetryCandidate): DueEntry {
+export function toDueEntry(candidate: RetryCandidate): DueEntry {
   const { status, partyLocator, failureReason, decision } = candidate
   if (status === 'FAILED') return candidate
   if (decision === null || decision.variables === null)

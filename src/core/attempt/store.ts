@@ -18,7 +18,7 @@ export interface Store {
 export type Move = TopicPartition & Checkpoint
 
 export interface LockedCheckpoints {
-  /** Offsets by `keyOf`. */
+  /** Offsets by `partitionKey`. */
   readonly offsets: ReadonlyMap<string, bigint>
   readonly preferences: PreferencesByParty
 }

@@ -89,7 +89,7 @@ export function describePartition({ topic, partition, from, end, checkpoint }: A
   return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
-export function messageCountOf({ erased, unreadable, removed, gone, ...messages }: Counts): number {
+export function countMessages({ erased, unreadable, removed, gone, ...messages }: Counts): number {
   return Object.values(messages).reduce((sum, count) => sum + count, 0)
 }
 
@@ -97,7 +97,7 @@ export function messageCountOf({ erased, unreadable, removed, gone, ...messages 
 export function describeCounts(counts: Counts): readonly string[] {
   const lines = Object.entries(COUNTED) as [Counted, string][]
   return [
-    `${counted(messageCountOf(counts), 'message')} read`,
+    `${counted(countMessages(counts), 'message')} read`,
     ...lines
       .filter(([name]) => counts[name] > 0 || name === 'rows')
       .map(([name, words]) => `${String(counts[name]).padStart(10)}  ${words}`),

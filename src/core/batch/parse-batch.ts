@@ -14,7 +14,7 @@ export interface ParsedBatch {
   /** Messages without a value, which are passed over. */
   readonly tombstones: readonly Message[]
   /** The message of an event and its duplicates. */
-  readonly messagesOf: (eventId: string) => readonly Message[]
+  readonly kafkaMessages: (eventId: string) => readonly Message[]
 }
 
 export function parseBatch(parse: (message: Message) => Parsed, messages: readonly Message[]): ParsedBatch {
@@ -35,6 +35,6 @@ export function parseBatch(parse: (message: Message) => Parsed, messages: readon
       }
     }
   }
-  const messagesOf = (eventId: string) => events.get(eventId)?.messages ?? []
-  return { events: [...events.values()], rejected, tombstones, messagesOf }
+  const kafkaMessages = (eventId: string) => events.get(eventId)?.messages ?? []
+  return { events: [...events.values()], rejected, tombstones, kafkaMessages }
 }

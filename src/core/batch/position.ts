@@ -4,7 +4,7 @@ export interface TopicPartition {
 }
 
 /** Key of a partition in a map, as people write it: `claims/0`. */
-export function keyOf({ topic, partition }: TopicPartition): string {
+export function partitionKey({ topic, partition }: TopicPartition): string {
   return `${topic}/${partition}`
 }
 

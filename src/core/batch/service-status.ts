@@ -21,10 +21,10 @@ export const serviceStatus = z.object({
 })
 export type ServiceStatus = Readonly<z.infer<typeof serviceStatus>>
 
-/** @param timeOf converts milliseconds since 1970 to ISO 8601 */
+/** @param toIso converts milliseconds since 1970 to ISO 8601 */
 export function showBlocked(
   blocked: readonly Blocked[],
-  timeOf: (ms: number) => string,
+  toIso: (ms: number) => string,
 ): ServiceStatus['blocked'] {
   return blocked.map(({ topic, partition, reason, offset, sinceMs }) => ({
     topic,
@@ -32,6 +32,6 @@ export function showBlocked(
     reason,
     remedy: BLOCK_REASONS[reason],
     offset: offset === null ? null : String(offset),
-    since: timeOf(sinceMs),
+    since: toIso(sinceMs),
   }))
 }

@@ -1,7 +1,7 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { decideNow } from './decide-recorded.ts'
-import { type AskedFacts, factsOf, type PartyState, type RecordedFacts } from './facts.ts'
+import { type AskedFacts, buildFacts, type PartyState, type RecordedFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null if there is none or, with `invalid`, no valid one. */
@@ -45,7 +45,7 @@ export function readFacts(
     throw new Error(`no contact was looked up for ${partyLocator}`)
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
   const known = { eventType, party, preferences, contact: contact?.state === 'found' ? contact : null }
-  return factsOf(eventType, party, (_, fact) => fact.read(known))
+  return buildFacts(eventType, party, (_, fact) => fact.read(known))
 }
 
 /** The failure reason of an event with an invalid party locator, which the rule table treats like no party. */

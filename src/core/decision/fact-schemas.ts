@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { cellText, FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
 
 /** Schemas of the fact cells in a rule; null means any. */
-export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullable()) as {
+export const cellSchemas = mapFacts(({ values }) => valueSchema(values).nullable()) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>
 }
 
@@ -10,12 +10,12 @@ export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullabl
 export const recordedFacts = z
   .looseObject({
     eventType: z.string(),
-    ...schemasOf(({ values }) => z.unknown().describe(`${values.map(cellText).join(', ')}; null if unknown`)),
+    ...mapFacts(({ values }) => z.unknown().describe(`${values.map(cellText).join(', ')}; null if unknown`)),
   })
   .partial()
   .required({ eventType: true }) as unknown as z.ZodType<RecordedFacts>
 
-function schemasOf(schemaOf: (fact: (typeof FACT_LIST)[number][1]) => z.ZodType) {
+function mapFacts(schemaOf: (fact: (typeof FACT_LIST)[number][1]) => z.ZodType) {
   return Object.fromEntries(FACT_LIST.map(([key, fact]) => [key, schemaOf(fact)])) as Record<
     FactKey,
     z.ZodType

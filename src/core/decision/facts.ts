@@ -22,7 +22,7 @@ export interface Fact<V extends Value = Value, Unknown extends V | null = V | nu
   /** Values in the order in which situations are listed. */
   readonly values: readonly V[]
   /** Party states for which the fact is known. For the others it is `unknown`. */
-  readonly knownOf: readonly PartyState[]
+  readonly knownFor: readonly PartyState[]
   readonly unknown: Unknown
   /** Default in a trial, and for a recorded decision without this fact. */
   readonly usual: V
@@ -43,7 +43,7 @@ function onFile<A extends Address>(address: A, noun: string) {
   return fact({
     column: `${address} on file`,
     values: [false, true],
-    knownOf: ['found'],
+    knownFor: ['found'],
     unknown: null,
     usual: true,
     option: [`--no-${address}`, `there is no ${noun} on file`],
@@ -62,7 +62,7 @@ export const FACTS = {
   party: fact({
     column: 'party',
     values: PARTY_STATES,
-    knownOf: PARTY_STATES,
+    knownFor: PARTY_STATES,
     unknown: 'missing',
     usual: 'found',
     option: ['--party-state <state>', 'what policy administration knows of the party'],
@@ -72,7 +72,7 @@ export const FACTS = {
   optedOut: fact({
     column: 'opted out',
     values: [false, true],
-    knownOf: NAMED,
+    knownFor: NAMED,
     unknown: false,
     usual: false,
     option: ['--opted-out', 'the party has opted out of events of this type'],
@@ -85,7 +85,7 @@ export const FACTS = {
   preferredChannel: fact({
     column: 'preferred channel',
     values: CHANNELS,
-    knownOf: NAMED,
+    knownFor: NAMED,
     unknown: DEFAULT_CHANNEL,
     usual: DEFAULT_CHANNEL,
     option: ['--prefers <channel>', 'the preferred channel'],
@@ -129,14 +129,14 @@ export function findUnknown(facts: RecordedFacts): (typeof FACT_LIST)[number] | 
 }
 
 /** All facts of an event. `read` is called for the facts known for a party in this state. */
-export function factsOf(
+export function buildFacts(
   eventType: string,
   party: PartyState,
   read: (key: FactKey, fact: Fact) => Value,
 ): Facts {
   const values: Record<string, Value | null> = { eventType }
   for (const [key, fact] of FACT_LIST)
-    values[key] = fact.knownOf.includes(party) ? read(key, fact) : fact.unknown
+    values[key] = fact.knownFor.includes(party) ? read(key, fact) : fact.unknown
   return values as unknown as Facts
 }
 

@@ -9,7 +9,7 @@ export interface Message {
 }
 
 /** Size in bytes. Includes key and headers, which are written for a rejected message. */
-export function sizeOf({ key, value, headers }: Message): number {
+export function messageBytes({ key, value, headers }: Message): number {
   let size = (key?.length ?? 0) + (value?.length ?? 0)
   for (const name in headers) {
     for (const part of headers[name] ?? []) size += name.length + (part?.length ?? 0)

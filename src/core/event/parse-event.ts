@@ -55,9 +55,9 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
       eventType: eventType as string,
       partyLocator,
       partyLocatorInvalid: !absent && partyLocator === null,
-      locator: scalarOf(at(map.locator)) ?? partyLocator ?? '',
-      reason: scalarOf(at(map.reason)),
-      traceId: traceParentOf(message)?.traceId ?? null,
+      locator: toText(at(map.locator)) ?? partyLocator ?? '',
+      reason: toText(at(map.reason)),
+      traceId: readTraceParent(message)?.traceId ?? null,
     },
   }
 }
@@ -112,13 +112,13 @@ export function fieldAt(
   { json, text }: Envelope,
   source: FieldSource,
 ): unknown {
-  if ('header' in source) return headerOf(headers, source.header)
+  if ('header' in source) return readHeader(headers, source.header)
   const value = valueAt(json, source.pointer)
   return typeof value === 'number' ? (digitsAt(text, source.pointer) ?? value) : value
 }
 
 /** The last value of a header: text, or bytes if it is not UTF-8. Undefined if there is none. */
-function headerOf(headers: Message['headers'], name: string): string | Uint8Array | undefined {
+function readHeader(headers: Message['headers'], name: string): string | Uint8Array | undefined {
   const bytes = Object.hasOwn(headers, name) ? headers[name]?.at(-1) : undefined
   try {
     return bytes ? utf8.decode(bytes) : undefined
@@ -161,12 +161,12 @@ export function isPartyLocator(value: unknown): value is string {
  * Text to insert into a message. A producer may send a number where a text is expected: a member is told the digits as sent, not
  * the nearest double.
  */
-function scalarOf(value: unknown): string | null {
+function toText(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }
 
-export function variablesOf({ eventType, locator, reason }: Event): Variables {
+export function pickVariables({ eventType, locator, reason }: Event): Variables {
   return { eventType, locator, reason }
 }
 
@@ -182,7 +182,7 @@ const ZEROS = /^0+$/
 const LENGTH_MAX = 255
 
 /** The W3C `traceparent` header of a message (https://www.w3.org/TR/trace-context/); null if there is no valid one. */
-export function traceParentOf({ headers }: Pick<Message, 'headers'>): TraceParent | null {
+export function readTraceParent({ headers }: Pick<Message, 'headers'>): TraceParent | null {
   const header = Object.hasOwn(headers, 'traceparent') ? headers.traceparent?.[0] : undefined
   if (!header || header.length > LENGTH_MAX) return null
   // This runs for each message of an instrumented producer: a spread takes ten times as long.

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { ListedLogEntry, LogEntry } from './log-entry.ts'
 
 /** One page of a list. `nextCursor` requests the next page; null on the last one. */
-export function pageOf<Item extends z.ZodType>(item: Item) {
+export function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
 }
-export type Page<Item> = Readonly<z.infer<ReturnType<typeof pageOf<z.ZodType<Item>>>>>
+export type Page<Item> = Readonly<z.infer<ReturnType<typeof pageSchema<z.ZodType<Item>>>>>
 
 /** Position of an entry in the log, which never changes: newest first by creation time, then by locator. */
 export type LogPosition = Pick<LogEntry, 'createdAt' | 'locator'>

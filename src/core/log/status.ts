@@ -11,7 +11,7 @@ export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as co
 >
 
 /** The status of a row with this outcome; undefined for an outcome that only another version knows. */
-export function statusOf(outcome: string): Status | undefined {
+export function toStatus(outcome: string): Status | undefined {
   return Object.hasOwn(STATUS_OF, outcome) ? STATUS_OF[outcome as Outcome] : undefined
 }
 

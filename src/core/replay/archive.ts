@@ -1,9 +1,9 @@
 import { decideRecorded } from '../decision/decide-recorded.ts'
 import { RuleTableError } from '../rules/errors.ts'
-import { cellsOf, isAboutTemplates } from '../rules/event-type-cell.ts'
+import { eventTypeCells, isAboutTemplates } from '../rules/event-type-cell.ts'
 import { enumerate } from '../rules/first-match.ts'
 import { loadPastRules } from '../rules/load-table.ts'
-import { isReadable, resultOf } from '../rules/rule.ts'
+import { decideByRule, isReadable } from '../rules/rule.ts'
 import type { Archive, Decider, Unverifiable } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
@@ -25,15 +25,15 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
     if (sha256(source) !== revision) return wrong(`${name} was changed in the archive`)
     try {
       const rules = loadPastRules(source, [])
-      if (cellsOf(rules).some(({ text }) => isAboutTemplates(text)))
+      if (eventTypeCells(rules).some(({ text }) => isAboutTemplates(text)))
         return wrong(`${name} asks for event types with a template, and which had one then is not recorded`)
-      const { answers, positionOf } = await enumerate(rules, [])
+      const { answers, findPosition } = await enumerate(rules, [])
       return {
         decide: (recorded) =>
           decideRecorded((facts) => {
-            const rule = answers[positionOf(facts)]?.rule
+            const rule = answers[findPosition(facts)]?.rule
             if (!rule) return undefined
-            return isReadable(rule) ? resultOf(rule, facts) : null
+            return isReadable(rule) ? decideByRule(rule, facts) : null
           }, recorded),
       }
     } catch (error) {
@@ -43,8 +43,8 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
   }
 
   return {
-    templateOf: (revision) => sound.get(revision),
-    tableOf: (revision) => {
+    findTemplate: (revision) => sound.get(revision),
+    loadTable: (revision) => {
       const table = tables.get(revision) ?? load(revision)
       tables.set(revision, table)
       return table

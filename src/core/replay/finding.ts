@@ -65,7 +65,8 @@ function describeSummary({ entries, erased, differences, restored, left }: Summa
 }
 
 function describeValues(stored: Value, rebuilt: Value): string {
-  const start = typeof stored === 'string' && typeof rebuilt === 'string' ? startOf(stored, rebuilt) : 0
+  const start =
+    typeof stored === 'string' && typeof rebuilt === 'string' ? firstDifference(stored, rebuilt) : 0
   return `is ${quote(stored, start)}, but its decisions give ${quote(rebuilt, start)}`
 }
 
@@ -73,7 +74,7 @@ const QUOTED_LENGTH_MAX = 120
 const SAME_LENGTH_MAX = 30
 
 /** Position at which quotes of two long texts start, so that they show the first difference. */
-function startOf(stored: string, rebuilt: string): number {
+function firstDifference(stored: string, rebuilt: string): number {
   let position = 0
   while (position < stored.length && stored[position] === rebuilt[position]) position++
   return Math.max(position - SAME_LENGTH_MAX, 0)

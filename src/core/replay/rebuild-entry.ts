@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { decisionRecord } from '../decision/recorded-decision.ts'
 import { ERASED_UNSENT, type LogRow } from '../log/log-entry.ts'
-import { statusOf } from '../log/status.ts'
-import { finish, rendererOf, splitSource, type Text } from '../templates/render.ts'
+import { toStatus } from '../log/status.ts'
+import { compileText, finish, splitSource, type Text } from '../templates/render.ts'
 import type { Variables } from '../templates/template.ts'
 
 /** A recorded decision with everything needed to rebuild its log row. */
@@ -33,23 +33,23 @@ export interface Rebuilt {
 }
 
 /**
- * Rebuilds a log row from its decisions alone. `templateOf` returns the archived source of a template revision. Erased data
+ * Rebuilds a log row from its decisions alone. `findTemplate` returns the archived source of a template revision. Erased data
  * stays erased: the row has no text, and is SKIPPED if it was still to be sent. Null if this version does not know the last outcome.
  */
 export function rebuild(
   locator: string,
   decisions: Decisions,
-  templateOf: (revision: string) => string | undefined,
+  findTemplate: (revision: string) => string | undefined,
 ): Rebuilt | null {
   const first = decisions[0]
   const last = decisions.at(-1) ?? first
-  const decided = last.sendError === null ? statusOf(last.outcome) : 'FAILED'
+  const decided = last.sendError === null ? toStatus(last.outcome) : 'FAILED'
   if (decided === undefined) return null
   const isErased = wasErased(decisions)
   const isErasedUnsent = isErased && decided === 'FAILED'
   const status = isErasedUnsent ? 'SKIPPED' : decided
   const isSkippedAtOnce = last === first && last.outcome === 'SKIP'
-  const text = isErased || status === 'SKIPPED' ? NO_TEXT : textOf(last, templateOf)
+  const text = isErased || status === 'SKIPPED' ? NO_TEXT : rebuildText(last, findTemplate)
   const isFault = typeof text === 'string'
   return {
     row: {
@@ -78,15 +78,15 @@ export function wasErased(decisions: readonly ReplayedDecision[]): boolean {
 const NO_TEXT = { subject: null, body: null }
 
 /** The rendered text, or why it is unknown. A decision repeats the variables of the previous one, unless it rendered again. */
-function textOf(
+function rebuildText(
   { templateRevision, variables }: ReplayedDecision,
-  templateOf: (revision: string) => string | undefined,
+  findTemplate: (revision: string) => string | undefined,
 ): Text | string {
   if (templateRevision === null || variables === null)
     return 'the text cannot be rebuilt: the decision has no variables'
-  const source = templateOf(templateRevision)
+  const source = findTemplate(templateRevision)
   if (source === undefined)
     return `the text cannot be rebuilt: template revision ${templateRevision} is not in the archive`
   const { subject, body } = splitSource(source)
-  return finish({ subject: rendererOf(subject)(variables), body: rendererOf(body)(variables) })
+  return finish({ subject: compileText(subject)(variables), body: compileText(body)(variables) })
 }

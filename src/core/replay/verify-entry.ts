@@ -13,8 +13,8 @@ export interface Recorded {
 }
 
 export interface Archive {
-  readonly templateOf: (revision: string) => string | undefined
-  readonly tableOf: (revision: string) => Promise<Decider | Unverifiable>
+  readonly findTemplate: (revision: string) => string | undefined
+  readonly loadTable: (revision: string) => Promise<Decider | Unverifiable>
 }
 export interface Decider {
   /** Null if it depends on what only another version knows; undefined if no rule matches. */
@@ -43,7 +43,7 @@ export async function verify({ locator, row, decisions }: Recorded, archive: Arc
       row === null ? [] : [{ kind: 'unexplained', locator, eventId: row.eventId }]
     return { differences, unverifiable: [] }
   }
-  const rebuilt = rebuild(locator, decisions, archive.templateOf)
+  const rebuilt = rebuild(locator, decisions, archive.findTemplate)
   if (rebuilt === null) return { differences: [], unverifiable: [UNKNOWN_OUTCOME] }
   const differences = compare(locator, row, rebuilt)
   const unverifiable: Unverifiable[] = []
@@ -51,7 +51,7 @@ export async function verify({ locator, row, decisions }: Recorded, archive: Arc
   for (const decision of decisions) {
     // No rule made this decision.
     if (WITHOUT_RULE.includes(decision.ruleId)) continue
-    const table = await archive.tableOf(decision.ruleTableRevision)
+    const table = await archive.loadTable(decision.ruleTableRevision)
     const result = 'fault' in table ? table : table.decide(decision.facts)
     if (result === null) unverifiable.push(undecidable(decision))
     else if (result !== undefined && 'fault' in result) unverifiable.push(result)
@@ -63,10 +63,10 @@ export async function verify({ locator, row, decisions }: Recorded, archive: Arc
 /** The row to insert for a locator that has decisions but no row; null if there is a row or it cannot be rebuilt. */
 export function missingRow(
   { locator, row, decisions }: Recorded,
-  { templateOf }: Pick<Archive, 'templateOf'>,
+  { findTemplate }: Pick<Archive, 'findTemplate'>,
 ): LogRow | null {
   if (row !== null || !hasDecisions(decisions)) return null
-  const rebuilt = rebuild(locator, decisions, templateOf)
+  const rebuilt = rebuild(locator, decisions, findTemplate)
   return rebuilt?.textFault === null ? rebuilt.row : null
 }
 
@@ -91,11 +91,11 @@ function compare(locator: string, stored: LogRow | null, { row, textFault }: Reb
   return FIELDS.flatMap((field): Difference[] => {
     if (stored[field] === row[field]) return []
     if (textFault !== null && (field === 'subject' || field === 'body')) return []
-    return [{ kind: 'column', locator, column: columnOf(field), stored: stored[field], rebuilt: row[field] }]
+    return [{ kind: 'column', locator, column: toColumn(field), stored: stored[field], rebuilt: row[field] }]
   })
 }
 
-function columnOf(field: Field): string {
+function toColumn(field: Field): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
@@ -115,7 +115,7 @@ function isSame(decision: ReplayedDecision, result: RecordedResult): boolean {
     decision.outcome === result.outcome &&
     decision.channel === result.channel &&
     decision.ruleId === result.ruleId &&
-    isReasonOf(decision, result)
+    matchesReason(decision, result)
   )
 }
 
@@ -123,7 +123,7 @@ function words(result: RecordedResult): string {
   return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
-function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RecordedResult): boolean {
+function matchesReason({ outcome, reason, partyLocator }: ReplayedDecision, result: RecordedResult): boolean {
   if (reason === result.reason) return true
   if (outcome === 'FAIL') return reason?.startsWith(`${result.reason}: `) ?? false
   return outcome === 'SKIP' && reason === INVALID_PARTY && partyLocator === null

@@ -5,7 +5,7 @@ import type { RecordedResult } from '../decision/result.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'
-import { CHANGE_KINDS, decidedAlike, kindOf } from './diff.ts'
+import { CHANGE_KINDS, classifyChange, decidedAlike } from './diff.ts'
 import { changeInWords } from './diff-text.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -35,7 +35,7 @@ const LOCATORS_HELD_MAX = 50_000
 const EVENT_TYPE_COUNT_MAX = 1_000
 const OTHER_EVENT_TYPES = '(other event types)'
 
-export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
+export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason: ReasonOf) {
   /**
    * `byAnotherRule`: unchanged decisions that another rule makes in the candidate. `invalidParties`: events with an invalid party
    * locator, whose reason does not change while they are skipped. `undecided`: events with facts of another version.
@@ -47,7 +47,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
   const eventTypes = new Set<string>()
   let locatorsHeld = 0
 
-  function nameOf(eventType: string): string {
+  function boundedEventType(eventType: string): string {
     if (eventTypes.size < EVENT_TYPE_COUNT_MAX) eventTypes.add(eventType)
     return eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPES
   }
@@ -69,8 +69,8 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
         counts.undecided += count
         return
       }
-      const eventType = nameOf(facts.eventType)
-      const before = recordedResult(group, after, reasonOf)
+      const eventType = boundedEventType(facts.eventType)
+      const before = recordedResult(group, after, findReason)
       countSent('before', before, count)
       countSent('after', after, count)
       const isChanged = !decidedAlike(before, after)
@@ -78,11 +78,11 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
       else if (after.ruleId !== ruleId) counts.byAnotherRule += count
       if (group.invalidParty) counts.invalidParties += count
 
-      const line = entryOf(lines, [eventType, ruleId], { eventType, ruleId, unchanged: 0, changed: 0 })
+      const line = findOrAdd(lines, [eventType, ruleId], { eventType, ruleId, unchanged: 0, changed: 0 })
       line[isChanged ? 'changed' : 'unchanged'] += count
       if (!isChanged) return
       const fresh = { eventType, facts, before, after, count: 0, locators: [] }
-      const change = entryOf(changes, [eventType, describeSituation(facts), before, after], fresh)
+      const change = findOrAdd(changes, [eventType, describeSituation(facts), before, after], fresh)
       change.count += count
       const room = Math.min(LOCATOR_COUNT_MAX - change.locators.length, LOCATORS_HELD_MAX - locatorsHeld)
       const some = group.locators.slice(0, room)
@@ -95,7 +95,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
       /** Number of messages by each channel: sent, and sent under the candidate. */
       channels,
       /** The most harmful first; the most frequent first within a kind. */
-      changes: [...changes.values()].sort((a, b) => rankOf(a) - rankOf(b) || b.count - a.count),
+      changes: [...changes.values()].sort((a, b) => rankChange(a) - rankChange(b) || b.count - a.count),
       lines: [...lines.values()].sort(
         (a, b) => compare(a.eventType, b.eventType) || compare(a.ruleId, b.ruleId),
       ),
@@ -103,8 +103,8 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
   }
 }
 
-function rankOf(change: BacktestChange): number {
-  return CHANGE_KINDS.indexOf(kindOf(change))
+function rankChange(change: BacktestChange): number {
+  return CHANGE_KINDS.indexOf(classifyChange(change))
 }
 
 /**
@@ -132,16 +132,16 @@ function decideAgain(
 function recordedResult(
   { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
   after: RecordedResult,
-  reasonOf: ReasonOf,
+  findReason: ReasonOf,
 ): RecordedResult {
   const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
-  const reason = reasonIsFixed ? undefined : reasonOf(ruleTableRevision, ruleId)
+  const reason = reasonIsFixed ? undefined : findReason(ruleTableRevision, ruleId)
   // Without both reasons a difference cannot be determined.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
 }
 
 /** The entry of a key; the fresh one if there is none yet. */
-function entryOf<Entry>(entries: Map<string, Entry>, key: readonly unknown[], fresh: Entry): Entry {
+function findOrAdd<Entry>(entries: Map<string, Entry>, key: readonly unknown[], fresh: Entry): Entry {
   const text = JSON.stringify(key)
   const entry = entries.get(text) ?? fresh
   entries.set(text, entry)

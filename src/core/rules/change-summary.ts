@@ -74,7 +74,7 @@ export function diffToMarkdown(diff: RuleTableDiff): string {
   const folded = diff.changes.length > SHOWN_COUNT_MAX
   const kinds = [...Map.groupBy(groupChanges(diff), ({ kind }) => kind)].map(([kind, groups]) => {
     const title = `#### ${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
-    return [title, ...groups.map((group) => sentenceOf(group, folded))].join('\n\n')
+    return [title, ...groups.map((group) => formatGroup(group, folded))].join('\n\n')
   })
   const rest = describeRest(diff).map((line) => `- ${literal(line)}`)
   const parts = [
@@ -85,7 +85,7 @@ export function diffToMarkdown(diff: RuleTableDiff): string {
   return `${parts.join('\n\n')}\n`
 }
 
-function sentenceOf({ sentence, situations }: ChangeGroup, folded: boolean): string {
+function formatGroup({ sentence, situations }: ChangeGroup, folded: boolean): string {
   const list = situations.map((situation) => `- ${literal(situation)}`).join('\n')
   return folded
     ? `<details><summary>${literal(sentence)}</summary>\n\n${list}\n\n</details>`
@@ -97,15 +97,15 @@ export function previewChangesToMarkdown(changes: readonly PreviewChange[]): str
   if (changes.length === 0) return ''
   const sections = changes.map(({ eventType, before, after }) => {
     const name = literal(eventType)
-    if (before === null) return `#### ${name}: new, was the generic text\n\n${textsOf(after as Preview)}`
+    if (before === null) return `#### ${name}: new, was the generic text\n\n${formatTexts(after as Preview)}`
     if (after === null)
-      return `#### ${name}: removed, becomes the generic text\n\nBefore:\n\n${textsOf(before)}`
-    return `#### ${name}\n\nBefore:\n\n${textsOf(before)}\n\nAfter:\n\n${textsOf(after)}`
+      return `#### ${name}: removed, becomes the generic text\n\nBefore:\n\n${formatTexts(before)}`
+    return `#### ${name}\n\nBefore:\n\n${formatTexts(before)}\n\nAfter:\n\n${formatTexts(after)}`
   })
   return `### Texts: ${counted(changes.length, 'event type')} with another text\n\n${sections.join('\n\n')}\n`
 }
 
-function textsOf({ texts }: Preview): string {
+function formatTexts({ texts }: Preview): string {
   const shown = texts.map(({ withReason, subject, body, sms }) => {
     const variant = withReason === null ? '' : `${withReason ? 'with a reason' : 'without a reason'}, `
     return `${variant}${describeSms(sms)} by SMS:\n\n${fenced(`Subject: ${subject}\n\n${body}`)}`

@@ -57,10 +57,10 @@ function reportTable(enumeration: Enumeration, knownEventTypes: readonly string[
 
 function reportPromises(
   promises: readonly RulePromise[],
-  { rules, answers, positionOf }: Enumeration,
+  { rules, answers, findPosition }: Enumeration,
   knownEventTypes: readonly string[],
 ): FileReport {
-  const ruleFor = (facts: Parameters<typeof positionOf>[0]) => answers[positionOf(facts)]?.rule ?? null
+  const ruleFor = (facts: Parameters<typeof findPosition>[0]) => answers[findPosition(facts)]?.rule ?? null
   const broken = checkPromises(promises, rules, ruleFor)
   const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
   const unknown = findUnknownEventTypes(naming, knownEventTypes)

@@ -1,11 +1,11 @@
 import type { AskedFacts, Situation } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/result.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { cellsOf, isAnyOther } from './event-type-cell.ts'
+import { eventTypeCells, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
 import type { RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
-import { type Rule, resultOf } from './rule.ts'
+import { decideByRule, type Rule } from './rule.ts'
 import { describeSituation, foldSituations } from './situations.ts'
 
 /**
@@ -17,7 +17,7 @@ export function checkPromises(
   rules: readonly Rule[],
   ruleFor: (facts: AskedFacts) => Rule | null,
 ): string[] {
-  const { classes } = foldEventTypes(cellsOf([...rules, ...promises]), [])
+  const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
   const { situations } = foldSituations([...rules, ...promises])
   const cases = classes.flatMap((eventClass) =>
     situations.map((situation) => {
@@ -30,7 +30,7 @@ export function checkPromises(
     if (own.length === 0)
       return [`row ${promise.row}, column "promise": it covers no situation: no party can be like that`]
     const broken = own.flatMap(({ eventClass, situation, rule }) => {
-      const words = rule === null ? null : violationOf(promise, rule, situation)
+      const words = rule === null ? null : describeViolation(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]
     })
     const lines = [...byWords(broken, classes), ...exclusionFor(promise, broken)].map((line) => `\n  ${line}`)
@@ -56,8 +56,8 @@ function exclusionFor(
 }
 
 /** How a rule breaks a promise in a situation, in words; null if it does not. */
-function violationOf(promise: RulePromise, rule: Rule, situation: Situation): string | null {
-  const result = resultOf(rule, situation)
+function describeViolation(promise: RulePromise, rule: Rule, situation: Situation): string | null {
+  const result = decideByRule(rule, situation)
   if (isKept(promise, result)) return null
   return `${describeResult(result).replace(/^SEND/, 'sent')} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
 }

@@ -32,7 +32,7 @@ export function diffRows(
   const paired = new Set(pairs.values())
   const changes = before.filter(isFilled).flatMap((row): Found[] => {
     const now = pairs.get(row)
-    return now === undefined ? [{ kind: 'deleted', words: quote(row[0]) }] : changeOf(columns, row, now)
+    return now === undefined ? [{ kind: 'deleted', words: quote(row[0]) }] : describeChange(columns, row, now)
   })
   const added = after
     .filter((row) => isFilled(row) && !paired.has(row))
@@ -85,7 +85,7 @@ function pairBy(
   return pairs
 }
 
-function changeOf(columns: readonly string[], row: Cells, now: Cells): Found[] {
+function describeChange(columns: readonly string[], row: Cells, now: Cells): Found[] {
   const name = row[0] === now[0] ? quote(row[0]) : `${quote(row[0])} is now ${quote(now[0])}`
   const cells = columns.flatMap((column, at) =>
     at === 0 || row[at] === now[at] ? [] : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],

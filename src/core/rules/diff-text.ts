@@ -5,7 +5,7 @@ import {
   CHANGE_KINDS,
   type Change,
   type ChangeKind,
-  kindOf,
+  classifyChange,
   type RuleTableDiff,
 } from './diff.ts'
 import { describeClasses } from './event-classes.ts'
@@ -41,7 +41,7 @@ export function summariseDiff({ changes }: RuleTableDiff): string {
   if (changes.length === 0) return summary
   const told = CHANGE_KINDS.map((kind) => ({
     kind,
-    count: changes.filter((change) => kindOf(change) === kind).length,
+    count: changes.filter((change) => classifyChange(change) === kind).length,
   }))
     .filter(({ count }, index) => count > 0 || index < 2)
     .map(({ kind, count }) => `${count} ${kind}`)
@@ -50,12 +50,12 @@ export function summariseDiff({ changes }: RuleTableDiff): string {
 
 /** The changes, the most harmful first, in as few sentences as possible. */
 export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[] {
-  const rank = (change: Change) => CHANGE_KINDS.indexOf(kindOf(change))
+  const rank = (change: Change) => CHANGE_KINDS.indexOf(classifyChange(change))
   const ordered = changes.toSorted((one, other) => rank(one) - rank(other))
   return [
     ...Map.groupBy(ordered, (change) => changeInWords(change, describeClasses(change.eventClasses, classes))),
   ].map(([words, group]) => ({
-    kind: kindOf(group[0] as Change),
+    kind: classifyChange(group[0] as Change),
     sentence: `${counted(group.length, 'situation')} ${group.length === 1 ? 'changes' : 'change'} ${words}`,
     situations: group.map(({ situation }) => describeSituation(situation)),
   }))

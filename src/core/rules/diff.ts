@@ -1,7 +1,7 @@
 import type { Situation } from '../decision/facts.ts'
 import type { RecordedResult, RuleResult } from '../decision/result.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { cellsOf } from './event-type-cell.ts'
+import { eventTypeCells } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -29,7 +29,7 @@ export interface BeforeAfter {
   readonly after: RecordedResult
 }
 
-export function kindOf({ before, after }: BeforeAfter): ChangeKind {
+export function classifyChange({ before, after }: BeforeAfter): ChangeKind {
   const [wasSent, isSent] = [before.outcome === 'SEND', after.outcome === 'SEND']
   if (wasSent && !isSent) return 'no longer sent'
   if (!wasSent && isSent) return 'newly sent'
@@ -51,7 +51,7 @@ export interface RuleTableDiff {
 /** Compares the decisions of two tables, situation by situation. Their wording makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
   const rules = [...before.rules, ...after.rules]
-  const { classes } = foldEventTypes(cellsOf(rules), [])
+  const { classes } = foldEventTypes(eventTypeCells(rules), [])
   const changes: Change[] = []
   const moved: Change[] = []
   for (const situation of foldSituations(rules).situations) {

@@ -23,9 +23,9 @@ export function foldEventTypes(
 ): {
   readonly classes: readonly EventClass[]
   /** Position in `classes` of any event type. Unknown types are not cached: memory grows with the table only. */
-  readonly classOf: (eventType: string) => number
+  readonly findClass: (eventType: string) => number
 } {
-  const distinct = [...new Map(cells.map((cell) => [keyOf(cell), cell])).values()]
+  const distinct = [...new Map(cells.map((cell) => [cellKey(cell), cell])).values()]
   const names = new Set(distinct.flatMap((cell) => cell.names))
   const prefixes = [...new Set(distinct.flatMap((cell) => cell.prefixes))].sort((a, b) => b.length - a.length)
 
@@ -61,25 +61,25 @@ export function foldEventTypes(
   for (const eventType of knownEventTypes) {
     if (!names.has(eventType)) classOfType.set(eventType, classOfUnknown(eventType))
   }
-  return { classes, classOf: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
+  return { classes, findClass: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
 /** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is shorter. */
 export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
   if (some.length === all.length) return 'every event type'
-  const own = wordsOf(some)
-  const others = wordsOf(all.filter((eventClass) => !some.includes(eventClass)))
+  const own = listWords(some)
+  const others = listWords(all.filter((eventClass) => !some.includes(eventClass)))
   return own.includes(UNNAMED) && others.length < own.length
     ? `every event type but ${others.join(', ')}`
     : own.join(', ')
 }
 
-function wordsOf(classes: readonly EventClass[]): string[] {
+function listWords(classes: readonly EventClass[]): string[] {
   return classes.flatMap(({ words }) => words)
 }
 
 /** `no template` may mean different types in the two tables. */
-function keyOf({ negated, names, prefixes }: EventTypeCell): string {
+function cellKey({ negated, names, prefixes }: EventTypeCell): string {
   return JSON.stringify([negated, names, prefixes])
 }
 

@@ -30,7 +30,7 @@ const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
  * marks it as no typo. The words between names may have capitals. Throws CellFault.
  */
 export function parseEventTypeCell(text: string, knownEventTypes: readonly string[]): EventTypeCell {
-  const words = wordsOf(text)
+  const words = splitWords(text)
   const phrase = words.join(' ')
   if (isAboutTemplates(phrase)) {
     return {
@@ -74,13 +74,13 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
 /** True if a text is a pattern or list of a cell, and so no event type name. */
 export function isPattern(text: string): boolean {
   if (!/[*\s]/.test(text)) return false
-  const words = wordsOf(text)
+  const words = splitWords(text)
   const hasList = words.slice(1, -1).includes('or')
   const hasPrefix = words.length > 1 && ['not', 'exactly'].includes(words[0] ?? '')
   return text.includes('*') || hasList || hasPrefix || isAboutTemplates(words.join(' '))
 }
 
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   const words = text.split(/\s+/)
   if (WORDS.test(words.join(' '))) return words.map((word) => word.toLowerCase())
   return words.map((word) => (WORDS.test(word) ? word.toLowerCase() : word))
@@ -93,7 +93,7 @@ export function matchesEventType(cell: EventTypeCell, eventType: string): boolea
 }
 
 /** The event type cells of these rows, except blank ones, which match any. */
-export function cellsOf(
+export function eventTypeCells(
   rows: readonly { readonly when: { readonly eventType: EventTypeCell | null } }[],
 ): EventTypeCell[] {
   return rows.map(({ when }) => when.eventType).filter((cell) => cell !== null)
@@ -108,7 +108,7 @@ export function parsePromisedEventTypes(
   ruleCells: readonly EventTypeCell[],
   knownEventTypes: readonly string[],
 ): EventTypeCell {
-  if (!isAnyOther(wordsOf(text).join(' '))) return parseEventTypeCell(text, knownEventTypes)
+  if (!isAnyOther(splitWords(text).join(' '))) return parseEventTypeCell(text, knownEventTypes)
   const naming = ruleCells.filter((cell) => !isAboutTemplates(cell.text))
   return {
     text: ANY_OTHER,

@@ -10,13 +10,13 @@ import { describeSituation } from './situations.ts'
 export function findFaults(enumeration: Enumeration): string[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
-    const fault = faultOf(rule, situation)
+    const fault = describeFault(rule, situation)
     return fault === null ? [] : [{ words: `${fault}: ${describeSituation(situation)}`, eventClass }]
   })
   return [...byWords(wrong, classes), ...neverApplying(enumeration)]
 }
 
-function faultOf(rule: Rule | null, situation: Situation): string | null {
+function describeFault(rule: Rule | null, situation: Situation): string | null {
   if (rule === null) return 'no rule covers'
   if (rule.outcome !== 'SEND') return null
   const channel = rule.sendBy ?? situation.preferredChannel
@@ -31,7 +31,7 @@ function neverApplying({ rules, classes, answers }: Enumeration): string[] {
   return rules
     .filter((rule) => !applying.has(rule))
     .map((rule) => {
-      const covered = answers.filter((answer) => firstMismatch(rule, factsOf(answer)) === null)
+      const covered = answers.filter((answer) => firstMismatch(rule, toAskedFacts(answer)) === null)
       const never = `row ${rule.row}: rule "${rule.id}" can never apply`
       if (covered.length === 0) return `${never}: ${contradictionIn(rule)}`
       const hidden = covered.map(({ eventClass, situation, rule: hider }) => ({
@@ -46,13 +46,13 @@ function neverApplying({ rules, classes, answers }: Enumeration): string[] {
 /** A rule that can never match tests a fact that is unknown for its party. */
 function contradictionIn({ when: { party, ...when } }: Rule): string {
   const [asked] = FACT_LIST.filter(
-    ([key, { knownOf, unknown }]) =>
-      key !== 'party' && party && !knownOf.includes(party) && when[key] !== null && when[key] !== unknown,
+    ([key, { knownFor, unknown }]) =>
+      key !== 'party' && party && !knownFor.includes(party) && when[key] !== null && when[key] !== unknown,
   )
   return `"${asked?.[1].column}" is always ${cellText(asked?.[1].unknown)} where "party" is ${party}`
 }
 
-function factsOf({ eventClass, situation }: FirstMatch): AskedFacts {
+function toAskedFacts({ eventClass, situation }: FirstMatch): AskedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 

@@ -1,7 +1,7 @@
 import { Engine } from 'json-rules-engine'
 import { type AskedFacts, FACT_LIST, type Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { cellsOf, matchesEventType } from './event-type-cell.ts'
+import { eventTypeCells, matchesEventType } from './event-type-cell.ts'
 import type { PastRule, Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
@@ -19,7 +19,7 @@ export interface Enumeration<R = Rule> {
   readonly situations: readonly Situation[]
   /** By class, and within a class in the order of `situations`. */
   readonly answers: readonly FirstMatch<R>[]
-  readonly positionOf: (facts: AskedFacts) => number
+  readonly findPosition: (facts: AskedFacts) => number
 }
 
 /** Asks the rules engine once about every situation of every event class. */
@@ -27,8 +27,8 @@ export async function enumerate<R extends Rule | PastRule>(
   rules: readonly R[],
   knownEventTypes: readonly string[],
 ): Promise<Enumeration<R>> {
-  const { classes, classOf } = foldEventTypes(cellsOf(rules), knownEventTypes)
-  const { situations, positionOf } = foldSituations(rules)
+  const { classes, findClass } = foldEventTypes(eventTypeCells(rules), knownEventTypes)
+  const { situations, findPosition } = foldSituations(rules)
   const answers: FirstMatch<R>[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => isAbout(rule, eventClass)))
@@ -42,7 +42,7 @@ export async function enumerate<R extends Rule | PastRule>(
     classes,
     situations,
     answers,
-    positionOf: (facts) => classOf(facts.eventType) * situations.length + positionOf(facts),
+    findPosition: (facts) => findClass(facts.eventType) * situations.length + findPosition(facts),
   }
 }
 

@@ -1,8 +1,8 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/result.ts'
 import { PromisesError } from './errors.ts'
-import { cellsOf, type EventTypeCell, parsePromisedEventTypes } from './event-type-cell.ts'
-import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
+import { type EventTypeCell, eventTypeCells, parsePromisedEventTypes } from './event-type-cell.ts'
+import { choice, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
@@ -37,7 +37,7 @@ export function loadPromises(
   rules: readonly Rule[],
   knownEventTypes: readonly string[] = [],
 ): readonly RulePromise[] {
-  const ruleCells = cellsOf(rules)
+  const ruleCells = eventTypeCells(rules)
   const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
   const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, null, 'promise', (row) =>
@@ -58,8 +58,8 @@ function readPromise(
     row,
     name: read('promise', (text) => parsePromiseName(text, row, rowOfName)),
     when: readWhen(sheetRow, parseEventTypes),
-    expected: read('outcome', oneOf(EXPECTATIONS)),
-    sendBy: read('send by', orAny(oneOf(CHANNELS))),
+    expected: read('outcome', choice(EXPECTATIONS)),
+    sendBy: read('send by', orAny(choice(CHANNELS))),
     reason: read('reason', orAny(parseReason)),
   }
   const { expected, sendBy, reason } = promise

@@ -2,7 +2,7 @@ import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/result.ts'
 import { CellFault, RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
-import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
+import { choice, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import { COLUMNS, type Column, type PastRule, type Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS } from './when.ts'
@@ -77,8 +77,8 @@ function readEffect(sheetRow: SheetRow<Column>, knownEventTypes: readonly string
   const { read } = sheetRow
   return {
     when: readWhen(sheetRow, (text) => parseEventTypeCell(text, knownEventTypes)),
-    outcome: read('outcome', oneOf(OUTCOMES)),
-    sendBy: read('send by', orAny(oneOf(CHANNELS))),
+    outcome: read('outcome', choice(OUTCOMES)),
+    sendBy: read('send by', orAny(choice(CHANNELS))),
     reason: read('reason', orAny(parseReason)),
   }
 }

@@ -1,6 +1,6 @@
 import { describeResult } from '../decision/result.ts'
 import type { Enumeration } from './first-match.ts'
-import { resultOf } from './rule.ts'
+import { decideByRule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
 const OTHER = 'any other event type'
@@ -12,11 +12,11 @@ const ABOUT = `# What the rule table decides in every situation, as it was accep
  * kept, so that changes to two event types never conflict in a merge.
  */
 export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly string[]): string {
-  const { classes, situations, answers, positionOf } = enumeration
-  const linesOf = (eventType: string) =>
+  const { classes, situations, answers, findPosition } = enumeration
+  const listLines = (eventType: string) =>
     situations.map((situation) => {
-      const rule = answers[positionOf({ eventType, ...situation })]?.rule
-      const result = rule ? resultOf(rule, situation) : null
+      const rule = answers[findPosition({ eventType, ...situation })]?.rule
+      const result = rule ? decideByRule(rule, situation) : null
       const outcome = result === null ? 'undecided' : `${describeResult(result)}, rule "${result.ruleId}"`
       return `  ${describeSituation(situation)}: ${outcome}`
     })
@@ -24,10 +24,10 @@ export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly
     members.map((name) => [name, name.startsWith('any other ') ? representative : name] as const),
   )
   const representatives = new Map([...knownEventTypes.map((name) => [name, name] as const), ...named])
-  const usual = linesOf(representatives.get(OTHER) as string)
+  const usual = listLines(representatives.get(OTHER) as string)
   representatives.delete(OTHER)
   const sections = [...representatives.keys()].sort().map((name) => {
-    const lines = linesOf(representatives.get(name) as string)
+    const lines = listLines(representatives.get(name) as string)
     return [name, ...lines.filter((line, position) => line !== usual[position])].join('\n')
   })
   return `${[ABOUT, [OTHER, ...usual].join('\n'), ...sections].join('\n\n')}\n`
@@ -39,7 +39,7 @@ export function acceptedEventTypes(text: string): string[] {
 
 /** Lines in only one of two lists, each with its section. Empty sections make no difference. */
 export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
-  const [before, after] = [linesOf(accepted), linesOf(actual)]
+  const [before, after] = [listLines(accepted), listLines(actual)]
   return {
     gone: before.filter((line) => !after.includes(line)),
     fresh: after.filter((line) => !before.includes(line)),
@@ -47,7 +47,7 @@ export function compareOutcomes(accepted: string, actual: string): { gone: strin
 }
 
 /** Example: `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
-function linesOf(text: string): string[] {
+function listLines(text: string): string[] {
   let section = ''
   return text.split(/\r\n|\n/).flatMap((line) => {
     if (line.startsWith('  ')) return [`${section}: ${line.trim()}`]

@@ -11,7 +11,7 @@ export function orAny<T>(parse: (text: string) => T): (text: string) => T | null
 }
 
 /** One of the given words, in any case. Throws CellFault, which lists the words and names the nearest. */
-export function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
+export function choice<T extends string>(words: readonly T[]): (text: string) => T {
   return (text) => {
     const word = words.find((candidate) => candidate.toLowerCase() === text.toLowerCase())
     if (word !== undefined) return word
@@ -23,7 +23,7 @@ export function oneOf<T extends string>(words: readonly T[]): (text: string) => 
 
 /** Throws CellFault. */
 export function parseYesNo(text: string): boolean {
-  return oneOf(['yes', 'no'])(text) === 'yes'
+  return choice(['yes', 'no'])(text) === 'yes'
 }
 
 /** A permanent id that no row above has; added to `rowOfId`. Throws CellFault. */

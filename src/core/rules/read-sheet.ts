@@ -77,12 +77,12 @@ export function readSheet<Column extends string, T>(
     }
     if (isMisfit(line.text, cells, columns.length, separator, noteRow)) return []
     const note = (column: Column, fault: string) => noteRow(`, column "${column}": ${fault}`)
-    const textOf = (column: Column) => {
+    const cellText = (column: Column) => {
       const isLeftOut = columnsOptional?.includes(column) && !columns.includes(column)
       return isLeftOut ? '' : cells[columns.indexOf(column)]
     }
     const read: SheetRow<Column>['read'] = (column, parseCell) => {
-      const text = textOf(column)
+      const text = cellText(column)
       if (text === undefined) return undefined
       try {
         // Decoders replace bytes that are not UTF-8 by this character.

@@ -32,7 +32,7 @@ export function isReadable(rule: PastRule): rule is PastRule & Rule {
   return rule.unread.length === 0
 }
 
-export function resultOf(rule: Rule, situation: Situation): RuleResult {
+export function decideByRule(rule: Rule, situation: Situation): RuleResult {
   return {
     ruleId: rule.id,
     outcome: rule.outcome,

@@ -27,8 +27,8 @@ export function foldSituations(rows: readonly Row[]) {
   const starts = new Map<Situation['party'], number>()
   for (const party of PARTY_STATES) {
     let some = [{} as Situation]
-    for (const [key, { values, knownOf, unknown }] of facts) {
-      const all = key === 'party' ? [party] : knownOf.includes(party) ? values : [unknown]
+    for (const [key, { values, knownFor, unknown }] of facts) {
+      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [unknown]
       some = some.flatMap((situation) => all.map((value) => ({ ...situation, [key]: value })))
     }
     starts.set(party, situations.length)
@@ -37,10 +37,10 @@ export function foldSituations(rows: readonly Row[]) {
   return {
     situations: situations as readonly Situation[],
     /** Position in `situations`; allocates nothing. */
-    positionOf: (situation: Situation) => {
+    findPosition: (situation: Situation) => {
       let position = 0
-      for (const [key, { values, knownOf, usual }] of facts) {
-        if (key === 'party' || !knownOf.includes(situation.party)) continue
+      for (const [key, { values, knownFor, usual }] of facts) {
+        if (key === 'party' || !knownFor.includes(situation.party)) continue
         position = position * values.length + values.indexOf(situation[key] ?? usual)
       }
       return (starts.get(situation.party) as number) + position
@@ -50,11 +50,11 @@ export function foldSituations(rows: readonly Row[]) {
 
 /** Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on file". */
 export function describeSituation({ eventType: _, ...facts }: Readonly<Record<string, unknown>>): string {
-  const known = FACT_LIST.flatMap(([key, { column, values, knownOf, words }]) => {
+  const known = FACT_LIST.flatMap(([key, { column, values, knownFor, words }]) => {
     const value = facts[key] ?? null
     // A party state that this version does not know says nothing about the other facts.
     const isKnown =
-      knownOf.some((party) => party === facts.party) || !PARTY_STATES.some((party) => party === facts.party)
+      knownFor.some((party) => party === facts.party) || !PARTY_STATES.some((party) => party === facts.party)
     if (value === null || !isKnown) return []
     return [typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`]
   })

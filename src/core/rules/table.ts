@@ -4,7 +4,7 @@ import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { type Enumeration, enumerate } from './first-match.ts'
 import { loadRuleTable } from './load-table.ts'
-import { type Rule, resultOf } from './rule.ts'
+import { decideByRule, type Rule } from './rule.ts'
 
 export interface RuleTable {
   /** SHA-256 of `source`, in hex. */
@@ -34,7 +34,7 @@ export function enumeratedTable(enumeration: Enumeration, source: string, revisi
   if (faults.length > 0) throw new RuleTableError(faults)
 
   // Every answer has a rule: a gap is a fault.
-  const { rules, answers, positionOf } = enumeration
-  const results = answers.map(({ rule, situation }) => Object.freeze(resultOf(rule as Rule, situation)))
-  return { revision, source, rules, decide: (facts) => results[positionOf(facts)] as RuleResult }
+  const { rules, answers, findPosition } = enumeration
+  const results = answers.map(({ rule, situation }) => Object.freeze(decideByRule(rule as Rule, situation)))
+  return { revision, source, rules, decide: (facts) => results[findPosition(facts)] as RuleResult }
 }

@@ -1,6 +1,6 @@
 import { failureReason } from '../decision/decide.ts'
 import { decideNow } from '../decision/decide-recorded.ts'
-import { type FactKey, factsOf, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
+import { buildFacts, type FactKey, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
 import { describeResult } from '../decision/result.ts'
 import type { Contact } from '../party/contact.ts'
 import { render } from '../templates/render.ts'
@@ -25,7 +25,7 @@ export type Trial = Variables & { readonly [K in FactKey]: KnownValue<K> }
 export function eventOfTrial({ eventType, locator, reason, ...values }: Trial): TriedEvent {
   return {
     event: { eventType, locator, reason },
-    facts: factsOf(eventType, values.party, (key) => values[key]),
+    facts: buildFacts(eventType, values.party, (key) => values[key]),
     contact:
       values.party === 'unresolved'
         ? { state: values.party, error: 'policy administration could not be asked', costsNoAttempt: true }

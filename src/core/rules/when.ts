@@ -1,6 +1,6 @@
 import { FACT_LIST, type FactColumn, type FactKey, type KnownValue } from '../decision/facts.ts'
 import type { EventTypeCell } from './event-type-cell.ts'
-import { oneOf, orAny, parseYesNo } from './parse-cells.ts'
+import { choice, orAny, parseYesNo } from './parse-cells.ts'
 import type { SheetRow } from './read-sheet.ts'
 
 /** Columns with the conditions of a row, in their usual order. */
@@ -25,7 +25,7 @@ export function readWhen(
     key,
     read(
       column,
-      orAny<string | boolean>(typeof values[0] === 'boolean' ? parseYesNo : oneOf(values as string[])),
+      orAny<string | boolean>(typeof values[0] === 'boolean' ? parseYesNo : choice(values as string[])),
     ),
   ])
   return { eventType, ...Object.fromEntries(cells) }

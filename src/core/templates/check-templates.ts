@@ -1,7 +1,7 @@
 import { beyondGsm, type SmsLength } from '../text/sms-length.ts'
-import { tagsOf } from './parse.ts'
+import { parseTags } from './parse.ts'
 import { OTHER, type Preview, previewTexts } from './preview.ts'
-import { eventTypeOf, type ReadOptions, readTemplates, type TemplateFile } from './read-templates.ts'
+import { type ReadOptions, readTemplates, type TemplateFile, toEventType } from './read-templates.ts'
 import { GENERIC, splitSource } from './render.ts'
 import { TemplateError, type TemplateFault, type Templates, VARIABLES } from './template.ts'
 
@@ -36,10 +36,10 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
   const previewOf = new Map(previews.map((one) => [one.eventType, one]))
   const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   const lines = sorted.map((file) => {
-    const name = eventTypeOf(file)
+    const name = toEventType(file)
     const texts = previewOf.get(name === GENERIC ? OTHER : name)?.texts ?? []
     const lengths = texts.map(({ sms }) => sms).sort((one, other) => other.segments - one.segments)
-    return { file: file.name, sms: lengths[0] as SmsLength, uses: variablesOf(file.text) }
+    return { file: file.name, sms: lengths[0] as SmsLength, uses: listVariables(file.text) }
   })
   const used = new Set(lines.flatMap(({ uses }) => uses))
   const unused = VARIABLES.filter((name) => !used.has(name))
@@ -55,9 +55,9 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
   }
 }
 
-function variablesOf(source: string): string[] {
+function listVariables(source: string): string[] {
   const { subject, body } = splitSource(source)
-  return [...new Set([subject, body].flatMap((part) => tagsOf(part)).map(({ name }) => name))].sort()
+  return [...new Set([subject, body].flatMap((part) => parseTags(part)).map(({ name }) => name))].sort()
 }
 
 /** Body lines with characters that more than double the length of an SMS. An SMS has no subject. */

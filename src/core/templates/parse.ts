@@ -17,25 +17,25 @@ export class LineFault extends Error {
 }
 
 /** The tags of a template that starts on a line of its file, by mustache's own parser. Throws LineFault. */
-export function tagsOf(template: string, firstLine = 1): readonly Tag[] {
-  const lineOf = (offset: number) => firstLine - 1 + lineAt(template, offset)
+export function parseTags(template: string, firstLine = 1): readonly Tag[] {
+  const findLine = (offset: number) => firstLine - 1 + lineAt(template, offset)
   const delimiters = template.search(/\{\{\s*=/)
   if (delimiters !== -1)
     throw new LineFault(
-      lineOf(delimiters),
+      findLine(delimiters),
       'the delimiters cannot be changed: remove this tag and write {{…}} throughout',
     )
   const tagsIn = (spans: TemplateSpans): Tag[] =>
     spans.flatMap(([type, name, offset, , inner]) => {
       if (type === 'text' || type === '!') return []
-      const tag = { name, line: lineOf(offset), isPartial: type === '>' }
+      const tag = { name, line: findLine(offset), isPartial: type === '>' }
       return Array.isArray(inner) ? [tag, ...tagsIn(inner)] : [tag]
     })
   try {
     return tagsIn(mustache.parse(template))
   } catch (error) {
     const { offset, text } = explain(error as Error, template)
-    throw new LineFault(lineOf(offset), text)
+    throw new LineFault(findLine(offset), text)
   }
 }
 

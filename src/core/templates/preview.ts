@@ -54,10 +54,10 @@ const otherSample: Sample = (name) => ({
 
 /** All texts with sample values, by event type; the generic one last. */
 export function previewTexts(templates: Templates): Preview[] {
-  return [...[...templates.byEventType.keys()].sort(), OTHER].map((name) => previewOf(templates, name))
+  return [...[...templates.byEventType.keys()].sort(), OTHER].map((name) => buildPreview(templates, name))
 }
 
-function previewOf(templates: Templates, eventType: string, sample = usualSample): Preview {
+function buildPreview(templates: Templates, eventType: string, sample = usualSample): Preview {
   const variables = sample(eventType)
   const text = (withReason: boolean): PreviewedText => {
     const { subject, body } = render(templates, {
@@ -75,12 +75,12 @@ function previewOf(templates: Templates, eventType: string, sample = usualSample
 export function diffPreviews(before: Templates, after: Templates): PreviewChange[] {
   const names = new Set([...before.byEventType.keys(), ...after.byEventType.keys(), OTHER])
   return [...names].sort().flatMap((eventType) => {
-    const templateOf = ({ byEventType, generic }: Templates) =>
+    const findTemplate = ({ byEventType, generic }: Templates) =>
       eventType === OTHER ? generic : byEventType.get(eventType)
-    if (templateOf(before)?.source === templateOf(after)?.source) return []
+    if (findTemplate(before)?.source === findTemplate(after)?.source) return []
     const changes = [usualSample, otherSample].map((sample) => {
       const of = (templates: Templates) =>
-        templateOf(templates) === undefined ? null : previewOf(templates, eventType, sample)
+        findTemplate(templates) === undefined ? null : buildPreview(templates, eventType, sample)
       return { eventType, before: of(before), after: of(after) }
     })
     return changes.find(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after)) ?? []

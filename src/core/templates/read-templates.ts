@@ -1,6 +1,6 @@
 import { didYouMean, isSlip, nearest } from '../text/nearest.ts'
-import { LineFault, lineAt, type Tag, tagsOf } from './parse.ts'
-import { finish, GENERIC, rendererOf, splitSource, templatesOf } from './render.ts'
+import { LineFault, lineAt, parseTags, type Tag } from './parse.ts'
+import { compileTemplates, compileText, finish, GENERIC, splitSource } from './render.ts'
 import {
   TemplateError,
   type TemplateFault,
@@ -28,7 +28,7 @@ const GENERIC_BODY = 'A {{eventType}} event has occurred'
 
 /** The templates of these files, in any order. Throws TemplateError with the first fault of every file. */
 export function readTemplates(files: readonly TemplateFile[], options: ReadOptions): Templates {
-  return templatesOf(checkedSources(files, options))
+  return compileTemplates(checkedSources(files, options))
 }
 
 /** The files as sources of templates, by name. Throws TemplateError with the first fault of every file. */
@@ -52,7 +52,7 @@ export function checkedSources(files: readonly TemplateFile[], options: ReadOpti
   if (faults.length > 0)
     throw new TemplateError(faults.sort((one, other) => (one.file < other.file ? -1 : 1)))
   return files
-    .map((file) => ({ name: eventTypeOf(file), revision: options.sha256(file.text), source: file.text }))
+    .map((file) => ({ name: toEventType(file), revision: options.sha256(file.text), source: file.text }))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
@@ -66,11 +66,11 @@ function checkSource(file: string, source: string): void {
   const parts = splitSource(source)
   const { bodyLine } = parts
   refuseIf(bodyLine === 1, 1, 'the subject is missing: begin the file with "Subject: …"')
-  checkTags(tagsOf(parts.subject))
+  checkTags(parseTags(parts.subject))
   refuseIf(bodyLine === 2, 2, 'the subject is one line: leave the line after it blank')
   refuseIf(canBeBlank(parts.subject), 1, 'the subject is or can be empty: give it fixed words')
   refuseIf(parts.body.trim() === '', bodyLine, 'the body is empty: write it below the subject')
-  checkTags(tagsOf(parts.body, bodyLine))
+  checkTags(parseTags(parts.body, bodyLine))
   if (file === GENERIC + EXTENSION)
     refuseIf(finish(parts).body !== GENERIC_BODY, bodyLine, `the body must be exactly "${GENERIC_BODY}"`)
   else {
@@ -90,15 +90,15 @@ function unknownVariable(name: string): string {
   return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${didYouMean(nearest(name, VARIABLES))}`
 }
 
-export function eventTypeOf({ name }: TemplateFile): string {
+export function toEventType({ name }: TemplateFile): string {
   return name.slice(0, -EXTENSION.length)
 }
 
 /** Event types that have a file, even one with faults. */
-export function eventTypesOf(files: readonly TemplateFile[]): string[] {
+export function listEventTypes(files: readonly TemplateFile[]): string[] {
   return files
     .filter(({ name }) => nameFault(name) === null)
-    .map(eventTypeOf)
+    .map(toEventType)
     .filter((eventType) => eventType !== GENERIC)
 }
 
@@ -128,7 +128,7 @@ function tidied(name: string): string {
 const REASONS = [null, 'r'] as const
 
 function canBeBlank(subject: string): boolean {
-  const render = rendererOf(subject)
+  const render = compileText(subject)
   return REASONS.some((reason) =>
     ['', 'l'].some((locator) => render({ eventType: 'e', locator, reason }).trim() === ''),
   )
@@ -136,7 +136,7 @@ function canBeBlank(subject: string): boolean {
 
 /** True if the locator changes the text, with a reason and without. */
 function insertsLocator(body: string): boolean {
-  const render = rendererOf(body)
+  const render = compileText(body)
   return REASONS.every(
     (reason) =>
       render({ eventType: 'e', locator: 'l', reason }) !== render({ eventType: 'e', locator: 'm', reason }),

@@ -59,22 +59,22 @@ function withoutTrailingLineBreaks(text: string): string {
 export const GENERIC = 'generic'
 
 /** The templates of these sources, of which one is the generic one. */
-export function templatesOf(sources: readonly TemplateSource[]): Templates {
-  const byEventType = new Map(sources.map((one) => [one.name, templateOf(one)]))
+export function compileTemplates(sources: readonly TemplateSource[]): Templates {
+  const byEventType = new Map(sources.map((one) => [one.name, compileTemplate(one)]))
   const generic = byEventType.get(GENERIC) as Template
   byEventType.delete(GENERIC)
   return { byEventType, generic }
 }
 
-function templateOf(given: TemplateSource): Template {
+function compileTemplate(given: TemplateSource): Template {
   const { subject, body } = splitSource(given.source)
-  return { ...given, subject: rendererOf(subject), body: rendererOf(body) }
+  return { ...given, subject: compileText(subject), body: compileText(body) }
 }
 
 type Renderer = (variables: Variables) => string
 
 /** Compiles a mustache template, parsed by mustache itself, to a function that renders plain text. */
-export function rendererOf(template: string): Renderer {
+export function compileText(template: string): Renderer {
   return compiled(mustache.parse(template))
 }
 
@@ -89,7 +89,7 @@ function compiled(spans: TemplateSpans): Renderer {
 
 /** Templates have no partials (see `checkTemplates`), and variables are texts: a section is rendered once or not at all. */
 function rendererOfSpan([type, name, , , inner]: TemplateSpans[number]): Renderer {
-  const variableOf = (variables: Variables) => variables[name as keyof Variables] ?? ''
+  const readVariable = (variables: Variables) => variables[name as keyof Variables] ?? ''
   const section = compiled(Array.isArray(inner) ? inner : [])
   switch (type) {
     case 'text': {
@@ -98,12 +98,12 @@ function rendererOfSpan([type, name, , , inner]: TemplateSpans[number]): Rendere
       return () => text
     }
     case '#':
-      return (variables) => (variableOf(variables) === '' ? '' : section(variables))
+      return (variables) => (readVariable(variables) === '' ? '' : section(variables))
     case '^':
-      return (variables) => (variableOf(variables) === '' ? section(variables) : '')
+      return (variables) => (readVariable(variables) === '' ? section(variables) : '')
     case '!':
       return () => ''
     default:
-      return variableOf
+      return readVariable
   }
 }

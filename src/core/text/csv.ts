@@ -7,7 +7,8 @@ type Cell = string | number | boolean | null
 export function csvList<Column extends string>(columns: readonly Column[]) {
   return {
     head: csvLine(columns),
-    lineOf: (item: Readonly<Record<Column, Cell>>): string => csvLine(columns.map((column) => item[column])),
+    formatLine: (item: Readonly<Record<Column, Cell>>): string =>
+      csvLine(columns.map((column) => item[column])),
   }
 }
 

@@ -4,7 +4,7 @@ import { counted } from './count.ts'
 export class CorrectableError extends Error {}
 
 /** The text of whatever was thrown. */
-export function messageOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -10,7 +10,7 @@ import type { PastRule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
-import { storyOf } from './why-told-or-not.ts'
+import { tellStory } from './why-told-or-not.ts'
 
 /** Explains each decision by the rules of its time. `traceUrl` is a trace's web page, with `{traceId}` in it. */
 export function explain(
@@ -25,7 +25,7 @@ export function explain(
     if (!entry.givenUp || decision !== last) return explained
     return { ...explained, why: `${explained.why} It was ${describeGivenUp(entry)}.` }
   })
-  return { ...entry, story: storyOf({ ...entry, decisions, nextRetry }), decisions }
+  return { ...entry, story: tellStory({ ...entry, decisions, nextRetry }), decisions }
 }
 
 /** `rules`: those of the decision's revision, or why they are unknown. */
@@ -36,7 +36,7 @@ function explainDecision(
 ): ExplainedDecision {
   const decision = {
     ...recorded,
-    readFrom: pointersOf(envelopeMap),
+    readFrom: readPointers(envelopeMap),
     traceUrl: recorded.traceId && (traceUrl?.replaceAll('{traceId}', recorded.traceId) ?? null),
   }
   const unexplained = (why: string) => ({ ...decision, why, because: null, rulesAbove: [] })
@@ -61,7 +61,7 @@ function explainDecision(
   }
 }
 
-function pointersOf(envelopeMap: string | null): ExplainedDecision['readFrom'] {
+function readPointers(envelopeMap: string | null): ExplainedDecision['readFrom'] {
   if (envelopeMap === null) return null
   try {
     const { partyLocator, locator, reason } = loadEnvelopeMap(envelopeMap)

@@ -4,21 +4,21 @@ import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
-import { describeGivenUp, statusOf } from '../log/status.ts'
+import { describeGivenUp, toStatus } from '../log/status.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
 /** The story of an entry. A reason appears once: the timeline leaves out the one in `because`. */
-export function storyOf(entry: Entry): Story {
+export function tellStory(entry: Entry): Story {
   return {
-    what: whatOf(entry),
-    because: becauseOf(entry),
-    next: nextOf(entry),
-    timeline: timelineOf(entry),
+    what: describeWhat(entry),
+    because: describeWhy(entry),
+    next: describeNext(entry),
+    timeline: listSteps(entry),
   }
 }
 
-function whatOf(entry: Entry) {
+function describeWhat(entry: Entry) {
   const { status, channel, partyLocator, eventType, subject, reference, createdAt, sentAt } = entry
   const name = nameOfChannel(channel)
   const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
@@ -38,19 +38,19 @@ function whatOf(entry: Entry) {
   return `Member ${partyLocator} ${got}${event}: the ${name} was not sent. ${arrived}`
 }
 
-function becauseOf({ status, failureReason, decisions }: Entry): string | null {
+function describeWhy({ status, failureReason, decisions }: Entry): string | null {
   const last = decisions.at(-1)
   if (last === undefined) return 'No recorded decision explains this entry.'
   if (status === 'SENT') return last.because
   // The sentence of a SEND rule explains no failure.
-  const isByRule = statusOf(last.outcome) === status
+  const isByRule = toStatus(last.outcome) === status
   if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
   // The reason of a failed look-up ends with the error of policy administration.
   const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
   return error ? asSentence(`${last.because.replace(/\.$/, '')}: ${error}`) : last.because
 }
 
-function nextOf(entry: Entry): string {
+function describeNext(entry: Entry): string {
   const { status, decisions, nextRetry } = entry
   const last = decisions.at(-1)
   if (status === 'SENT') return 'This message is done.'
@@ -78,7 +78,7 @@ function otherVersion({ channel, decisions }: Entry): string {
   return ` This version of the service does not know ${unknown}: one that does can send the message while it is retried.`
 }
 
-function timelineOf(entry: Entry): Story['timeline'] {
+function listSteps(entry: Entry): Story['timeline'] {
   const { eventType, createdAt, decisions } = entry
   const moments = new Map<string, Story['timeline'][number]>()
   const add = (at: string, words: string, until: string | null = null) =>
@@ -98,7 +98,7 @@ function timelineOf(entry: Entry): Story['timeline'] {
   const last = decisions.at(-1)
   for (let start = 0, end: number; start < decisions.length; start = end) {
     const first = decisions[start] as ExplainedDecision
-    const result = resultOf(first, reasonOf(first) === (last && reasonOf(last)))
+    const result = describeResult(first, describeReason(first) === (last && describeReason(last)))
     // Equal retries share a line. A requested retry has its own.
     end = start + 1
     while (start > 0 && !first.retry && isLike(first, decisions[end])) end++
@@ -120,17 +120,20 @@ function retryWords({ retry }: ExplainedDecision, index: number, count: number):
 
 function isLike(one: ExplainedDecision, other: ExplainedDecision | undefined): boolean {
   return (
-    other !== undefined && !other.retry && other.outcome === one.outcome && reasonOf(other) === reasonOf(one)
+    other !== undefined &&
+    !other.retry &&
+    other.outcome === one.outcome &&
+    describeReason(other) === describeReason(one)
   )
 }
 
-function reasonOf({ sendError, reason }: ExplainedDecision): string | null {
+function describeReason({ sendError, reason }: ExplainedDecision): string | null {
   return sendError ?? reason
 }
 
-function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
+function describeResult(decision: ExplainedDecision, isReasonKnown: boolean): string {
   const { outcome, channel, sendError, receipt } = decision
-  const reason = reasonOf(decision)
+  const reason = describeReason(decision)
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`
   if (outcome === 'SKIP') return `not told${why}`
   if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`

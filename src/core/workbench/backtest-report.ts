@@ -1,7 +1,7 @@
 import { nameOfChannel } from '../decision/channel.ts'
 import { describeResult, type RecordedResult } from '../decision/result.ts'
 import type { BacktestResult } from '../rules/backtest.ts'
-import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
+import { CHANGE_KINDS, type ChangeKind, classifyChange } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'
 import { csvList } from '../text/csv.ts'
 
@@ -44,7 +44,11 @@ export interface BacktestReport {
   /** Events with facts of another version, which were not decided again. */
   readonly undecided: number
   /** Changed decisions, the most harmful kind first, each with its event types, such as "claim.paid 12". */
-  readonly kinds: readonly { readonly kind: ChangeKind; readonly count: number; readonly of: string }[]
+  readonly kinds: readonly {
+    readonly kind: ChangeKind
+    readonly count: number
+    readonly eventTypes: string
+  }[]
   /** Some of the changed events, the most harmful first. */
   readonly list: readonly ChangedEvent[]
 }
@@ -84,7 +88,7 @@ export function reportBacktest(
 ): BacktestReport {
   const list = changes.flatMap((change) =>
     change.locators.map((locator) => ({
-      change: kindOf(change),
+      change: classifyChange(change),
       createdAt: members.get(locator)?.createdAt ?? null,
       partyLocator: members.get(locator)?.partyLocator ?? null,
       eventType: change.eventType,
@@ -96,14 +100,14 @@ export function reportBacktest(
     })),
   )
   const kinds = CHANGE_KINDS.map((kind) => {
-    const own = changes.filter((change) => kindOf(change) === kind)
+    const own = changes.filter((change) => classifyChange(change) === kind)
     const byType = [...Map.groupBy(own, ({ eventType }) => eventType)]
       .map(([eventType, some]) => [eventType, sum(some)] as const)
       .sort(([, a], [, b]) => b - a)
     const named = byType.slice(0, EVENT_TYPE_COUNT_MAX).map(([eventType, count]) => `${eventType} ${count}`)
     const more = byType.length - named.length
-    const of = [...named, ...(more > 0 ? [counted(more, 'more event type')] : [])].join(', ')
-    return { kind, count: sum(own), of }
+    const eventTypes = [...named, ...(more > 0 ? [counted(more, 'more event type')] : [])].join(', ')
+    return { kind, count: sum(own), eventTypes }
   })
   return {
     events,

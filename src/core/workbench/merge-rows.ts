@@ -26,14 +26,14 @@ export function mergeRows(
   const merged = new Map<Cells, Cells>()
   const rows: Cells[] = []
 
-  const conflictOf = ([name]: Cells) =>
+  const addConflict = ([name]: Cells) =>
     conflicts.push(`"${name}" was deleted by one and changed by the other: it is kept`)
   for (const row of frame) {
     const origin = baseOf.get(row)
     const twin = origin === undefined ? added(row, other, baseOfOther) : ofOther.get(origin)
     if (origin !== undefined && twin === undefined) {
       if (isSame(row, origin)) continue
-      conflictOf(row)
+      addConflict(row)
     }
     const [own, others] = isFrameMine ? [row, twin] : [twin, row]
     const result =
@@ -45,7 +45,7 @@ export function mergeRows(
   for (const [index, row] of other.entries()) {
     const origin = baseOfOther.get(row)
     if (merged.has(row) || (origin !== undefined && isSame(row, origin))) continue
-    if (origin !== undefined) conflictOf(row)
+    if (origin !== undefined) addConflict(row)
     const above = other.slice(0, index).findLast((one) => merged.has(one))
     rows.splice(above === undefined ? 0 : rows.indexOf(merged.get(above) as Cells) + 1, 0, row)
     merged.set(row, row)

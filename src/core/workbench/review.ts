@@ -10,7 +10,7 @@ import { COLUMNS } from '../rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../rules/table.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { diffPreviews } from '../templates/preview.ts'
-import { eventTypesOf, type TemplateFile } from '../templates/read-templates.ts'
+import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
 
 /** The files that people change. */
 export interface Files {
@@ -36,7 +36,7 @@ export interface Texts {
 /** `outcomes`: the accepted ones, against which file names are checked. */
 export function readTexts(files: readonly TemplateFile[], outcomes: string): Texts {
   const options = { sha256: noRevision, accepted: acceptedEventTypes(outcomes) }
-  return { eventTypes: eventTypesOf(files), report: checkTemplates(files, options) }
+  return { eventTypes: listEventTypes(files), report: checkTemplates(files, options) }
 }
 
 /** A draft is not recorded. */
@@ -93,7 +93,7 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
 }
 
 /** The text of a pull request with this change. */
-export function proposalOf(summary: ChangeSummary): string {
+export function formatProposal(summary: ChangeSummary): string {
   const text = summaryToMarkdown(summary)
   return text.length > PROPOSAL_LENGTH_MAX ? `${text.slice(0, PROPOSAL_LENGTH_MAX)}…` : text
 }
@@ -111,7 +111,7 @@ export interface Placed {
 const PLACE = /^row (\d+)(?:, column "([^"]+)")?(?:: )?/
 
 /** Splits the place off the front of a fault or a warning of `rules check`. */
-export function placeOf(said: string): Placed {
+export function parsePlace(said: string): Placed {
   const [front = '', row, column] = PLACE.exec(said) ?? []
   return {
     row: row === undefined ? null : Number(row),
@@ -161,7 +161,7 @@ const BRANCH = 'main'
  * URL of the forge's page for uploading files into a folder (blank: the whole repository) and proposing the change. Uses GitLab's
  * paths if the host's name contains it, else GitHub's.
  */
-export function proposeUrlOf(repositoryUrl: string, folder: string): string {
+export function buildProposeUrl(repositoryUrl: string, folder: string): string {
   const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')
   const repository = repositoryUrl.replace(/\.git$/, '')
   return [repository, isGitLab ? '-/tree' : 'upload', BRANCH, folder].filter(Boolean).join('/')

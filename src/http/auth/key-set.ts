@@ -14,7 +14,7 @@ const REFRESH_INTERVAL_MS = TRUST_MAX_MS - 60_000
 const KEPT_MAX_MS = 24 * 60 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
 /** A name for the nth key with the same id and algorithm: nothing is fetched from it. get-jwks would add a missing slash. */
-const domainOf = (n: number) => `https://localhost/${n}/`
+const nameNth = (n: number) => `https://localhost/${n}/`
 /** Entries never expire: a set is replaced as a whole. */
 const FOREVER_MS = Number.MAX_SAFE_INTEGER
 
@@ -77,13 +77,13 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
      * shared by all callers and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24
      * hours.
      */
-    keysOf: async ({ kid, alg }: TokenHeader): Promise<string[]> => {
+    findKeys: async ({ kid, alg }: TokenHeader): Promise<string[]> => {
       // The timer refreshes first, unless the process was suspended, so a known key need not wait.
       const isOverdue = nowMs() - askedAtMs >= TRUST_MAX_MS
       if (isOverdue || !usable()?.ids.has(kid)) await refresh()
       const keys = usable()
       if (keys === null) throw new NoKeysError('no key set has been loaded in the last 24 hours')
-      return pemsOf(keys, { kid, alg })
+      return findPems(keys, { kid, alg })
     },
     stop: (): void => {
       isStopped = true
@@ -119,7 +119,7 @@ function loadedSet(keys: readonly SigningKey[]): LoadedSet {
   const getJwks = buildGetJwks({ max: KEY_COUNT_MAX * ALGORITHMS.length, ttl: FOREVER_MS })
   for (const key of keys) {
     for (const alg of key.algorithms) {
-      const cacheKey = (n: number) => getJwks.generateCacheKey(alg, key.kid as string, domainOf(n))
+      const cacheKey = (n: number) => getJwks.generateCacheKey(alg, key.kid as string, nameNth(n))
       let n = 0
       while (getJwks.cache.get(cacheKey(n))) n++
       // The cache holds promises, whatever its types say.
@@ -130,11 +130,11 @@ function loadedSet(keys: readonly SigningKey[]): LoadedSet {
 }
 
 /** RFC 7517, 4.5, allows several keys with one id. */
-async function pemsOf({ ids, getJwks }: LoadedSet, { kid, alg }: TokenHeader): Promise<string[]> {
+async function findPems({ ids, getJwks }: LoadedSet, { kid, alg }: TokenHeader): Promise<string[]> {
   if (!ids.has(kid)) return []
   const pems: string[] = []
   for (let n = 0; ; n++) {
-    const wanted = { domain: domainOf(n), kid: kid as string, alg: alg as string }
+    const wanted = { domain: nameNth(n), kid: kid as string, alg: alg as string }
     if (!getJwks.cache.get(getJwks.generateCacheKey(wanted.alg, wanted.kid, wanted.domain))) return pems
     pems.push((await getJwks.getJwk(wanted)).pem)
   }

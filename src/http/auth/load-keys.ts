@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from 'undici'
 import { z } from 'zod'
-import { type SigningKey, signingKeyOf } from './signing-key.ts'
+import { parseSigningKey, type SigningKey } from './signing-key.ts'
 
 /** From the first byte sent to the last one received. */
 const TIMEOUT_MS = 3_000
@@ -32,6 +32,6 @@ export async function loadKeys(url: string, dispatcher: Dispatcher): Promise<Fou
   const { data, error } = keySet.safeParse(await body.json())
   if (error !== undefined)
     throw new Error('the identity provider responded with something other than a key set', { cause: error })
-  const keys = data.keys.slice(0, KEY_COUNT_MAX).flatMap((found) => signingKeyOf(found) ?? [])
+  const keys = data.keys.slice(0, KEY_COUNT_MAX).flatMap((found) => parseSigningKey(found) ?? [])
   return { keys, foundCount: data.keys.length }
 }

@@ -44,11 +44,11 @@ const jwk = z.looseObject({
  * Converts a JSON Web Key (RFC 7517). Null if it must not verify signatures: meant for another use, secret (`oct`), not supported
  * by Node, or too weak.
  */
-export function signingKeyOf(found: unknown): SigningKey | null {
+export function parseSigningKey(found: unknown): SigningKey | null {
   try {
     const { kid, alg, use: _, key_ops: __, ...members } = jwk.parse(found)
     const key = createPublicKey({ key: members, format: 'jwk' })
-    const algorithms = algorithmsOf(key).filter((algorithm) => alg == null || algorithm === alg)
+    const algorithms = listAlgorithms(key).filter((algorithm) => alg == null || algorithm === alg)
     const pem = key.export({ type: 'spki', format: 'pem' }).toString()
     return algorithms.length === 0 ? null : { kid, algorithms, pem }
   } catch {
@@ -57,7 +57,7 @@ export function signingKeyOf(found: unknown): SigningKey | null {
 }
 
 /** Empty if the key is too weak, or not for signatures. */
-function algorithmsOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): readonly Algorithm[] {
+function listAlgorithms({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): readonly Algorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = asymmetricKeyDetails
   switch (asymmetricKeyType) {
     case 'rsa':

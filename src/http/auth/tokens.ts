@@ -29,7 +29,7 @@ declare module '@fastify/jwt' {
 }
 
 /** The `sub` of the request's token; null without a validated token or without a `sub`. */
-export function subjectOf(request: FastifyRequest): string | null {
+export function readSubject(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
@@ -63,14 +63,14 @@ export function requireTokens(app: HttpApp, tokens: Tokens): void {
       const header = 'header' in token ? token.header : token
       if (!ALGORITHMS.some((algorithm) => algorithm === header.alg))
         throw invalidToken('the algorithm is not allowed')
-      const keys = untried.get(request) ?? (await keySet.keysOf(header))
+      const keys = untried.get(request) ?? (await keySet.findKeys(header))
       untried.set(request, keys)
       const key = keys.shift()
       if (key === undefined) throw invalidToken('the key id is not in the key set, or not for this algorithm')
       return key
     },
     verify: {
-      extractToken: tokenOf,
+      extractToken: extractToken,
       algorithms: [...ALGORITHMS],
       clockTolerance: CLOCK_TOLERANCE_MS,
       // Without this, a missing claim would pass.
@@ -86,14 +86,14 @@ export function requireTokens(app: HttpApp, tokens: Tokens): void {
       request.user = claims.parse(await verify(request))
     } catch (error) {
       request.user = null
-      throw problemOf(error)
+      throw toProblem(error)
     }
     requireRight(request, tokens)
   })
 }
 
 /** The bearer token of the request's only `Authorization` header; throws a problem if there is none. */
-function tokenOf({ headers, raw }: FastifyRequest): string {
+function extractToken({ headers, raw }: FastifyRequest): string {
   if (headerCount(raw, 'authorization') > 1)
     throw invalidRequest('There must be only one Authorization header.')
   const { authorization = '' } = headers
@@ -115,7 +115,7 @@ function isCanonical(segment: string): boolean {
 }
 
 /** Any other error is the token's fault, and may come from deep inside a library. */
-function problemOf(error: unknown): ProblemError {
+function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
   if (error instanceof z.ZodError) return invalidToken('the sub claim is not a text of 1 to 255 characters')

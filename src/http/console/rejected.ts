@@ -6,7 +6,7 @@ import {
   shownRejectedMessage,
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { pageOf } from '../../core/log/log-page.ts'
+import { pageSchema } from '../../core/log/log-page.ts'
 import { identifier } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -36,7 +36,7 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
       limit,
       cursor: cursor.parameter,
     }),
-    response: { 200: pageOf(shownRejectedMessage) },
+    response: { 200: pageSchema(shownRejectedMessage) },
   }
   app.get('/rejected', { config: { access: 'admin' }, schema }, async ({ query, signal }) => {
     const { topic = null, code = null, open, limit, cursor: after } = query
@@ -45,11 +45,11 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
       { limit, after: after == null ? null : BigInt(after) },
       signal,
     )
-    return { items: items.map(itemOf), nextCursor: next === null ? null : cursor.encode(String(next)) }
+    return { items: items.map(toItem), nextCursor: next === null ? null : cursor.encode(String(next)) }
   })
 }
 
-function itemOf({ id, offset, begin, redriven, ...rest }: RejectedMessageSummary): ShownRejectedMessage {
+function toItem({ id, offset, begin, redriven, ...rest }: RejectedMessageSummary): ShownRejectedMessage {
   return {
     ...rest,
     id: String(id),

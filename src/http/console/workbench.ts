@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseSince } from '../../core/time/duration.ts'
 import type { BacktestJob, BacktestMessage } from '../../core/workbench/backtest-report.ts'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
-import { subjectOf } from '../auth/tokens.ts'
+import { readSubject } from '../auth/tokens.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -73,14 +73,14 @@ function backtestRoute(app: HttpApp, workbench: Workbench): void {
     }
     reply.raw.setTimeout(BACKTEST_SILENCE_MS_MAX, () => reply.raw.destroy())
     const { from, to } = request.body
-    request.log.info({ tokenSubject: subjectOf(request), from, to }, 'back-test')
+    request.log.info({ tokenSubject: readSubject(request), from, to }, 'back-test')
     const rest = messages[Symbol.asyncIterator]()
     // Runs in any case: after faults, if the client leaves before the stream is read, and at the end.
     reply.raw.once('close', () => void rest.return?.().catch(() => {}))
     const first: BacktestMessage | undefined = (await rest.next()).value
     if (first?.kind === 'faults') throw faulty(first.faults)
     if (first?.kind === 'problem') throw unavailable(first.problem)
-    return reply.type('application/x-ndjson').send(Readable.from(linesOf(first, rest)) as never)
+    return reply.type('application/x-ndjson').send(Readable.from(toLines(first, rest)) as never)
   })
 }
 
@@ -91,7 +91,7 @@ function faulty(faults: readonly string[]): ProblemError {
   })
 }
 
-async function* linesOf(first: BacktestMessage | undefined, rest: AsyncIterator<BacktestMessage>) {
+async function* toLines(first: BacktestMessage | undefined, rest: AsyncIterator<BacktestMessage>) {
   const line = (message: BacktestMessage) => `${JSON.stringify(message)}\n`
   if (first !== undefined) yield line(first)
   try {

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { bodyOf, PROBLEMS, type ProblemCode } from './problem.ts'
+import { buildBody, PROBLEMS, type ProblemCode } from './problem.ts'
 
 const CODES: Readonly<Record<string, ProblemCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
@@ -22,7 +22,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   if (socket.writable && error.code !== 'ECONNRESET' && !isAnswered) {
     const code = CODES[error.code ?? ''] ?? 'invalid-request'
     const { status } = PROBLEMS[code]
-    const body = JSON.stringify(bodyOf({ code, detail: undefined, errors: undefined }))
+    const body = JSON.stringify(buildBody({ code, detail: undefined, errors: undefined }))
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/problem+json\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,

@@ -14,7 +14,7 @@ const RETRY_AFTER_S = 5
  */
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const problem = isSlowBody(error, request) ? slowBody(error) : problemOf(error, isUnavailable)
+    const problem = isSlowBody(error, request) ? slowBody(error) : toProblem(error, isUnavailable)
     if (error.name === 'AbortError' && reply.raw.destroyed) request.log.debug('the client left')
     // A problem without a cause is a normal response: a failing readiness probe is not worth a log line.
     else if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
@@ -58,10 +58,10 @@ function slowBody(cause: FastifyError): ProblemError {
   return new ProblemError('request-timeout', { cause, headers: { connection: 'close' } })
 }
 
-function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boolean): ProblemError {
+function toProblem(error: FastifyError, isUnavailable: (error: unknown) => boolean): ProblemError {
   if (error instanceof ProblemError) return error
   if (hasZodFastifySchemaValidationErrors(error)) {
-    return new ProblemError('invalid-request', { errors: faultsOf(error) })
+    return new ProblemError('invalid-request', { errors: listFaults(error) })
   }
   if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
     return unavailable('The database cannot be used now. Try again later.', error)
@@ -83,7 +83,7 @@ function codeOfStatus(status: number): ProblemCode {
   return exact ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal')
 }
 
-function faultsOf({ validation = [], validationContext }: FastifyError): Fault[] {
+function listFaults({ validation = [], validationContext }: FastifyError): Fault[] {
   const inBody = validationContext === 'body'
   const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): Fault[] => {
     const path = instancePath === '/' ? '' : instancePath

@@ -60,7 +60,7 @@ export class ProblemError extends Error {
 }
 
 /** The body of an error. `type` is a URN: it identifies the kind of problem and points to no document. */
-export function bodyOf({
+export function buildBody({
   code,
   detail,
   errors,
@@ -81,5 +81,5 @@ export function sendProblem(reply: FastifyReply, problem: ProblemError): void {
     .type('application/problem+json')
     // Fastify's serializer would add a charset, which this media type does not have.
     .serializer(JSON.stringify)
-    .send(bodyOf(problem))
+    .send(buildBody(problem))
 }

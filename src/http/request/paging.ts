@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { pageOf } from '../../core/log/log-page.ts'
+import { pageSchema } from '../../core/log/log-page.ts'
 import { NOT_ONCE } from './fields.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 200
 
-export function describedPageOf<Item extends z.ZodType>(item: Item) {
-  const page = pageOf(item)
+export function describedPageSchema<Item extends z.ZodType>(item: Item) {
+  const page = pageSchema(item)
   const { nextCursor } = page.shape
   return page.extend({
     nextCursor: nextCursor.meta({ description: 'The `cursor` of the next page; null on the last one' }),

@@ -10,7 +10,7 @@ import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { identifier, NOT_ONCE, since, text, time } from '../request/fields.ts'
-import { cursors, describedPageOf, limit } from '../request/paging.ts'
+import { cursors, describedPageSchema, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /** Reads the notification log. Both reject if the database fails. A list ends with its signal: its client is gone. */
@@ -84,7 +84,7 @@ const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications
 /** The notification log under both names: newest first, filtered, in pages; and one entry with its decisions. */
 export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
   const tags = ['Log']
-  const list = describedPageOf(listedEntry).meta({
+  const list = describedPageSchema(listedEntry).meta({
     title: 'LogPage',
     examples: [{ items: [ENTRY_EXAMPLE], nextCursor: null }],
   })

@@ -11,11 +11,11 @@ import {
 } from '../../core/party/preferences.ts'
 import { isPattern } from '../../core/rules/event-type-cell.ts'
 import { isOfOwnParty } from '../auth/rights.ts'
-import { subjectOf } from '../auth/tokens.ts'
+import { readSubject } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { parseJson, text } from '../request/fields.ts'
-import { cursors, describedPageOf, limit } from '../request/paging.ts'
+import { cursors, describedPageSchema, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /** Reads and writes preferences. All functions reject if the database fails. */
@@ -102,7 +102,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
 
   const tags = ['Preferences']
   const item = partyPreferences.meta({ title: 'PartyPreferences' })
-  const list = describedPageOf(item).meta({
+  const list = describedPageSchema(item).meta({
     title: 'PreferencesPage',
     examples: [{ items: [PARTY_PREFERENCES_EXAMPLE], nextCursor: null }],
   })
@@ -147,6 +147,6 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
     response: { 200: shown },
   }
   app.put('/preferences/:partyLocator', { config: { access: 'party' }, schema: putSchema }, async (request) =>
-    preferences.put(request.params.partyLocator, request.body, subjectOf(request), isOfOwnParty(request)),
+    preferences.put(request.params.partyLocator, request.body, readSubject(request), isOfOwnParty(request)),
   )
 }

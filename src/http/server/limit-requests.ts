@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Access } from '../auth/rights.ts'
-import { subjectOf } from '../auth/tokens.ts'
+import { readSubject } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from './base.ts'
 
@@ -36,7 +36,7 @@ export function limitRequests(app: HttpApp, countMax: number): void {
       arriving.delete(slowest)
       slowest.send(tooSlow)
     }
-    arriving.set(reply, subjectOf(request))
+    arriving.set(reply, readSubject(request))
     reply.raw.once('close', () => arriving.delete(reply))
   })
 

@@ -1,4 +1,4 @@
-import { subjectOf } from '../auth/tokens.ts'
+import { readSubject } from '../auth/tokens.ts'
 import type { HttpApp } from './base.ts'
 
 const PAGING: readonly string[] = ['limit', 'cursor']
@@ -16,9 +16,9 @@ export function logReads(app: HttpApp): void {
       Object.entries(request.query as object).filter(([name]) => !PAGING.includes(name)),
     )
     const { locator, partyLocator = (request.params as Named).partyLocator } = payload as Named
-    const rowCount = reply.statusCode === 404 ? 0 : rowCountOf(payload)
+    const rowCount = reply.statusCode === 404 ? 0 : countRows(payload)
     // Not `subject`: the log redacts that key, a message's subject.
-    const tokenSubject = subjectOf(request)
+    const tokenSubject = readSubject(request)
     request.log.info({ tokenSubject, route, locator, partyLocator, filters, rowCount }, 'read')
     return payload
   })
@@ -30,7 +30,7 @@ interface Named {
   readonly partyLocator?: string | null
 }
 
-function rowCountOf(payload: unknown): number {
+function countRows(payload: unknown): number {
   const { items } = payload as { items?: readonly unknown[] }
   if (items !== undefined) return items.length
   return Object.keys(payload as object).length === 0 ? 0 : 1

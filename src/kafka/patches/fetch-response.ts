@@ -44,7 +44,7 @@ const originalFetch = ConsumerGroup.prototype.fetch
  * `consumer/filterAbortedMessages.js`, for all consumers of the process. Unpatched, they decode every record of a response at
  * once, in time quadratic in its headers; overflow the stack on a batch of 110,000; check no CRC; let events of aborted
  * transactions through; and drop the whole response for an error of one partition. Patched, kafkajs passes on the bytes or the
- * error of each partition, which `fetchedBytesOf` returns. If another broker leads a partition, `consumer/consumerGroup.js` would
+ * error of each partition, which `readFetchedBytes` returns. If another broker leads a partition, `consumer/consumerGroup.js` would
  * join the group again; patched, it only looks up the leaders. If a broker does not answer, `consumer/runner.js` would stop the
  * fetches from all others for up to 2 s, and after five failures the membership; patched, it fetches on from the others.
  */
@@ -65,13 +65,13 @@ export function patchFetchResponses(): void {
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
     const batches = await originalFetch.call(this, nodeId).then(
       (fetched) => {
-        sincesOf(this).delete(nodeId)
+        unreachableTimes(this).delete(nodeId)
         // kafkajs would handle partitions without records too, at a cost for each.
-        return fetched.filter((batch) => fetchedBytesOf(batch) !== null)
+        return fetched.filter((batch) => readFetchedBytes(batch) !== null)
       },
       (error) => withoutBroker(this, nodeId, error),
     )
-    const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? null))
+    const isStale = batches.some((batch) => isStaleMetadata(readFetchedBytes(batch)?.error ?? null))
     // Not awaited: the other partitions are passed on now, and a later fetch meets any error.
     if (isStale) void this.cluster.refreshMetadata().catch(() => {})
     return batches
@@ -84,21 +84,23 @@ export function patchFetchResponses(): void {
  */
 async function withoutBroker(group: ConsumerGroup, nodeId: string, error: Error): Promise<KafkajsBatch[]> {
   if (!UNREACHABLE.includes(error.name)) throw error
-  const sinceMs = sincesOf(group).get(nodeId) ?? Date.now()
-  sincesOf(group).set(nodeId, sinceMs)
+  const sinceMs = unreachableTimes(group).get(nodeId) ?? Date.now()
+  unreachableTimes(group).set(nodeId, sinceMs)
   if (Date.now() - sinceMs > UNREACHABLE_MAX_MS) throw error
   await group.cluster.refreshMetadata()
   await sleep(group.maxWaitTime)
   return []
 }
 
-function sincesOf(group: ConsumerGroup): Map<string, number> {
+function unreachableTimes(group: ConsumerGroup): Map<string, number> {
   const sinces = unreachableSince.get(group) ?? new Map<string, number>()
   unreachableSince.set(group, sinces)
   return sinces
 }
 
-export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {
+export function readFetchedBytes({
+  messages: [message],
+}: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {
   return (message as { fetched?: FetchedBytes } | undefined)?.fetched ?? null
 }
 

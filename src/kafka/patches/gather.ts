@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Batch } from 'kafkajs'
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
-import { fetchedBytesOf } from './fetch-response.ts'
+import { readFetchedBytes } from './fetch-response.ts'
 
 /** Maximum time that an event waits at the broker for others. No member notices it, and a transaction costs as much as many events. */
 const GATHER_MS = 25
@@ -32,6 +32,6 @@ export function patchGathering(): void {
 }
 
 function bringsLittle(batches: readonly Batch[]): boolean {
-  const bytes = batches.reduce((sum, batch) => sum + (fetchedBytesOf(batch)?.bytes.length ?? 0), 0)
+  const bytes = batches.reduce((sum, batch) => sum + (readFetchedBytes(batch)?.bytes.length ?? 0), 0)
   return bytes > 0 && bytes < LITTLE_BYTES
 }

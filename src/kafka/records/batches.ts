@@ -34,7 +34,7 @@ export function readBatchHeader(batch: Buffer): BatchHeader {
   const attributes = batch.readInt16BE(ATTRIBUTES_AT)
   return {
     baseOffset: batch.readBigInt64BE(0),
-    lastOffset: lastOffsetOf(batch),
+    lastOffset: readLastOffset(batch),
     lastOffsetDelta: batch.readInt32BE(LAST_OFFSET_DELTA_AT),
     codec: attributes & 0x07,
     appendTimestampMs: attributes & 0x08 ? batch.readBigInt64BE(35) : null,
@@ -46,7 +46,7 @@ export function readBatchHeader(batch: Buffer): BatchHeader {
   }
 }
 
-function lastOffsetOf(batch: Buffer): bigint {
+function readLastOffset(batch: Buffer): bigint {
   return batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(LAST_OFFSET_DELTA_AT))
 }
 
@@ -70,7 +70,7 @@ export function requireInOrder(
   const { baseOffset, lastOffset } = header
   if (lastOffset < expected || (baseOffset < expected && expected > from))
     throw new Malformed('its offsets do not follow those before it', 'damaged')
-  const following = next === undefined ? null : offsetsOf(next)
+  const following = next === undefined ? null : readOffsets(next)
   if (baseOffset > expected && following !== null && following.first <= lastOffset)
     throw new Malformed('its offsets are not before those that follow it', 'damaged')
   return header
@@ -89,7 +89,7 @@ export function findIntact(
     const firstOffset = bytes.readBigInt64BE(at)
     const batch = bytes.subarray(at, at + LENGTH_END + bytes.readInt32BE(at + LENGTH_END - 4))
     if (batch.length < HEADER_BYTES || !isWanted(firstOffset)) continue
-    if (offsetsOf(batch) !== null && isIntact(batch)) return { at, firstOffset }
+    if (readOffsets(batch) !== null && isIntact(batch)) return { at, firstOffset }
   }
   return null
 }
@@ -99,14 +99,14 @@ export function findIntact(
  * that its header claims, including those of later batches. Otherwise all bytes.
  */
 export function afterDamage(bytes: Buffer, from: bigint): Buffer {
-  const [first] = batchesOf(bytes)
-  const offsets = first === undefined ? null : offsetsOf(first)
+  const [first] = splitBatches(bytes)
+  const offsets = first === undefined ? null : readOffsets(first)
   if (first === undefined || (offsets !== null && offsets.first >= from) || isIntact(first)) return bytes
   return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
 }
 
 /** Yields each complete batch. From an invalid length on, yields the rest as one batch. */
-export function* batchesOf(bytes: Buffer): Generator<Buffer> {
+export function* splitBatches(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
     const length = bytes.readInt32BE(at + LENGTH_END - 4)
     const end = at + LENGTH_END + length
@@ -121,20 +121,20 @@ export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
+export function readOffsets(batch: Buffer): { first: bigint; last: bigint } | null {
   const first = batch.readBigInt64BE(0)
   const magic = batch.readInt8(MAGIC_AT)
   const isWhole = batch.readInt32BE(LENGTH_END - 4) === batch.length - LENGTH_END
   if (!isWhole || first < 0n) return null
   if (magic === 0 || magic === 1) return { first, last: first }
   if (magic !== MAGIC || batch.length < HEADER_BYTES) return null
-  const last = lastOffsetOf(batch)
+  const last = readLastOffset(batch)
   return last < first ? null : { first, last }
 }
 
 /** The header of a decodable batch. Throws `Malformed` for any other. */
 export function requireHeader(batch: Buffer): BatchHeader {
-  if (offsetsOf(batch) === null) throw new Malformed('its header is not valid', 'damaged')
+  if (readOffsets(batch) === null) throw new Malformed('its header is not valid', 'damaged')
   // No broker since 4.0 has messages of that age.
   if (batch.readInt8(MAGIC_AT) !== MAGIC)
     throw new Malformed('its record format is older than Kafka 0.11, which is not read')

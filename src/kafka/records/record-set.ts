@@ -2,11 +2,11 @@ import { type AbortedTransaction, createAbortedFilter } from './aborted-transact
 import {
   BASE_TIMESTAMP_AT,
   type BatchHeader,
-  batchesOf,
   HEADER_BYTES,
-  offsetsOf,
+  readOffsets,
   requireHeader,
   requireInOrder,
+  splitBatches,
 } from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { type FetchedMessage, readRecord } from './record.ts'
@@ -31,17 +31,17 @@ const YIELD_COUNT_MAX = 250
  * The record set of these bytes, whose last batch may be cut off. Null if even the first is incomplete. A set ends with the first
  * batch that has an invalid header: reading that batch throws.
  */
-export function recordSetOf(
+export function findRecordSet(
   bytes: Buffer,
   firstOffset: bigint,
   aborted: readonly AbortedTransaction[],
 ): RecordSet | null {
   const firstTimestampMs = bytes.length < HEADER_BYTES ? -1n : bytes.readBigInt64BE(BASE_TIMESTAMP_AT)
-  const batches = [...batchesOf(bytes)]
+  const batches = [...splitBatches(bytes)]
   let lastOffset = firstOffset - 1n
   let end = 0
   for (const [index, batch] of batches.entries()) {
-    const offsets = offsetsOf(batch)
+    const offsets = readOffsets(batch)
     if (offsets === null)
       return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
     // Only the next batch can tell a gap from a damaged offset: the next fetch has both.
@@ -61,7 +61,7 @@ export function recordSetOf(
 export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
   const aborted = createAbortedFilter(set.aborted)
   let expected = set.firstOffset
-  const batches = [...batchesOf(set.bytes)]
+  const batches = [...splitBatches(set.bytes)]
   for (const [index, batch] of batches.entries()) {
     try {
       const header = requireInOrder(batch, batches[index + 1], expected, set.firstOffset)
@@ -75,7 +75,7 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
       }
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
-      const offsets = offsetsOf(batch) ?? { first: set.firstOffset, last: set.lastOffset }
+      const offsets = readOffsets(batch) ?? { first: set.firstOffset, last: set.lastOffset }
       throw new UnreadableBatch(error.reason, error.message, offsets)
     }
   }
@@ -135,7 +135,7 @@ function bytesOfNext({ bytes, at }: Cursor): number {
  * True if the broker has a record at this offset that never was a message: the end of a transaction, or a part of an aborted one.
  */
 export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, offset: bigint): boolean {
-  const [batch] = batchesOf(bytes)
+  const [batch] = splitBatches(bytes)
   if (batch === undefined || firstOffset !== offset) return false
   try {
     const header = requireHeader(batch)

@@ -45,7 +45,7 @@ function readHeaders(cursor: Cursor): Message['headers'] {
 }
 
 /** The time tells equal messages apart. Compaction and retention change nothing that is hashed. */
-export function fingerprintOf({ offset, timestampMs, key, value }: Message): Fingerprint {
+export function takeFingerprint({ offset, timestampMs, key, value }: Message): Fingerprint {
   const hash = createHash('sha256').update(
     `${timestampMs} ${key?.length ?? 'null'} ${value?.length ?? 'null'} `,
   )

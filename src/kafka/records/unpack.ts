@@ -1,6 +1,6 @@
 import { createUnzip, createZstdDecompress } from 'node:zlib'
 import snappyCodec from 'kafkajs-snappy'
-import { messageOf } from '../../core/text/faults.ts'
+import { errorMessage } from '../../core/text/faults.ts'
 import { unpackLz4 } from './lz4.ts'
 import { Malformed } from './unreadable.ts'
 
@@ -32,7 +32,7 @@ export async function* unpack(codec: number, packed: Buffer): AsyncGenerator<Buf
     }
   } catch (error) {
     if (error instanceof Malformed) throw error
-    throw new Malformed(`its ${found.name} cannot be decompressed: ${messageOf(error)}`)
+    throw new Malformed(`its ${found.name} cannot be decompressed: ${errorMessage(error)}`)
   }
   if (size > UNPACKED_BYTES_MAX) throw tooLarge()
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { type ConnectionOptions, parse } from 'pg-connection-string'
 import { databaseUrls } from '../../core/text/database-urls.ts'
-import { messageOf } from '../../core/text/faults.ts'
+import { errorMessage } from '../../core/text/faults.ts'
 import { sqlState } from './errors.ts'
 
 /** Names and values in the spelling of PostgreSQL's SHOW. */
@@ -70,7 +70,7 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
         await session.client.end()
         faults.push(`${new URL(url).host} is read-only`)
       } catch (error) {
-        faults.push(`${new URL(url).host}: ${messageOf(error)}`)
+        faults.push(`${new URL(url).host}: ${errorMessage(error)}`)
       }
     }
     throw new Error(`no host of DATABASE_URL accepts writes (${faults.join('; ')})`)
@@ -83,7 +83,7 @@ async function open(url: string, options: ConnectOptions, withSettings: boolean)
   client.on('error', () => {})
   try {
     await client.connect()
-    return await sessionOf(client, options.settings)
+    return await createSession(client, options.settings)
   } catch (error) {
     await client.end().catch(() => {})
     throw error
@@ -159,7 +159,7 @@ interface State {
   readonly settings: string[]
 }
 
-async function sessionOf(client: pg.Client, settings: Settings): Promise<Session> {
+async function createSession(client: pg.Client, settings: Settings): Promise<Session> {
   const wanted = Object.entries(settings)
   const names = wanted.map(([name]) => `current_setting('${name}')`).join(', ')
   const statement = `
@@ -183,7 +183,7 @@ async function sessionOf(client: pg.Client, settings: Settings): Promise<Session
   } catch (cause) {
     // The server is gone, or too busy.
     if (!(cause instanceof LackedSettings) && !isRefusal(cause)) throw cause
-    const message = `settings do not hold in transactions: ${messageOf(cause)}`
+    const message = `settings do not hold in transactions: ${errorMessage(cause)}`
     throw new Error(`${message}; set pool_mode of the pooler to transaction or session`, { cause })
   }
   return { client, isPooled: true, isReadOnly }

@@ -68,7 +68,7 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /** The SQLSTATE, the code of system or TLS, such as ECONNREFUSED or CERT_HAS_EXPIRED, or the name of the error. */
-export function codeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   return (
     sqlState(error) ?? codeIn(error, /^[A-Z][A-Z_]+$/) ?? (error instanceof Error ? error.name : typeof error)
   )

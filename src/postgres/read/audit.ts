@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Message } from '../../core/event/message.ts'
-import { arrayOf, columnOf } from '../sql/columns.ts'
-import { keptOf } from '../write/cut-large-message.ts'
+import { sqlArray, sqlColumns } from '../sql/columns.ts'
+import { cutBytes } from '../write/cut-large-message.ts'
 
-const rowOf = z
+const foundRow = z
   .object({
     eventId: z.string(),
     locator: z.string(),
@@ -24,7 +24,7 @@ const rowOf = z
 
 /** The rows of events, with the message data in each row's first decision. */
 export function findRowsQuery(eventIds: readonly string[]) {
-  return sql.prepared('find-rows', rowOf)`
+  return sql.prepared('find-rows', foundRow)`
     SELECT
       entry.event_id AS "eventId", entry.locator, entry.event_type AS "eventType",
       entry.party_locator AS "partyLocator", first.topic, first.partition_id AS partition, first."offset",
@@ -34,7 +34,7 @@ export function findRowsQuery(eventIds: readonly string[]) {
       SELECT topic, partition_id, "offset", envelope_map_revision, erased_at FROM notifications.decision
       WHERE decision.locator = entry.locator ORDER BY attempt LIMIT 1
     ) AS first ON true
-    WHERE entry.event_id = ANY(${arrayOf('text', eventIds)})`
+    WHERE entry.event_id = ANY(${sqlArray('text', eventIds)})`
 }
 
 export async function findRows(pool: CommonQueryMethods, eventIds: readonly string[]) {
@@ -54,19 +54,19 @@ export async function findRejected(
   partition: number,
   messages: readonly Message[],
 ): Promise<ReadonlyMap<bigint, z.infer<typeof rejectedRow>>> {
-  const column = columnOf(messages)
+  const column = sqlColumns(messages)
   const rows = await pool.any(sql.type(rejectedRow)`
     SELECT rejected."offset", rejected.erased_at IS NOT NULL AS erased
-    FROM unnest(${column('int8', ({ offset }) => offset)}, ${column('text', hashOf)}) AS message ("offset", sha256)
+    FROM unnest(${column('int8', ({ offset }) => offset)}, ${column('text', hashValue)}) AS message ("offset", sha256)
     JOIN notifications.rejected_message AS rejected
       ON rejected.topic = ${topic} AND rejected.partition_id = ${partition}
         AND rejected."offset" = message."offset" AND rejected.value_sha256 = decode(message.sha256, 'hex')`)
   return new Map(rows.map((row) => [row.offset, row]))
 }
 
-function hashOf({ value }: Message): string {
+function hashValue({ value }: Message): string {
   return createHash('sha256')
-    .update(keptOf(value) ?? '')
+    .update(cutBytes(value) ?? '')
     .digest('hex')
 }
 

@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { AskedEvents, FindLogged, Logged } from '../../core/decision/skip-pruned.ts'
-import { arrayOf, columnOf } from '../sql/columns.ts'
+import { sqlArray, sqlColumns } from '../sql/columns.ts'
 
 const OFFSET_MAX = '9223372036854775807'
 
@@ -41,12 +41,12 @@ export function createFindLogged(pool: DatabasePool): FindLogged {
  * as processed to its end: the topic may have been recreated from a copy, with more partitions.
  */
 async function findLogged(pool: DatabasePool, asked: readonly AskedEvents[]) {
-  const column = columnOf(asked)
+  const column = sqlColumns(asked)
   const { eventIds, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
       ARRAY(
         SELECT event_id FROM notifications.notification_log
-        WHERE event_id = ANY(${arrayOf(
+        WHERE event_id = ANY(${sqlArray(
           'text',
           asked.flatMap((one) => one.eventIds),
         )})

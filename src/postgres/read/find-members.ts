@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { ListedMember } from '../../core/workbench/backtest-report.ts'
-import { arrayOf } from '../sql/columns.ts'
+import { sqlArray } from '../sql/columns.ts'
 
 const member = z.object({ locator: z.string(), partyLocator: z.string().nullable(), createdAt: z.string() })
 
@@ -12,6 +12,6 @@ export async function findMembers(
 ): Promise<ReadonlyMap<string, ListedMember>> {
   const rows = await pool.any(sql.type(member)`
     SELECT locator, party_locator AS "partyLocator", created_at AS "createdAt"
-    FROM notifications.notification_log WHERE locator = ANY(${arrayOf('text', locators)})`)
+    FROM notifications.notification_log WHERE locator = ANY(${sqlArray('text', locators)})`)
   return new Map(rows.map((row) => [row.locator, row]))
 }

@@ -37,8 +37,8 @@ export async function* decisionGroups(
   countMax: number,
   until: string | null = null,
 ): AsyncGenerator<{ readonly events: number; readonly groups: readonly DecisionGroup[] }> {
-  let after: string | null = firstLocatorOf(since)
-  const end = until && firstLocatorOf(new Date(Date.parse(until) + 2 * CLOCKS_APART_MAX_MS).toISOString())
+  let after: string | null = firstLocatorAt(since)
+  const end = until && firstLocatorAt(new Date(Date.parse(until) + 2 * CLOCKS_APART_MAX_MS).toISOString())
   while (after !== null) {
     const start: string = after
     const looked = sql.fragment`
@@ -95,7 +95,7 @@ export async function* decisionGroups(
 }
 
 /** All entries from this time on have greater locators: see CLOCKS_APART_MAX_MS. */
-export function firstLocatorOf(time: string): string {
+export function firstLocatorAt(time: string): string {
   const hex = Math.max(Date.parse(time) - CLOCKS_APART_MAX_MS, 0)
     .toString(16)
     .padStart(12, '0')

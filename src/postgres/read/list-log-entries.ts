@@ -22,11 +22,11 @@ export async function listLogEntries(
   page: LogPageRequest,
 ): Promise<LogPage> {
   const query = logPageQuery(limits, filter, page)
-  if (walksOf(limits, filter).rest.length === 0) return pageOf(await pool.any(query), page.limit)
+  if (planWalks(limits, filter).rest.length === 0) return toPage(await pool.any(query), page.limit)
   // In a snapshot: entries logged between the two reads would push others off the page and out of the list.
   return inSnapshot(pool, async (tx) => {
     const rows = await tx.any(query)
-    const found = pageOf(rows, page.limit)
+    const found = toPage(rows, page.limit)
     if (found.next !== null) return found
     return { ...found, next: await tx.maybeOne(lastCandidateQuery(limits, filter, page.after)) }
   })
@@ -36,7 +36,7 @@ const foundEntry = listedLogEntry.extend({ found: z.int() })
 type FoundEntry = Readonly<z.infer<typeof foundEntry>>
 
 /** `next` is null if all entries that were found are on the page. */
-function pageOf(rows: readonly FoundEntry[], limit: number): LogPage {
+function toPage(rows: readonly FoundEntry[], limit: number): LogPage {
   const items = rows.slice(0, limit).map(({ found: _, ...entry }) => entry)
   const last = items.at(-1)
   const isMore = last !== undefined && items.length < (rows[0]?.found ?? 0)
@@ -44,10 +44,10 @@ function pageOf(rows: readonly FoundEntry[], limit: number): LogPage {
 }
 
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
-  const walks = walksOf(limits, filter)
+  const walks = planWalks(limits, filter)
   const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX
   const matching = sql.fragment`
-    SELECT * FROM (${candidatesOf(walks, filter, after, countMax)}) AS notification_log
+    SELECT * FROM (${selectCandidates(walks, filter, after, countMax)}) AS notification_log
     WHERE ${all(walks.rest)} ORDER BY ${NEWEST_FIRST} LIMIT ${limit + 1}`
   const bytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
   return sql.type(foundEntry)`
@@ -58,9 +58,9 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
 
 /** The last position that a page may look at; none if fewer entries are left. */
 function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPageRequest['after']) {
-  const walks = walksOf(limits, filter)
+  const walks = planWalks(limits, filter)
   return sql.type(position)`
-    SELECT created_at AS "createdAt", locator FROM (${candidatesOf(walks, filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
+    SELECT created_at AS "createdAt", locator FROM (${selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
     ORDER BY created_at DESC, locator DESC OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
 }
 
@@ -72,7 +72,7 @@ interface Walks {
   readonly rest: readonly Fragment[]
 }
 
-function walksOf(limits: GivenUpLimits, filter: LogFilter): Walks {
+function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
   const { eventId, reference, partyLocator, eventType, status, channel, rule, notTold } = filter
   const { reason, reasonPrefix } = filter
   const equals = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
@@ -104,7 +104,7 @@ function walksOf(limits: GivenUpLimits, filter: LogFilter): Walks {
  * The newest rows after `after`, in order, at most `countMax`. An index finds them by creation time; the rows of one transaction
  * share theirs, and are sorted by locator.
  */
-function candidatesOf(
+function selectCandidates(
   { keys }: Walks,
   filter: LogFilter,
   after: LogPageRequest['after'],
@@ -112,7 +112,7 @@ function candidatesOf(
 ): Fragment {
   const walks = keys.map(
     (key) => sql.fragment`(
-      SELECT * FROM notifications.notification_log WHERE ${all([key, ...boundsOf(filter, after)])}
+      SELECT * FROM notifications.notification_log WHERE ${all([key, ...listBounds(filter, after)])}
       ORDER BY created_at DESC, locator DESC LIMIT ${countMax}
     )`,
   )
@@ -148,7 +148,7 @@ function all(conditions: readonly Fragment[]): Fragment {
   return sql.fragment`${sql.join([sql.fragment`true`, ...conditions], sql.fragment` AND `)}`
 }
 
-function boundsOf({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
+function listBounds({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
   // With two upper bounds a walk could start at the higher one and read all rows down to the other.
   const isBehindPosition = after !== null && (to === undefined || after.createdAt < to)
   return [

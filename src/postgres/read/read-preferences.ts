@@ -11,7 +11,7 @@ import {
   type StoredPreferences,
   storedPreferences,
 } from '../../core/party/preferences.ts'
-import { arrayOf } from '../sql/columns.ts'
+import { sqlArray } from '../sql/columns.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
 
 /** Anything but texts was stored by another version, and is not shown. */
@@ -103,7 +103,7 @@ export function selectPreferences(partyLocators: readonly string[]) {
       )
     )), '[]')
     FROM notifications.notification_preferences
-    WHERE party_locator = ANY(${arrayOf('text', partyLocators)})
+    WHERE party_locator = ANY(${sqlArray('text', partyLocators)})
   ) AS preferences`
 }
 

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-candidate.ts'
-import { arrayOf } from '../sql/columns.ts'
+import { sqlArray } from '../sql/columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
 import { DUE_BYTES, DUE_COLUMNS, type GivenUpLimits, isGivenUp, WITH_DECIDED } from './log-columns.ts'
 
@@ -18,7 +18,7 @@ export function readRetryCandidates(
   const ofEntry = sql.fragment`FROM notifications.decision WHERE decision.locator = notification_log.locator`
   const named = sql.fragment`
     SELECT * FROM notifications.notification_log ${WITH_DECIDED}
-    WHERE locator = ANY(${arrayOf('text', locators)})`
+    WHERE locator = ANY(${sqlArray('text', locators)})`
   return pool.any(sql.type(retryCandidate)`
     SELECT
       ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",

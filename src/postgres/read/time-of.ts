@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Since } from '../../core/time/duration.ts'
 
 /** Converts a `Since` to a time. A duration counts back from now by the database's clock. */
-export async function timeOf(pool: CommonQueryMethods, since: Since): Promise<string> {
+export async function resolveTime(pool: CommonQueryMethods, since: Since): Promise<string> {
   if (typeof since !== 'number') return since
   return pool.oneFirst(sql.type(z.object({ time: z.string() }))`
     SELECT now() - ${since}::float8 * interval '1 millisecond' AS "time"`)

@@ -2,9 +2,9 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { CLOCKS_APART_MAX_MS, firstLocatorOf } from '../read/group-decisions.ts'
+import { CLOCKS_APART_MAX_MS, firstLocatorAt } from '../read/group-decisions.ts'
 import { type GivenUpLimits, isToBeRetried } from '../read/log-columns.ts'
-import { arrayOf } from '../sql/columns.ts'
+import { sqlArray } from '../sql/columns.ts'
 
 /** Pruning deletes everything older than `before`, except failed rows that are still retried. */
 export interface PruneLimits extends GivenUpLimits {
@@ -83,14 +83,14 @@ async function* pruneEntries(
         AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
         AND created_at < ${limits.before}::timestamptz AND NOT ${isToBeRetried(limits)}
       ORDER BY created_at, locator LIMIT ${ROW_COUNT_MAX}`)
-    const found = { ...NONE, logEntries: page.length, decisions: decisionsOf(page) }
+    const found = { ...NONE, logEntries: page.length, decisions: sumDecisions(page) }
     yield pruning === null ? found : { ...NONE, ...(await deleteEntries(pool, pruning, limits, page)) }
     after = page.at(-1) ?? after
     count = page.length
   }
 }
 
-function decisionsOf(page: readonly { decisions: number }[]): number {
+function sumDecisions(page: readonly { decisions: number }[]): number {
   return page.reduce((sum, { decisions }) => sum + decisions, 0)
 }
 
@@ -100,7 +100,7 @@ function deleteEntries(
   limits: PruneLimits,
   page: readonly { locator: string }[],
 ): Promise<Pick<PruneCounts, 'logEntries' | 'decisions'>> {
-  const these = arrayOf('text', locatorsOf(page))
+  const these = sqlArray('text', listLocators(page))
   return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
     WITH free AS (
       SELECT locator FROM notifications.notification_log
@@ -131,7 +131,7 @@ async function* pruneOrphans(
   { before }: PruneLimits,
   pruning: bigint | null,
 ): AsyncGenerator<PruneCounts> {
-  const bound = firstLocatorOf(new Date(Date.parse(before) + 2 * CLOCKS_APART_MAX_MS).toISOString())
+  const bound = firstLocatorAt(new Date(Date.parse(before) + 2 * CLOCKS_APART_MAX_MS).toISOString())
   for (let after: string | null = ''; after !== null; ) {
     const start: string = after
     const { end, count, found }: z.infer<typeof orphanPage> = await pool.one(sql.type(orphanPage)`
@@ -147,10 +147,10 @@ async function* pruneOrphans(
       FROM page`)
     const decisions =
       pruning === null
-        ? decisionsOf(found)
+        ? sumDecisions(found)
         : await pool.oneFirst(sql.type(countRow)`
             WITH decision AS (
-              DELETE FROM notifications.decision WHERE locator = ANY(${arrayOf('text', locatorsOf(found))})
+              DELETE FROM notifications.decision WHERE locator = ANY(${sqlArray('text', listLocators(found))})
                 AND NOT EXISTS (SELECT FROM notifications.notification_log AS entry WHERE entry.locator = decision.locator)
               RETURNING locator
             ), counted AS (
@@ -162,7 +162,7 @@ async function* pruneOrphans(
   }
 }
 
-function locatorsOf(page: readonly { locator: string }[]): string[] {
+function listLocators(page: readonly { locator: string }[]): string[] {
   return page.map(({ locator }) => locator)
 }
 
@@ -187,7 +187,7 @@ async function* pruneRejected(
         ? ids.length
         : await pool.oneFirst(sql.type(countRow)`
             WITH message AS (
-              DELETE FROM notifications.rejected_message WHERE id = ANY(${arrayOf('int8', ids)}) RETURNING id
+              DELETE FROM notifications.rejected_message WHERE id = ANY(${sqlArray('int8', ids)}) RETURNING id
             ), counted AS (
               UPDATE notifications.pruning
               SET rejected_messages = rejected_messages + (SELECT count(*) FROM message) WHERE id = ${pruning}

@@ -24,7 +24,7 @@ const SCRATCH_BYTES_MAX = 4 * 1024 * 1024
 export function binaryArray<Row>(
   type: ArrayType,
   rows: readonly Row[],
-  elementOf: (row: Row) => ArrayElement,
+  toElement: (row: Row) => ArrayElement,
 ): Buffer {
   let bytes = scratch
   let end = 0
@@ -33,7 +33,7 @@ export function binaryArray<Row>(
     end = bytes.writeInt32BE(field, end)
   }
   for (const row of rows) {
-    const element = elementOf(row)
+    const element = toElement(row)
     const endMax = end + sizeMax(element)
     if (endMax > bytes.length) bytes = enlarged(bytes, end, endMax)
     end = writeElement(bytes, end, type, element)

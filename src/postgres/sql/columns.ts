@@ -13,18 +13,18 @@ const CASTS = {
 
 type ColumnType = keyof typeof CASTS
 
-export function arrayOf(columnType: ColumnType, values: readonly ArrayElement[]) {
-  return columnOf(values)(columnType, (value) => value)
+export function sqlArray(columnType: ColumnType, values: readonly ArrayElement[]) {
+  return sqlColumns(values)(columnType, (value) => value)
 }
 
 /**
  * Converts rows to one array parameter per column, for `unnest`: a statement has the same number of parameters, whatever the
- * number of rows. Usage: `const column = columnOf(rows)`, then `${column('text', (row) => row.name)}`.
+ * number of rows. Usage: `const column = sqlColumns(rows)`, then `${column('text', (row) => row.name)}`.
  */
-export function columnOf<Row>(rows: readonly Row[]) {
-  return (columnType: ColumnType, elementOf: (row: Row) => ArrayElement) => {
+export function sqlColumns<Row>(rows: readonly Row[]) {
+  return (columnType: ColumnType, toElement: (row: Row) => ArrayElement) => {
     const { type, cast } = CASTS[columnType]
-    return sql.fragment`${sql.binary(binaryArray(type, rows, elementOf))}::${cast}`
+    return sql.fragment`${sql.binary(binaryArray(type, rows, toElement))}::${cast}`
   }
 }
 

@@ -1,5 +1,5 @@
 import { type DatabasePool, sql } from 'slonik'
-import { columnOf } from '../sql/columns.ts'
+import { sqlColumns } from '../sql/columns.ts'
 
 export interface Revision {
   readonly revision: string
@@ -21,7 +21,7 @@ export async function archiveRevisions(
   await pool.query(sql.unsafe`
     INSERT INTO notifications.ruleset (revision, source) VALUES (${ruleTable.revision}, ${ruleTable.source})
     ON CONFLICT (revision) DO NOTHING`)
-  const column = columnOf(templates)
+  const column = sqlColumns(templates)
   await pool.query(sql.unsafe`
     INSERT INTO notifications.template_revision (revision, name, source)
     SELECT * FROM unnest(

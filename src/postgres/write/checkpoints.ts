@@ -1,10 +1,10 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { LockedCheckpoints, Move } from '../../core/attempt/store.ts'
-import { type Checkpoint, keyOf, type TopicPartition } from '../../core/batch/position.ts'
+import { type Checkpoint, partitionKey, type TopicPartition } from '../../core/batch/position.ts'
 import { SETTINGS } from '../connection/pool.ts'
 import { preferencesByParty, readPreferences, selectPreferences } from '../read/read-preferences.ts'
-import { columnOf } from '../sql/columns.ts'
+import { sqlColumns } from '../sql/columns.ts'
 
 /** Limits of a transaction for several partitions. */
 const SHARED_LIMITS = { lock_timeout: '200ms', statement_timeout: '1s' }
@@ -69,7 +69,7 @@ export async function lockCheckpoints(
   partitions: readonly TopicPartition[],
   partyLocators: readonly string[],
 ): Promise<LockedCheckpoints> {
-  const column = columnOf(partitions)
+  const column = sqlColumns(partitions)
   const limits = partitions.length === 1 ? SETTINGS : SHARED_LIMITS
   const { locked, preferences } = await tx.one(sql.prepared('lock-checkpoints', lockedRow)`
     WITH locked AS MATERIALIZED (
@@ -89,14 +89,17 @@ export async function lockCheckpoints(
       set_config('lock_timeout', ${limits.lock_timeout}, true), set_config('statement_timeout', ${limits.statement_timeout}, true)`)
   const [only, ...others] = partitions
   if (only === undefined || others.length > 0 || locked.length > 0)
-    return { offsets: new Map(locked.map((row) => [keyOf(row), row.offset])), preferences }
+    return { offsets: new Map(locked.map((row) => [partitionKey(row), row.offset])), preferences }
   const offset = await lockCheckpoint(tx, only)
-  return { offsets: new Map([[keyOf(only), offset]]), preferences: await readPreferences(tx, partyLocators) }
+  return {
+    offsets: new Map([[partitionKey(only), offset]]),
+    preferences: await readPreferences(tx, partyLocators),
+  }
 }
 
 /** Part of a WITH clause that moves locked checkpoints and records their last messages. */
 export function moveCheckpoints(moves: readonly Move[]) {
-  const column = columnOf(moves)
+  const column = sqlColumns(moves)
   return sql.fragment`
     move AS MATERIALIZED (
       SELECT * FROM unnest(

@@ -9,7 +9,7 @@ function isTooLarge(bytes: Uint8Array | null): bytes is Uint8Array {
   return bytes !== null && bytes.length > VALUE_BYTES_MAX
 }
 
-export function keptOf(bytes: Uint8Array | null): Uint8Array | null {
+export function cutBytes(bytes: Uint8Array | null): Uint8Array | null {
   return isTooLarge(bytes) ? bytes.subarray(0, KEPT_BYTES) : bytes
 }
 

@@ -2,7 +2,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Attempt } from '../../core/attempt/attempt.ts'
 import { RowDiscarded } from '../connection/errors.ts'
-import { arrayOf, columnOf, noRow } from '../sql/columns.ts'
+import { noRow, sqlArray, sqlColumns } from '../sql/columns.ts'
 
 /**
  * Throws `RowDiscarded` if an event has no row afterwards, its own or an earlier one.
@@ -14,7 +14,7 @@ export async function insertEntries(
   attempts: readonly Attempt[],
 ): Promise<readonly Attempt[]> {
   if (attempts.length === 0) return []
-  const column = columnOf(attempts)
+  const column = sqlColumns(attempts)
   const { rowCount } = await tx.query(sql.prepared('insert-entries', noRow)`
     INSERT INTO notifications.notification_log (
       locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count,
@@ -48,7 +48,7 @@ async function onlyInserted(
 ): Promise<readonly Attempt[]> {
   const rows = await tx.any(sql.type(z.object({ locator: z.string(), eventId: z.string() }))`
     SELECT locator, event_id AS "eventId" FROM notifications.notification_log
-    WHERE event_id = ANY(${arrayOf(
+    WHERE event_id = ANY(${sqlArray(
       'text',
       attempts.map(({ eventId }) => eventId),
     )})`)

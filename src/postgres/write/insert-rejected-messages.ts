@@ -3,8 +3,8 @@ import type { RejectedMessage } from '../../core/batch/batch.ts'
 import type { TopicPartition } from '../../core/batch/position.ts'
 import type { Message } from '../../core/event/message.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { columnOf } from '../sql/columns.ts'
-import { keptHeaders, keptOf, notKept } from './cut-large-message.ts'
+import { sqlColumns } from '../sql/columns.ts'
+import { cutBytes, keptHeaders, notKept } from './cut-large-message.ts'
 
 /**
  * Stores rejected messages in one statement. A key or value above `VALUE_BYTES_MAX` is cut to its first bytes, and its hash is
@@ -16,14 +16,14 @@ export async function insertRejectedMessages(
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
   if (rejected.length === 0) return
-  const column = columnOf(rejected)
+  const column = sqlColumns(rejected)
   await tx.query(sql.unsafe`
     INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error)
     SELECT ${topic}, ${partition}::integer, "offset", decode(key, 'base64'), decode(value, 'base64'), headers, code, error
     FROM unnest(
       ${column('int8', ({ message }) => message.offset)},
-      ${column('text', ({ message }) => base64(keptOf(message.key)))},
-      ${column('text', ({ message }) => base64(keptOf(message.value)))},
+      ${column('text', ({ message }) => base64(cutBytes(message.key)))},
+      ${column('text', ({ message }) => base64(cutBytes(message.value)))},
       ${column('jsonb', ({ message }) => headersJson(message.headers))},
       ${column('text', ({ rejection }) => rejection.code)},
       ${column('text', ({ message, rejection }) => storable(rejection.error + notKept(message)))}

@@ -4,7 +4,7 @@ import type { LockedRow } from '../../core/attempt/attempt.ts'
 import type { DueEntry } from '../../core/attempt/due-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { shareErasure } from '../retention/erasure-record.ts'
-import { columnOf } from '../sql/columns.ts'
+import { sqlColumns } from '../sql/columns.ts'
 
 const lockedRow = z.object({
   locator: z.string(),
@@ -25,7 +25,7 @@ export async function lockEntries(
 ): Promise<ReadonlyMap<string, LockedRow>> {
   // An erasure does not wait for a skipped row, which has no text: a retry must not render one for an erased party.
   if (isRequested) await shareErasure(tx)
-  const column = columnOf(due)
+  const column = sqlColumns(due)
   const notErased = sql.fragment`WHERE NOT EXISTS (
     SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator
   )`

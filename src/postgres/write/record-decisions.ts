@@ -1,9 +1,9 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import { type Attempt, keyNumberOf } from '../../core/attempt/attempt.ts'
+import { type Attempt, nextKeyNumber } from '../../core/attempt/attempt.ts'
 import type { Deliveries } from '../../core/attempt/delivery.ts'
 import type { Move } from '../../core/attempt/store.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { arrayOf, columnOf, noRow } from '../sql/columns.ts'
+import { noRow, sqlArray, sqlColumns } from '../sql/columns.ts'
 import { moveCheckpoints } from './checkpoints.ts'
 
 /** Appends a decision for each attempt and moves locked checkpoints, in one statement. */
@@ -33,20 +33,20 @@ const COLUMNS = sql.fragment`
   trace_id, envelope_map_revision`
 
 function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, ruleTableRevision: string) {
-  const column = columnOf(attempts)
-  const deliveryOf = ({ locator }: Attempt) => deliveries.get(locator)
+  const column = sqlColumns(attempts)
+  const findDelivery = ({ locator }: Attempt) => deliveries.get(locator)
   // Facts repeat, and the server takes 2 µs to parse them: it gets the distinct ones, and a number from 1 for each row.
   const numbers = new Map<string, number>()
-  const numberOf = ({ decision }: Attempt) => {
+  const findReasonNumber = ({ decision }: Attempt) => {
     const facts = JSON.stringify(decision.facts)
     const number = numbers.get(facts) ?? numbers.size + 1
     if (number > numbers.size) numbers.set(facts, number)
     return number
   }
-  const factNumbers = column('int4', numberOf)
+  const factNumbers = column('int4', findReasonNumber)
   return sql.fragment`
     INSERT INTO notifications.decision (rule_table_revision, facts, ${COLUMNS})
-    SELECT ${ruleTableRevision}, (${arrayOf('jsonb', [...numbers.keys()])})[facts], ${COLUMNS}
+    SELECT ${ruleTableRevision}, (${sqlArray('jsonb', [...numbers.keys()])})[facts], ${COLUMNS}
     FROM unnest(
       ${factNumbers},
       ${column('text', ({ locator }) => locator)},
@@ -60,9 +60,9 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('text', ({ decision }) => decision.failureReason)},
       ${column('jsonb', ({ variables }) => (variables === null ? null : JSON.stringify(variables)))},
       ${column('text', ({ text, stored }) => (text ?? stored)?.templateRevision ?? null)},
-      ${column('text', (attempt) => deliveryOf(attempt)?.receipt ?? null)},
-      ${column('text', (attempt) => deliveryOf(attempt)?.error ?? null)},
-      ${column('int4', (attempt) => unknownKeyOf(attempt, deliveries))},
+      ${column('text', (attempt) => findDelivery(attempt)?.receipt ?? null)},
+      ${column('text', (attempt) => findDelivery(attempt)?.error ?? null)},
+      ${column('int4', (attempt) => nextUnknownKey(attempt, deliveries))},
       ${column('int8', ({ decision }) => decision.preferenceChangeId)},
       ${column('text', ({ request }) => (request === null ? null : storable(request.by)))},
       ${column('text', ({ request }) => (request === null ? null : storable(request.because)))},
@@ -75,9 +75,9 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
 }
 
 /** An error says nothing about earlier sends with the same key: an unknown result stays unknown. */
-function unknownKeyOf(attempt: Attempt, deliveries: Deliveries): number | null {
+function nextUnknownKey(attempt: Attempt, deliveries: Deliveries): number | null {
   const delivery = deliveries.get(attempt.locator)
   if (delivery === undefined || delivery.error === null) return null
   const isUnknown = delivery.isUnknown === true || (attempt.before?.unknownKey ?? null) !== null
-  return isUnknown ? keyNumberOf(attempt) : null
+  return isUnknown ? nextKeyNumber(attempt) : null
 }

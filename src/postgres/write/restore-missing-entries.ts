@@ -4,7 +4,7 @@ import type { LogRow } from '../../core/log/log-entry.ts'
 import type { Recorded } from '../../core/replay/verify-entry.ts'
 import { listRecordedEntries } from '../read/list-recorded-entries.ts'
 import { lockErasure } from '../retention/erasure-record.ts'
-import { columnOf } from '../sql/columns.ts'
+import { sqlColumns } from '../sql/columns.ts'
 
 /**
  * Inserts missing log rows in one transaction, and returns the locators of the inserted ones. Leaves out a row whose event id
@@ -24,7 +24,7 @@ export function restoreMissingEntries(
     )
     const rows = recorded.map(missingRow).filter((row) => row !== null)
     // Same order as in `insertEntries`.
-    const column = columnOf(rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1)))
+    const column = sqlColumns(rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1)))
     return tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
       INSERT INTO notifications.notification_log (
         locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count,

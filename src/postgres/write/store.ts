@@ -14,14 +14,14 @@ import { markSendFailures, updateEntries } from './update-entries.ts'
 
 export function createStore(pool: DatabasePool): Store {
   return {
-    transaction: (work) => pool.transaction((tx) => work(transactionOf(tx))),
+    transaction: (work) => pool.transaction((tx) => work(createTransaction(tx))),
     refusesData,
   }
 }
 
 class RollBack extends Error {}
 
-function transactionOf(tx: DatabaseTransactionConnection): Transaction {
+function createTransaction(tx: DatabaseTransactionConnection): Transaction {
   return {
     lockCheckpoints: (...args) => lockCheckpoints(tx, ...args),
     lockEntries: (...args) => lockEntries(tx, ...args),
@@ -37,7 +37,7 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
     tryOut: async (work) => {
       try {
         await tx.transaction(async (savepoint) => {
-          await work(transactionOf(savepoint))
+          await work(createTransaction(savepoint))
           // Deferred triggers and constraints would answer only at COMMIT.
           await savepoint.query(sql.unsafe`SET CONSTRAINTS ALL IMMEDIATE`)
           throw new RollBack()

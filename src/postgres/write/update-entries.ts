@@ -2,7 +2,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import type { Attempt } from '../../core/attempt/attempt.ts'
 import type { Deliveries } from '../../core/attempt/delivery.ts'
 import { RowDiscarded } from '../connection/errors.ts'
-import { columnOf } from '../sql/columns.ts'
+import { sqlColumns } from '../sql/columns.ts'
 
 /** Throws `RowDiscarded` if not every row is updated: it would be sent again in each pass. */
 export async function updateEntries(
@@ -11,7 +11,7 @@ export async function updateEntries(
   deliveries: Deliveries,
 ): Promise<void> {
   if (attempts.length === 0) return
-  const column = columnOf(attempts)
+  const column = sqlColumns(attempts)
   const { rowCount } = await tx.query(sql.unsafe`
     UPDATE notifications.notification_log
     SET
@@ -47,7 +47,7 @@ export async function markSendFailures(
     return error === null ? [] : [{ locator, attemptCount, error }]
   })
   if (failed.length === 0) return
-  const column = columnOf(failed)
+  const column = sqlColumns(failed)
   const { rowCount } = await tx.query(sql.unsafe`
     UPDATE notifications.notification_log
     SET status = 'FAILED', sent_at = NULL, failure_reason = failed.error, attempt_count = failed.attempt_count

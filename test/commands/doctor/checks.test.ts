@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHECKS, remedyOf } from '../../../src/commands/doctor/checks.ts'
+import { CHECKS, findRemedy } from '../../../src/commands/doctor/checks.ts'
 
 /** By check, words of servers, poolers and libraries, and the remedy. */
 const ALL = {
@@ -46,11 +46,11 @@ for (const [name, cases] of Object.entries(ALL)) {
   for (const line of cases.trim().split('\n')) {
     t.test(`the ${name} check has a specific remedy for: ${line}`, async (t) => {
       const [detail = '', remedy = ''] = line.split(' → ')
-      t.match(remedyOf({ remedies }, detail), new RegExp(remedy))
+      t.match(findRemedy({ remedies }, detail), new RegExp(remedy))
     })
   }
 }
 
 t.test('every check has a remedy for anything else', async (t) => {
-  for (const check of CHECKS) t.ok(remedyOf(check, 'something else'), check.name)
+  for (const check of CHECKS) t.ok(findRemedy(check, 'something else'), check.name)
 })

@@ -3,12 +3,12 @@ import {
   afterDelivery,
   decideAttempts,
   deferredRetries,
-  keyNumberOf,
-  messagesOf,
+  nextKeyNumber,
+  outgoingMessages,
   type RowBefore,
 } from '../../../src/core/attempt/attempt.ts'
 import type { Deliveries, Delivery } from '../../../src/core/attempt/delivery.ts'
-import { dueEntryOf, refusalOf } from '../../../src/core/attempt/retry-candidate.ts'
+import { findRefusal, toDueEntry } from '../../../src/core/attempt/retry-candidate.ts'
 import { somePreferences } from '../build.ts'
 import {
   anAttempt,
@@ -73,7 +73,7 @@ t.test('attempts are ordered by event id, so that two transactions cannot deadlo
 t.test(
   'a key counts the committed sends, and repeats while the result of the last one is unknown',
   async (t) => {
-    const keyOf = (before: RowBefore | null) => keyNumberOf(anOpenAttempt('e', { before }))
+    const keyOf = (before: RowBefore | null) => nextKeyNumber(anOpenAttempt('e', { before }))
     t.equal(keyOf(null), 1)
     t.equal(keyOf(BEFORE), 2)
     t.equal(keyOf({ ...BEFORE, unknownKey: 1 }), 1)
@@ -83,7 +83,7 @@ t.test(
 t.test('only a SEND has a message', async (t) => {
   const skipped = decideAttempts(SIMPLE_RULES, [anOpenAttempt('skipped', { contact: NOT_FOUND })], new Map())
   const failed = decideAttempts(SIMPLE_RULES, [anOpenAttempt('failed', { contact: UNRESOLVED })], new Map())
-  t.strictSame(messagesOf([...skipped, ...failed, anAttempt('sent', { before: BEFORE })]), [
+  t.strictSame(outgoingMessages([...skipped, ...failed, anAttempt('sent', { before: BEFORE })]), [
     { locator: 'NTF-sent', channel: 'EMAIL', idempotencyKey: 'sent/2', to: EMAIL, subject: 'S', body: 'B' },
   ])
 })
@@ -127,31 +127,31 @@ const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
 const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
 
 t.test('skipped and given-up rows can be retried on request, others cannot', async (t) => {
-  t.equal(refusalOf(SKIPPED), null)
-  t.equal(refusalOf(FAILED), null)
-  t.equal(refusalOf({ ...FAILED, status: 'SENT' }), 'it was sent')
-  t.equal(refusalOf({ ...FAILED, isGivenUp: false }), 'the service still retries it by itself')
+  t.equal(findRefusal(SKIPPED), null)
+  t.equal(findRefusal(FAILED), null)
+  t.equal(findRefusal({ ...FAILED, status: 'SENT' }), 'it was sent')
+  t.equal(findRefusal({ ...FAILED, isGivenUp: false }), 'the service still retries it by itself')
   for (const row of [SKIPPED, FAILED]) {
-    t.match(refusalOf({ ...row, isErased: true }), /erased/)
-    t.match(refusalOf({ ...row, decision: null }), /no decision/)
+    t.match(findRefusal({ ...row, isErased: true }), /erased/)
+    t.match(findRefusal({ ...row, decision: null }), /no decision/)
   }
   const pruned = aRetryCandidate('NTF-1', { decision: decision && { ...decision, ruleId: '(pruned)' } })
-  t.match(refusalOf(pruned), /may have been told before a pruning/)
+  t.match(findRefusal(pruned), /may have been told before a pruning/)
 })
 
 t.test(
   'a failed row is sent as stored; the text of a skipped one is rendered from its stored variables',
   async (t) => {
-    const failed = dueEntryOf(FAILED)
+    const failed = toDueEntry(FAILED)
     t.match(failed, { subject: 'S', body: 'B' })
     t.equal(failed.variables, undefined)
-    t.match(dueEntryOf(SKIPPED), { isPartyInvalid: false, variables: variables })
+    t.match(toDueEntry(SKIPPED), { isPartyInvalid: false, variables: variables })
   },
 )
 
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
   const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
-  t.equal(dueEntryOf(row).isPartyInvalid, true)
+  t.equal(toDueEntry(row).isPartyInvalid, true)
 })
 
 t.test('a retry for a channel that only another version knows costs no attempt', async (t) => {
@@ -168,5 +168,5 @@ t.test('a retry for a channel that only another version knows costs no attempt',
 
 t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
   const decision = { ruleId: 'held', variables: null }
-  t.match(refusalOf(aRetryCandidate('e', { decision })), /rendered from is not stored/)
+  t.match(findRefusal(aRetryCandidate('e', { decision })), /rendered from is not stored/)
 })

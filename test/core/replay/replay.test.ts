@@ -19,7 +19,7 @@ async function archived(...lines: string[]) {
     readRuleTable: async () => lines.join('\n'),
     sha256: () => 'revision',
   })
-  return archive.tableOf('revision')
+  return archive.loadTable('revision')
 }
 
 t.test("a table without one of today's columns decides by its rules", async (t) => {
@@ -52,7 +52,7 @@ t.test('a past table may have columns and cells of another version', async (t) =
 
 t.test('a row with an outcome of another version is not verified, and not restored', async (t) => {
   const decision = { ...A_DECISION, outcome: 'HOLD' }
-  const archive = { templateOf: () => undefined, tableOf: async () => ({ decide: () => null }) }
+  const archive = { findTemplate: () => undefined, loadTable: async () => ({ decide: () => null }) }
   const recorded = { locator: 'NTF-1', row: null, decisions: [decision] }
   t.match(await verify(recorded, archive), { differences: [], unverifiable: [{ isOfOtherVersion: true }] })
   t.equal(missingRow(recorded, archive), null)

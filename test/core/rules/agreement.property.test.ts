@@ -5,7 +5,7 @@ import { describeResult, type RecordedResult } from '../../../src/core/decision/
 import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { decidedAlike, diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { foldEventTypes } from '../../../src/core/rules/event-classes.ts'
-import { cellsOf } from '../../../src/core/rules/event-type-cell.ts'
+import { eventTypeCells } from '../../../src/core/rules/event-type-cell.ts'
 import { enumerate } from '../../../src/core/rules/first-match.ts'
 import { listOutcomes } from '../../../src/core/rules/outcomes.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
@@ -76,7 +76,7 @@ t.test(`try, diff, outcomes and back-test agree on ${RUN_COUNT} pairs of random 
       const [outcomesBefore, outcomesAfter] = [await outcomesOf(before), await outcomesOf(after)]
       const backtested = backtestOf(before, after)
       const { changes, classes } = diffRuleTables(before, after)
-      const { classOf } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
+      const { findClass } = foldEventTypes(eventTypeCells([...before.rules, ...after.rules]), [])
       for (const one of CASES) {
         const [was, is] = [tryOn(before, one), tryOn(after, one)]
         const of = (said: Said) => `${describeResult(said)}, rule "${said.ruleId}"`
@@ -84,7 +84,7 @@ t.test(`try, diff, outcomes and back-test agree on ${RUN_COUNT} pairs of random 
         same(outcomesAfter(one), of(is), one)
         const expected = decidedAlike(was, is) ? undefined : [was, is]
         same(backtested.get(keyOf(one)), expected, one)
-        const eventClass = classes[classOf(one.eventType)]
+        const eventClass = classes[findClass(one.eventType)]
         const change = changes.find(
           ({ situation, eventClasses }) =>
             isIn(one, situation) && eventClasses.some((each) => each === eventClass),

@@ -3,7 +3,7 @@ import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
-import { resultOf } from '../../../src/core/rules/rule.ts'
+import { decideByRule } from '../../../src/core/rules/rule.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
@@ -32,7 +32,7 @@ function outcomes(rows: readonly string[]): (string | null)[] {
   return SITUATIONS.map((situation) => {
     const rule = rules.find((one) => firstMismatch(one, { eventType: 'any.type', ...situation }) === null)
     if (rule === undefined) return null
-    const { outcome, channel, reason } = resultOf(rule, situation)
+    const { outcome, channel, reason } = decideByRule(rule, situation)
     return [outcome, channel, reason].join()
   })
 }

@@ -12,10 +12,10 @@ function fold(...conditions: string[]) {
 }
 
 t.test('a fact that no rule tests is in no situation', async (t) => {
-  const { situations, positionOf } = fold('claim.paid,found,,EMAIL,yes,')
+  const { situations, findPosition } = fold('claim.paid,found,,EMAIL,yes,')
   t.equal(situations.length, (2 + 1 + 1) * CHANNELS.length + 1)
   for (const situation of situations) t.notOk('optedOut' in situation)
-  t.equal(positionOf(someFacts({ optedOut: true })), positionOf(someFacts({ optedOut: false })))
+  t.equal(findPosition(someFacts({ optedOut: true })), findPosition(someFacts({ optedOut: false })))
   t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,yes').situations.length, SITUATIONS.length)
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import mustache from 'mustache'
 import t from 'tap'
-import { finish, render, rendererOf } from '../../../src/core/templates/render.ts'
+import { compileText, finish, render } from '../../../src/core/templates/render.ts'
 import { templatesWith } from './files.ts'
 
 const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'
@@ -57,7 +57,7 @@ t.test('a compiled template renders what mustache renders', async () => {
   fc.assert(
     fc.property(templates, variables, (source, given) => {
       const expected = mustache.render(source, given, undefined, { escape: String })
-      return rendererOf(source)(given) === expected
+      return compileText(source)(given) === expected
     }),
   )
 })

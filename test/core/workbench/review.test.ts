@@ -2,12 +2,12 @@ import t from 'tap'
 import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
 import {
+  buildProposeUrl,
   type Files,
+  formatProposal,
   gridToCsv,
   loadVersion,
-  placeOf,
-  proposalOf,
-  proposeUrlOf,
+  parsePlace,
   readGrid,
   readTexts,
   summariseChange,
@@ -60,7 +60,7 @@ t.test('a broken promise is reported at its row, with the cell that excludes the
   t.match(promises.faults, [
     /^row 2: "A party that opted out .*" promises that nothing is sent.*write "not claim\.paid" as/s,
   ])
-  t.match(proposalOf(summary), /newly sent/)
+  t.match(formatProposal(summary), /newly sent/)
 })
 
 t.test('deleted, narrowed or renamed rows are reported, even if no decision changes', async (t) => {
@@ -149,11 +149,11 @@ t.test('a file that cannot be shown as a grid has a reason', (t) => {
 
 t.test('the upload link fits the forge', async (t) => {
   for (const url of ['https://github.com/a/b', 'https://github.com/a/b.git']) {
-    t.equal(proposeUrlOf(url, 'rules'), 'https://github.com/a/b/upload/main/rules')
-    t.equal(proposeUrlOf(url, ''), 'https://github.com/a/b/upload/main')
+    t.equal(buildProposeUrl(url, 'rules'), 'https://github.com/a/b/upload/main/rules')
+    t.equal(buildProposeUrl(url, ''), 'https://github.com/a/b/upload/main')
   }
   t.equal(
-    proposeUrlOf('https://gitlab.insurer.example/x/a/b', 'rules'),
+    buildProposeUrl('https://gitlab.insurer.example/x/a/b', 'rules'),
     'https://gitlab.insurer.example/x/a/b/-/tree/main/rules',
   )
 })
@@ -170,5 +170,5 @@ t.test('a finding of a file begins with its place, if it has one', async (t) => 
     ['row 2 has 3 cells for 11 columns', 2, null, 'has 3 cells for 11 columns'],
     ['no rule covers: party found', null, null, 'no rule covers: party found'],
   ] as const)
-    t.same(placeOf(said), { row, column, text })
+    t.same(parsePlace(said), { row, column, text })
 })

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { signingKeyOf } from '../../../src/http/auth/signing-key.ts'
+import { parseSigningKey } from '../../../src/http/auth/signing-key.ts'
 import { buildApp } from '../../../src/http/public.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { anyTokensOf, dependencies } from '../fixture.ts'
@@ -101,7 +101,7 @@ t.test('a key that is unsuitable for signatures verifies no token, and other key
     t.equal(await statusOf(signedBy(key, claims)), 401, what)
     t.equal(await statusOf(signedBy(foreign, claims)), 200, what)
   }
-  t.equal(signingKeyOf(jwkOf(rsa, { e: 'AQAC' })), null, 'an even exponent')
+  t.equal(parseSigningKey(jwkOf(rsa, { e: 'AQAC' })), null, 'an even exponent')
 })
 
 t.test('an RSA key with exponent 1, or with few bits, verifies no token', async (t) => {

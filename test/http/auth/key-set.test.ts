@@ -17,8 +17,8 @@ async function world(t: Test) {
   const keySet = createKeySet(idp.keySetUrl, log, () => clock.nowMs)
   t.teardown(() => idp.stop())
   t.teardown(() => keySet.stop())
-  const keyOf = async (header: Parameters<typeof keySet.keysOf>[0]) =>
-    (await keySet.keysOf(header))[0] ?? null
+  const keyOf = async (header: Parameters<typeof keySet.findKeys>[0]) =>
+    (await keySet.findKeys(header))[0] ?? null
   const known = () => keyOf({ kid: idp.key().kid, alg: 'RS256' })
   const unknown = (i = 0) => keyOf({ kid: `unknown-${i}`, alg: 'RS256' })
   return { idp, keySet, clock, logged, keyOf, known, unknown }

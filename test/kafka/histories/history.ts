@@ -3,7 +3,7 @@ import zlib from 'node:zlib'
 import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../../src/core/batch/position.ts'
 import { createBudget } from '../../../src/kafka/inbox.ts'
-import { fingerprintOf } from '../../../src/kafka/records/record.ts'
+import { takeFingerprint } from '../../../src/kafka/records/record.ts'
 import { createRandom, type Random } from '../../bench/random.ts'
 import { committedAt } from '../../core/attempt/build.ts'
 import { assign } from '../assign.ts'
@@ -172,7 +172,7 @@ class History {
         return [{ topic: 'claims', partition: 0, offset }]
       },
       resetCheckpoint: async () => this.#fail(new Error('the topic was taken for a recreated one')),
-      endsOf: async () => {
+      readEnds: async () => {
         await this.#pass()
         return { earliest: BigInt(this.#log.start), end: BigInt(this.#log.end) }
       },
@@ -286,7 +286,7 @@ class Database {
     this.#compare(messages, expected, lastOffset)
     const lastRead = messages.at(-1)
     const isCut = lastOffset < batch.lastOffset
-    const lastMessage = isCut && lastRead !== undefined ? fingerprintOf(lastRead) : batch.lastMessage
+    const lastMessage = isCut && lastRead !== undefined ? takeFingerprint(lastRead) : batch.lastMessage
     const last = lastRead?.offset ?? this.checkpoint.lastMessage?.offset
     // A consumer from before a restore may know a later message that compaction has removed since.
     const isLater = messages.length === 0 && (lastMessage?.offset ?? -1n) > (last ?? -1n)

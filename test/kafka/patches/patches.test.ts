@@ -3,7 +3,7 @@ import packageJson from 'kafkajs/package.json' with { type: 'json' }
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import t from 'tap'
-import { fetchedBytesOf, patchFetchResponses } from '../../../src/kafka/patches/fetch-response.ts'
+import { patchFetchResponses, readFetchedBytes } from '../../../src/kafka/patches/fetch-response.ts'
 import {
   listUnserved,
   patchMetadataErrors,
@@ -52,7 +52,7 @@ for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
     const [{ topicName, partitions } = { topicName: '', partitions: [] }] = answer.responses
     t.equal(topicName, 'claims')
     t.strictSame(
-      partitions.map((partition) => fetchedBytesOf(partition)),
+      partitions.map((partition) => readFetchedBytes(partition)),
       [
         { error: null, bytes: Buffer.from('records'), aborted: [{ producerId: 7n, firstOffset: 3n }] },
         { error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] },
@@ -130,7 +130,7 @@ t.test(
         findBroker: async () => ({ fetch: () => read(10, response) }),
       })
       const batches = await group.fetch('1')
-      t.match(batches.map(fetchedBytesOf), [
+      t.match(batches.map(readFetchedBytes), [
         { error: null, bytes: Buffer.from('records') },
         { error: String },
       ])

@@ -4,14 +4,14 @@ import { compressFrameSync } from 'lz4-napi'
 import t from 'tap'
 import type { AbortedTransaction } from '../../../src/kafka/records/aborted-transactions.ts'
 import type { FetchedMessage } from '../../../src/kafka/records/record.ts'
-import { readRecordSet, recordSetOf } from '../../../src/kafka/records/record-set.ts'
+import { findRecordSet, readRecordSet } from '../../../src/kafka/records/record-set.ts'
 import { unpack } from '../../../src/kafka/records/unpack.ts'
 import { type WrittenBatch, writeBatch, writeRecords } from './write-batch.ts'
 
 const text = (value: Uint8Array | null) => value && Buffer.from(value).toString()
 
 async function read(bytes: Buffer, from = 0, aborted: readonly AbortedTransaction[] = []) {
-  const set = recordSetOf(bytes, BigInt(from), aborted)
+  const set = findRecordSet(bytes, BigInt(from), aborted)
   const messages: FetchedMessage[] = []
   let fault: unknown = null
   try {
@@ -77,17 +77,17 @@ t.test('a batch whose damaged offset is too high does not count as a later one',
 
 t.test('a last batch after a gap is left to the next fetch', async (t) => {
   const first = batch(0, ['a'])
-  const set = recordSetOf(Buffer.concat([first, batch(5, ['b'])]), 0n, [])
+  const set = findRecordSet(Buffer.concat([first, batch(5, ['b'])]), 0n, [])
   t.same([set?.lastOffset, set?.bytes.length], [0n, first.length])
-  t.equal(recordSetOf(batch(5, ['b']), 1n, [])?.lastOffset, 5n, 'alone it is read')
+  t.equal(findRecordSet(batch(5, ['b']), 1n, [])?.lastOffset, 5n, 'alone it is read')
 })
 
 t.test('an incomplete batch is left to the next fetch', async (t) => {
   const whole = batch(0, ['a'])
   const { found, set } = await read(Buffer.concat([whole, batch(1, ['b']).subarray(0, -1)]))
   t.strictSame([found, set?.lastOffset, set?.bytes.length], [['0 a'], 0n, whole.length])
-  t.equal(recordSetOf(whole.subarray(0, -1), 0n, []), null)
-  t.equal(recordSetOf(Buffer.alloc(0), 0n, []), null)
+  t.equal(findRecordSet(whole.subarray(0, -1), 0n, []), null)
+  t.equal(findRecordSet(Buffer.alloc(0), 0n, []), null)
 })
 
 /** The framing of snappy-java. */

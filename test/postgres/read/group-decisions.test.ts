@@ -2,7 +2,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
-import { timeOf } from '../../../src/postgres/read/time-of.ts'
+import { resolveTime } from '../../../src/postgres/read/time-of.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { openDatabase } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
@@ -30,7 +30,7 @@ async function groupsSince(since: string, pageSize: number) {
 }
 const countOf = (groups: readonly { readonly count: number }[]) =>
   groups.reduce((sum, { count }) => sum + count, 0)
-const hourAgo = () => timeOf(pool, 3_600_000)
+const hourAgo = () => resolveTime(pool, 3_600_000)
 
 t.test('an event counts once, by its last decision, with those before it, whatever the pages', async (t) => {
   for (const pageSize of [1, 2, 7, 100]) {
