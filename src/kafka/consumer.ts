@@ -9,7 +9,7 @@ import type { StartTimer } from '../core/time/timer.ts'
 import { type Brokers, createBrokers, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
-import { aborted, createMembership, isWithoutCoordinator, lacksGroupRight, settled } from './membership.ts'
+import { onceAborted, createMembership, isWithoutCoordinator, lacksGroupRight, settled } from './membership.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 import type { Member } from './patches/membership.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
@@ -53,7 +53,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   async function consumeOnce(): Promise<void> {
     const { signal } = stopping
     const refreshed = new AbortController()
-    const stopped = aborted(signal, refreshed.signal)
+    const stopped = onceAborted(signal, refreshed.signal)
     await Promise.race([missing.refresh(), stopped]).finally(() => refreshed.abort())
     if (signal.aborted) return
     const names = missing.list().map(({ topic }) => topic)

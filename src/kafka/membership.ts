@@ -92,7 +92,7 @@ export function createMembership(options: MembershipOptions) {
   })
 
   async function run(): Promise<void> {
-    const stopped = aborted(stopping, over.signal)
+    const stopped = onceAborted(stopping, over.signal)
     void watchCheckpoints(over.signal, partitionNeeds.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
       options.onBatch()
@@ -336,7 +336,7 @@ export async function settled(promise: Promise<unknown>, timeoutMs: number): Pro
 }
 
 /** Resolves when `signal` aborts. Stops listening when `over` does: `signal` lives longer, and would keep its listeners alive. */
-export function aborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
+export function onceAborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true, signal: over })

@@ -9,15 +9,15 @@ export async function readUntil<Result>(
   pool: DatabasePool,
   read: (connection: CommonQueryMethods) => Promise<Result>,
 ): Promise<Result> {
-  const gone = aborted(signal)
+  const gone = rejectOnAbort(signal)
   const result = await pool.connect(async (connection) =>
     // A handler that throws costs the connection, and this one is unused.
-    signal.aborted ? null : { of: await Promise.race([read(connection), gone]) },
+    signal.aborted ? null : { value: await Promise.race([read(connection), gone]) },
   )
-  return result === null ? gone : result.of
+  return result === null ? gone : result.value
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = () => reject(signal.reason)
   if (signal.aborted) onAbort()
