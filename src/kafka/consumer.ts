@@ -9,7 +9,13 @@ import type { StartTimer } from '../core/time/timer.ts'
 import { type Brokers, createBrokers, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
-import { onceAborted, createMembership, isWithoutCoordinator, lacksGroupRight, settled } from './membership.ts'
+import {
+  createMembership,
+  isWithoutCoordinator,
+  lacksGroupRight,
+  onceAborted,
+  settled,
+} from './membership.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 import type { Member } from './patches/membership.ts'
 import { unservedReason } from './patches/metadata-errors.ts'

@@ -76,7 +76,11 @@ t.test('a back-test lists the results for recorded events, with their members', 
     {
       kind: 'report',
       report: {
-        ...{ events: 4, changed: 2, kinds: [{ kind: 'no longer sent', count: 2, eventTypes: 'claim.paid 2' }] },
+        ...{
+          events: 4,
+          changed: 2,
+          kinds: [{ kind: 'no longer sent', count: 2, eventTypes: 'claim.paid 2' }],
+        },
         list: [
           {
             ...{ change: 'no longer sent', before: 'SEND by email', after: 'SKIP (muted)', createdAt: /^20/ },
