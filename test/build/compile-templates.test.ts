@@ -6,7 +6,7 @@ import { templates as built } from '../../src/generated/templates.ts'
 import { files, sha256 } from '../core/templates/files.ts'
 
 const program = join(import.meta.dirname, '../../src/build/compile-templates.ts')
-const templates = join(import.meta.dirname, '../../templates')
+const templates = join(import.meta.dirname, '../first/templates')
 
 function run(folder: string, target: string) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, folder, target], {

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -21,7 +22,7 @@ function git(dir: string, ...args: string[]): string {
   return execFileSync('git', ['-C', dir, ...AUTHOR, ...args], { encoding: 'utf8', stdio: 'pipe' })
 }
 
-/** A forge with this project on its branch `main`, as the working tree has it. */
+/** A forge with this project on its branch `main`, as the working tree has it, but with the first rules and texts. */
 const forge = (() => {
   const folder = t.testdir({ seed: {}, home: {}, bin: {} })
   const seed = join(folder, 'seed')
@@ -37,10 +38,12 @@ const forge = (() => {
   )
   for (const file of listed.split('\0')) {
     // One that was deleted is listed until that is committed.
-    if (file === '' || file.startsWith('test/') || !existsSync(join(ROOT, file))) continue
+    if (/^(|(test|rules|templates)\/.*)$/.test(file) || !existsSync(join(ROOT, file))) continue
     mkdirSync(dirname(join(seed, file)), { recursive: true })
     copyFileSync(join(ROOT, file), join(seed, file))
   }
+  for (const folder of ['rules', 'templates'])
+    cpSync(join(ROOT, 'test/first', folder), join(seed, folder), { recursive: true })
   git(seed, 'init', '--quiet', '--initial-branch=main')
   git(seed, 'add', '.')
   git(seed, 'commit', '--quiet', '-m', 'as it is')

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { setInterval } from 'node:timers/promises'
 import { numberFrom } from '../stack/environment.ts'
-import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN, preloading } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { createWorld } from '../stack/world.ts'
 import { result, say } from './report.ts'
@@ -18,9 +18,7 @@ const LISTS_AT_ONCE = 4
 const PATIENCE_MS = 900_000
 const PARTY = 'party-1'
 /** Sleeps of a minute take 3 s. */
-const SHORT_MINUTE = {
-  NODE_OPTIONS: `--import=${new URL('../service/short-minute.ts', import.meta.url).href}`,
-}
+const SHORT_MINUTE = preloading(new URL('../service/short-minute.ts', import.meta.url))
 
 const rowCount = numberFrom('ROWS', 5_000)
 const rowBytes = numberFrom('ROW_KB', 900) * 1_000
