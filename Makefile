@@ -60,13 +60,12 @@ test: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS)
 
-check: build rules-check ## Check rule table, accepted outcomes, format, lint, types, imports, dead code, migrations and generated docs
+check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc --incremental --tsBuildInfoFile .cache/types.tsbuildinfo
 	$(BIN)/tsc --project src/console --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
-	$(NODE) src/build/check-rules.ts
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
 
@@ -82,7 +81,7 @@ rules-check: commands ## Check the rule table, its promises and the envelope map
 rules-diff: commands ## Describe which decisions differ from the rule table of AGAINST (main)
 	@$(NODE) src/main.ts rules diff --against "$$AGAINST"
 
-rules-accept: commands ## Accept the outcomes of the rule table and show what changed
+rules-accept: commands ## Accept the outcomes of the rule table and the texts, and show what changed
 	@$(NODE) src/main.ts rules outcomes --accept
 	@git --no-pager diff -- $(OUTCOMES)
 

@@ -11,7 +11,7 @@ import { CorrectableError } from '../core/text/faults.ts'
 export const TEMPLATES = authored('templates')
 export const RULE_TABLE = authored('rules/dispatch.csv')
 export const PROMISES = authored('rules/promises.csv')
-/** The accepted outcome of every situation. */
+/** The accepted outcome of every situation, and the accepted texts. */
 export const OUTCOMES = authored('rules/outcomes.txt')
 /** Maps the fields of an event to places in its message. */
 export const ENVELOPE_MAP = authored('rules/envelope.json')
