@@ -58,6 +58,7 @@ run: build ## Start a local stack and the service, publish events, show the resu
 test: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
 test: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
+	@$(NODE) test/stack/chromium.ts
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS)
 
 check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
