@@ -11,6 +11,9 @@ REPORTER := $(if $(MAKE_TERMOUT),base,min)
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 # The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
 TESTS :=
+# Says in one line which tests were skipped, and why.
+SKIPPED := awk '/ \# SKIP /{ sub(/.* \# SKIP /, ""); count[$$0]++ } \
+  END { for (reason in count) line = line "; " count[reason] " (" reason ")"; if (line) print "skipped:" substr(line, 2) }'
 # The git revision or file that rules-diff compares the rule table with, as in make rules-diff AGAINST=old.csv
 # Recipes read it from the environment, where no shell takes it for more than a text.
 AGAINST ?= main
@@ -59,7 +62,8 @@ test: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
 test: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
 	@$(NODE) test/stack/chromium.ts
-	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS)
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \
+	  code=$$?; $(SKIPPED) .cache/test-results.tap; exit $$code
 
 check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
