@@ -27,7 +27,7 @@ FIRST := NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-coordinator soak-versions soak-audit soak-transport soak-large-rows soak-freezes rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-coordinator soak-versions soak-audit soak-transport soak-large-rows soak-freezes rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -132,10 +132,7 @@ bench-latency: build ## CPU and time from publishing to commit at everyday rates
 bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZES), and reads by each filter
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth.ts
 
-bench-retries: build ## Retries of 100,000 failed rows (ROWS) against dispatch
-	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/retries.ts
-
-bench-isolation: build ## What held partitions cost the others, and a flood of requests (RATE) dispatch
+bench-isolation: build ## What held partitions cost the others
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
 
 ## Long runs
