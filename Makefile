@@ -11,6 +11,9 @@ REPORTER := $(if $(MAKE_TERMOUT),base,min)
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 # The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
 TESTS :=
+# Says in one line which tests were skipped, and why.
+SKIPPED := awk '/ \# SKIP /{ sub(/.* \# SKIP /, ""); count[$$0]++ } \
+  END { for (reason in count) line = line "; " count[reason] " (" reason ")"; if (line) print "skipped:" substr(line, 2) }'
 # The git revision or file that rules-diff compares the rule table with, as in make rules-diff AGAINST=old.csv
 # Recipes read it from the environment, where no shell takes it for more than a text.
 AGAINST ?= main
@@ -18,14 +21,13 @@ export AGAINST
 # Another checkout to measure against, as in make bench BEFORE=../old. Recipes run in another folder.
 override export BEFORE := $(abspath $(BEFORE))
 OUTCOMES := rules/outcomes.txt
-# Tests and measurements run in a copy of the project with the first rules and texts, so that authors can change today's freely.
-COPY := .cache/copy
-IN_COPY := cd $(COPY) &&
+# Tests and measurements use the first rules and texts, so that authors can change today's freely: see test/README.md.
+FIRST := NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 # On a runner of GitHub Actions faults are also shown at their lines.
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build copy run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -39,11 +41,6 @@ build: node_modules/.package-lock.json ## Install dependencies and compile templ
 node_modules/.package-lock.json: package.json package-lock.json
 	@$(NPM) ci >&2
 	@touch $@
-
-copy: node_modules/.package-lock.json
-	@$(NODE) test/stack/copy.ts
-	@$(IN_COPY) $(NODE) src/build/compile-templates.ts
-	@$(IN_COPY) $(NODE) src/build/compile-console.ts
 
 install: node_modules/.package-lock.json ## Install dependencies
 
@@ -63,16 +60,17 @@ run: build ## Start a local stack and the service, publish events, show the resu
 # Hundreds of short processes: Node keeps what it compiled, and Java compiles quickly rather than well.
 test: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
 test: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
-test: $(if $(TESTS),,check) copy node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS:$(CURDIR)/%=%)
+test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
+	@$(NODE) test/stack/chromium.ts
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \
+	  code=$$?; $(SKIPPED) .cache/test-results.tap; exit $$code
 
-check: build rules-check ## Check rule table, accepted outcomes, format, lint, types, imports, dead code, migrations and generated docs
+check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc --incremental --tsBuildInfoFile .cache/types.tsbuildinfo
 	$(BIN)/tsc --project src/console --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
-	$(NODE) src/build/check-rules.ts
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
 
@@ -88,7 +86,7 @@ rules-check: commands ## Check the rule table, its promises and the envelope map
 rules-diff: commands ## Describe which decisions differ from the rule table of AGAINST (main)
 	@$(NODE) src/main.ts rules diff --against "$$AGAINST"
 
-rules-accept: commands ## Accept the outcomes of the rule table and show what changed
+rules-accept: commands ## Accept the outcomes of the rule table and the texts, and show what changed
 	@$(NODE) src/main.ts rules outcomes --accept
 	@git --no-pager diff -- $(OUTCOMES)
 
@@ -125,41 +123,38 @@ image: build ## Build and try the image without a container engine (src/deploy/R
 
 ## Measurements (test/bench/README.md)
 
-bench: copy ## Throughput against a bare minimum, and against the checkout BEFORE
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
+bench: build ## Throughput against a bare minimum, and against the checkout BEFORE
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
 
-bench-latency: copy ## CPU and time from publishing to commit at everyday rates (RATES, BEFORE)
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/latency.ts
+bench-latency: build ## CPU and time from publishing to commit at everyday rates (RATES, BEFORE)
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/latency.ts
 
-bench-growth: copy ## Throughput with 0, 1 and 10 million rows in the log (SIZES), and reads by each filter
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth.ts
+bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZES), and reads by each filter
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth.ts
 
-bench-retries: copy ## Retries of 100,000 failed rows (ROWS) against dispatch
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/retries.ts
-
-bench-isolation: copy ## What held partitions cost the others, and a flood of requests (RATE) dispatch
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
+bench-isolation: build ## What held partitions cost the others
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
 
 ## Long runs
 
 # Without tap's runner, whose recorder makes it several times slower.
-simulate: copy ## 100,000 interleavings of attempts against a store in memory (SCHEDULES, SEED)
-	@$(IN_COPY) TAP_TIMEOUT=3600 SCHEDULES=$${SCHEDULES:-100000} $(NODE) test/pipeline/simulator.test.ts
+simulate: build ## 100,000 interleavings of attempts against a store in memory (SCHEDULES, SEED)
+	@$(FIRST) TAP_TIMEOUT=3600 SCHEDULES=$${SCHEDULES:-100000} $(NODE) test/pipeline/simulator.test.ts
 
-chaos: copy ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
-	@$(IN_COPY) $(NODE) test/chaos/main.ts
+chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
+	@$(FIRST) $(NODE) test/chaos/main.ts
 
 soak: soak-look-ups soak-transactions soak-histories soak-upgrade ## Run all soak tests below
 
-soak-look-ups: copy ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
-	@$(IN_COPY) $(NODE) test/soak/look-ups.ts
+soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
+	@$(FIRST) $(NODE) test/soak/look-ups.ts
 
-soak-transactions: copy ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
-	@$(IN_COPY) PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
+soak-transactions: build ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
+	@$(FIRST) PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
 
-soak-histories: copy ## 100,000 random histories of a partition (HISTORIES), on all processors
-	@$(IN_COPY) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
+soak-histories: build ## 100,000 random histories of a partition (HISTORIES), on all processors
+	@$(FIRST) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
 
-soak-upgrade: copy ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
-	@$(IN_COPY) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
+soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts

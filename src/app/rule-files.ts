@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { templates } from '#generated/templates.ts'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { checkRuleFiles } from '../core/rules/check-files.ts'
 import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { createRuleTable, enumeratedTable, type RuleTable } from '../core/rules/table.ts'
 import { CorrectableError } from '../core/text/faults.ts'
-import { templates } from '../generated/templates.ts'
 
-export const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url))
-export const RULE_TABLE = inRules('dispatch.csv')
-export const PROMISES = inRules('promises.csv')
-/** The accepted outcome of every situation. */
-export const OUTCOMES = inRules('outcomes.txt')
+export const TEMPLATES = authored('templates')
+export const RULE_TABLE = authored('rules/dispatch.csv')
+export const PROMISES = authored('rules/promises.csv')
+/** The accepted outcome of every situation, and the accepted texts. */
+export const OUTCOMES = authored('rules/outcomes.txt')
 /** Maps the fields of an event to places in its message. */
-export const ENVELOPE_MAP = inRules('envelope.json')
+export const ENVELOPE_MAP = authored('rules/envelope.json')
 
 export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
 
@@ -79,8 +79,9 @@ export async function loadRuleTable(
   }
 }
 
-function inRules(name: string): string {
-  return fileURLToPath(new URL(`../../rules/${name}`, import.meta.url))
+/** Under the condition `first-rules` the files of the tests: see "imports" in package.json. */
+function authored(path: string): string {
+  return fileURLToPath(import.meta.resolve(`#authored/${path}`))
 }
 
 /** A revision: the SHA-256 of a text's UTF-8 bytes, in hex. */

@@ -4,7 +4,7 @@ import { STATUSES } from '../core/log/status.ts'
 import { inWords, visible } from './text.ts'
 
 /** The groupings of entries. */
-export const DIMENSIONS = ['status', 'reason', 'eventType'] as const
+export const DIMENSIONS = ['status', 'reason'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 /** Entries that share a value of the dimension: their count per step and in total. */

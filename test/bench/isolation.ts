@@ -2,8 +2,7 @@
 // The cost of blocked partitions for the others. One of twelve is blocked in the middle of a run: the rate of the other eleven meanwhile,
 // against their rate before. Eleven of twelve are held: the rate of the twelfth, against its rate alone. A lock on its checkpoint
 // blocks a partition; at the end all are freed and must catch up. SECONDS (of the rate before), HOLD (seconds for which the one
-// is held), EVENTS (of twelve partitions, if eleven are held) and ROUNDS set the sizes. Then dispatch under a flood of requests
-// for the log (flood.ts). Exits 1 if an outcome is wrong.
+// is held), EVENTS (of twelve partitions, if eleven are held) and ROUNDS set the sizes. Exits 1 if an outcome is wrong.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
@@ -12,7 +11,6 @@ import { type Arena, inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
 import { peakMemoryMbOf } from './cpu.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
-import { measureFlood } from './flood.ts'
 import { cellOf, print, ratioOf, tableOf } from './report.ts'
 import { findFaults, processed, publish } from './round.ts'
 import { ours } from './sides.ts'
@@ -43,7 +41,6 @@ for (let round = 1; round <= roundCount; round++) {
   const last = Object.entries(rates).map(([name, all]) => `${name} ${Math.round(all.at(-1) ?? 0)}`)
   process.stderr.write(`round ${round}, events/s: ${last.join(', ')}\n`)
 }
-const flood = await measureFlood(contacts, brokers)
 print(
   [
     `rounds: ${roundCount}; one held for ${holdSeconds} s; medians (least–most)`,
@@ -58,10 +55,8 @@ print(
     ]),
     '',
     `one held: the others at ${ratioOf(rates.beside, rates.before)}; eleven held: the last at ${ratioOf(rates.last, rates.alone)}`,
-    '',
-    ...flood.lines,
   ],
-  [...faults, ...flood.faults],
+  faults,
 )
 
 /** Events/s of eleven partitions before and while the twelfth is held. */

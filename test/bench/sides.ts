@@ -29,11 +29,11 @@ const serveFrom = (main: string) => async (env: SideEnv) => {
   const exited = service.exited.then(
     ({ code, signal }) => `ended with ${signal ?? code}: ${service.stderr.join('\n')}`,
   )
-  const { pid, url, lines, stop } = service
-  return { pid, url, lines, exited, stop }
+  const { pid, stop } = service
+  return { pid, exited, stop }
 }
 
-export const ours = { name: 'ours', start: serveFrom(MAIN) } satisfies Side
+export const ours: Side = { name: 'ours', start: serveFrom(MAIN) }
 
 /** `serve` of another checkout, whose folder is in BEFORE, with its own rules and texts. */
 const before: Side = { name: 'before', start: serveFrom(join(process.env.BEFORE ?? '', 'src/main.ts')) }

@@ -26,7 +26,7 @@ const BURST_SIZES = [1, 2, 5, 10, 10, 20, 20, 40, 120] as const
 /** Some of the newest ones are repeated in a later burst. */
 const REMEMBERED_COUNT = 2_000
 
-const EVENT_TYPES = readdirSync(new URL('../../templates/', import.meta.url))
+const EVENT_TYPES = readdirSync(new URL('../first/templates/', import.meta.url))
   .filter((file) => file.endsWith('.mustache'))
   .map((file) => file.replace(/\.mustache$/, ''))
   .filter((name) => name !== 'generic')

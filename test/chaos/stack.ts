@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { backlog } from '../stack/backlog.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
+import { preloading } from '../stack/executable.ts'
 import { startKafka } from '../stack/kafka.ts'
 import { startPgBouncer } from '../stack/pgbouncer.ts'
 import { isInstalled, nginx, startProxy } from '../stack/proxy.ts'
@@ -68,7 +69,7 @@ const SETTINGS = {
 
 /** Between the replicas and policy administration; it closes each connection after a few requests. */
 const ROTATING = nginx(50)
-const RECORD_RECIPIENTS = `--import=${new URL('../stack/record-recipients.ts', import.meta.url).href}`
+const RECORD_RECIPIENTS = preloading(new URL('../stack/record-recipients.ts', import.meta.url))
 /** A replica may be asleep, or the database down. */
 const BLOCKED_WAIT_MS = 20_000
 
@@ -133,7 +134,7 @@ async function openStack(
     MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
     POLICY_ADMIN_URL: rotating?.url ?? policyAdministration.url,
   }
-  const replicaEnv = { ...env, NODE_OPTIONS: RECORD_RECIPIENTS }
+  const replicaEnv = { ...env, ...RECORD_RECIPIENTS }
   const wayTo = pooler?.through(database.url) ?? database.url
   mkdirSync(logDir, { recursive: true })
   const replicas: readonly Replica[] = await Promise.all(

@@ -148,7 +148,7 @@ function decision(
   }
 }
 
-const TEMPLATES_DIR = new URL('../../templates/', import.meta.url)
+const TEMPLATES_DIR = new URL('../first/templates/', import.meta.url)
 const TEMPLATE_FILES = readdirSync(TEMPLATES_DIR).filter((file) => file.endsWith('.mustache'))
 const templates = new Map(
   TEMPLATE_FILES.map((file) => {

@@ -1,21 +1,17 @@
-import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { CHROMIUM } from '../stack/chromium.ts'
 import { until } from '../stack/until.ts'
 
-/** The headless shell takes about a third less CPU time. */
-const PACKAGED = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
-const EXECUTABLE = process.env.CHROMIUM || PACKAGED.find(existsSync) || PACKAGED.join(' or ')
-
 /** The reason to skip these tests, or false if there is a browser. */
-export const withoutBrowser = existsSync(EXECUTABLE)
+export const withoutBrowser = CHROMIUM
   ? (false as const)
-  : `there is no Chromium at ${EXECUTABLE}: install the system's package, or set CHROMIUM`
+  : 'Chromium is not installed: set CHROMIUM to its path'
 
 /** A headless Chromium with a new profile. */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
-    executablePath: EXECUTABLE,
+    executablePath: CHROMIUM,
     args: [
       '--headless=new',
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),

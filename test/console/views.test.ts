@@ -84,26 +84,26 @@ async function testViews(): Promise<void> {
   })
 
   t.test('the address holds period and grouping of the overview, and Back returns to them', async (t) => {
-    const { page } = await open(t, '#/?window=7d&by=eventType')
+    const { page } = await open(t, '#/?window=7d&by=status')
     const heading = (words: string) => page.getByRole('heading', { name: words }).waitFor()
-    await heading('Entries by event type, last 7 days')
+    await heading('Entries by status, last 7 days')
     await page.getByText('1 hour', { exact: true }).click()
-    await heading('Entries by event type, last 1 hour')
+    await heading('Entries by status, last 1 hour')
     await page.getByRole('navigation', { name: 'Group by' }).getByText('Reason').click()
     await heading('Entries by reason, last 1 hour')
     t.match(page.url(), /#\/\?window=1h&by=reason$/)
     await page.reload()
     await heading('Entries by reason, last 1 hour')
     await page.goBack()
-    await heading('Entries by event type, last 1 hour')
+    await heading('Entries by status, last 1 hour')
     await page.goBack()
-    await heading('Entries by event type, last 7 days')
+    await heading('Entries by status, last 7 days')
   })
 
   t.test('figures lead to the entries that they count', async (t) => {
     const { countEntries } = aConsole()
-    const count = { startS: 60, reason: 'x', eventType: 'claim.paid', count: 7, givenUp: 5 }
-    const { page } = await open(t, '#/?window=7d&by=eventType', {
+    const count = { startS: 60, reason: 'no answer', count: 7, givenUp: 5 }
+    const { page } = await open(t, '#/?window=7d&by=reason', {
       countEntries: async (window) => ({
         ...(await countEntries(window)),
         counts: [{ ...count, status: 'FAILED' as const }],
@@ -113,8 +113,8 @@ async function testViews(): Promise<void> {
       [page.getByRole('link', { name: /^Failed/ }), /#\/log\?status=FAILED&from=7d$/],
       [page.getByRole('link', { name: '5 are given up' }), /#\/log\?status=FAILED&notTold=true&from=7d$/],
       [
-        page.locator('main').getByRole('link', { name: 'claim.paid 7' }).first(),
-        /#\/log\?eventType=claim\.paid&from=7d$/,
+        page.locator('main').getByRole('link', { name: 'no answer 7' }).first(),
+        /#\/log\?reason=no\+answer&from=7d$/,
       ],
     ] as const) {
       await figure.click()
@@ -122,9 +122,10 @@ async function testViews(): Promise<void> {
       t.match(await page.getByLabel('From').inputValue(), /^\d{4}-/, 'the form says from when on')
       await page.goBack()
     }
-    const bar = page.locator('a.bar[title*="claim.paid 7"]')
+    await page.getByRole('navigation', { name: 'Group by' }).getByText('Status').click()
+    const bar = page.locator('a.bar[title*="Failed 7"]')
     t.match(await bar.getAttribute('href'), /^#\/log\?from=.*&to=/, 'a bar leads to its entries')
-    await page.locator('section .tile').last().focus()
+    await page.getByRole('link', { name: '5 are given up' }).focus()
     await page.keyboard.press('Tab')
     t.equal(await page.locator('a.bar:focus').count(), 1, 'also by the keyboard')
   })

@@ -11,7 +11,7 @@ import { command, spawned } from './command.ts'
 /** Print nothing but their log, which is JSON. */
 const WITHOUT_DATA = ['serve', 'migrate', 'openapi', 'export']
 
-const RULE_TABLE = join(import.meta.dirname, '../../rules/dispatch.csv')
+const RULE_TABLE = join(import.meta.dirname, '../first/rules/dispatch.csv')
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }
 
 const top = await spawned(['--help'], {})

@@ -14,7 +14,7 @@ const NOWHERE = {
 
 /** A copy of what `serve` reads, to be spoilt. */
 const copy = t.testdir({})
-for (const part of ['src', 'rules', 'db', 'package.json'])
+for (const part of ['src', 'db', 'test/first', 'package.json'])
   await cp(join(ROOT, part), join(copy, part), { recursive: true })
 await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
 const main = join(copy, 'src/main.ts')
@@ -53,7 +53,7 @@ const SPOILT: readonly (readonly [file: string, change: (text: string) => string
 
 for (const [file, change, said] of SPOILT) {
   t.test(`a fault in ${file} ends the process with 1, naming it`, async (t) => {
-    const path = join(copy, 'rules', file)
+    const path = join(copy, 'test/first/rules', file)
     const sound = await readFile(path, 'utf8')
     await writeFile(path, change(sound))
     const { code, stdout, stderr } = await spawned(['serve'], NOWHERE, main)
@@ -66,7 +66,7 @@ for (const [file, change, said] of SPOILT) {
 t.test('an event whose fields are in headers can be tried', async (t) => {
   const map = { eventId: 'header:ce_id', eventType: 'header:ce_type' }
   const others = { partyLocator: '/party', locator: '/claim', reason: '/why' }
-  await writeFile(join(copy, 'rules/envelope.json'), JSON.stringify({ ...map, ...others }))
+  await writeFile(join(copy, 'test/first/rules/envelope.json'), JSON.stringify({ ...map, ...others }))
   const file = join(t.testdir({ 'value.json': '{"party": "PTY-1", "claim": "CLM-7"}' }), 'value.json')
   const tryIt = (...headers: string[]) =>
     spawned(['rules', 'try', '--event', file, ...headers.flatMap((header) => ['--header', header])], {}, main)

@@ -1,5 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import t from 'tap'
+import { preloading } from '../stack/executable.ts'
 import type { LogLine, Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type World } from '../stack/world.ts'
@@ -7,7 +8,7 @@ import { anEvent, aWorld, type World } from '../stack/world.ts'
 const LOG = 'notifications.notification_log'
 const REACHABLE = { email: 'a@example.com', phone: '+44 20 7946 0000' }
 /** Sleeps of a minute take 3 s. */
-const SHORT_MINUTE = { NODE_OPTIONS: `--import=${new URL('./short-minute.ts', import.meta.url).href}` }
+const SHORT_MINUTE = preloading(new URL('./short-minute.ts', import.meta.url))
 /** As if the last attempt were long ago: the row is due in the next pass. */
 const LONG_AGO = `last_attempt_at = now() - interval '2 min'`
 

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
-import { command } from './command.ts'
+import { command, spawned } from './command.ts'
 import { everything } from './rows.ts'
 
-const RULES = fileURLToPath(new URL('../../rules/', import.meta.url))
+const RULES = fileURLToPath(new URL('../first/rules/', import.meta.url))
 const SHIPPED = join(RULES, 'dispatch.csv')
 const TABLE = readFileSync(SHIPPED, 'utf8')
 
@@ -28,6 +28,15 @@ function aCopy(t: Test, change: (table: string) => string = (table) => table) {
 const untold = (table: string) =>
   table.replace(/^email,/m, 'no-text,no template,found,,,,,SKIP,,no text,Y.\nemail,')
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
+
+t.test('the rules and texts of tests are the first ones, in this process and in another', async (t) => {
+  const inFirst = /^test\/first\/rules\/dispatch\.csv: 9 rules /
+  t.match(await rules('check'), { code: 0, stdout: inFirst })
+  t.match(await spawned(['rules', 'check'], {}), { code: 0, stdout: inFirst })
+  t.match(await command(['templates', 'check', '--help'], {}), {
+    stdout: /default: test\/first\/templates\b/,
+  })
+})
 
 t.test('rules diff compares with a file or a git revision', async (t) => {
   const other = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))

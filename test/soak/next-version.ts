@@ -44,17 +44,17 @@ const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: strin
  */
 export async function makeNextVersion(migrations: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), 'notifications-next-'))
-  for (const part of ['src', 'rules', 'db', 'templates', 'package.json'])
+  for (const part of ['src', 'db', 'test/first', 'package.json'])
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   for (const [name, source] of Object.entries(migrations))
     await writeFile(join(folder, 'db/migrations', name), source)
   for (const [file, edits] of Object.entries(EDITS)) await edit(join(folder, file), edits)
-  await addColumn(join(folder, 'rules/dispatch.csv'), (rows) => {
+  await addColumn(join(folder, 'test/first/rules/dispatch.csv'), (rows) => {
     const place = rows.findIndex((row) => row.startsWith('opted-out,')) + 1
     return rows.toSpliced(place, 0, ...NEXT_RULES)
   })
-  await addColumn(join(folder, 'rules/promises.csv'))
+  await addColumn(join(folder, 'test/first/rules/promises.csv'))
   return { folder, main: join(folder, 'src/main.ts') }
 }
 

@@ -4,10 +4,19 @@ import { fileURLToPath } from 'node:url'
 /** The command line as users run it. */
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-const { PATH, NODE_COMPILE_CACHE } = process.env
+const { PATH, NODE_COMPILE_CACHE, NODE_OPTIONS = '' } = process.env
 
-/** A PATH on which that line finds the Node that runs this, and where it keeps what it compiled, if anywhere. */
+/**
+ * A PATH on which that line finds the Node that runs this, the NODE_OPTIONS that chose this process's rules and texts, and where
+ * Node keeps what it compiled, if anywhere.
+ */
 export const EXECUTABLE_ENV = {
   PATH: [dirname(process.execPath), PATH].join(delimiter),
+  NODE_OPTIONS,
   ...(NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {}),
+}
+
+/** The same options, and a module that is loaded before all others. */
+export function preloading(module: string | URL): { readonly NODE_OPTIONS: string } {
+  return { NODE_OPTIONS: `${NODE_OPTIONS} --import=${module}` }
 }

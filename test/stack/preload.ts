@@ -5,7 +5,8 @@ import { syncBuiltinESMExports } from 'node:module'
 // tap records what each process and its children load, for coverage and for `tap list`, which nobody asks for here. That takes
 // a fifth of the time of all tests, and has the service run otherwise than users run it.
 process.env._TAPJS_PROCESSINFO_EXCLUDE_ = '/./'
-delete process.env.NODE_OPTIONS
+// Not inherited: this module. Child processes use the rules and texts that this process uses.
+process.env.NODE_OPTIONS = '--conditions=first-rules'
 
 // tap turns source maps on, and Node then reads those of each module that it loads: 0.1 s for each process. Node itself strips the
 // types of the tests, and keeps each line and column in place.

@@ -11,8 +11,9 @@ import { until } from './until.ts'
 
 const RUN = fileURLToPath(new URL('./run.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** The environment of a fresh terminal. */
-const PLAIN_ENV = { PATH: process.env.PATH, HOME: process.env.HOME }
+/** The environment of a fresh terminal, with the rules of this process. */
+const { PATH, HOME, NODE_OPTIONS } = process.env
+const PLAIN_ENV = { PATH, HOME, NODE_OPTIONS }
 const LOCAL = { DATABASE_URL: '', MQ_BROKERS: '' }
 
 /** Resolves once it has said that it stays up. */

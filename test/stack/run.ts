@@ -53,7 +53,7 @@ async function run(): Promise<void> {
     () => ownTopics(kafka, brokers),
   )
 
-  const logDir = join(ROOT, '.cache/run', String(port))
+  const runDir = join(ROOT, '.cache/run', String(port))
   const env = {
     DATABASE_URL: databaseUrl,
     MQ_BROKERS: brokers,
@@ -65,10 +65,10 @@ async function run(): Promise<void> {
     MANAGEMENT_PORT: String(managementPort),
     SHUTDOWN_GRACE: '10s',
   }
-  await rm(logDir, { recursive: true, force: true })
+  await rm(runDir, { recursive: true, force: true })
   const signals = { stopSignal: 'SIGTERM', abandonSignal: 'SIGTERM' } as const
-  const keeper = await keep({ name: 'the service', dir: logDir, ...signals, stopTimeoutMs: STOP_TIMEOUT_MS })
-  const envFile = await writeEnvironment(env)
+  const keeper = await keep({ name: 'the service', dir: runDir, ...signals, stopTimeoutMs: STOP_TIMEOUT_MS })
+  const envFile = await writeEnvironment(join(runDir, 'env'), env)
   await step('database schema', () => keeper.run(command('migrate', env)))
   const serviceUrl = `http://${HOST}:${port}`
   await step(`service at ${serviceUrl}`, () =>
@@ -79,7 +79,7 @@ async function run(): Promise<void> {
     ),
   )
   watch('the service', keeper)
-  print(`    its log: ${relative(process.cwd(), join(logDir, 'log'))}`)
+  print(`    its log: ${relative(process.cwd(), join(runDir, 'log'))}`)
   service = keeper
 
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
@@ -138,12 +138,10 @@ async function ownTopics({ local }: Server, brokers: string): Promise<Topics> {
 
 /**
  * Writes the environment of the service to a file that a shell can source, for the command line. It may hold a password: it
- * is for this user alone. Returns its path.
+ * is for this user alone. Returns its path from here.
  */
-async function writeEnvironment(env: Readonly<Record<string, string>>): Promise<string> {
-  const file = join(ROOT, '.cache/run.env')
+async function writeEnvironment(file: string, env: Readonly<Record<string, string>>): Promise<string> {
   const lines = Object.entries(env).map(([name, value]) => `${name}='${value.replaceAll("'", `'\\''`)}'\n`)
-  await rm(file, { force: true })
   await writeFile(file, lines.join(''), { mode: 0o600 })
   return relative(process.cwd(), file)
 }

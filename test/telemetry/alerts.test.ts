@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
+import { NO_PROMTOOL, promtool } from './promtool.ts'
 
 const DAY_MINUTES = 24 * 60
 /** Counts a minute: through a day, and through the quarter of an hour after it. */
@@ -67,15 +66,9 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   ['NotificationsNoParty', 'a handful of events, all without a party', outcomes(1, 0), false],
 ]
 
-const installed = await promisify(execFile)('promtool', ['--version']).then(
-  () => true,
-  () => false,
-)
-const skip = installed ? false : 'promtool is not installed (Debian package prometheus)'
-
 const { groups } = parse(await readFile(new URL('../../src/telemetry/alerts.yaml', import.meta.url), 'utf8'))
 
-t.test('alerts fire, and do not fire, as they should', { skip }, async (t) => {
+t.test('alerts fire, and do not fire, as they should', { skip: NO_PROMTOOL }, async (t) => {
   for (const [alert, title, series, fires] of CASES) t.equal(await faultOf(alert, series, fires), '', title)
 })
 
@@ -94,8 +87,5 @@ async function faultOf(alert: string, series: readonly object[], fires: boolean)
     ],
   }
   const file = join(t.testdir({ 'test.yaml': stringify({ tests: [test] }) }), 'test.yaml')
-  return promisify(execFile)('promtool', ['test', 'rules', file]).then(
-    () => '',
-    ({ stdout, stderr }) => `${stdout}${stderr}`,
-  )
+  return promtool(['test', 'rules', file])
 }

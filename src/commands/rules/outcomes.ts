@@ -1,12 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import { loadRuleTable, OUTCOMES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
+import { loadRuleTable, OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../app/rule-files.ts'
+import { readTemplateFiles } from '../../build/template-files.ts'
 import { enumerate } from '../../core/rules/first-match.ts'
-import { listOutcomes } from '../../core/rules/outcomes.ts'
+import { acceptedEventTypes, listOutcomes } from '../../core/rules/outcomes.ts'
+import { previewTexts } from '../../core/templates/preview.ts'
+import { readTemplates } from '../../core/templates/read-templates.ts'
 import { fileOption, helpEnd } from '../terminal/options.ts'
 
 export const outcomesCommand = new Command('outcomes')
-  .description('list the outcome of every situation')
+  .description('list the outcome of every situation, and each text as members read it')
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .addOption(new Option('--accept', 'write them as the accepted ones').conflicts('json'))
   .option('--json', 'as one JSON value')
@@ -21,7 +24,10 @@ interface Options {
 
 async function outcomes({ table, accept, json }: Options): Promise<void> {
   const { rules } = await loadRuleTable(await readText(table), table)
-  const actual = listOutcomes(await enumerate(rules, TEMPLATE_EVENT_TYPES), TEMPLATE_EVENT_TYPES)
+  const accepted = acceptedEventTypes(await readText(OUTCOMES).catch(() => ''))
+  const templates = readTemplates(readTemplateFiles(TEMPLATES), { sha256, accepted })
+  const enumeration = await enumerate(rules, [...templates.byEventType.keys()])
+  const actual = listOutcomes(enumeration, previewTexts(templates))
   if (accept) await writeFile(OUTCOMES, actual)
   else process.stdout.write(json ? `${JSON.stringify({ outcomes: actual })}\n` : actual)
 }

@@ -18,9 +18,7 @@ import { useData } from '../use-data.ts'
 const EVERY_MS = 10_000
 
 const WINDOWS: Readonly<Record<CountWindow, string>> = {
-  '15m': '15 minutes',
   '1h': '1 hour',
-  '6h': '6 hours',
   '24h': '24 hours',
   '7d': '7 days',
   '30d': '30 days',
@@ -28,7 +26,6 @@ const WINDOWS: Readonly<Record<CountWindow, string>> = {
 const NAMES: Readonly<Record<Dimension, string>> = {
   status: 'Status',
   reason: 'Reason',
-  eventType: 'Event type',
 }
 
 /** Counts of recent entries, refreshed while shown. The address contains the period and the grouping. */
@@ -162,7 +159,7 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
             class="bar"
             // The log has no filter for entries that have a reason.
             href={
-              sums[i] && dimension !== 'reason'
+              sums[i] && dimension === 'status'
                 ? buildHref(['log'], { from: iso(startS), to: iso(startS + stepS) })
                 : undefined
             }

@@ -1,8 +1,6 @@
 /** Periods to count over, in seconds, each in at most 60 steps. */
 export const COUNT_WINDOWS = {
-  '15m': { lengthS: 900, stepS: 15 },
   '1h': { lengthS: 3_600, stepS: 60 },
-  '6h': { lengthS: 21_600, stepS: 360 },
   '24h': { lengthS: 86_400, stepS: 1_800 },
   '7d': { lengthS: 604_800, stepS: 10_800 },
   '30d': { lengthS: 2_592_000, stepS: 43_200 },
@@ -10,5 +8,5 @@ export const COUNT_WINDOWS = {
 export type CountWindow = keyof typeof COUNT_WINDOWS
 export const COUNT_WINDOW_NAMES = Object.keys(COUNT_WINDOWS) as CountWindow[]
 
-/** Stands for all but the most frequent reasons or event types. No real event type is empty. */
+/** Stands for all but the most frequent reasons. No real reason is empty. */
 export const OTHER = ''

@@ -8,8 +8,6 @@ const logCount = z.object({
   status: z.enum(STATUSES),
   /** The failure reason up to its first colon; null for SENT; `OTHER` for all but the most frequent ones. */
   reason: z.string().nullable(),
-  /** `OTHER` for all but the most frequent ones. */
-  eventType: z.string(),
   count: z.int(),
   /** FAILED entries past the last retry. */
   givenUp: z.int(),

@@ -18,7 +18,7 @@ export interface ChangeSummary {
   readonly texts: readonly PreviewChange[] | null
   /** Changed rules, promises and fields of the envelope map. */
   readonly rows: readonly RowChange[]
-  /** Lines of the accepted outcomes that differ under the rule table. */
+  /** Accepted outcomes and texts that are no longer true, and those that are true instead. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
 }
 
@@ -60,7 +60,7 @@ function rowsToMarkdown(rows: readonly RowChange[]): string {
 
 function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes']>): string {
   if (gone.length + fresh.length === 0) return ''
-  return `### Outcomes not accepted yet: ${counted(Math.max(gone.length, fresh.length), 'line')}
+  return `### Not accepted yet: ${counted(Math.max(gone.length, fresh.length), 'outcome or text', 'outcomes and texts')}
 
 If the changes above are what you want, start the workflow "accept rules" with the number of this pull request, or run \`make rules-accept\` and commit \`rules/outcomes.txt\`.
 `

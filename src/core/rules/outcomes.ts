@@ -1,19 +1,22 @@
+import { CHANNELS } from '../decision/channel.ts'
 import { describeResult } from '../decision/result.ts'
+import { OTHER, type Preview, type PreviewedText } from '../templates/preview.ts'
+import { describeSms } from '../text/sms-length.ts'
 import type { Enumeration } from './first-match.ts'
 import { decideByRule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
-const OTHER = 'any other event type'
-const ABOUT = `# What the rule table decides in every situation, as it was accepted: "make rules-accept" writes it.
-# An event type has lines only where it differs from any other event type.`
+const ABOUT = `# What the rule table decides in every situation, and the texts as members read them, as they were accepted:
+# "make rules-accept" writes it. An event type has outcomes only where they differ from those of any other event type.
+# The reference and the reason in the texts are examples.`
 
 /**
- * The outcome of every situation, as text: first any other event type, then a section for each event type. Empty sections are
- * kept, so that changes to two event types never conflict in a merge.
+ * The outcome of every situation, and each previewed text: first any other event type, then a section for each event type. Empty
+ * sections are kept, so that changes to two event types never conflict in a merge.
  */
-export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly string[]): string {
+export function listOutcomes(enumeration: Enumeration, previews: readonly Preview[]): string {
   const { classes, situations, answers, findPosition } = enumeration
-  const listLines = (eventType: string) =>
+  const listSituations = (eventType: string) =>
     situations.map((situation) => {
       const rule = answers[findPosition({ eventType, ...situation })]?.rule
       const result = rule ? decideByRule(rule, situation) : null
@@ -23,35 +26,57 @@ export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly
   const named = classes.flatMap(({ members, representative }) =>
     members.map((name) => [name, name.startsWith('any other ') ? representative : name] as const),
   )
-  const representatives = new Map([...knownEventTypes.map((name) => [name, name] as const), ...named])
-  const usual = listLines(representatives.get(OTHER) as string)
+  const texts = new Map(previews.map((one) => [one.eventType, one.texts.flatMap(formatText)]))
+  const representatives = new Map([
+    ...previews.map(({ eventType }) => [eventType, eventType] as const),
+    ...named,
+  ])
+  const usual = listSituations(representatives.get(OTHER) as string)
+  const section = (name: string, outcomes: readonly string[]) =>
+    [name, ...outcomes, ...(texts.get(name) ?? [])].join('\n')
   representatives.delete(OTHER)
   const sections = [...representatives.keys()].sort().map((name) => {
-    const lines = listLines(representatives.get(name) as string)
-    return [name, ...lines.filter((line, position) => line !== usual[position])].join('\n')
+    const outcomes = listSituations(representatives.get(name) as string)
+    return section(
+      name,
+      outcomes.filter((line, position) => line !== usual[position]),
+    )
   })
-  return `${[ABOUT, [OTHER, ...usual].join('\n'), ...sections].join('\n\n')}\n`
+  return `${[ABOUT, section(OTHER, usual), ...sections].join('\n\n')}\n`
+}
+
+const WITH_SUBJECT = CHANNELS.filter((channel) => channel !== 'SMS').join(' and ')
+
+function formatText({ withReason, subject, body, sms }: PreviewedText): string[] {
+  const variant = withReason === null ? '' : `, ${withReason ? 'with' : 'without'} a reason`
+  return [
+    `  by ${WITH_SUBJECT}${variant}:`,
+    ...[`Subject: ${subject}`, '', ...body.split('\n')].map((line) => `  | ${line}`.trimEnd()),
+    `  by SMS${variant}: the same without the subject, ${describeSms(sms)}`,
+  ]
 }
 
 export function acceptedEventTypes(text: string): string[] {
   return text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line) && !line.startsWith('any other '))
 }
 
-/** Lines in only one of two lists, each with its section. Empty sections make no difference. */
+/** Outcomes and texts in only one of two lists, each with its section. Empty sections make no difference. */
 export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
-  const [before, after] = [listLines(accepted), listLines(actual)]
+  const [before, after] = [parseEntries(accepted), parseEntries(actual)]
   return {
-    gone: before.filter((line) => !after.includes(line)),
-    fresh: after.filter((line) => !before.includes(line)),
+    gone: before.filter((entry) => !after.includes(entry)),
+    fresh: after.filter((entry) => !before.includes(entry)),
   }
 }
 
-/** Example: `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
-function listLines(text: string): string[] {
+/** Example: `claim.paid: party found, …: SEND by EMAIL, rule "email"`. A text is one entry. */
+function parseEntries(text: string): string[] {
+  const entries: string[] = []
   let section = ''
-  return text.split(/\r\n|\n/).flatMap((line) => {
-    if (line.startsWith('  ')) return [`${section}: ${line.trim()}`]
-    if (!line.startsWith('#')) section = line
-    return []
-  })
+  for (const line of text.split(/\r\n|\n/)) {
+    if (line.startsWith('  |')) entries.push(`${entries.pop()}\n${line}`)
+    else if (line.startsWith('  ')) entries.push(`${section}: ${line.trim()}`)
+    else if (!line.startsWith('#')) section = line
+  }
+  return entries
 }

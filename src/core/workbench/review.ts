@@ -21,7 +21,7 @@ export interface Files {
 
 /** The files in force, with which the workbench starts. */
 export interface WorkbenchStart extends Files {
-  /** The accepted outcomes, `rules/outcomes.txt`. */
+  /** The accepted outcomes and texts, `rules/outcomes.txt`. */
   readonly outcomes: string
   /** Null if unknown. */
   readonly repositoryUrl: string | null
@@ -50,7 +50,7 @@ export interface Version {
   readonly promises: FileReport
   /** Null if it has faults. */
   readonly ruleTable: RuleTable | null
-  /** The outcome of every situation, in the form of the accepted file; null like `ruleTable`. */
+  /** All outcomes and texts, in the form of the accepted file; null if one of the files has faults. */
   readonly outcomes: string | null
 }
 
@@ -60,7 +60,8 @@ export async function loadVersion(files: Version['files'], texts: Texts): Promis
   try {
     if (enumeration === null) return { ...version, ruleTable: null, outcomes: null }
     const ruleTable = enumeratedTable(enumeration, files.table, noRevision())
-    return { ...version, ruleTable, outcomes: listOutcomes(enumeration, texts.eventTypes) }
+    const { previews } = texts.report
+    return { ...version, ruleTable, outcomes: previews && listOutcomes(enumeration, previews) }
   } catch (error) {
     if (error instanceof RuleTableError) return { ...version, ruleTable: null, outcomes: null }
     throw error

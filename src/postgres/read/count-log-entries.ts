@@ -7,8 +7,8 @@ import { type GivenUpLimits, isGivenUp } from './log-columns.ts'
 
 /** Limits the cost: in a larger log only the newest entries are counted, and the response says since when. */
 const ROW_COUNT_MAX = 100_000
-/** Event types and reasons come from outside, in any number. */
-const KIND_COUNT_MAX = 12
+/** Reasons may come from outside, in any number. */
+const REASON_COUNT_MAX = 12
 
 const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 
@@ -40,7 +40,7 @@ export function logCountsQuery(
   const from = sql.fragment`now() - ${lengthS}::integer * interval '1 second'`
   const walks = STATUSES.map(
     (status) => sql.fragment`
-      (SELECT created_at, status, event_type, failure_reason, attempt_count FROM notifications.notification_log
+      (SELECT created_at, status, failure_reason, attempt_count FROM notifications.notification_log
       WHERE status = ${status} AND created_at >= ${from}
       ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
   )
@@ -51,29 +51,25 @@ export function logCountsQuery(
     ), counted AS MATERIALIZED (
       SELECT
         floor(extract(epoch FROM created_at) / ${stepS}::integer)::bigint * ${stepS}::integer AS start_s,
-        status, split_part(failure_reason, ':', 1) AS reason, event_type,
+        status, split_part(failure_reason, ':', 1) AS reason,
         count(*)::integer AS count, min(created_at) AS oldest_at,
         count(*) FILTER (WHERE ${isGivenUp(limits)})::integer AS given_up
-      FROM walked GROUP BY 1, 2, 3, 4
-    ), event_type AS (
-      SELECT event_type FROM counted GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${KIND_COUNT_MAX}
+      FROM walked GROUP BY 1, 2, 3
     ), reason AS (
-      SELECT reason FROM counted WHERE reason IS NOT NULL GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${KIND_COUNT_MAX}
+      SELECT reason FROM counted WHERE reason IS NOT NULL GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${REASON_COUNT_MAX}
     ), folded AS (
       SELECT
         start_s, status, sum(count)::integer AS count,
         CASE WHEN reason IS NULL OR reason IN (TABLE reason) THEN reason ELSE ${OTHER} END AS reason,
-        CASE WHEN event_type IN (TABLE event_type) THEN event_type ELSE ${OTHER} END AS event_type,
         sum(given_up)::integer AS given_up
-      FROM counted GROUP BY start_s, status, 4, 5
+      FROM counted GROUP BY start_s, status, 4
     )
     SELECT
       extract(epoch FROM ${from})::float8 AS "fromS", extract(epoch FROM now())::float8 AS "toS",
       (SELECT extract(epoch FROM min(oldest_at))::float8 FROM counted HAVING sum(count) > ${rowCountMax}) AS "cutAtS",
       ARRAY(
         SELECT json_build_object(
-          'startS', start_s, 'status', status, 'reason', reason, 'eventType', event_type, 'count', count,
-          'givenUp', given_up
+          'startS', start_s, 'status', status, 'reason', reason, 'count', count, 'givenUp', given_up
         ) FROM folded ORDER BY start_s
       ) AS counts`
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { rowIn, workflowCommand } from '../../../src/commands/terminal/annotations.ts'
 import { note, print, showProgress } from '../../../src/commands/terminal/print.ts'
-import { EXECUTABLE_ENV, MAIN } from '../../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN, preloading } from '../../stack/executable.ts'
 
 t.test('an annotation is one line, whatever its text', async (t) => {
   t.equal(
@@ -60,8 +60,8 @@ function started(command: string, env: Record<string, string> = {}) {
       }
       return nextLoad(url, context)
     } })`
-  const preload = `--import=data:text/javascript,${encodeURIComponent(code)}`
-  const NODE_OPTIONS = [preload, env.NODE_OPTIONS ?? ''].join(' ')
+  const preload = preloading(`data:text/javascript,${encodeURIComponent(code)}`)
+  const NODE_OPTIONS = [preload.NODE_OPTIONS, env.NODE_OPTIONS ?? ''].join(' ')
   const options = { env: { ...EXECUTABLE_ENV, ...env, NODE_OPTIONS }, encoding: 'utf8' } as const
   const { stdout, stderr, pid } = spawnSync(MAIN, [command], options)
   const said = JSON.parse(stdout) as {

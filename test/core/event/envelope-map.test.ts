@@ -90,7 +90,7 @@ t.test('JSON too deep for a reviver has no digits', async (t) => {
   t.equal(source(`{"x":${deep},"a":1.0}`, '/a'), null)
 })
 
-const defaults = readFileSync(new URL('../../../rules/envelope.json', import.meta.url), 'utf8')
+const defaults = readFileSync(new URL('../../first/rules/envelope.json', import.meta.url), 'utf8')
 
 const faultsOf = (jsonText: string) => faultsIn(() => loadEnvelopeMap(jsonText))
 

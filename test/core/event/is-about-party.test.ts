@@ -4,7 +4,7 @@ import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../../../src/core/event/is-about-party.ts'
 
 const envelopeMap = loadEnvelopeMap(
-  await readFile(new URL('../../../rules/envelope.json', import.meta.url), 'utf8'),
+  await readFile(new URL('../../first/rules/envelope.json', import.meta.url), 'utf8'),
 )
 const mention = (value: Buffer | string | null, key: string | null = null, party = 'party-1') =>
   findMention(

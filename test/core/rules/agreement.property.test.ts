@@ -22,6 +22,7 @@ const servable = tables.filter(isSafe).map(applying)
 /** A section of outcomes needs a name. */
 const CASES = ALL_CASES.filter(({ eventType }) => eventType !== '')
 const EVENT_TYPES = [...new Set(CASES.map(({ eventType }) => eventType))]
+const WITHOUT_TEXTS = EVENT_TYPES.map((eventType) => ({ eventType, texts: [] }))
 
 function tryOn(table: RuleTable, one: Case) {
   const { ruleId, outcome, channel, reason } = tryEvent(table, templates, aTried(one))
@@ -31,7 +32,7 @@ type Said = RecordedResult
 
 /** The outcome listed for a case: by its event type's own line, else by that of any other event type. */
 async function outcomesOf({ rules }: RuleTable): Promise<(one: Case) => string | undefined> {
-  const text = listOutcomes(await enumerate(rules, EVENT_TYPES), EVENT_TYPES)
+  const text = listOutcomes(await enumerate(rules, EVENT_TYPES), WITHOUT_TEXTS)
   const sections = new Map(
     text.split('\n\n').map((section) => {
       const [title = '', ...lines] = section.split('\n').filter((line) => !line.startsWith('#'))

@@ -4,7 +4,8 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { foldSituations } from '../../../src/core/rules/situations.ts'
 import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
 
-const rulesFile = (name: string) => readFileSync(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
+const rulesFile = (name: string) =>
+  readFileSync(new URL(`../../first/rules/${name}`, import.meta.url), 'utf8')
 
 export const DEFAULT_TABLE = rulesFile('dispatch.csv')
 export const DEFAULT_PROMISES = rulesFile('promises.csv')

@@ -5,12 +5,17 @@ import t, { type Test } from 'tap'
 import { enumerate } from '../../../src/core/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../../src/core/rules/outcomes.ts'
+import { OTHER, previewTexts } from '../../../src/core/templates/preview.ts'
+import { templatesWith } from '../templates/files.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { above, DEFAULT_OUTCOMES, DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
 
+const PREVIEWS = previewTexts(templatesWith({}))
+
 async function outcomesOf(rows: readonly string[], eventTypes: readonly string[] = EVENT_TYPES) {
   const { rules } = loadRuleTable([HEADINGS, ...rows].join('\n'))
-  return listOutcomes(await enumerate(rules, eventTypes), eventTypes)
+  const previews = PREVIEWS.filter(({ eventType }) => [...eventTypes, OTHER].includes(eventType))
+  return listOutcomes(await enumerate(rules, eventTypes), previews)
 }
 
 t.test('accepted outcomes are compared line by line', async (t) => {
@@ -33,6 +38,41 @@ t.test('an event type lists only its differences from "any other"', async (t) =>
     .map((onFile) => `party found, not opted out, prefers SMS, ${onFile} phone on file`)
     .map((situation) => `  ${situation}: SKIP (muted), rule "muted"\n`)
   t.equal(muted, usual.replace('\nclaim.paid\n', `\nclaim.paid\n${added.join('')}`))
+})
+
+t.test('each text is shown as it is read by each channel, and is compared as a whole', async (t) => {
+  const { rules } = loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n'))
+  const text = 'Subject: Paid\n\nOne {{locator}}\n\nTwo{{#reason}}: {{reason}}{{/reason}}\n'
+  const listed = async (body: string) =>
+    listOutcomes(
+      await enumerate(rules, ['claim.paid']),
+      previewTexts(templatesWith({ 'claim.paid.mustache': body })),
+    )
+  t.match(
+    await listed(text),
+    `
+claim.paid
+  by EMAIL and IN_APP, with a reason:
+  | Subject: Paid
+  |
+  | One CLM-2026-00056
+  |
+  | Two: The damage happened before the policy began.
+  by SMS, with a reason: the same without the subject, 1 segment (GSM-7)
+  by EMAIL and IN_APP, without a reason:
+  | Subject: Paid
+  |
+  | One CLM-2026-00056
+  |
+  | Two
+  by SMS, without a reason: the same without the subject, 1 segment (GSM-7)
+
+claim.`,
+  )
+  const swapped = text.replace(/(One.*)\n\n(Two.*)/, '$2\n\n$1')
+  const { gone, fresh } = compareOutcomes(await listed(text), await listed(swapped))
+  t.equal(gone.length, 2)
+  t.match(fresh, [/^claim\.paid: by EMAIL and IN_APP, with a reason:\n.*Two: The damage/s, /Two\n/])
 })
 
 t.test('types without a template, wildcards and exceptions have sections of their own', async (t) => {

@@ -4,16 +4,16 @@ import { readTemplateFiles } from '../../../src/build/template-files.ts'
 import { readTemplates, type TemplateFile } from '../../../src/core/templates/read-templates.ts'
 import type { Templates } from '../../../src/core/templates/template.ts'
 
-/** The templates of this project. */
+/** The first templates. */
 export const files: readonly TemplateFile[] = readTemplateFiles(
-  join(import.meta.dirname, '../../../templates'),
+  join(import.meta.dirname, '../../first/templates'),
 )
 
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** This project's files, with other texts for some of them (null: no such file) or with more of them. */
+/** The first templates, with other texts for some of them (null: no such file) or with more of them. */
 export function filesWith(changes: Readonly<Record<string, string | null>>): readonly TemplateFile[] {
   const kept = files.filter(({ name }) => !Object.hasOwn(changes, name))
   const changed = Object.entries(changes).flatMap(([name, text]) => (text === null ? [] : [{ name, text }]))

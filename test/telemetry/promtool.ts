@@ -1,0 +1,16 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
+
+/** Why tests that need it are skipped; false where it is installed. */
+export const NO_PROMTOOL =
+  spawnSync('promtool', ['--version']).status !== 0 && 'promtool is not installed (Debian package prometheus)'
+
+/** Runs it. Returns its report, which is empty if it finds nothing wrong. */
+export async function promtool(args: string[], input = ''): Promise<string> {
+  const running = promisify(execFile)('promtool', args)
+  running.child.stdin?.end(input)
+  return running.then(
+    () => '',
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+  )
+}
