@@ -111,5 +111,5 @@ export async function lasting(list: () => Promise<readonly string[]>): Promise<s
 }
 
 function faultOf(where: string, reason: BlockReason, detail?: string): string {
-  return `${where}, ${reason}: ${BLOCK_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
+  return `${where}, ${reason}: ${BLOCK_REASONS[reason].remedy}${detail === undefined ? '' : ` (${detail})`}`
 }
