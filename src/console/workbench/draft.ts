@@ -50,7 +50,7 @@ export const SHEETS: Readonly<Record<SheetKey, Sheet>> = {
     file: 'promises.csv',
     what: 'promise',
     columns: PROMISE_COLUMNS,
-    choices: { ...CHOICES, outcome: EXPECTATIONS },
+    choices: { ...CHOICES, outcome: [...EXPECTATIONS.keys()] },
   },
 }
 const KEYS = ['table', 'promises'] as const

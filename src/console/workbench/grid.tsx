@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
-import { type Placed, placeOf, readGrid } from '../../core/workbench/review.ts'
+import { describeFault, type Fault } from '../../core/text/faults.ts'
+import { readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { visible } from '../text.ts'
 import { type Bench, FIRST_ROW, SHEETS, type Sheet, type SheetKey } from './draft.ts'
@@ -9,7 +10,7 @@ import { focus, Notice } from './findings.tsx'
 
 interface GridProps extends Bench {
   readonly of: SheetKey
-  readonly faults: readonly string[]
+  readonly faults: readonly Fault[]
 }
 
 /** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
@@ -18,7 +19,7 @@ export function Grid({ of, faults, draft: { [of]: rows }, inForce, change }: Gri
   const { what, columns } = sheet
   const onRows: RowProps['onRows'] = (edited, place) => change({ [of]: edited }, place)
   const beforeOf = new Map([...pairShownRows(inForce[of], rows)].map(([was, now]) => [now, was]))
-  const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
+  const placed = Map.groupBy(faults, ({ row }) => row)
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
@@ -72,7 +73,7 @@ interface RowProps {
   readonly index: number
   /** The row in force; undefined for a new one. */
   readonly was: Cells | undefined
-  readonly faults: readonly Placed[]
+  readonly faults: readonly Fault[]
 }
 
 function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
@@ -157,10 +158,10 @@ function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
         <tr>
           <td class="notice-bad" colSpan={columns.length + 1}>
             <ul id={faultsId}>
-              {faults.map(({ column, text }) => (
+              {faults.map((fault) => (
                 <li>
-                  {column !== null && <strong>{column}: </strong>}
-                  {visible(text)}
+                  {fault.column !== null && <strong>{fault.column}: </strong>}
+                  {visible(describeFault({ ...fault, row: null, column: null }))}
                 </li>
               ))}
             </ul>
@@ -232,7 +233,7 @@ export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
     const chosen = given.get('file') as File
     const text = chosen.size > 0 ? await chosen.text() : String(given.get('csv'))
     const { rows, faults } = readGrid(text, columns, what)
-    setFaults(faults)
+    setFaults(faults.map(describeFault))
     if (rows === null) return
     change({ [of]: rows })
     form.closest('details')?.removeAttribute('open')

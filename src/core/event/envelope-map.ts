@@ -1,4 +1,4 @@
-import { FaultsError } from '../text/faults.ts'
+import { FaultsError, wholeFault } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { type Pointer, parsePointer, pointerFault, pointerText } from './json-pointer.ts'
 
@@ -21,7 +21,7 @@ export interface EnvelopeMap extends Readonly<Record<Field, FieldSource>> {
 
 export class EnvelopeMapError extends FaultsError {
   constructor(faults: readonly string[]) {
-    super('the envelope map has', faults)
+    super('the envelope map has', faults.map(wholeFault))
   }
 }
 

@@ -1,5 +1,5 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/result.ts'
+import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
 import { PromisesError } from './errors.ts'
 import { cellsOf, type EventTypeCell, parsePromisedEventTypes } from './event-type-cell.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
@@ -11,12 +11,19 @@ import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
 
-export const EXPECTATIONS = [
-  ...OUTCOMES,
-  ...OUTCOMES.map((outcome) => `not ${outcome}` as const),
-  ...CHANNELS.map((channel) => `not by ${channel}` as const),
-]
-export type Expectation = (typeof EXPECTATIONS)[number]
+export type Expectation = Outcome | `not ${Outcome}` | `not by ${Channel}`
+
+type IsMet = (result: RuleResult) => boolean
+
+/** What a promise may expect of a result, by its cell. */
+export const EXPECTATIONS: ReadonlyMap<Expectation, IsMet> = new Map<Expectation, IsMet>([
+  ...OUTCOMES.map((one): [Expectation, IsMet] => [one, ({ outcome }) => outcome === one]),
+  ...OUTCOMES.map((one): [Expectation, IsMet] => [`not ${one}`, ({ outcome }) => outcome !== one]),
+  ...CHANNELS.map((one): [Expectation, IsMet] => [
+    `not by ${one}`,
+    ({ outcome, channel }) => outcome !== 'SEND' || channel !== one,
+  ]),
+])
 
 /** A condition that the rule table must meet in every situation it covers: one row of `rules/promises.csv`. */
 export interface RulePromise {
@@ -58,7 +65,7 @@ function readPromise(
     row,
     name: read('promise', (text) => parsePromiseName(text, row, rowOfName)),
     when: readWhen(sheetRow, parseEventTypes),
-    expected: read('outcome', oneOf(EXPECTATIONS)),
+    expected: read('outcome', oneOf([...EXPECTATIONS.keys()])),
     sendBy: read('send by', orAny(oneOf(CHANNELS))),
     reason: read('reason', orAny(parseReason)),
   }

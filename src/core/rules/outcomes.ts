@@ -1,9 +1,10 @@
 import { describeResult } from '../decision/result.ts'
+import { UNNAMED } from './event-classes.ts'
+import { isPattern } from './event-type-cell.ts'
 import type { Enumeration } from './first-match.ts'
 import { resultOf } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
-const OTHER = 'any other event type'
 const ABOUT = `# What the rule table decides in every situation, as it was accepted: "make rules-accept" writes it.
 # An event type has lines only where it differs from any other event type.`
 
@@ -21,20 +22,22 @@ export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly
       return `  ${describeSituation(situation)}: ${outcome}`
     })
   const named = classes.flatMap(({ members, representative }) =>
-    members.map((name) => [name, name.startsWith('any other ') ? representative : name] as const),
+    members.map((name) => [name, representative] as const),
   )
   const representatives = new Map([...knownEventTypes.map((name) => [name, name] as const), ...named])
-  const usual = linesOf(representatives.get(OTHER) as string)
-  representatives.delete(OTHER)
+  const usual = linesOf(representatives.get(UNNAMED) as string)
+  representatives.delete(UNNAMED)
   const sections = [...representatives.keys()].sort().map((name) => {
     const lines = linesOf(representatives.get(name) as string)
     return [name, ...lines.filter((line, position) => line !== usual[position])].join('\n')
   })
-  return `${[ABOUT, [OTHER, ...usual].join('\n'), ...sections].join('\n\n')}\n`
+  return `${[ABOUT, [UNNAMED, ...usual].join('\n'), ...sections].join('\n\n')}\n`
 }
 
+/** The event types that have a section, which differ from the headings of all others. */
 export function acceptedEventTypes(text: string): string[] {
-  return text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line) && !line.startsWith('any other '))
+  const headings = text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line))
+  return headings.filter((heading) => heading !== UNNAMED && !isPattern(heading))
 }
 
 /** Lines in only one of two lists, each with its section. Empty sections make no difference. */

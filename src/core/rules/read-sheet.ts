@@ -1,4 +1,5 @@
 import { parse } from 'csv-parse/sync'
+import { type Fault, wholeFault } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
 
@@ -17,7 +18,7 @@ const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“
 /** A quote still open after this many lines was never meant to close. */
 const CELL_LINES_MAX = 20
 const BROKEN_QUOTES =
-  ': the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
+  'the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
 
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
@@ -48,8 +49,8 @@ export function readSheet<Column extends string, T>(
   columnsOptional: readonly Column[] | null,
   what: string,
   readRow: (row: SheetRow<Column>) => T,
-): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
-  const unreadable = (fault: string) => ({ rows: [], faults: [fault] })
+): { readonly rows: readonly T[]; readonly faults: readonly Fault[] } {
+  const unreadable = (text: string) => ({ rows: [], faults: [wholeFault(text)] })
   if (csvText.startsWith(WORKBOOK))
     return unreadable('the file is an Excel workbook, not text: save it as "CSV UTF-8"')
   if (UTF_16.test(csvText)) return unreadable('the file is not UTF-8: save it as "CSV UTF-8"')
@@ -58,16 +59,16 @@ export function readSheet<Column extends string, T>(
   if (headings === undefined)
     return unreadable(`the file is empty: it needs a line of headings and at least one ${what}`)
 
-  const faults: string[] = []
+  const faults: Fault[] = []
   const noteAt =
-    ({ row }: Line) =>
-    (text: string) =>
-      void faults.push(`row ${row}${text}`)
+    ({ row }: Line): Note =>
+    (text, column = null) =>
+      void faults.push({ row, column, text })
   const columns = readHeadings(headings, columnsKnown, columnsOptional, noteAt(headings))
   const others = (headings.cells ?? []).flatMap((heading, position) =>
     columnsOptional !== null && columns[position] === null ? [{ heading, position }] : [],
   )
-  if (body.length === 0) noteAt(headings)(` is the only line: add at least one ${what} below the headings`)
+  if (body.length === 0) noteAt(headings)(`no line follows: add at least one ${what} below the headings`)
   const rows = body.flatMap((line) => {
     const noteRow = noteAt(line)
     const { row, cells } = line
@@ -76,7 +77,7 @@ export function readSheet<Column extends string, T>(
       return []
     }
     if (isMisfit(line.text, cells, columns.length, separator, noteRow)) return []
-    const note = (column: Column, fault: string) => noteRow(`, column "${column}": ${fault}`)
+    const note = (column: Column, fault: string) => noteRow(fault, column)
     const textOf = (column: Column) => {
       const isLeftOut = columnsOptional?.includes(column) && !columns.includes(column)
       return isLeftOut ? '' : cells[columns.indexOf(column)]
@@ -102,6 +103,8 @@ export function readSheet<Column extends string, T>(
   })
   return { rows, faults }
 }
+
+type Note = (text: string, column?: string | null) => void
 
 /** Parses row by row, so that an unclosed quote spoils one row and not the rest of the file. */
 function splitLines(csvText: string): { separator: Separator; lines: Line[] } {
@@ -147,7 +150,7 @@ function readHeadings<Column extends string>(
   { cells }: Line,
   columnsKnown: readonly Column[],
   columnsOptional: readonly Column[] | null,
-  note: (text: string) => void,
+  note: Note,
 ): readonly (Column | null)[] {
   const columnsNeeded = columnsKnown.filter((column) => !columnsOptional?.includes(column))
   if (cells === null) {
@@ -163,12 +166,12 @@ function readHeadings<Column extends string>(
     const near = didYouMean(nearest(heading, columnsKnown))
     note(
       column === undefined
-        ? `: "${heading}" is not a column: the columns are ${columnsKnown.join(', ')}${near}`
-        : `: column "${heading}" appears twice`,
+        ? `"${heading}" is not a column: the columns are ${columnsKnown.join(', ')}${near}`
+        : `column "${heading}" appears twice`,
     )
     return null
   })
-  for (const column of columnsNeeded) if (!columns.includes(column)) note(`: column "${column}" is missing`)
+  for (const column of columnsNeeded) if (!columns.includes(column)) note(`column "${column}" is missing`)
   return columns
 }
 
@@ -181,7 +184,7 @@ function isMisfit(
   cells: readonly string[],
   columnCount: number,
   separator: Separator,
-  note: (text: string) => void,
+  note: Note,
 ): boolean {
   const name = SEPARATORS[separator]
   const filled = withoutTrailingBlanks(cells)
@@ -189,15 +192,15 @@ function isMisfit(
   if (extra.length > 0) {
     const are = extra.length === 1 ? 'is one' : `are ${extra.length}`
     note(
-      ` has ${filled.length} cells for ${columnCount} columns; ${extra.join(', ')} ${are} too many: put quotes around a text with ${name} in it`,
+      `${filled.length} cells for ${columnCount} columns; ${extra.join(', ')} ${are} too many: put quotes around a text with ${name} in it`,
     )
   }
   if (cells.length >= columnCount) return false
   const other = ALL_SEPARATORS.find((one) => one !== separator && text.split(one).length >= columnCount)
   note(
     other === undefined
-      ? ` has ${cells.length} cells for ${columnCount} columns: write ${name} for each blank cell too`
-      : ` has ${SEPARATORS[other]} between its cells, the headings have ${name}: use one of them throughout`,
+      ? `${cells.length} cells for ${columnCount} columns: write ${name} for each blank cell too`
+      : `${SEPARATORS[other]} stands between its cells, ${name} between the headings: use one of them throughout`,
   )
   return other !== undefined
 }

@@ -1,5 +1,6 @@
 import { type ChangeSummary, summaryToMarkdown } from '../rules/change-summary.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
+import type { PromiseFault } from '../rules/check-promises.ts'
 import { diffRuleTables } from '../rules/diff.ts'
 import { type Cells, diffRows, type RowChange } from '../rules/diff-rows.ts'
 import { RuleTableError } from '../rules/errors.ts'
@@ -11,6 +12,7 @@ import { enumeratedTable, type RuleTable } from '../rules/table.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { eventTypesOf, type TemplateFile } from '../templates/read-templates.ts'
+import { wholeFault } from '../text/faults.ts'
 
 /** The files that people change. */
 export interface Files {
@@ -47,7 +49,7 @@ export interface Version {
   readonly files: Pick<Files, 'table' | 'promises'>
   readonly texts: Texts
   readonly table: FileReport
-  readonly promises: FileReport
+  readonly promises: FileReport<PromiseFault>
   /** Null if it has faults. */
   readonly ruleTable: RuleTable | null
   /** The outcome of every situation, in the form of the accepted file; null like `ruleTable`. */
@@ -77,7 +79,7 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
       { file: 'rules/dispatch.csv', ...table },
       { file: 'rules/promises.csv', ...promises },
       ...[...faults, ...warnings].map((one) => {
-        const said = [one.line === null ? one.text : `line ${one.line}: ${one.text}`]
+        const said = [wholeFault(one.line === null ? one.text : `line ${one.line}: ${one.text}`)]
         const isFault = faults.includes(one)
         return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
       }),
@@ -100,25 +102,6 @@ export function proposalOf(summary: ChangeSummary): string {
 
 /** Below the limit for the text of a pull request. */
 const PROPOSAL_LENGTH_MAX = 60_000
-
-/** A remark about a file, with its line and the column at the start of its text, if any. */
-export interface Placed {
-  readonly row: number | null
-  readonly column: string | null
-  readonly text: string
-}
-
-const PLACE = /^row (\d+)(?:, column "([^"]+)")?(?:: )?/
-
-/** Splits the place off the front of a fault or a warning of `rules check`. */
-export function placeOf(said: string): Placed {
-  const [front = '', row, column] = PLACE.exec(said) ?? []
-  return {
-    row: row === undefined ? null : Number(row),
-    column: column ?? null,
-    text: said.slice(front.length).trim(),
-  }
-}
 
 /**
  * Splits a sheet into its cells, in the order of `columns`. `rows` is null if that fails. `what` names one row, such as "rule".

@@ -41,7 +41,7 @@ t.test('a row becomes a promise', async (t) => {
 })
 
 t.test('a file without promises is refused', async (t) => {
-  t.strictSame(faultsOf(), ['row 1 is the only line: add at least one promise below the headings'])
+  t.strictSame(faultsOf(), ['row 1: no line follows: add at least one promise below the headings'])
   t.throws(() => loadPromises('', []), {
     name: 'PromisesError',
     message:
