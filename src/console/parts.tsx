@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX, VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { STATUSES, type Status, statusOf } from '../core/log/status.ts'
 import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
@@ -37,15 +38,16 @@ export function Told({ of }: { of: string }) {
   )
 }
 
-const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
-  SEN: ['success', '✓'],
-  SKI: ['warning', '–'],
-  FAI: ['danger', '✕'],
-}
+const TONES = {
+  SENT: ['success', '✓'],
+  SKIPPED: ['warning', '–'],
+  FAILED: ['danger', '✕'],
+} as const satisfies Record<Status, readonly [tone: string, sign: string]>
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
-  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
+  const status = statusOf(of) ?? STATUSES.find((known) => known === of)
+  const [tone, sign] = status === undefined ? [] : TONES[status]
   return (
     <Tag tone={tone} sign={sign}>
       {inWords(of)}

@@ -64,6 +64,9 @@ export function Grid({ of, faults, draft: { [of]: rows }, inForce, change }: Gri
   )
 }
 
+/** `edited` is null if the action is not possible. The focus goes to row `at`. */
+type Action = readonly [sign: string, label: string, edited: readonly Cells[] | null, at: number]
+
 interface RowProps {
   readonly sheet: Sheet
   readonly rows: readonly Cells[]
@@ -100,38 +103,43 @@ function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
     edit(isMove ? moved(by) : rows, index + by, column)
   }
   const blank = columns.map(() => '')
-  const actions: readonly (readonly [string, string, readonly Cells[] | null, number])[] = [
+  const moves: readonly Action[] = [
     ['↑', `Move ${name} up`, moved(-1), index - 1],
     ['↓', `Move ${name} down`, moved(1), index + 1],
+  ]
+  const actions: readonly Action[] = [
+    ...moves,
     ['×', `Delete ${name}`, rows.toSpliced(index, 1), index],
     ['+↑', `Add a ${what} above ${name}`, rows.toSpliced(index, 0, blank), index],
     ['+↓', `Add a ${what} below ${name}`, rows.toSpliced(index + 1, 0, blank), index + 1],
     ['++', `Duplicate ${name}`, rows.toSpliced(index + 1, 0, row.with(0, `${row[0]}-copy`)), index + 1],
+    ...(was?.some((cell, at) => cell !== row[at])
+      ? [['↺', `Revert ${name}`, rows.with(index, was), index] as const]
+      : []),
   ]
-  const isChanged = was?.some((cell, at) => cell !== row[at])
   return (
     <>
       <tr class={was === undefined ? 'is-new' : undefined}>
         <td class="row-actions">
           {index + FIRST_ROW}
-          {[
-            ...actions,
-            ...(was && isChanged ? [['↺', `Revert ${name}`, rows.with(index, was), index] as const] : []),
-          ].map(([sign, label, edited, at]) => (
-            <button
-              key={sign}
-              type="button"
-              class="ghost icon small"
-              aria-label={label}
-              title={label}
-              aria-disabled={edited === null}
-              // Keyboard users move a row from its cells.
-              tabIndex={label.startsWith('Move') ? -1 : 0}
-              onClick={() => edit(edited, at)}
-            >
-              {sign}
-            </button>
-          ))}
+          {actions.map((action) => {
+            const [sign, label, edited, at] = action
+            return (
+              <button
+                key={sign}
+                type="button"
+                class="ghost icon small"
+                aria-label={label}
+                title={label}
+                aria-disabled={edited === null}
+                // Keyboard users move a row from its cells.
+                tabIndex={moves.includes(action) ? -1 : 0}
+                onClick={() => edit(edited, at)}
+              >
+                {sign}
+              </button>
+            )
+          })}
         </td>
         {columns.map((column, at) => {
           const isFaulty = faults.some((fault) => fault.column === column)

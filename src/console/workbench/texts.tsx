@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
-import { OTHER, type PreviewedText } from '../../core/templates/preview.ts'
+import type { PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
 import { Button, Card, Choice, Field, filledIn } from '../parts.tsx'
 import { inWords } from '../text.ts'
@@ -29,7 +29,6 @@ export function TextsEditor(props: TextsEditorProps) {
   const first = names.find(isFaulty) ?? names.find((name) => templates[name] !== inForce[name]) ?? names[0]
   const name = chosen !== null && chosen in templates ? chosen : (first ?? GENERIC)
   const was = inForce[name]
-  const eventType = name === GENERIC ? OTHER : name.slice(0, -EXTENSION.length)
   const told = (of: typeof report.faults) =>
     of
       .filter(({ file }) => file === name)
@@ -101,7 +100,7 @@ export function TextsEditor(props: TextsEditorProps) {
             <p>Correct the faults first.</p>
           ) : (
             report.previews
-              .find((preview) => preview.eventType === eventType)
+              .find((preview) => `${preview.name}${EXTENSION}` === name)
               ?.texts.map((text) => <Previewed key={text.withReason} of={text} />)
           )}
         </Card>

@@ -2,7 +2,8 @@ import { FaultsError, wholeFault } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { type Pointer, parsePointer, pointerFault, pointerText } from './json-pointer.ts'
 
-const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
+/** What a map need not state. */
+export const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
 export const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reason'] as const
 export type Field = (typeof FIELDS)[number]
 

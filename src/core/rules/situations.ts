@@ -48,15 +48,22 @@ export function foldSituations(rows: readonly Row[]) {
   }
 }
 
-/** Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on file". */
-export function describeSituation({ eventType: _, ...facts }: Readonly<Record<string, unknown>>): string {
+/**
+ * Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on
+ * file". `told` has other words for some of them.
+ */
+export function describeSituation(
+  { eventType: _, ...facts }: Readonly<Record<string, unknown>>,
+  told: { readonly [Key in FactKey]?: string } = {},
+): string {
   const known = FACT_LIST.flatMap(([key, { column, values, knownOf, words }]) => {
     const value = facts[key] ?? null
     // A party state that this version does not know says nothing about the other facts.
     const isKnown =
       knownOf.some((party) => party === facts.party) || !PARTY_STATES.some((party) => party === facts.party)
     if (value === null || !isKnown) return []
-    return [typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`]
+    const usual = typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`
+    return [told[key] ?? usual]
   })
   const others = Object.entries(facts).filter(([key]) => !FACT_LIST.some(([own]) => own === key))
   return [...known, ...others.map(([key, value]) => `${key} ${cellText(value)}`)].join(', ')

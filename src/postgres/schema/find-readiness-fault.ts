@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
+import { columnOf } from '../sql/columns.ts'
 import { encodingFault } from './encoding-fault.ts'
 
 /** The rights that `serve` needs on each table; db/grants.sql grants them. */
@@ -21,7 +22,7 @@ const NEEDED = {
 } as const
 
 const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
-  rights.map((right) => `${right} ON notifications.${table}`),
+  rights.map((right) => ({ right, table: `notifications.${table}` })),
 )
 
 const state = z.object({
@@ -48,12 +49,14 @@ export async function findReadinessFault(
 }
 
 async function faultOfState(pool: DatabasePool): Promise<string | null> {
+  const column = columnOf(PAIRS)
   const { user, encoding, isReadOnly, missing } = await pool.one(sql.type(state)`
     SELECT quote_ident(current_user) AS "user", current_setting('server_encoding') AS encoding,
       current_setting('transaction_read_only') = 'on' AS "isReadOnly",
       ARRAY(
-        SELECT pair FROM unnest(${sql.array(PAIRS, 'text')}) AS pair
-        WHERE NOT has_table_privilege(split_part(pair, ' ON ', 2), split_part(pair, ' ON ', 1))
+        SELECT "right" || ' ON ' || "table"
+        FROM unnest(${column('text', ({ right }) => right)}, ${column('text', ({ table }) => table)}) AS pair ("right", "table")
+        WHERE NOT has_table_privilege("table", "right")
       ) AS missing`)
   const fault = encodingFault(encoding)
   if (fault !== null) return fault
