@@ -3,7 +3,10 @@ import { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
-import { CHECKS, type Check, remedyOf } from './doctor/checks.ts'
+import { CodedError } from '../core/text/error-codes.ts'
+import { messageOf } from '../core/text/faults.ts'
+import { CHECKS, type Check } from './doctor/checks.ts'
+import { remedyOf } from './doctor/remedies.ts'
 import { helpEnd } from './terminal/options.ts'
 
 export const doctorCommand = new Command('doctor')
@@ -97,15 +100,14 @@ async function resultOf(check: Check, config: Config): Promise<Result> {
   const finished = new AbortController()
   try {
     const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
-      throw new Error(`no response within ${CHECK_MAX_MS / 1_000} s`)
+      throw new CodedError('ETIMEDOUT', `no response within ${CHECK_MAX_MS / 1_000} s`)
     })
     const found = await Promise.race([check.run(config), late])
     if (found === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
-    return { name, status: 'warning', detail: found.warning, remedy: remedyOf(check, found.warning) }
+    return { name, status: 'warning', detail: found.warning, remedy: found.remedy }
   } catch (error) {
-    const detail = wordsOf(error)
-    return { name, status: 'failed', detail, remedy: remedyOf(check, detail) }
+    return { name, status: 'failed', detail: wordsOf(error), remedy: remedyOf(check, error) }
   } finally {
     finished.abort()
   }
@@ -115,7 +117,7 @@ async function resultOf(check: Check, config: Config): Promise<Result> {
 function wordsOf(error: unknown): string {
   const words: string[] = []
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const inner = cause instanceof AggregateError ? cause.errors.map(String) : []
+    const inner = cause instanceof AggregateError ? cause.errors.map(messageOf) : []
     for (const word of [cause.message, ...inner]) {
       if (word !== '' && !words.some((known) => known.includes(word))) words.push(word)
     }

@@ -6,6 +6,7 @@ import {
   type Send,
 } from '../core/attempt/delivery.ts'
 import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
+import { codeOf } from '../core/text/error-codes.ts'
 import type { Message, Sender } from './sender.ts'
 
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
@@ -92,9 +93,4 @@ function isAnswer(given: unknown): given is Answer {
   const { answer, receipt, error } = (given ?? {}) as Record<string, unknown>
   if (answer === 'accepted') return typeof receipt === 'string'
   return /^(refused|unknown|deferred)$/.test(String(answer)) && typeof error === 'string'
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }

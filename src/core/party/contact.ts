@@ -2,13 +2,19 @@ import { ADDRESS_OF, type Address, type Channel } from '../decision/channel.ts'
 
 /**
  * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
- * contact data. `costsNoAttempt`: policy administration was not asked for this party, or refused the service's credential.
- * `wrongParty`: the answer named another party.
+ * contact data; `codes` are those of the cause, from the outermost in. `costsNoAttempt`: policy administration was not asked for
+ * this party, or refused the service's credential. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact
   | { state: 'not found' }
-  | { state: 'unresolved'; error: string; costsNoAttempt: boolean; wrongParty?: true }
+  | {
+      state: 'unresolved'
+      error: string
+      codes?: readonly string[]
+      costsNoAttempt: boolean
+      wrongParty?: true
+    }
 
 export type FoundContact = { state: 'found' } & { [A in Address]: string | null }
 
