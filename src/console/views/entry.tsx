@@ -32,6 +32,7 @@ function titleOf({ eventType, partyLocator }: ExplainedLogEntry): string {
 
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
   const { status, partyLocator, failureReason, body, story, reference } = entry
+  const rule = entry.decisions.at(-1)?.ruleId
   const state =
     status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
   return (
@@ -59,9 +60,8 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
           {reference !== null && reference !== partyLocator && (
             <a href={hrefOf(['log'], { reference })}>All messages about {visible(reference)}</a>
           )}
-          {failureReason !== null && (
-            // Reasons count as one, whatever follows the colon.
-            <a href={hrefOf(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
+          {status !== 'SENT' && rule !== undefined && (
+            <a href={hrefOf(['log'], { rule, status })}>All {inWords(status).toLowerCase()} by this rule</a>
           )}
         </p>
       </section>

@@ -120,6 +120,18 @@ export interface RecordedFacts {
   readonly [fact: string]: unknown
 }
 
+/** Recorded besides the facts, which rules may test: the event's party locator is invalid. Absent if it is not. */
+export const INVALID_LOCATOR = 'invalidLocator'
+/** Version 1.0 recorded this reason only. */
+export const INVALID_LOCATOR_IN_1_0 = 'invalid party locator'
+
+export function hasInvalidLocator(decision: {
+  readonly facts: RecordedFacts
+  readonly reason: string | null
+}): boolean {
+  return decision.facts[INVALID_LOCATOR] === true || decision.reason === INVALID_LOCATOR_IN_1_0
+}
+
 /** The first fact with a value that this version does not know, or undefined. A fact without a value has its usual one. */
 export function findUnknown(facts: RecordedFacts): (typeof FACT_LIST)[number] | undefined {
   return FACT_LIST.find(([key, { values, unknown, usual }]) => {

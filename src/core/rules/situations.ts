@@ -1,5 +1,12 @@
 import { ADDRESS_OF, ADDRESSED_CHANNELS } from '../decision/channel.ts'
-import { cellText, FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
+import {
+  cellText,
+  FACT_LIST,
+  type FactKey,
+  INVALID_LOCATOR,
+  PARTY_STATES,
+  type Situation,
+} from '../decision/facts.ts'
 import type { PastRule, Rule } from './rule.ts'
 
 /** A rule, or a promise, which sends nothing. */
@@ -53,7 +60,7 @@ export function foldSituations(rows: readonly Row[]) {
  * file". `told` has other words for some of them.
  */
 export function describeSituation(
-  { eventType: _, ...facts }: Readonly<Record<string, unknown>>,
+  { eventType: _, [INVALID_LOCATOR]: __, ...facts }: Readonly<Record<string, unknown>>,
   told: { readonly [Key in FactKey]?: string } = {},
 ): string {
   const known = FACT_LIST.flatMap(([key, { column, values, knownOf, words }]) => {

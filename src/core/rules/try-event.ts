@@ -14,7 +14,6 @@ import type { RuleTable } from './table.ts'
 export interface TriedEvent {
   readonly event: Variables
   readonly facts: RecordedFacts
-  readonly isPartyInvalid?: boolean
   /** Set if the party was looked up. */
   readonly contact?: Contact | undefined
 }
@@ -39,10 +38,10 @@ export type TriedDecision = ReturnType<typeof tryEvent>
 export function tryEvent(
   { rules, decide }: RuleTable,
   templates: Templates,
-  { event, facts, isPartyInvalid = false, contact }: TriedEvent,
+  { event, facts, contact }: TriedEvent,
 ) {
   const result = decideNow(decide, facts)
-  const decision = { ...result, facts, failureReason: failureReason(result, isPartyInvalid, contact) }
+  const decision = { ...result, facts, failureReason: failureReason(result, facts, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)
   const text = rendered && { subject: rendered.subject, body: rendered.body }

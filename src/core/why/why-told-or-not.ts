@@ -45,9 +45,10 @@ function becauseOf({ status, failureReason, decisions }: Entry): string | null {
   // The sentence of a SEND rule explains no failure.
   const isByRule = statusOf(last.outcome) === status
   if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
-  // The reason of a failed look-up ends with the error of policy administration.
-  const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
-  return error ? asSentence(`${last.because.replace(/\.$/, '')}: ${error}`) : last.because
+  // Only the reason of a failed look-up tells more than the rule: the error of policy administration.
+  return last.facts.party === 'unresolved' && failureReason !== null
+    ? `${asSentence(last.because)} ${asSentence(failureReason)}`
+    : last.because
 }
 
 function nextOf(entry: Entry): string {

@@ -141,7 +141,7 @@ function hasRule(rule: string): Fragment {
 
 /** The condition for rows with this failure reason, or with one that starts with it and a colon. */
 function hasReason(reason: string): Fragment {
-  return sql.fragment`(failure_reason = ${reason} OR split_part(failure_reason, ':', 1) = ${reason})`
+  return sql.fragment`(failure_reason = ${reason} OR starts_with(failure_reason, ${`${reason}:`}))`
 }
 
 function all(conditions: readonly Fragment[]): Fragment {

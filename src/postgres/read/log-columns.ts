@@ -1,6 +1,6 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { RecordedFacts } from '../../core/decision/facts.ts'
+import { INVALID_LOCATOR, INVALID_LOCATOR_IN_1_0, type RecordedFacts } from '../../core/decision/facts.ts'
 import { jsonBytes, textBytes } from '../sql/page-bytes.ts'
 
 /** The columns of a log entry, under their names in the core. */
@@ -37,6 +37,10 @@ export function listedColumns(limits: GivenUpLimits) {
 
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
+
+/** The condition for a decision about an event with an invalid party locator, see `hasInvalidLocator`. */
+export const HAS_INVALID_LOCATOR = sql.fragment`
+  (facts ? ${INVALID_LOCATOR} OR coalesce(reason = ${INVALID_LOCATOR_IN_1_0}, false))`
 
 /** The specification's limits for retries: rows that are older, or have this many attempts, are given up. */
 export interface GivenUpLimits {

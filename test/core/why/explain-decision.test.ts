@@ -268,14 +268,16 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   ])
   t.match(story, {
     what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
-    because: /^We could not find out how to reach the member at that time: HTTP 500\.$/,
+    because:
+      'We could not find out how to reach the member at that time. Contact could not be resolved: HTTP 500.',
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
-    because: /^We could not find out how to reach the member at that time: HTTP 500\.$/,
+    because:
+      'We could not find out how to reach the member at that time. Contact could not be resolved: HTTP 500.',
     next: 'Nothing. It was given up after the first attempt and 3 retries.',
   })
   const retry = { by: 'alice', because: 'an outage' }
