@@ -45,14 +45,14 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
       const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
       for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
       const addressed = group.filter(hasAddress)
-      const { countMax } = senders[channel]
+      const { countMax, isPlaceholder } = senders[channel]
       for (let start = 0; start < addressed.length; start += countMax) {
         const part = addressed.slice(start, start + countMax)
         const answers = stop.signal.aborted
           ? part.map(() => LATE)
           : await answersOf(channel, part.map(messageOf))
         for (const [i, answer] of answers.entries())
-          deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer))
+          deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer, isPlaceholder))
       }
     }
 

@@ -21,6 +21,7 @@ const GIVEN_UP = {
   attemptCount: 3,
   givenUp: true,
   receipt: null,
+  recordedOnly: false,
 }
 const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
   logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },

@@ -112,6 +112,15 @@ function senderOf(prefix: string, countMax = 100) {
   return { sender, batches }
 }
 
+t.test('only what a placeholder accepted counts as recorded, whatever the receipts', async (t) => {
+  const { sender } = senderOf('recorded:')
+  const send = sendVia(someSenders({ EMAIL: { ...sender, isPlaceholder: true }, SMS: sender }))
+  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')]), [
+    { receipt: 'recorded:a', error: null, isRecorded: true },
+    { receipt: 'recorded:b', error: null },
+  ])
+})
+
 t.test('each sender is called once with its own messages, and each row has its delivery', async (t) => {
   const email = senderOf('email:')
   const sms = senderOf('sms:')

@@ -1,4 +1,3 @@
-import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { nameOfAttempt } from '../../core/log/status.ts'
@@ -33,8 +32,7 @@ function titleOf({ eventType, partyLocator }: ExplainedLogEntry): string {
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
   const { status, partyLocator, failureReason, body, story, reference } = entry
   const rule = entry.decisions.at(-1)?.ruleId
-  const state =
-    status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
+  const state = status !== 'SENT' ? 'NOT SENT' : entry.recordedOnly ? 'RECORDED, NOT DELIVERED' : status
   return (
     <>
       <section

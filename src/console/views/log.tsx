@@ -1,4 +1,3 @@
-import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import { CHANNEL_NAMES, CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
@@ -77,6 +76,6 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
 }
 
 /** The status, except for a message that only a placeholder recorded. */
-export function statusOf({ status, receipt }: ListedLogEntry): string {
-  return isRecordedOnly(receipt) ? 'RECORDED' : status
+export function statusOf({ status, recordedOnly }: ListedLogEntry): string {
+  return recordedOnly ? 'RECORDED' : status
 }

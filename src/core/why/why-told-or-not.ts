@@ -1,4 +1,3 @@
-import { isRecordedOnly } from '../attempt/delivery.ts'
 import { isChannel, nameOfChannel } from '../decision/channel.ts'
 import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
@@ -26,8 +25,7 @@ function whatOf(entry: Entry) {
   const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
   const arrived = `The event arrived on ${createdAt}.`
   if (status === 'SENT') {
-    const isRecorded = isRecordedOnly(entry.receipt)
-    const sent = isRecorded
+    const sent = entry.recordedOnly
       ? 'was recorded only: no transport is connected, so nothing was delivered'
       : `was ${sentBy(entry)}`
     return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was stored for the app' : sent}.`
@@ -130,7 +128,7 @@ function reasonOf({ sendError, reason }: ExplainedDecision): string | null {
 }
 
 function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
-  const { outcome, channel, sendError, receipt } = decision
+  const { outcome, channel, sendError, recordedOnly } = decision
   const reason = reasonOf(decision)
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`
   if (outcome === 'SKIP') return `not told${why}`
@@ -138,12 +136,11 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   // Another version stored this outcome.
   if (outcome !== 'SEND') return `${outcome}${why}`
   if (channel === 'IN_APP') return 'stored for the app'
-  return `${nameOfChannel(channel)} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
+  return `${nameOfChannel(channel)} ${recordedOnly ? 'recorded, not delivered' : sentBy(decision)}`
 }
 
-/** An erased receipt does not name its sender. */
-function sentBy({ receipt }: { readonly receipt: string | null }): string {
-  return receipt === 'erased' ? 'sent or recorded, and its receipt was erased' : 'sent'
+function sentBy({ recordedOnly }: Pick<ExplainedDecision, 'recordedOnly'>): string {
+  return recordedOnly === null ? 'sent or only recorded: no receipt is stored' : 'sent'
 }
 
 function asSentence(text: string): string {

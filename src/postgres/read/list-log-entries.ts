@@ -6,7 +6,7 @@ import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'
+import { type GivenUpLimits, isNotTold, listedColumns, WITH_LAST } from './log-columns.ts'
 
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
@@ -52,7 +52,7 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
   const bytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
   return sql.type(foundEntry)`
     SELECT ${listedColumns(limits)}, found
-    FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log
+    FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log ${WITH_LAST}
     ORDER BY ${NEWEST_FIRST}`
 }
 
