@@ -5,7 +5,7 @@ import {
   type OutgoingMessage,
   type Send,
 } from '../core/attempt/delivery.ts'
-import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
+import { type AddressedChannel, type Channel, isAddressed, isChannel } from '../core/decision/channel.ts'
 import { codeOf } from '../core/text/error-codes.ts'
 import type { Message, Sender } from './sender.ts'
 
@@ -39,7 +39,11 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
 
     async function sendGroup(channel: Channel, group: readonly OutgoingMessage[]): Promise<void> {
       if (!isAddressed(channel)) {
-        for (const { locator } of group) deliveries.set(locator, NO_SENDER)
+        // The types exclude an unknown channel; if one came all the same, nothing may count as sent.
+        const delivery = isChannel(channel)
+          ? NO_SENDER
+          : deliveryOf(channel, { answer: 'refused', error: `no sender for ${channel}` })
+        for (const { locator } of group) deliveries.set(locator, delivery)
         return
       }
       const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
@@ -79,7 +83,6 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
 type Addressed = OutgoingMessage & { readonly to: string }
 
 const hasAddress = (message: OutgoingMessage): message is Addressed => message.to !== null
-const isAddressed = (channel: Channel): channel is AddressedChannel => ADDRESS_OF[channel] !== null
 
 /** The sender does not see the locator of the row. */
 function messageOf({ idempotencyKey, to, subject, body }: Addressed): Message {

@@ -1,3 +1,4 @@
+import { channelKind } from '../../core/decision/channel.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { nameOfAttempt } from '../../core/log/status.ts'
@@ -74,7 +75,9 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
             }
           >
             <Message subject={entry.subject} body={body} />
-            {entry.channel !== 'IN_APP' && <p class="text-light">The address is not stored here.</p>}
+            {channelKind(entry.channel)?.address !== null && (
+              <p class="text-light">The address is not stored here.</p>
+            )}
           </Card>
         )}
         <Card id="timeline" title="Timeline">

@@ -1,4 +1,4 @@
-import { CHANNEL_NAMES, CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
+import { CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
@@ -17,7 +17,7 @@ export const ENTRY_FILTERS: readonly Filter[] = [
   {
     name: 'channel',
     label: 'Channel',
-    options: CHANNELS.map((channel) => [channel, inWords(CHANNEL_NAMES[channel])]),
+    options: CHANNELS.map((channel) => [channel, inWords(nameOfChannel(channel))]),
   },
   { name: 'reason', label: 'Reason', hint: 'no email on file' },
   { name: 'rule', label: 'Rule', hint: 'no-email' },

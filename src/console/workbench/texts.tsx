@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
+import { CHANNEL_KINDS } from '../../core/decision/channel.ts'
 import type { PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
 import { Button, Card, Choice, Field, filledIn } from '../parts.tsx'
@@ -114,14 +114,14 @@ function Previewed({ of: { withReason, subject, body, sms } }: { of: PreviewedTe
   const when = withReason === null ? '' : withReason ? ', with a reason' : ', without a reason'
   return (
     <>
-      {CHANNELS.map((channel) => (
+      {Object.entries(CHANNEL_KINDS).map(([channel, { name, hasSubject, isSegmented }]) => (
         <section key={channel}>
           <h3>
-            {inWords(CHANNEL_NAMES[channel])}
+            {inWords(name)}
             {when}
-            {channel === 'SMS' && ` – ${describeSms(sms)}`}
+            {isSegmented && ` – ${describeSms(sms)}`}
           </h3>
-          <Message subject={channel === 'SMS' ? null : subject} body={body} />
+          <Message subject={hasSubject ? subject : null} body={body} />
         </section>
       ))}
     </>

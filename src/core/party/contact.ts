@@ -1,4 +1,4 @@
-import { ADDRESS_OF, type Address, type Channel } from '../decision/channel.ts'
+import { type Address, CHANNEL_KINDS, type Channel } from '../decision/channel.ts'
 
 /**
  * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
@@ -23,7 +23,7 @@ export type Contacts = ReadonlyMap<string, Contact>
 
 /** The address of a message by this channel; null if the channel needs none. */
 export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
-  const address = ADDRESS_OF[channel]
+  const address = CHANNEL_KINDS[channel].address
   return contact?.state === 'found' && address !== null ? contact[address] : null
 }
 

@@ -1,4 +1,4 @@
-import { ADDRESS_OF } from '../decision/channel.ts'
+import { CHANNEL_KINDS } from '../decision/channel.ts'
 import { type AskedFacts, cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
 import type { Fault } from '../text/faults.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
@@ -26,7 +26,7 @@ function faultOf(rule: Rule | null, situation: Situation): string | null {
   const channel = rule.sendBy ?? situation.preferredChannel
   const sends = `rule "${rule.id}" sends by ${channel}`
   if (situation.party !== 'found') return `${sends} without a found party`
-  const address = ADDRESS_OF[channel]
+  const address = CHANNEL_KINDS[channel].address
   return address === null || situation[`${address}OnFile`] ? null : `${sends} with no ${address} on file`
 }
 

@@ -1,4 +1,4 @@
-import { ADDRESS_OF, ADDRESSED_CHANNELS } from '../decision/channel.ts'
+import { ADDRESSED_CHANNELS, CHANNEL_KINDS } from '../decision/channel.ts'
 import {
   cellText,
   FACT_LIST,
@@ -18,7 +18,11 @@ function factsAlwaysIncluded(rows: readonly Row[]): readonly FactKey[] {
   const channels = ADDRESSED_CHANNELS.filter((channel) =>
     sendingRows.some(({ sendBy, when }) => (sendBy ?? when.preferredChannel ?? channel) === channel),
   )
-  return ['party', 'preferredChannel', ...channels.map((channel) => `${ADDRESS_OF[channel]}OnFile` as const)]
+  return [
+    'party',
+    'preferredChannel',
+    ...channels.map((channel) => `${CHANNEL_KINDS[channel].address}OnFile` as const),
+  ]
 }
 
 /**

@@ -1,3 +1,4 @@
+import { channelKind } from '../decision/channel.ts'
 import { failureReason } from '../decision/decide.ts'
 import { decideNow } from '../decision/decide-recorded.ts'
 import { type FactKey, factsOf, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
@@ -54,7 +55,7 @@ export function tryEvent(
     text,
     /** Length of the body as an SMS; null for other channels. */
     sms:
-      text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS'
+      text !== null && decision.outcome === 'SEND' && channelKind(decision.channel)?.isSegmented
         ? measureSms(text.body)
         : null,
   }

@@ -1,4 +1,4 @@
-import { isChannel, nameOfChannel } from '../decision/channel.ts'
+import { channelKind, isChannel, nameOfChannel } from '../decision/channel.ts'
 import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
@@ -25,10 +25,11 @@ function whatOf(entry: Entry) {
   const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
   const arrived = `The event arrived on ${createdAt}.`
   if (status === 'SENT') {
+    const kind = channelKind(channel)
     const sent = entry.recordedOnly
       ? 'was recorded only: no transport is connected, so nothing was delivered'
       : `was ${sentBy(entry)}`
-    return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was stored for the app' : sent}.`
+    return `On ${sentAt}, the ${message} for member ${partyLocator} ${kind?.address === null ? `was ${kind.stored}` : sent}.`
   }
   if (partyLocator === null) return `Nobody got a message${event}. ${arrived}`
   if (status === 'SKIPPED') return `Member ${partyLocator} got no message${event}. ${arrived}`
@@ -135,7 +136,8 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`
   // Another version stored this outcome.
   if (outcome !== 'SEND') return `${outcome}${why}`
-  if (channel === 'IN_APP') return 'stored for the app'
+  const kind = channelKind(channel)
+  if (kind?.address === null) return kind.stored
   return `${nameOfChannel(channel)} ${recordedOnly ? 'recorded, not delivered' : sentBy(decision)}`
 }
 
