@@ -232,7 +232,7 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
 
 /** Takes a whole file from the clipboard or from the disk. */
 export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
-  const { file, columns, what } = SHEETS[of]
+  const { file } = SHEETS[of]
   const [faults, setFaults] = useState<readonly string[]>([])
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -240,7 +240,7 @@ export function Paste({ of, change }: Pick<GridProps, 'of' | 'change'>) {
     const given = new FormData(form)
     const chosen = given.get('file') as File
     const text = chosen.size > 0 ? await chosen.text() : String(given.get('csv'))
-    const { rows, faults } = readGrid(text, columns, what)
+    const { rows, faults } = readGrid(text, SHEETS[of])
     setFaults(faults.map(describeFault))
     if (rows === null) return
     change({ [of]: rows })

@@ -11,8 +11,8 @@ interface ProposeProps extends Bench {
 }
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
-export function Propose({ repositoryUrl, of, draft, inForce, outdated }: ProposeProps) {
-  const changed = changedFiles(of.of, inForce)
+export function Propose({ repositoryUrl, of, draft, inForce, columns, outdated }: ProposeProps) {
+  const changed = changedFiles(of.of, { inForce, columns })
   const isOld = of.of === draft ? null : 'Your last change is being checked.'
   const obstacle =
     outdated === null

@@ -109,6 +109,8 @@ export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
   Fact<Value, Value | null, FactColumn>,
 ])[]
 
+export const FACT_COLUMNS = FACT_LIST.map(([, { column }]) => column)
+
 export type Facts = Values & { readonly eventType: string }
 
 /** One combination of fact values, for any event type. A fact that makes no difference is left out. */

@@ -1,15 +1,23 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
+import { FACT_COLUMNS } from '../decision/facts.ts'
 import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
 import { PromisesError } from './errors.ts'
 import { cellsOf, type EventTypeCell, parsePromisedEventTypes } from './event-type-cell.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
-import { readSheet, type SheetRow } from './read-sheet.ts'
+import { readSheet, type SheetForm, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
 /** Column headings of the promises, in their usual order. */
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
+
+/** The promises may lack the column of a fact, which then means any. */
+export const PROMISE_SHEET: SheetForm<Column> = {
+  what: 'promise',
+  columns: PROMISE_COLUMNS,
+  optional: FACT_COLUMNS,
+}
 
 export type Expectation = Outcome | `not ${Outcome}` | `not by ${Channel}`
 
@@ -47,7 +55,7 @@ export function loadPromises(
   const ruleCells = cellsOf(rules)
   const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, null, 'promise', (row) =>
+  const { rows, faults } = readSheet(csvText, PROMISE_SHEET, (row) =>
     readPromise(row, parseEventTypes, rowOfName),
   )
   if (faults.length > 0) throw new PromisesError(faults)

@@ -20,6 +20,18 @@ const CELL_LINES_MAX = 20
 const BROKEN_QUOTES =
   'the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
 
+/** The columns of a sheet, and what a row of it is. */
+export interface SheetForm<Column extends string> {
+  /** Such as "rule". */
+  readonly what: string
+  /** In their usual order. */
+  readonly columns: readonly Column[]
+  /** A sheet may lack these: their cells read as blank. */
+  readonly optional: readonly Column[]
+  /** Another version may have written the sheet, with columns that this one does not know. */
+  readonly isPast?: true
+}
+
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
   readonly row: number
@@ -39,18 +51,15 @@ interface Line {
 
 /**
  * Reads a sheet as spreadsheets save it. Separator, BOM, line ends, order and case of headings, blank lines and trailing blank
- * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. `columnsOptional`: the columns that a
- * past sheet may lack, which read as blank cells; it may also have others. Null for a sheet of this version. `what` names one row,
- * such as "rule".
+ * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. `columns` are those of the file.
  */
 export function readSheet<Column extends string, T>(
   csvText: string,
-  columnsKnown: readonly Column[],
-  columnsOptional: readonly Column[] | null,
-  what: string,
+  form: SheetForm<Column>,
   readRow: (row: SheetRow<Column>) => T,
-): { readonly rows: readonly T[]; readonly faults: readonly Fault[] } {
-  const unreadable = (text: string) => ({ rows: [], faults: [wholeFault(text)] })
+): { readonly columns: readonly Column[]; readonly rows: readonly T[]; readonly faults: readonly Fault[] } {
+  const { what, optional, isPast = false } = form
+  const unreadable = (text: string) => ({ columns: [], rows: [], faults: [wholeFault(text)] })
   if (csvText.startsWith(WORKBOOK))
     return unreadable('the file is an Excel workbook, not text: save it as "CSV UTF-8"')
   if (UTF_16.test(csvText)) return unreadable('the file is not UTF-8: save it as "CSV UTF-8"')
@@ -64,9 +73,9 @@ export function readSheet<Column extends string, T>(
     ({ row }: Line): Note =>
     (text, column = null) =>
       void faults.push({ row, column, text })
-  const columns = readHeadings(headings, columnsKnown, columnsOptional, noteAt(headings))
+  const columns = readHeadings(headings, form, noteAt(headings))
   const others = (headings.cells ?? []).flatMap((heading, position) =>
-    columnsOptional !== null && columns[position] === null ? [{ heading, position }] : [],
+    isPast && columns[position] === null ? [{ heading, position }] : [],
   )
   if (body.length === 0) noteAt(headings)(`no line follows: add at least one ${what} below the headings`)
   const rows = body.flatMap((line) => {
@@ -79,7 +88,7 @@ export function readSheet<Column extends string, T>(
     if (isMisfit(line.text, cells, columns.length, separator, noteRow)) return []
     const note = (column: Column, fault: string) => noteRow(fault, column)
     const textOf = (column: Column) => {
-      const isLeftOut = columnsOptional?.includes(column) && !columns.includes(column)
+      const isLeftOut = optional.includes(column) && !columns.includes(column)
       return isLeftOut ? '' : cells[columns.indexOf(column)]
     }
     const read: SheetRow<Column>['read'] = (column, parseCell) => {
@@ -101,7 +110,7 @@ export function readSheet<Column extends string, T>(
       .filter(([, text]) => text !== '')
     return [readRow({ row, note, read, others: textsOfOthers })]
   })
-  return { rows, faults }
+  return { columns: columns.filter((column) => column !== null), rows, faults }
 }
 
 type Note = (text: string, column?: string | null) => void
@@ -148,30 +157,29 @@ function splitCells(line: string, separator: Separator): string[] | null {
  */
 function readHeadings<Column extends string>(
   { cells }: Line,
-  columnsKnown: readonly Column[],
-  columnsOptional: readonly Column[] | null,
+  { columns: known, optional, isPast }: SheetForm<Column>,
   note: Note,
 ): readonly (Column | null)[] {
-  const columnsNeeded = columnsKnown.filter((column) => !columnsOptional?.includes(column))
   if (cells === null) {
     note(BROKEN_QUOTES)
-    return columnsNeeded
+    return known
   }
   const headings = withoutTrailingBlanks(cells)
   const names = headings.map((heading) => heading.toLowerCase().replace(/\s+/g, ' '))
   const columns = headings.map((heading, position) => {
-    const column = columnsKnown.find((candidate) => candidate === names[position])
+    const column = known.find((candidate) => candidate === names[position])
     if (column !== undefined && names.indexOf(column) === position) return column
-    if (column === undefined && columnsOptional !== null) return null
-    const near = didYouMean(nearest(heading, columnsKnown))
+    if (column === undefined && isPast) return null
+    const near = didYouMean(nearest(heading, known))
     note(
       column === undefined
-        ? `"${heading}" is not a column: the columns are ${columnsKnown.join(', ')}${near}`
+        ? `"${heading}" is not a column: the columns are ${known.join(', ')}${near}`
         : `column "${heading}" appears twice`,
     )
     return null
   })
-  for (const column of columnsNeeded) if (!columns.includes(column)) note(`column "${column}" is missing`)
+  const missing = known.filter((column) => !optional.includes(column) && !columns.includes(column))
+  for (const column of missing) note(`column "${column}" is missing`)
   return columns
 }
 

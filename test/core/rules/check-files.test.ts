@@ -72,6 +72,13 @@ t.test('a fault has its place as data, and that of a broken promise the cell tha
   t.match(gap.table.faults[0], { row: null, column: null, text: /^no rule covers/ })
 })
 
+t.test('a table without the column of the opt-out breaks the promise about it', async (t) => {
+  const table =
+    'rule,event type,party,outcome,send by,reason,because\na,,found,SEND,IN_APP,,Y.\nb,,,SKIP,,x,Y.'
+  const { promises } = await checkRuleFiles(table, DEFAULT_PROMISES, EVENT_TYPES)
+  t.match(promises.faults, [{ row: 2, text: /opted out .* promises that nothing is sent/ }])
+})
+
 t.test('a broken promise names each situation, with the rule that breaks it', async (t) => {
   const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.rejected,'))
   const { promises } = await review(rows, [

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
-import { COLUMNS } from '../../../src/core/rules/rule.ts'
+import { PROMISE_SHEET } from '../../../src/core/rules/load-promises.ts'
+import { RULE_SHEET } from '../../../src/core/rules/rule.ts'
 import {
   type Files,
   gridToCsv,
@@ -86,7 +86,7 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
 })
 
 t.test('the sentence of a renamed, a reworded and an added rule is reported', async (t) => {
-  const rows = (...rows: string[]) => ({ table: `${COLUMNS.join(',')}\n${rows.join('\n')}\n` })
+  const rows = (...rows: string[]) => ({ table: `${RULE_SHEET.columns.join(',')}\n${rows.join('\n')}\n` })
   const before = await loadVersion({ ...rows('a,,,,,,,SKIP,,x,A.', 'b,,,,,,,SKIP,,y,B.'), promises }, TEXTS)
   const after = await loadVersion(
     { ...rows('a,,,,,,,SKIP,,x,Other.', 'c,,,,,,,SKIP,,y,C.', 'd,,,,,,,SKIP,,z,D.'), promises },
@@ -120,32 +120,44 @@ const UNTOLD = 'no-text,no template,found,,,,,SKIP,,no text,Nothing to tell.\n'
 t.test(
   'the shipped files are written back byte for byte, so that a diff shows only the change',
   async (t) => {
-    for (const [source, columns] of [
-      [table, COLUMNS],
-      [promises, PROMISE_COLUMNS],
+    for (const [source, form] of [
+      [table, RULE_SHEET],
+      [promises, PROMISE_SHEET],
     ] as const) {
-      const { rows } = readGrid(source, columns, 'row')
-      t.equal(rows && gridToCsv(columns, rows), source)
+      const { rows } = readGrid(source, form)
+      t.equal(rows && gridToCsv(form.columns, rows), source)
     }
   },
 )
 
+const aSheet = (...columns: readonly string[]) => ({ what: 'row', columns, optional: [] })
+
+t.test('a file keeps its own columns, and gets another one once a cell of it is filled', async (t) => {
+  const form = { ...aSheet('a', 'b', 'c', 'd'), optional: ['b', 'c'] }
+  const { columns, rows } = readGrid('d;a\n4;1\n', form)
+  t.same(columns, ['d', 'a'])
+  t.same(rows, [['1', '', '', '4']])
+  t.equal(gridToCsv(form.columns, rows ?? [], columns), 'd,a\n4,1\n')
+  t.equal(gridToCsv(form.columns, [['1', '', '3', '4']], columns), 'd,a,c\n4,1,3\n')
+  t.equal(gridToCsv(form.columns, [['1', '2', '3', '4']], columns), 'd,a,b,c\n4,1,2,3\n')
+})
+
 t.test('cells with any content are written back; a line break becomes a space', (t) => {
   const columns = ['a', 'b', 'c']
   const cells = ['=1+1', 'x, "y"; z', "'<img src=x onerror=alert(1)>"]
-  const { rows } = readGrid(gridToCsv(columns, [cells, ['two\r\nlines', '', ' c ']]), columns, 'row')
+  const { rows } = readGrid(gridToCsv(columns, [cells, ['two\r\nlines', '', ' c ']]), aSheet(...columns))
   t.same(rows, [cells, ['two lines', '', 'c']])
   t.end()
 })
 
 t.test('columns in another order and with other separators are normalised', (t) => {
-  const { rows } = readGrid('b;a\n"2,5";1\n', ['a', 'b'], 'row')
+  const { rows } = readGrid('b;a\n"2,5";1\n', aSheet('a', 'b'))
   t.same(rows, [['1', '2,5']])
   t.end()
 })
 
 t.test('a file that cannot be shown as a grid has a reason', (t) => {
-  const { rows, faults } = readGrid('a,oops\n1,2,3\n', ['a', 'b'], 'row')
+  const { rows, faults } = readGrid('a,oops\n1,2,3\n', aSheet('a', 'b'))
   t.equal(rows, null)
   t.match(faults, [
     { row: 1, text: /^"oops" is not a column/ },
