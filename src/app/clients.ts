@@ -1,12 +1,13 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
 import { type Brokers, createBrokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
 import { createFileSecret, readSecretOrText } from '../oauth/file-secret.ts'
 import { createPartyClient, type PartyClient } from '../party/client.ts'
 import type { Credential } from '../party/connection.ts'
-import { createEmailSender, createSmsSender } from '../senders/placeholders.ts'
+import { createEmailSender, createPlaceholderSender } from '../senders/placeholders.ts'
 import type { Senders } from '../senders/send.ts'
 import { createLog } from '../telemetry/log.ts'
 
@@ -37,9 +38,14 @@ export function brokerConnection({ connection }: Config['broker']): KafkaConnect
   return { ...rest, sasl: { ...logIn, accessToken } }
 }
 
-/** A real transport replaces a placeholder here, see src/senders/README.md. */
+/** Channels have placeholders, except those named here. A real transport is put in here, see src/senders/README.md. */
 export function createSenders({ smtp }: Config, log: Logger): Senders {
-  return { EMAIL: createEmailSender(smtp, log), SMS: createSmsSender(log) }
+  const named: Partial<Senders> = { EMAIL: createEmailSender(smtp, log) }
+  const all = ADDRESSED_CHANNELS.map((channel) => [
+    channel,
+    named[channel] ?? createPlaceholderSender(channel, log),
+  ])
+  return Object.fromEntries(all) as Senders
 }
 
 export function createParties(

@@ -56,7 +56,10 @@ export async function createDatabase(
     fault: share(
       async () => {
         if (reached === null) return outage
-        const found = findReadinessFault(reached.http, migrations).catch(noteOutage)
+        const found = findReadinessFault(reached.http, migrations).then(
+          (found) => found?.text ?? null,
+          noteOutage,
+        )
         return Promise.race([found, sleep(FAULT_SHARED.deadlineMs, SILENT, { ref: false })])
       },
       FAULT_SHARED,
@@ -76,7 +79,7 @@ export async function createDatabase(
       reached = opened
       await retryWithBackOff('the schema', log, signal, async () => {
         const fault = await findReadinessFault(opened.dispatch, migrations)
-        if (fault !== null) throw new Error(fault)
+        if (fault !== null) throw new Error(fault.text)
         await prepare(opened.dispatch)
       })
       return opened.dispatch

@@ -4,7 +4,7 @@ import { diffRuleTables } from '../core/rules/diff.ts'
 import { describeDiff } from '../core/rules/diff-text.ts'
 import { RuleTableError } from '../core/rules/errors.ts'
 import type { RuleTable } from '../core/rules/table.ts'
-import { CorrectableError } from '../core/text/faults.ts'
+import { CorrectableError, describeFault } from '../core/text/faults.ts'
 import { readRules } from '../core/why/archived-rules.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findInForce, readArchived } from '../postgres/read/read-archive.ts'
@@ -67,7 +67,7 @@ async function logActivation(
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error
     log.warn(
-      { ...fields, faults: error.faults },
+      { ...fields, faults: error.faults.map(describeFault) },
       'a new rule table is in force; it cannot be compared with the previous one, which this version would refuse',
     )
   }

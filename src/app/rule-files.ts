@@ -6,7 +6,7 @@ import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts
 import { checkRuleFiles } from '../core/rules/check-files.ts'
 import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { createRuleTable, enumeratedTable, type RuleTable } from '../core/rules/table.ts'
-import { CorrectableError } from '../core/text/faults.ts'
+import { CorrectableError, describeFault } from '../core/text/faults.ts'
 
 export const TEMPLATES = authored('templates')
 export const RULE_TABLE = authored('rules/dispatch.csv')
@@ -45,7 +45,7 @@ export async function readRuleFiles(): Promise<RuleFiles> {
     promises,
     envelopeMap: loadEnvelopeMap(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
-    warnings: table.warnings.map((warning) => `rule table, ${warning}`),
+    warnings: table.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
   }
 }
 

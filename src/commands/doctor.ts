@@ -3,7 +3,10 @@ import { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
-import { CHECKS, type Check, findRemedy } from './doctor/checks.ts'
+import { CodedError } from '../core/text/error-codes.ts'
+import { errorMessage } from '../core/text/faults.ts'
+import { CHECKS, type Check } from './doctor/checks.ts'
+import { remedyOf } from './doctor/remedies.ts'
 import { helpEnd } from './terminal/options.ts'
 
 export const doctorCommand = new Command('doctor')
@@ -97,15 +100,14 @@ async function runCheck(check: Check, config: Config): Promise<Result> {
   const finished = new AbortController()
   try {
     const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
-      throw new Error(`no response within ${CHECK_MAX_MS / 1_000} s`)
+      throw new CodedError('ETIMEDOUT', `no response within ${CHECK_MAX_MS / 1_000} s`)
     })
     const found = await Promise.race([check.run(config), late])
     if (found === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
-    return { name, status: 'warning', detail: found.warning, remedy: findRemedy(check, found.warning) }
+    return { name, status: 'warning', detail: found.warning, remedy: found.remedy }
   } catch (error) {
-    const detail = describeCauses(error)
-    return { name, status: 'failed', detail, remedy: findRemedy(check, detail) }
+    return { name, status: 'failed', detail: describeCauses(error), remedy: remedyOf(check, error) }
   } finally {
     finished.abort()
   }
@@ -115,7 +117,7 @@ async function runCheck(check: Check, config: Config): Promise<Result> {
 function describeCauses(error: unknown): string {
   const words: string[] = []
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const inner = cause instanceof AggregateError ? cause.errors.map(String) : []
+    const inner = cause instanceof AggregateError ? cause.errors.map(errorMessage) : []
     for (const word of [cause.message, ...inner]) {
       if (word !== '' && !words.some((known) => known.includes(word))) words.push(word)
     }

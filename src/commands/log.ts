@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
-import { isRecordedOnly } from '../core/attempt/delivery.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
@@ -91,8 +90,8 @@ async function listLog(options: Options): Promise<void> {
 const formatCsvLine = (entry: ListedLogEntry) => LOG_CSV.formatLine(entry).slice(0, -1)
 
 function formatLine(entry: ListedLogEntry): string {
-  const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason, receipt } = entry
-  const more = givenUp ? ', given up' : isRecordedOnly(receipt) ? ', recorded only' : ''
+  const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason, recordedOnly } = entry
+  const more = givenUp ? ', given up' : recordedOnly ? ', recorded only' : ''
   const reason = failureReason === null ? '' : ` (${failureReason})`
   return printable(
     `${createdAt}  ${locator}  ${status}${more}${reason}: ${eventType} for ${partyLocator ?? 'nobody'}`,

@@ -14,6 +14,7 @@ const DOWNLOAD_ITEMS_MAX = 50_000
 /** Saves all entries of a list as a CSV file called `name`. */
 export function Download({ query, name }: { query: Query; name: string }) {
   const [words, setWords] = useState('')
+  const [isRunning, setRunning] = useState(false)
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
 
@@ -35,13 +36,17 @@ export function Download({ query, name }: { query: Query; name: string }) {
     setWords(`Saved ${found()}.`)
   }
 
-  const download = () =>
-    readAll().catch((error: Error) => {
-      if (!stop.current.signal.aborted) setWords(`Could not save the file. ${error.message}`)
-    })
+  const download = () => {
+    setRunning(true)
+    readAll()
+      .catch((error: Error) => {
+        if (!stop.current.signal.aborted) setWords(`Could not save the file. ${error.message}`)
+      })
+      .finally(() => setRunning(false))
+  }
   return (
     <p class="hstack">
-      <Button onClick={download} disabled={words.endsWith('…')}>
+      <Button onClick={download} disabled={isRunning}>
         Download as CSV
       </Button>
       <span role="status">{words}</span>

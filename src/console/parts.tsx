@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX, VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { STATUSES, type Status, toStatus } from '../core/log/status.ts'
 import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
@@ -37,15 +38,16 @@ export function Told({ sentence }: { sentence: string }) {
   )
 }
 
-const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
-  SEN: ['success', '✓'],
-  SKI: ['warning', '–'],
-  FAI: ['danger', '✕'],
-}
+const TONES = {
+  SENT: ['success', '✓'],
+  SKIPPED: ['warning', '–'],
+  FAILED: ['danger', '✕'],
+} as const satisfies Record<Status, readonly [tone: string, sign: string]>
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ status }: { status: string }) {
-  const [tone, sign] = TONES[status.slice(0, 3)] ?? []
+  const known = toStatus(status) ?? STATUSES.find((one) => one === status)
+  const [tone, sign] = known === undefined ? [] : TONES[known]
   return (
     <Tag tone={tone} sign={sign}>
       {inWords(status)}

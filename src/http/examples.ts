@@ -32,6 +32,7 @@ export const ENTRY_EXAMPLE: ListedLogEntry = {
   createdAt: '2026-01-31T12:00:00.123456Z',
   givenUp: false,
   receipt: 'recorded:EMAIL:5f0c7c1a-2f9e-4a57-9a53-0b1f6d1f7f10/1',
+  recordedOnly: true,
 }
 
 export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
@@ -66,6 +67,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
       ruleTableRevision: '9b1e6f2c7a3d4850b6c7d8e9f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3',
       envelopeMapRevision: '1c2d3e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f',
       receipt: 'recorded:EMAIL:5f0c7c1a-2f9e-4a57-9a53-0b1f6d1f7f10/1',
+      recordedOnly: true,
       sendError: null,
       decidedAt: '2026-01-31T12:00:00.123456Z',
       erasedAt: null,

@@ -10,6 +10,7 @@ import kafkajs, {
 } from 'kafkajs'
 import type { Logger } from 'pino'
 import { type Ends, partitionKey, type TopicPartition } from '../core/batch/position.ts'
+import { CodedError } from '../core/text/error-codes.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type FetchedBytes, isStaleMetadata, readFetchedBytes } from './patches/fetch-response.ts'
@@ -107,7 +108,7 @@ export function createBrokers(
   async function ask<T>(request: (cluster: Cluster) => Promise<T>, maxMs = answerMaxMs): Promise<T> {
     const answered = new AbortController()
     const late = sleep(maxMs, undefined, { signal: answered.signal }).then(() => {
-      throw new Error(`no response from the brokers within ${maxMs / 1_000} s`)
+      throw new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`)
     })
     connecting ??= connect(kafka)
     const cluster = connecting

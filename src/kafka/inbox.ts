@@ -13,14 +13,16 @@ export interface FetchControls {
   readonly resume: () => void
 }
 
-/** The broker does not serve the partition. The message is Kafka's name of the error. */
+/** The broker does not serve the partition. `code` is Kafka's name of the error. */
 export class BrokerError extends Error {
+  readonly code: string
   readonly reason: BlockReason
   readonly from: bigint
 
-  constructor(name: string, from: bigint) {
-    super(name)
-    this.reason = brokerReason(name)
+  constructor(code: string, from: bigint) {
+    super(code)
+    this.code = code
+    this.reason = brokerReason(code)
     this.from = from
   }
 }

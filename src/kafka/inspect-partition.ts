@@ -1,4 +1,4 @@
-import type { BlockReason } from '../core/batch/blocked.ts'
+import { BLOCK_REASONS, type BlockReason } from '../core/batch/blocked.ts'
 import type { TopicPartition } from '../core/batch/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
@@ -69,7 +69,7 @@ async function judge(fetched: FetchedBytes, from: bigint): Promise<Inspected> {
     if (!(cause instanceof UnreadableBatch)) throw cause
     const { reason, message: detail, offsets } = cause
     const next = findIntact(bytes, (first) => first > from)?.firstOffset ?? null
-    const last = reason === 'damaged' ? null : offsets.last
+    const last = BLOCK_REASONS[reason].isLengthTrusted ? offsets.last : null
     return { kind: 'unreadable', reason, detail, last, next, bytes: set?.bytes ?? bytes }
   }
 }

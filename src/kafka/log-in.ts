@@ -3,19 +3,20 @@ import plain from 'kafkajs/src/broker/saslAuthenticator/plain.js'
 import scram256 from 'kafkajs/src/broker/saslAuthenticator/scram256.js'
 import scram512 from 'kafkajs/src/broker/saslAuthenticator/scram512.js'
 import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
+import { CodedError } from '../core/text/error-codes.ts'
 import { printable } from '../core/text/sanitize.ts'
 
 /**
  * No access token, or none that the broker accepts. The type, Kafka's name for an interrupted log-in, makes kafkajs retry on
  * another connection.
  */
-export class LogInError extends Error {
+export class LogInError extends CodedError {
   readonly retriable = true
   readonly type = 'ILLEGAL_SASL_STATE'
 }
 
 function failLogIn(cause: Error): never {
-  throw new LogInError(cause.message, { cause })
+  throw new LogInError('LOG_IN_FAILED', cause.message, { cause })
 }
 
 export interface BearerLogIn {
@@ -45,7 +46,8 @@ export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism
         }).catch(refusalIn)
         if (!refusal) return
         refused = token
-        throw new LogInError(`SASL OAUTHBEARER authentication failed: the broker says ${printable(refusal)}`)
+        const message = `SASL OAUTHBEARER authentication failed: the broker says ${printable(refusal)}`
+        throw new LogInError('TOKEN_NOT_ACCEPTED', message)
       },
     }),
   }

@@ -269,7 +269,7 @@ export class PartitionConsumer {
     if (this.#isOver || (isIgnoredOnFirstFailure(error) && this.#failureCount === 0)) return null
     try {
       if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
-      else if (error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')
+      else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
         return (await this.#findRange(error.from)) ? null : error
       else return error
     } catch (cause) {
@@ -338,7 +338,7 @@ export class PartitionConsumer {
     this.#blocked = blocked
     this.#needs.log.error(
       { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
-      `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason]}`,
+      `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason].remedy}`,
     )
   }
 
@@ -376,7 +376,7 @@ function toHead(message: Message | undefined) {
 
 /** True for errors that are usually gone when the partition starts again. */
 function isIgnoredOnFirstFailure(error: unknown): boolean {
-  return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
+  return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.code))
 }
 
 function findReason(error: unknown, needs: PartitionNeeds): BlockReason {

@@ -4,6 +4,7 @@ import {
   processClientCredentialsResponse,
 } from 'oauth4webapi'
 import type { TokenClient } from '../config/config.ts'
+import { CodedError } from '../core/text/error-codes.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { cached, readSecretOrText } from './file-secret.ts'
 
@@ -13,6 +14,8 @@ const UNKNOWN_VALIDITY_S = 60
 /** Time before the end of a token's validity at which the next one is requested. */
 const RENEWAL_MS = 30_000
 const QUOTED_LENGTH_MAX = 500
+/** Code of an error of the endpoint, other than a refusal. */
+const ENDPOINT = 'TOKEN_ENDPOINT'
 
 /**
  * Requests access tokens with the client credentials grant (RFC 6749, section 4.4). A token is used until 30 s before it expires,
@@ -44,16 +47,19 @@ async function requestToken(
     scope === null ? {} : { scope },
     { [allowInsecureRequests]: true, signal: AbortSignal.timeout(TIMEOUT_MS) },
   ).catch((cause) => {
-    throw new Error(`the token endpoint of ${prefix}TOKEN_URL cannot be used (${describeCause(cause)})`, {
-      cause,
-    })
+    const message = `the token endpoint of ${prefix}TOKEN_URL cannot be used (${describeCause(cause)})`
+    throw new CodedError(ENDPOINT, message, { cause })
   })
   if (response.status !== 200) {
     const refusal = await refusalIn(response)
     if (refusal === null)
-      throw new Error(`the token endpoint of ${prefix}TOKEN_URL answers with status ${response.status}`)
+      throw new CodedError(
+        ENDPOINT,
+        `the token endpoint of ${prefix}TOKEN_URL answers with status ${response.status}`,
+      )
     const words = withoutSecret(refusal, authorization, secret).slice(0, QUOTED_LENGTH_MAX)
-    throw new Error(`the token endpoint refuses a token (status ${response.status}, ${printable(words)})`)
+    const message = `the token endpoint refuses a token (status ${response.status}, ${printable(words)})`
+    throw new CodedError('TOKEN_REFUSED', message)
   }
   try {
     const found = await processClientCredentialsResponse(server, { client_id: clientId }, response)
@@ -61,10 +67,8 @@ async function requestToken(
     if (!/^[ -~]+$/.test(found.access_token)) throw new Error('"access_token" has control characters')
     return { token: found.access_token, validMs: (found.expires_in ?? UNKNOWN_VALIDITY_S) * 1_000 }
   } catch (cause) {
-    const words = describeCause(cause)
-    throw new Error(`the token endpoint of ${prefix}TOKEN_URL answers with no access token (${words})`, {
-      cause,
-    })
+    const message = `the token endpoint of ${prefix}TOKEN_URL answers with no access token (${describeCause(cause)})`
+    throw new CodedError(ENDPOINT, message, { cause })
   }
 }
 

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { CodedError } from '../core/text/error-codes.ts'
 import { withoutFinalLineBreaks } from '../core/text/sanitize.ts'
 
 const VALID_MS = 10_000
+/** Code of an error of a file with a secret. */
+const SECRET_FILE = 'SECRET_FILE'
 
 interface Loaded {
   readonly secret: string
@@ -32,7 +35,7 @@ export function createFileSecret(file: string, variable: string, nowMs: () => nu
     const usedUntilMs = nowMs() + VALID_MS
     const secret = await readSecret(file, variable)
     if (!/^[\t -~]+$/.test(secret))
-      throw new Error(`${variable} contains more than one line of printable ASCII`)
+      throw new CodedError(SECRET_FILE, `${variable} contains more than one line of printable ASCII`)
     return { secret, usedUntilMs }
   }, nowMs)
 }
@@ -47,9 +50,9 @@ export async function readSecretOrText(secret: Secret, variable: string): Promis
 /** The secret in a file, without trailing line breaks. Rejects with a message for the operator. */
 async function readSecret(file: string, variable: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
-    throw new Error(`${variable} cannot be read: ${cause.message}`, { cause })
+    throw new CodedError(SECRET_FILE, `${variable} cannot be read: ${cause.message}`, { cause })
   })
   const secret = withoutFinalLineBreaks(text)
-  if (secret === '') throw new Error(`${variable} is empty: write the secret into ${file}`)
+  if (secret === '') throw new CodedError(SECRET_FILE, `${variable} is empty: write the secret into ${file}`)
   return secret
 }

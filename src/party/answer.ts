@@ -1,6 +1,7 @@
 import { ADDRESSES, type Address } from '../core/decision/channel.ts'
 import { parsePointer, valueAt } from '../core/event/json-pointer.ts'
 import type { Contact } from '../core/party/contact.ts'
+import { codeOf, codesOf, tlsFamilyOf } from '../core/text/error-codes.ts'
 
 export interface LookUpResult {
   readonly contact: Contact
@@ -15,8 +16,8 @@ export interface LookUpResult {
   readonly isRefusal?: boolean
 }
 
-/** The configured files do not allow a connection. */
-export class TlsFilesError extends Error {}
+/** Code of an error of the configured files, which do not allow a connection. */
+export const TLS_FILES = 'TLS_FILES'
 
 export type ReadName = (body: object) => string | null
 
@@ -55,11 +56,17 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, readN
     const isGeneral = isRefusal || status === 429
     const outage = status < 400 || status >= 500 || isGeneral
     const more = isGeneral ? ({ costsNoAttempt: true } as const) : {}
-    return { ...unresolved(reason, more), outage, isRefusal, keepsConnection: true }
+    return {
+      ...unresolved(reason, { ...more, codes: [`HTTP_${status}`] }),
+      outage,
+      isRefusal,
+      keepsConnection: true,
+    }
   }
   const value = parse(body)
   const name = value === null ? null : readName(value)
-  if (name !== null && name !== locator) return unresolved('answered for another party', { wrongParty: true })
+  if (name !== null && name !== locator)
+    return unresolved('answered for another party', { wrongParty: true, codes: ['WRONG_PARTY'] })
   const contact: Contact | string = status === 404 ? { state: 'not found' } : readContact(value)
   if (typeof contact === 'string') return unresolved(`answered 200 with ${contact}`)
   // A 404 for another party would skip this member's message for good.
@@ -68,19 +75,21 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, readN
 }
 
 /** The answer for a request that could not be made, because of a missing file or token on this side. */
-export function judgeUnasked({ message }: Error): LookUpResult {
-  return { ...unresolved(`was not asked: ${message}`, { costsNoAttempt: true }), keepsConnection: true }
+export function judgeUnasked(error: Error): LookUpResult {
+  const more = { costsNoAttempt: true, codes: codesOf(error) } as const
+  return { ...unresolved(`was not asked: ${error.message}`, more), keepsConnection: true }
 }
 
 /** Judges a failed request. `status` is 0 if no answer began: servers and proxies close connections at any time. */
 export function judgeFailure(status: number, error: Error): LookUpResult {
-  if (error instanceof TlsFilesError) return judgeUnasked(error)
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  const code = codeOf(error)
+  if (code === TLS_FILES) return judgeUnasked(error)
+  const family = tlsFamilyOf(code)
   let reason = status === 0 ? 'did not answer' : 'broke off its answer'
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') reason = `answered with more than ${BODY_BYTES_MAX / 1024} kB`
-  if (/CERT|SIGNATURE/.test(code)) reason = 'has a certificate that is not trusted'
-  if (code.startsWith('ERR_SSL_')) reason = 'refused the TLS connection'
-  const more = /CERT|SIGNATURE|^ERR_SSL_/.test(code) ? ({ costsNoAttempt: true } as const) : {}
+  if (family === 'UNTRUSTED_CERTIFICATE') reason = 'has a certificate that is not trusted'
+  if (family === 'TLS_REFUSED') reason = 'refused the TLS connection'
+  const more = { ...(family && ({ costsNoAttempt: true } as const)), codes: codesOf(error) }
   if (/^HPE_|^HTTPParserError$/.test(code)) reason = 'answered with something that is not HTTP'
   return { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
 }
@@ -89,7 +98,11 @@ export function judgeTimeout(waitedMs: number): LookUpResult {
   return unresolved(`did not answer within ${Number((waitedMs / 1_000).toPrecision(2))} s`)
 }
 
-function unresolved(reason: string, more: { costsNoAttempt?: true; wrongParty?: true } = {}): LookUpResult {
+type More = Partial<
+  Pick<Extract<Contact, { state: 'unresolved' }>, 'codes' | 'costsNoAttempt' | 'wrongParty'>
+>
+
+function unresolved(reason: string, more: More = {}): LookUpResult {
   const error = `policy administration ${reason}`
   const contact: Contact = { state: 'unresolved', error, costsNoAttempt: false, ...more }
   return { contact, outage: true, isNamed: false, keepsConnection: false, needsConfirmation: false }

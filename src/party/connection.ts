@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { buildConnector, Client } from 'undici'
 import type { Config } from '../config/config.ts'
+import { CodedError } from '../core/text/error-codes.ts'
 import {
   BODY_BYTES_MAX,
   judgeAnswer,
@@ -11,7 +12,7 @@ import {
   type LookUpResult,
   nameAt,
   type ReadName,
-  TlsFilesError,
+  TLS_FILES,
 } from './answer.ts'
 
 export interface Credential {
@@ -139,7 +140,7 @@ function connectByTls(files: PartyClientOptions['tlsFiles'], timeout: number): b
       })
     } catch (cause) {
       const names = 'POLICY_ADMIN_CA_FILE, POLICY_ADMIN_CERT_FILE or POLICY_ADMIN_KEY_FILE'
-      throw new TlsFilesError(`${names} cannot be used: ${(cause as Error).message}`, { cause })
+      throw new CodedError(TLS_FILES, `${names} cannot be used: ${(cause as Error).message}`, { cause })
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { RECORDED } from '../core/attempt/delivery.ts'
-import type { Channel } from '../core/decision/channel.ts'
+import type { AddressedChannel } from '../core/decision/channel.ts'
 import type { Sender } from './sender.ts'
 
 /** Placeholder for email: reads its settings, records each batch and contacts nobody (specification). */
@@ -15,17 +15,17 @@ export function createEmailSender(
   return createPlaceholder('EMAIL', log)
 }
 
-/** Placeholder for SMS: records each batch and contacts nobody (specification). */
-export function createSmsSender(log: Logger): Sender {
-  log.info({ channel: 'SMS' }, 'SMS is recorded only: nothing is transmitted')
-  return createPlaceholder('SMS', log)
+/** Placeholder for any other channel: records each batch and contacts nobody (specification). */
+export function createPlaceholderSender(channel: AddressedChannel, log: Logger): Sender {
+  log.info({ channel }, `${channel} is recorded only: nothing is transmitted`)
+  return createPlaceholder(channel, log)
 }
 
 /**
  * Records each batch in the log and contacts nobody. Every message succeeds. The receipt depends only on the attempt, so
  * repeating it gives the same one (specification, "Delivery is a placeholder").
  */
-function createPlaceholder(channel: Channel, log: Logger): Sender {
+function createPlaceholder(channel: AddressedChannel, log: Logger): Sender {
   return {
     isPlaceholder: true,
     countMax: Number.POSITIVE_INFINITY,

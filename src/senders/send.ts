@@ -5,7 +5,8 @@ import {
   type Send,
   toDelivery,
 } from '../core/attempt/delivery.ts'
-import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
+import { type AddressedChannel, type Channel, isAddressed, isChannel } from '../core/decision/channel.ts'
+import { codeOf } from '../core/text/error-codes.ts'
 import type { Message, Sender } from './sender.ts'
 
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
@@ -38,20 +39,24 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
 
     async function sendGroup(channel: Channel, group: readonly OutgoingMessage[]): Promise<void> {
       if (!isAddressed(channel)) {
-        for (const { locator } of group) deliveries.set(locator, NO_SENDER)
+        // The types exclude an unknown channel; if one came all the same, nothing may count as sent.
+        const delivery = isChannel(channel)
+          ? NO_SENDER
+          : toDelivery(channel, { answer: 'refused', error: `no sender for ${channel}` })
+        for (const { locator } of group) deliveries.set(locator, delivery)
         return
       }
       const refused = toDelivery(channel, { answer: 'refused', error: `no address for ${channel}` })
       for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
       const addressed = group.filter(hasAddress)
-      const { countMax } = senders[channel]
+      const { countMax, isPlaceholder } = senders[channel]
       for (let start = 0; start < addressed.length; start += countMax) {
         const part = addressed.slice(start, start + countMax)
         const answers = stop.signal.aborted
           ? part.map(() => LATE)
           : await askSender(channel, part.map(toMessage))
         for (const [i, answer] of answers.entries())
-          deliveries.set(part[i]?.locator ?? '', toDelivery(channel, answer))
+          deliveries.set(part[i]?.locator ?? '', toDelivery(channel, answer, isPlaceholder))
       }
     }
 
@@ -69,7 +74,7 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
         return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
       } catch (error) {
         // Not the error's own message: a transport may quote the address in it.
-        return unknown(`the ${channel} sender failed (${errorCode(error)})`)
+        return unknown(`the ${channel} sender failed (${codeOf(error)})`)
       }
     }
   }
@@ -78,7 +83,6 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
 type Addressed = OutgoingMessage & { readonly to: string }
 
 const hasAddress = (message: OutgoingMessage): message is Addressed => message.to !== null
-const isAddressed = (channel: Channel): channel is AddressedChannel => ADDRESS_OF[channel] !== null
 
 /** The sender does not see the locator of the row. */
 function toMessage({ idempotencyKey, to, subject, body }: Addressed): Message {
@@ -92,9 +96,4 @@ function isAnswer(given: unknown): given is Answer {
   const { answer, receipt, error } = (given ?? {}) as Record<string, unknown>
   if (answer === 'accepted') return typeof receipt === 'string'
   return /^(refused|unknown|deferred)$/.test(String(answer)) && typeof error === 'string'
-}
-
-function errorCode(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }

@@ -95,10 +95,14 @@ async function testChanges(): Promise<void> {
   )
   const http = serveConsole({ workbench })
   const url = await http.listen()
+  const withFewColumns = serveConsole({
+    workbench: { ...workbench, start: async () => ({ ...(await workbench.start()), promises: FEW_COLUMNS }) },
+  })
   t.teardown(async () => {
     await browser.close()
     await workbench.close()
     await http.close()
+    await withFewColumns.close()
   })
   const tab = await openTab(browser, url)
   const { page } = tab
@@ -123,7 +127,37 @@ async function testChanges(): Promise<void> {
       },
     )
   }
+
+  t.test(
+    'a changed file keeps its own columns, and gets another one once a cell of it is filled',
+    async (t) => {
+      const fewUrl = await withFewColumns.listen()
+      const few = await openTab(browser, fewUrl)
+      await few.page.goto(`${fewUrl}/console#/workbench`)
+      await few.page.locator('.verdict').filter({ hasText: 'All 1 promises kept' }).waitFor()
+      await few.page.getByRole('button', { name: 'Promises', exact: true }).click()
+      const changed = async (column: string, words: string) => {
+        const cell = few.page.locator(`[aria-label^="${column}, "]`)
+        await (column === 'party' ? cell.selectOption(words) : cell.fill(words))
+        await few.page.locator('.verdict').filter({ hasText: '1 promise' }).waitFor()
+        const [download] = await Promise.all([
+          few.page.waitForEvent('download'),
+          few.page.getByRole('button', { name: 'Download promises.csv' }).click(),
+        ])
+        return readFile(await download.path(), 'utf8')
+      }
+      t.equal(await changed('promise', 'P'), FEW_COLUMNS.replace('Opted out is opted out', 'P'))
+      t.equal(
+        await changed('party', 'found'),
+        'outcome,promise,event type,party,opted out,send by,reason\nnot SEND,P,,found,yes,,\n',
+      )
+      await few.close()
+    },
+  )
 }
+
+const FEW_COLUMNS =
+  'outcome,promise,event type,opted out,send by,reason\nnot SEND,Opted out is opted out,,yes,,\n'
 
 /** The sentence of the worked change of this name. */
 function summaryOf(readme: string, name: string): RegExp {

@@ -21,6 +21,7 @@ const GIVEN_UP = {
   attemptCount: 3,
   givenUp: true,
   receipt: null,
+  recordedOnly: false,
 }
 const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
   logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },
@@ -493,14 +494,14 @@ async function testViews(): Promise<void> {
     await page.waitForURL(/#\/log\/NTF-/)
   })
 
-  t.test('an entry leads to its trace, and to all with its reason', async (t) => {
+  t.test('an entry leads to its trace, and to all that its rule decided alike', async (t) => {
     const { page } = await open(t, `#/log/${ENTRY.locator}`, withEntry(GIVEN_UP))
     await page.getByText('Technical').click()
     const trace = page.getByRole('link', { name: '4bf92f3577b34da6a3ce929d0e0e4736' })
     t.equal(await trace.getAttribute('href'), 'https://traces.example/4bf92f3577b34da6a3ce929d0e0e4736')
     t.equal(await trace.getAttribute('rel'), 'noopener noreferrer')
-    await page.getByRole('link', { name: 'All with this reason' }).click()
-    await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
+    await page.getByRole('link', { name: 'All failed by this rule' }).click()
+    await page.waitForURL(/#\/log\?rule=email&status=FAILED$/)
   })
 
   t.test('an entry is a story in local times, with all ids folded', async (t) => {

@@ -269,9 +269,7 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '1 promise narrowed, 1 rule narrowed')
     await page
-      .getByText(
-        'is now "A party that opted out of an event type is never told of it (event type: not claim.paid)"',
-      )
+      .getByText('is now "A party that opted out of an event type is never told of it (but for claim.paid)"')
       .first()
       .waitFor()
     await page.getByText('event type "not claim.paid" instead of any').first().waitFor()

@@ -3,14 +3,14 @@ import { buildFacts, type Facts, type RecordedFacts } from '../../src/core/decis
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
-import { FaultsError } from '../../src/core/text/faults.ts'
+import { describeFault, type Fault, FaultsError } from '../../src/core/text/faults.ts'
 
 /** The faults for which a file is refused; none if it is accepted. */
 export function faultsIn(load: () => unknown): readonly string[] {
   try {
     load()
   } catch (error) {
-    if (error instanceof FaultsError) return error.faults
+    if (error instanceof FaultsError) return error.faults.map(describeFault)
     throw error
   }
   return []
@@ -25,6 +25,17 @@ export async function faultsOf(loaded: Promise<unknown>): Promise<readonly strin
   return faultsIn(() => {
     if (error !== null) throw error
   })
+}
+
+/** A report with its faults and warnings in words. */
+export function inWords<
+  Report extends { readonly faults: readonly Fault[]; readonly warnings: readonly Fault[] },
+>(report: Report) {
+  const [faults, warnings] = [report.faults, report.warnings].map((some) => some.map(describeFault))
+  return { ...report, faults, warnings } as Omit<Report, 'faults' | 'warnings'> & {
+    faults: string[]
+    warnings: string[]
+  }
 }
 
 /** Facts as they usually are of such a party, but for these. */

@@ -340,7 +340,7 @@ t.test('a partition that the broker does not serve is blocked, unless another ma
   t.equal(await reasonAfter('KAFKA_STORAGE_ERROR'), 'broker-error')
   t.equal(blocked()?.detail, 'KAFKA_STORAGE_ERROR')
   for (const reason of ['no-rights', 'no-leader'] as const) {
-    broker.unserved = { reason, sinceMs: 7 }
+    broker.unserved = { topic: 'claims', reason, sinceMs: 7 }
     t.match(blocked(), { reason, offset: 0n, sinceMs: 7 })
   }
   broker.unserved = null

@@ -19,8 +19,8 @@ const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
 const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
 
-function unresolved(error: string, costsNoAttempt = false): Contact {
-  return { state: 'unresolved', error, costsNoAttempt }
+function unresolved(error: string, ...codes: readonly string[]): Contact {
+  return { state: 'unresolved', error, costsNoAttempt: false, ...(codes.length > 0 && { codes }) }
 }
 
 function answerFound(response: ServerResponse): void {
@@ -98,7 +98,7 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
       status === '404'
         ? { state: 'not found' }
         : {
-            ...unresolved(`policy administration ${reason}`),
+            ...unresolved(`policy administration ${reason}`, `HTTP_${status}`),
             costsNoAttempt: ['401', '429'].includes(status),
           },
     )
@@ -112,9 +112,15 @@ const BREAKING: Record<string, (response: ServerResponse) => unknown> = {
   'mid-body of a 500': (response) => response.writeHead(500, { 'content-length': 100 }).write('secret'),
 }
 const ANSWERS: Record<string, [answer: (response: ServerResponse) => unknown, contact: Contact]> = {
-  none: [(response) => response.destroy(), unresolved(UNANSWERED)],
-  oversized: [(response) => json(response, { email: 'x'.repeat(10_000_000) }), unresolved(TOO_LARGE)],
-  'oversized 404': [(response) => response.writeHead(404).end('x'.repeat(10_000_000)), unresolved(TOO_LARGE)],
+  none: [(response) => response.destroy(), unresolved(UNANSWERED, 'UND_ERR_SOCKET')],
+  oversized: [
+    (response) => json(response, { email: 'x'.repeat(10_000_000) }),
+    unresolved(TOO_LARGE, 'UND_ERR_RES_EXCEEDED_MAX_SIZE'),
+  ],
+  'oversized 404': [
+    (response) => response.writeHead(404).end('x'.repeat(10_000_000)),
+    unresolved(TOO_LARGE, 'UND_ERR_RES_EXCEEDED_MAX_SIZE'),
+  ],
   'just fits': [(response) => response.end('{"email":null}'.padEnd(64 * 1024)), NOTHING_ON_FILE],
 }
 
@@ -127,14 +133,15 @@ t.test('a broken answer is unresolved, with its reason', async (t) => {
   const { client } = clientOf(t, server.url)
   const contacts = await client.lookUp([...Object.keys(ANSWERS), ...Object.keys(BREAKING)])
   for (const [kind, [, contact]] of Object.entries(ANSWERS)) t.strictSame(contacts.get(kind), contact, kind)
-  for (const kind in BREAKING) t.strictSame(contacts.get(kind), unresolved(BROKEN_OFF), kind)
+  for (const kind in BREAKING)
+    t.strictSame(contacts.get(kind), unresolved(BROKEN_OFF, 'UND_ERR_SOCKET'), kind)
 })
 
 t.test('a refused connection has its reason', async (t) => {
   const { client } = clientOf(t, 'http://127.0.0.1:1')
   t.strictSame(
     (await client.lookUp(['a'])).get('a'),
-    unresolved('policy administration did not answer (ECONNREFUSED)'),
+    unresolved('policy administration did not answer (ECONNREFUSED)', 'ECONNREFUSED'),
   )
 })
 

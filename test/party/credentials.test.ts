@@ -8,7 +8,8 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { createParties } from '../../src/app/clients.ts'
-import { CHECKS, findRemedy } from '../../src/commands/doctor/checks.ts'
+import { CHECKS } from '../../src/commands/doctor/checks.ts'
+import { remedyOf } from '../../src/commands/doctor/remedies.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createFileSecret } from '../../src/oauth/file-secret.ts'
 import { aFound } from '../core/build.ts'
@@ -63,8 +64,10 @@ function clientOf(t: Test, env: Record<string, string>) {
 /** The result of `doctor` for policy administration, with the remedy. */
 async function diagnose(env: Record<string, string>) {
   const check = CHECKS.find(({ name }) => name === 'policy administration')
-  const detail = await check?.run(loadConfig(env)).catch(({ message }: Error) => message)
-  return { detail, remedy: check && findRemedy(check, String(detail)) }
+  const found = await check?.run(loadConfig(env)).catch((error: Error) => error)
+  return found instanceof Error
+    ? { detail: found.message, remedy: check && remedyOf(check, found) }
+    : { detail: String(found), remedy: undefined }
 }
 
 const BY_TOKEN = {

@@ -143,6 +143,7 @@ t.test('the connection of an odd answer is not used again', async (t) => {
   t.strictSame(contacts.get('wrong'), {
     state: 'unresolved',
     error: WRONG_PARTY,
+    codes: ['WRONG_PARTY'],
     costsNoAttempt: false,
     wrongParty: true,
   })

@@ -7,9 +7,9 @@ import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Dispatch } from '../../src/core/batch/batch.ts'
 import { partitionKey } from '../../src/core/batch/position.ts'
 import {
-  ADDRESS_OF,
   ADDRESSES,
   type Address,
+  CHANNEL_KINDS,
   CHANNELS,
   type Channel,
 } from '../../src/core/decision/channel.ts'
@@ -197,7 +197,7 @@ export async function simulate(
       for (const { locator, idempotencyKey, to, channel } of messages) {
         counts.sends++
         const [eventId = '', number] = idempotencyKey.split('/')
-        const address = ADDRESS_OF[channel]
+        const address = CHANNEL_KINDS[channel].address
         require(to ===
           (address && addressOf(address, partyOf(eventId))), `a message about ${eventId} goes to ${to}`)
         const due = [...memory.entries('FAILED'), ...memory.entries('SKIPPED')]

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import type { Answer, OutgoingMessage, Query } from '../../src/core/attempt/delivery.ts'
 import type { Channel } from '../../src/core/decision/channel.ts'
-import { createEmailSender, createSmsSender } from '../../src/senders/placeholders.ts'
+import { createEmailSender, createPlaceholderSender } from '../../src/senders/placeholders.ts'
 import { type Senders, sendByChannel } from '../../src/senders/send.ts'
 import type { Message, Sender } from '../../src/senders/sender.ts'
 import { someSenders, throwing } from './build.ts'
@@ -24,7 +24,7 @@ function logOf(level = 'debug') {
 
 for (const [channel, create] of [
   ['EMAIL', (log: pino.Logger) => createEmailSender({ host: 'mail.example.org', port: 25 }, log)],
-  ['SMS', (log: pino.Logger) => createSmsSender(log)],
+  ['SMS', (log: pino.Logger) => createPlaceholderSender('SMS', log)],
 ] as const) {
   t.test(`${channel}: a receipt depends on channel and idempotency key alone`, async (t) => {
     const { log } = logOf()
@@ -111,6 +111,20 @@ function senderOf(prefix: string, countMax = 100) {
   }, countMax)
   return { sender, batches }
 }
+
+t.test('a message for an unknown channel is refused', async (t) => {
+  const send = sendVia(someSenders({ EMAIL: senderOf('email:').sender }))
+  t.match(await send([outgoing('PUSH' as Channel, 'a')]), [{ receipt: null, error: 'no sender for PUSH' }])
+})
+
+t.test('only what a placeholder accepted counts as recorded, whatever the receipts', async (t) => {
+  const { sender } = senderOf('recorded:')
+  const send = sendVia(someSenders({ EMAIL: { ...sender, isPlaceholder: true }, SMS: sender }))
+  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')]), [
+    { receipt: 'recorded:a', error: null, isRecorded: true },
+    { receipt: 'recorded:b', error: null },
+  ])
+})
 
 t.test('each sender is called once with its own messages, and each row has its delivery', async (t) => {
   const email = senderOf('email:')

@@ -192,6 +192,7 @@ for (const [name, [entry, decision]] of Object.entries(COLUMNS)) {
     t.strictSame(decided, {
       ...{ ...common, preference_change_id: null, unknown_attempt: null, send_error: null, trace_id: null },
       ...{ erased_at: null, retried_by: null, retried_because: null, sent: false, attempted: false },
+      recorded_only: receipt === null ? null : true,
       rule_table_revision: sha256('rules/dispatch.csv'),
       envelope_map_revision: sha256('rules/envelope.json'),
       ...{ topic: world.topics.claims, partition_id: 0, offset: String([...events.keys()].indexOf(name)) },

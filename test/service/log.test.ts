@@ -96,8 +96,13 @@ t.test('replay names differences with exit code 1, and corrects them on request'
 
 t.test('the list marks a message that was only recorded by a placeholder', async (t) => {
   await record(pool, [{ eventId: 'recorded' }])
-  await client.query(
-    `UPDATE notifications.decision SET receipt = 'recorded:EMAIL:1' WHERE event_id = 'recorded'`,
-  )
-  t.match((await run(['log', '--status', 'SENT'])).stdout, /NTF-\S+ {2}SENT, recorded only: claim\.paid for /)
+  const marked = async (change: string) => {
+    await client.query(`UPDATE notifications.decision SET ${change} WHERE event_id = 'recorded'`)
+    return (await run(['log', '--status', 'SENT'])).stdout.includes('SENT, recorded only: claim.paid for ')
+  }
+  t.equal(await marked(`receipt = 'recorded:EMAIL:1'`), false, 'a transport may have such a receipt')
+  t.equal(await marked(`recorded_only = true`), true)
+  t.equal(await marked(`receipt = 'erased', variables = NULL, erased_at = now()`), true)
+  t.equal(await marked(`recorded_only = NULL`), false, 'an erasure left nothing else in version 1.0')
+  t.equal(await marked(`receipt = 'recorded:EMAIL:1', erased_at = NULL`), true, 'a row of version 1.0')
 })

@@ -16,13 +16,16 @@ const NEXT_RULES = [
 /** What the next version changes in a file: each text must be there. */
 const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: string])[]>> = {
   'src/core/decision/channel.ts': [
-    ['IN_APP: null }', `IN_APP: null, ${NEXT_CHANNEL}: null }`],
-    ["IN_APP: 'app message',", `IN_APP: 'app message', ${NEXT_CHANNEL}: 'push message',`],
+    [
+      '  IN_APP: {',
+      `  ${NEXT_CHANNEL}: { name: 'push message', address: null, stored: 'pushed', hasSubject: true, isSegmented: false },
+  IN_APP: {`,
+    ],
   ],
   'src/core/decision/facts.ts': [
     [
-      "  phoneOnFile: onFile('phone', 'phone number'),\n",
-      `  phoneOnFile: onFile('phone', 'phone number'),
+      '  ...ON_FILE,\n',
+      `  ...ON_FILE,
   urgent: fact({
     column: 'urgent',
     values: [false, true],

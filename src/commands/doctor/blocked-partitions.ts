@@ -13,6 +13,7 @@ import {
   listCheckpoints,
   listLockedCheckpoints,
 } from '../../postgres/read/list-checkpoints.ts'
+import { Problem, type Warning } from './remedies.ts'
 
 /** Longer than any transaction of the service waits for a lock, and than most producers' transactions take. */
 const LASTING_MS = 6_000
@@ -22,10 +23,7 @@ interface Next extends TopicPartition {
 }
 
 /** Rejects with the blocked partitions. Warns of open transactions, and of partitions that would be read from the beginning. */
-export function checkPartitions(
-  { broker }: Config,
-  pool: DatabasePool,
-): Promise<string | { warning: string }> {
+export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
     // Before the ends: a running service moves its checkpoints.
@@ -43,21 +41,31 @@ export function checkPartitions(
       ...(await lockedFor(pool, topics)),
       ...(await findUnreadable(brokers, lagging)),
     ]
-    if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
+    if (faults.length > 0)
+      throw new Problem(
+        `blocked: ${faults.join('\n')}`,
+        'see NotificationsPartitionBlocked in src/telemetry/README.md',
+      )
     // With what an open transaction hides: a checkpoint may lie there.
     const whole = [...(await brokers.readEnds(topics, READ_UNCOMMITTED)).values()]
     const fromEarliest = whole
       .filter((one) => one.earliest < one.end && (findCheckpoint(one) < 0n || findCheckpoint(one) >= one.end))
       .map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`)
     const heldUp = await heldUpByTransactions(brokers, topics)
-    const warnings = [
-      fromEarliest.length > 0 &&
-        `no checkpoint lies within these partitions, so all their messages will be processed: ${fromEarliest.join(', ')}`,
-      heldUp.length > 0 && `open transactions hold up ${heldUp.join(', ')}`,
-    ].filter((warning) => warning !== false)
-    return warnings.length > 0
-      ? { warning: warnings.join('\n') }
-      : `${counted(partitions.length, 'partition')}, none blocked`
+    const first: Warning = {
+      warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${fromEarliest.join(', ')}`,
+      remedy:
+        "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in db/README.md",
+    }
+    const open: Warning = {
+      warning: `open transactions hold up ${heldUp.join(', ')}`,
+      remedy:
+        'if they stay open, their producer hangs: find it with `kafka-transactions.sh find-hanging`, and abort its transaction',
+    }
+    const warnings = [...(fromEarliest.length > 0 ? [first] : []), ...(heldUp.length > 0 ? [open] : [])]
+    const [graver] = warnings
+    if (graver === undefined) return `${counted(partitions.length, 'partition')}, none blocked`
+    return { warning: warnings.map(({ warning }) => warning).join('\n'), remedy: graver.remedy }
   })
 }
 
@@ -115,5 +123,5 @@ export async function lasting(list: () => Promise<readonly string[]>): Promise<s
 }
 
 function describeBlocked(where: string, reason: BlockReason, detail?: string): string {
-  return `${where}, ${reason}: ${BLOCK_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
+  return `${where}, ${reason}: ${BLOCK_REASONS[reason].remedy}${detail === undefined ? '' : ` (${detail})`}`
 }

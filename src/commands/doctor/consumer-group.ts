@@ -1,19 +1,24 @@
 import { withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
+import { ONE_GROUP_PER_LIST } from '../../kafka/assigner.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { lasting } from './blocked-partitions.ts'
+import { Problem, type Warning } from './remedies.ts'
 
 const CLIENT_ID = 'notifications-doctor'
+const ONE_LIST = `${ONE_GROUP_PER_LIST}: see src/kafka/README.md`
 
 /** Rejects without the right to join, or with partitions that no member reads. Warns of members with different topics. */
-export function checkConsumerGroup({ broker }: Config): Promise<string | { warning: string }> {
+export function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
     await brokers.requireGroupRight(groupId)
     const unread = await lasting(() => listUnread(brokers, groupId, topics))
-    if (unread.length > 0) throw new Error(`unread: no member of ${groupId} reads ${unread.join(', ')}`)
+    if (unread.length > 0)
+      throw new Problem(`unread: no member of ${groupId} reads ${unread.join(', ')}`, ONE_LIST)
     const different = await lasting(() => listSubscriptions(brokers, groupId))
-    if (different.length > 0) return { warning: `different topics: in ${groupId}, ${different.join('; ')}` }
+    if (different.length > 0)
+      return { warning: `different topics: in ${groupId}, ${different.join('; ')}`, remedy: ONE_LIST }
     return groupId
   })
 }

@@ -14,6 +14,7 @@ import { counted } from '../../core/text/count.ts'
 import { type Brokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { findRecordSet, readRecordSet } from '../../kafka/records/record-set.ts'
 import { UnreadableBatch } from '../../kafka/records/unreadable.ts'
+import type { Warning } from './remedies.ts'
 
 /** Per topic. */
 const PARTITION_COUNT_MAX = 5
@@ -24,9 +25,11 @@ const FETCH_BYTES = 1024 * 1024
 const NEEDED: readonly Field[] = ['eventId', 'eventType', 'partyLocator']
 /** A topic is reported if fewer than one message in 10 has a needed field. */
 const ONE_IN = 10
+const COMPARE =
+  'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/kafka/README.md'
 
 /** Resolves to the places where the envelope map finds its fields in the newest messages of each topic. */
-export async function checkEnvelopeMap({ broker }: Config): Promise<string | { warning: string }> {
+export async function checkEnvelopeMap({ broker }: Config): Promise<string | Warning> {
   const map = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   return withBrokers(broker, broker.groupId, async (brokers) => {
     const partitions = [...(await brokers.readEnds(broker.topics, READ_COMMITTED)).values()]
@@ -40,7 +43,7 @@ export async function checkEnvelopeMap({ broker }: Config): Promise<string | { w
     }
     const lacking = topics.filter(({ isLacking }) => isLacking)
     const words = (some: readonly Found[]) => some.map(({ words }) => words).join('\n')
-    return lacking.length > 0 ? { warning: words(lacking) } : words(topics)
+    return lacking.length > 0 ? { warning: words(lacking), remedy: COMPARE } : words(topics)
   })
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { withBrokers } from '../../app/clients.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
+import { BLOCK_REASONS } from '../../core/batch/blocked.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
@@ -134,7 +135,7 @@ function findRefusal(inspected: Inspected, at: bigint, from: bigint, to: bigint)
     if (begin > from && begin <= to) return `offset ${begin} can be read`
     return offset > to ? null : `offset ${offset} can be read`
   }
-  return /^(damaged|undecodable|too-large)$/.test(inspected.reason)
+  return BLOCK_REASONS[inspected.reason].isSkippable
     ? null
     : `the broker does not serve the partition: ${inspected.detail}`
 }

@@ -8,8 +8,8 @@ import {
   sourceText,
 } from '../../core/event/envelope-map.ts'
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
-import { listFaults } from '../../core/text/faults.ts'
-import { rowIn, workflowCommand } from '../terminal/annotations.ts'
+import { describeFault, type Fault, listFaults } from '../../core/text/faults.ts'
+import { workflowCommand } from '../terminal/annotations.ts'
 import { fileOption, helpEnd } from '../terminal/options.ts'
 import { note, print } from '../terminal/print.ts'
 
@@ -52,14 +52,14 @@ async function check(options: Options): Promise<void> {
 }
 
 async function report({ file, faults, warnings, summary }: FileReport & { file: string }): Promise<void> {
-  for (const warning of warnings) note(`${file}: warning: ${warning}`)
-  if (faults.length > 0) note(`${file} has ${listFaults(faults)}`)
+  for (const warning of warnings) note(`${file}: warning: ${describeFault(warning)}`)
+  if (faults.length > 0) note(`${file} has ${listFaults(faults.map(describeFault))}`)
   if (summary !== null) await print(`${file}: ${summary}`)
 }
 
 function listAnnotations({ file, faults, warnings }: FileReport & { file: string }): string[] {
-  const command = (level: 'error' | 'warning') => (text: string) =>
-    workflowCommand(level, file, rowIn(text), text)
+  const command = (level: 'error' | 'warning') => (fault: Fault) =>
+    workflowCommand(level, file, fault.row, describeFault(fault))
   return [...warnings.map(command('warning')), ...faults.map(command('error'))]
 }
 

@@ -6,7 +6,7 @@ import { ENVELOPE_MAP, loadRuleTable, RULE_TABLE, readBytes, readText, sha256 } 
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { loadLookUp } from '../../config/config.ts'
 import { readFacts } from '../../core/decision/decide.ts'
-import { FACT_LIST } from '../../core/decision/facts.ts'
+import { FACT_LIST, INVALID_LOCATOR } from '../../core/decision/facts.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
 import { parseEvent } from '../../core/event/parse-event.ts'
@@ -103,7 +103,8 @@ async function parseTriedEvent(options: Options): Promise<TriedEvent> {
   const values = FACT_OPTIONS.map(({ key, usual, option }) => [key, options[option.attributeName()] ?? usual])
   const trial = { ...variables, ...Object.fromEntries(values) } as Trial
   const party = partyLocator === null ? 'missing' : trial.party
-  return { ...eventOfTrial({ ...trial, party }), isPartyInvalid: partyLocatorInvalid }
+  const tried = eventOfTrial({ ...trial, party })
+  return partyLocatorInvalid ? { ...tried, facts: { ...tried.facts, [INVALID_LOCATOR]: true } } : tried
 }
 
 async function parseTriedVariables({

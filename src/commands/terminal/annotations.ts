@@ -12,12 +12,6 @@ export function workflowCommand(
   return `::${level} file=${escapeProperty(file)}${place}::${escapeData(text)}`
 }
 
-/** The line of a sheet that a sentence such as `row 3, column …` names. */
-export function rowIn(sentence: string): number | null {
-  const row = /^row (\d+)\b/.exec(sentence)?.[1]
-  return row === undefined ? null : Number(row)
-}
-
 function escapeData(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }

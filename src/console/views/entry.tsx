@@ -1,4 +1,4 @@
-import { isRecordedOnly } from '../../core/attempt/delivery.ts'
+import { channelKind } from '../../core/decision/channel.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { nameOfAttempt } from '../../core/log/status.ts'
@@ -32,8 +32,8 @@ function buildTitle({ eventType, partyLocator }: ExplainedLogEntry): string {
 
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
   const { status, partyLocator, failureReason, body, story, reference } = entry
-  const state =
-    status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
+  const rule = entry.decisions.at(-1)?.ruleId
+  const state = status !== 'SENT' ? 'NOT SENT' : entry.recordedOnly ? 'RECORDED, NOT DELIVERED' : status
   return (
     <>
       <section
@@ -59,9 +59,10 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
           {reference !== null && reference !== partyLocator && (
             <a href={buildHref(['log'], { reference })}>All messages about {visible(reference)}</a>
           )}
-          {failureReason !== null && (
-            // Reasons count as one, whatever follows the colon.
-            <a href={buildHref(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
+          {status !== 'SENT' && rule !== undefined && (
+            <a href={buildHref(['log'], { rule, status })}>
+              All {inWords(status).toLowerCase()} by this rule
+            </a>
           )}
         </p>
       </section>
@@ -76,7 +77,9 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
             }
           >
             <Message subject={entry.subject} body={body} />
-            {entry.channel !== 'IN_APP' && <p class="text-light">The address is not stored here.</p>}
+            {channelKind(entry.channel)?.address !== null && (
+              <p class="text-light">The address is not stored here.</p>
+            )}
           </Card>
         )}
         <Card id="timeline" title="Timeline">

@@ -1,5 +1,4 @@
-import { isRecordedOnly } from '../../core/attempt/delivery.ts'
-import { CHANNEL_NAMES, CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
+import { CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
@@ -18,7 +17,7 @@ export const ENTRY_FILTERS: readonly Filter[] = [
   {
     name: 'channel',
     label: 'Channel',
-    options: CHANNELS.map((channel) => [channel, inWords(CHANNEL_NAMES[channel])]),
+    options: CHANNELS.map((channel) => [channel, inWords(nameOfChannel(channel))]),
   },
   { name: 'reason', label: 'Reason', hint: 'no email on file' },
   { name: 'rule', label: 'Rule', hint: 'no-email' },
@@ -77,6 +76,6 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
 }
 
 /** The status, except for a message that only a placeholder recorded. */
-export function describeStatus({ status, receipt }: ListedLogEntry): string {
-  return isRecordedOnly(receipt) ? 'RECORDED' : status
+export function describeStatus({ status, recordedOnly }: ListedLogEntry): string {
+  return recordedOnly ? 'RECORDED' : status
 }

@@ -1,4 +1,4 @@
-import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
+import { nameOfChannel } from '../../core/decision/channel.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
 import { type Row, Table } from '../list.tsx'
@@ -51,7 +51,7 @@ function renderRow(rule: CurrentRule): Row {
         <>
           <Badge status={outcome} />{' '}
           {outcome === 'SEND' ? (
-            `by ${sendBy === null ? 'the preferred channel' : CHANNEL_NAMES[sendBy]}`
+            `by ${sendBy === null ? 'the preferred channel' : nameOfChannel(sendBy)}`
           ) : (
             <Value text={reason} />
           )}
@@ -62,14 +62,11 @@ function renderRow(rule: CurrentRule): Row {
   }
 }
 
-/** A cell's text; a channel by its name. */
-const channelOr = (text: string) => Object.entries(CHANNEL_NAMES).find(([key]) => key === text)?.[1] ?? text
-
 /** The conditions of a rule, cell by cell. */
 function describeConditions(rule: CurrentRule): string {
   const facts = FACT_LIST.map(([key, { column }]) => [
     column,
-    rule[key] === null ? null : channelOr(cellText(rule[key])),
+    rule[key] === null ? null : nameOfChannel(cellText(rule[key])),
   ])
   const cells = [['event type', rule.eventType], ...facts].filter(([, value]) => value !== null)
   return cells.length === 0 ? 'every event' : cells.map((cell) => cell.join(' ')).join(', ')

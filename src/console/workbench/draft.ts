@@ -4,8 +4,9 @@ import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { OUTCOMES } from '../../core/decision/result.ts'
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'
-import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
-import { COLUMNS } from '../../core/rules/rule.ts'
+import { EXPECTATIONS, PROMISE_SHEET } from '../../core/rules/load-promises.ts'
+import type { SheetForm } from '../../core/rules/read-sheet.ts'
+import { RULE_SHEET } from '../../core/rules/rule.ts'
 import { mergeRows } from '../../core/workbench/merge-rows.ts'
 import {
   type Files,
@@ -26,11 +27,10 @@ export type Draft = Readonly<Record<SheetKey, readonly Cells[]>> & {
   readonly templates: Readonly<Record<string, string>>
 }
 
-export interface Sheet {
+export interface Sheet extends SheetForm<string> {
   readonly file: string
   /** The noun for a row; also the prefix of ids. */
   readonly what: 'rule' | 'promise'
-  readonly columns: readonly string[]
   /** The values of a column, besides blank. Columns for any text are absent. */
   readonly choices: Readonly<Record<string, readonly string[]>>
 }
@@ -41,16 +41,16 @@ const CHOICES = {
 }
 export const SHEETS: Readonly<Record<SheetKey, Sheet>> = {
   table: {
+    ...RULE_SHEET,
     file: 'dispatch.csv',
     what: 'rule',
-    columns: COLUMNS,
     choices: { ...CHOICES, outcome: OUTCOMES },
   },
   promises: {
+    ...PROMISE_SHEET,
     file: 'promises.csv',
     what: 'promise',
-    columns: PROMISE_COLUMNS,
-    choices: { ...CHOICES, outcome: EXPECTATIONS },
+    choices: { ...CHOICES, outcome: [...EXPECTATIONS.keys()] },
   },
 }
 const KEYS = ['table', 'promises'] as const
@@ -59,7 +59,7 @@ const KEYS = ['table', 'promises'] as const
 export const FIRST_ROW = 2
 
 function buildDraft({ table, promises, templates }: Files): Draft {
-  const readRows = (key: SheetKey, text: string) => readGrid(text, SHEETS[key].columns, SHEETS[key].what).rows
+  const readRows = (key: SheetKey, text: string) => readGrid(text, SHEETS[key]).rows
   return {
     table: readRows('table', table) ?? [],
     promises: readRows('promises', promises) ?? [],
@@ -67,21 +67,33 @@ function buildDraft({ table, promises, templates }: Files): Draft {
   }
 }
 
-function toCsv(draft: Draft, key: SheetKey): string {
-  return gridToCsv(SHEETS[key].columns, draft[key])
+/** The columns of each sheet in force, which a changed one keeps. */
+type Columns = Readonly<Record<SheetKey, readonly string[]>>
+
+function columnsOf({ table, promises }: Files): Columns {
+  return {
+    table: readGrid(table, SHEETS.table).columns,
+    promises: readGrid(promises, SHEETS.promises).columns,
+  }
 }
 
 /** The files of a draft by their paths in the repository. */
-function toFiles(draft: Draft): Readonly<Record<string, string>> {
-  const sheets = KEYS.map((key) => [`rules/${SHEETS[key].file}`, toCsv(draft, key)])
+function toFiles(draft: Draft, columns: Columns): Readonly<Record<string, string>> {
+  const sheets = KEYS.map((key) => [
+    `rules/${SHEETS[key].file}`,
+    gridToCsv(SHEETS[key].columns, draft[key], columns[key]),
+  ])
   const texts = Object.entries(draft.templates).map(([name, text]) => [`templates/${name}`, text])
   return Object.fromEntries([...sheets, ...texts])
 }
 
 /** The files of a draft that differ from those in force. */
-export function changedFiles(draft: Draft, inForce: Draft): readonly [path: string, text: string][] {
-  const before = toFiles(inForce)
-  return Object.entries(toFiles(draft)).filter(([path, text]) => text !== before[path])
+export function changedFiles(
+  draft: Draft,
+  { inForce, columns }: Pick<Bench, 'inForce' | 'columns'>,
+): readonly [path: string, text: string][] {
+  const before = toFiles(inForce, columns)
+  return Object.entries(toFiles(draft, columns)).filter(([path, text]) => text !== before[path])
 }
 
 /** The draft stored in this tab, with the files in force at its start or at its last merge. */
@@ -104,6 +116,7 @@ export type Bench = ReturnType<typeof useDraft>
 export function useDraft(start: WorkbenchStart) {
   const said = JSON.stringify(start)
   const inForce = useMemo(() => buildDraft(JSON.parse(said)), [said])
+  const columns = useMemo(() => columnsOf(JSON.parse(said)), [said])
   const [{ draft, base }, setKept] = useState<Kept>(
     () => JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? { draft: inForce, base: inForce },
   )
@@ -142,6 +155,7 @@ export function useDraft(start: WorkbenchStart) {
   }
   return {
     inForce,
+    columns,
     draft,
     change,
     undo: past.length === 0 ? null : undo,
@@ -209,7 +223,8 @@ async function loadDraftVersion(draft: Draft, outcomes: string): Promise<Version
   const files = Object.entries(draft.templates).map(([name, text]) => ({ name, text }))
   const texts = textsOf.get(draft.templates) ?? readTexts(files, outcomes)
   textsOf.set(draft.templates, texts)
-  return loadVersion({ table: toCsv(draft, 'table'), promises: toCsv(draft, 'promises') }, texts)
+  const [table = '', promises = ''] = KEYS.map((key) => gridToCsv(SHEETS[key].columns, draft[key]))
+  return loadVersion({ table, promises }, texts)
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { FileReport } from '../../core/rules/check-files.ts'
+import type { PromiseFault } from '../../core/rules/check-promises.ts'
 import { isFilled, summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
-import { type Placed, parsePlace } from '../../core/workbench/review.ts'
+import { describeFault } from '../../core/text/faults.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
 import { type Bench, FIRST_ROW, type Verdict } from './draft.ts'
@@ -74,8 +75,8 @@ function textsIn(count: number): string {
 export function FileFindings({ faults, warnings }: FileReport) {
   return (
     <div id="findings" tabIndex={-1} aria-live="polite">
-      <Notice lines={faults.filter((fault) => parsePlace(fault).row === null)} isBad />
-      <Notice lines={warnings} />
+      <Notice lines={faults.filter(({ row }) => row === null).map(describeFault)} isBad />
+      <Notice lines={warnings.map(describeFault)} />
     </div>
   )
 }
@@ -133,23 +134,17 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
 }
 
 /** The broken promises. Other faults name a column, or keep the promises from being checked. */
-function findBroken({ faults, summary }: FileReport): Placed[] {
-  return summary === null ? [] : faults.map(parsePlace).filter(({ column }) => column === null)
+function findBroken({ faults, summary }: Verdict['promises']): readonly PromiseFault[] {
+  return summary === null ? [] : faults.filter(({ column }) => column === null)
 }
-
-/** The check's wording for the cell that excludes the case from the promise. */
-const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
-
-/** The end of the sentence of a promise from which a case was excluded. */
-const NARROWED = / \(event type: [^)]*\)$/
 
 /** The broken promises with the rules that break them, then those that are kept. Other faults are at their cells. */
 export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'change'> & { verdict: Verdict }) {
-  /** Narrows the promise in a row to these event types, and says so in its sentence. */
-  const exclude = (index: number, types: string) => {
+  /** Narrows the promise in a row to the other event types, and says so in its sentence. */
+  const narrow = (index: number, { cell, eventTypes }: NonNullable<PromiseFault['exclude']>) => {
     const row = draft.promises[index]
     if (row === undefined) return
-    const narrowed = row.with(0, `${row[0]?.replace(NARROWED, '')} (event type: ${types})`).with(1, types)
+    const narrowed = row.with(0, `${row[0]} (but for ${eventTypes.join(', ')})`).with(1, cell)
     change({ promises: draft.promises.with(index, narrowed) })
     focus('#broken')
   }
@@ -159,14 +154,14 @@ export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'chan
   )
   return (
     <>
-      {broken.slice(0, SHOWN_COUNT_MAX).map(({ row, text }) => {
-        const [, eventTypes] = EXCLUSION.exec(text) ?? []
+      {broken.slice(0, SHOWN_COUNT_MAX).map((fault) => {
+        const { row, exclude } = fault
         return (
-          <div key={text} class="notice notice-bad">
+          <div key={row} class="notice notice-bad">
             <strong>Broken: </strong>
-            {visible(text)}
-            {row !== null && eventTypes !== undefined && (
-              <Button onClick={() => exclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
+            {visible(describeFault({ ...fault, row: null }))}
+            {row !== null && exclude !== undefined && (
+              <Button onClick={() => narrow(row - FIRST_ROW, exclude)}>Exclude this case</Button>
             )}
           </div>
         )

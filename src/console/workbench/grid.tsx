@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
-import { type Placed, parsePlace, readGrid } from '../../core/workbench/review.ts'
+import { describeFault, type Fault } from '../../core/text/faults.ts'
+import { readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { visible } from '../text.ts'
 import { type Bench, FIRST_ROW, SHEETS, type Sheet, type SheetKey } from './draft.ts'
@@ -9,7 +10,7 @@ import { focus, Notice } from './findings.tsx'
 
 interface GridProps extends Bench {
   readonly sheetKey: SheetKey
-  readonly faults: readonly string[]
+  readonly faults: readonly Fault[]
 }
 
 /** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
@@ -18,7 +19,7 @@ export function Grid({ sheetKey, faults, draft: { [sheetKey]: rows }, inForce, c
   const { what, columns } = sheet
   const onRows: RowProps['onRows'] = (edited, place) => change({ [sheetKey]: edited }, place)
   const beforeOf = new Map([...pairShownRows(inForce[sheetKey], rows)].map(([was, now]) => [now, was]))
-  const placed = Map.groupBy(faults.map(parsePlace), ({ row }) => row)
+  const placed = Map.groupBy(faults, ({ row }) => row)
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
@@ -63,6 +64,9 @@ export function Grid({ sheetKey, faults, draft: { [sheetKey]: rows }, inForce, c
   )
 }
 
+/** `edited` is null if the action is not possible. The focus goes to row `at`. */
+type Action = readonly [sign: string, label: string, edited: readonly Cells[] | null, at: number]
+
 interface RowProps {
   readonly sheet: Sheet
   readonly rows: readonly Cells[]
@@ -72,7 +76,7 @@ interface RowProps {
   readonly index: number
   /** The row in force; undefined for a new one. */
   readonly was: Cells | undefined
-  readonly faults: readonly Placed[]
+  readonly faults: readonly Fault[]
 }
 
 function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
@@ -99,38 +103,43 @@ function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
     edit(isMove ? moved(by) : rows, index + by, column)
   }
   const blank = columns.map(() => '')
-  const actions: readonly (readonly [string, string, readonly Cells[] | null, number])[] = [
+  const moves: readonly Action[] = [
     ['↑', `Move ${name} up`, moved(-1), index - 1],
     ['↓', `Move ${name} down`, moved(1), index + 1],
+  ]
+  const actions: readonly Action[] = [
+    ...moves,
     ['×', `Delete ${name}`, rows.toSpliced(index, 1), index],
     ['+↑', `Add a ${what} above ${name}`, rows.toSpliced(index, 0, blank), index],
     ['+↓', `Add a ${what} below ${name}`, rows.toSpliced(index + 1, 0, blank), index + 1],
     ['++', `Duplicate ${name}`, rows.toSpliced(index + 1, 0, row.with(0, `${row[0]}-copy`)), index + 1],
+    ...(was?.some((cell, at) => cell !== row[at])
+      ? [['↺', `Revert ${name}`, rows.with(index, was), index] as const]
+      : []),
   ]
-  const isChanged = was?.some((cell, at) => cell !== row[at])
   return (
     <>
       <tr class={was === undefined ? 'is-new' : undefined}>
         <td class="row-actions">
           {index + FIRST_ROW}
-          {[
-            ...actions,
-            ...(was && isChanged ? [['↺', `Revert ${name}`, rows.with(index, was), index] as const] : []),
-          ].map(([sign, label, edited, at]) => (
-            <button
-              key={sign}
-              type="button"
-              class="ghost icon small"
-              aria-label={label}
-              title={label}
-              aria-disabled={edited === null}
-              // Keyboard users move a row from its cells.
-              tabIndex={label.startsWith('Move') ? -1 : 0}
-              onClick={() => edit(edited, at)}
-            >
-              {sign}
-            </button>
-          ))}
+          {actions.map((action) => {
+            const [sign, label, edited, at] = action
+            return (
+              <button
+                key={sign}
+                type="button"
+                class="ghost icon small"
+                aria-label={label}
+                title={label}
+                aria-disabled={edited === null}
+                // Keyboard users move a row from its cells.
+                tabIndex={moves.includes(action) ? -1 : 0}
+                onClick={() => edit(edited, at)}
+              >
+                {sign}
+              </button>
+            )
+          })}
         </td>
         {columns.map((column, at) => {
           const isFaulty = faults.some((fault) => fault.column === column)
@@ -157,10 +166,10 @@ function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
         <tr>
           <td class="notice-bad" colSpan={columns.length + 1}>
             <ul id={faultsId}>
-              {faults.map(({ column, text }) => (
+              {faults.map((fault) => (
                 <li>
-                  {column !== null && <strong>{column}: </strong>}
-                  {visible(text)}
+                  {fault.column !== null && <strong>{fault.column}: </strong>}
+                  {visible(describeFault({ ...fault, row: null, column: null }))}
                 </li>
               ))}
             </ul>
@@ -223,7 +232,7 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
 
 /** Takes a whole file from the clipboard or from the disk. */
 export function Paste({ sheetKey, change }: Pick<GridProps, 'sheetKey' | 'change'>) {
-  const { file, columns, what } = SHEETS[sheetKey]
+  const { file } = SHEETS[sheetKey]
   const [faults, setFaults] = useState<readonly string[]>([])
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -231,8 +240,8 @@ export function Paste({ sheetKey, change }: Pick<GridProps, 'sheetKey' | 'change
     const given = new FormData(form)
     const chosen = given.get('file') as File
     const text = chosen.size > 0 ? await chosen.text() : String(given.get('csv'))
-    const { rows, faults } = readGrid(text, columns, what)
-    setFaults(faults)
+    const { rows, faults } = readGrid(text, SHEETS[sheetKey])
+    setFaults(faults.map(describeFault))
     if (rows === null) return
     change({ [sheetKey]: rows })
     form.closest('details')?.removeAttribute('open')

@@ -11,8 +11,8 @@ interface ProposeProps extends Bench {
 }
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
-export function Propose({ repositoryUrl, verdict, draft, inForce, outdated }: ProposeProps) {
-  const changed = changedFiles(verdict.draft, inForce)
+export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outdated }: ProposeProps) {
+  const changed = changedFiles(verdict.draft, { inForce, columns })
   const isOld = verdict.draft === draft ? null : 'Your last change is being checked.'
   const obstacle =
     outdated === null

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
-import { OTHER, type PreviewedText } from '../../core/templates/preview.ts'
+import { CHANNEL_KINDS } from '../../core/decision/channel.ts'
+import type { PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
 import { Button, Card, Choice, Field, filledIn } from '../parts.tsx'
 import { inWords } from '../text.ts'
@@ -29,7 +29,6 @@ export function TextsEditor(props: TextsEditorProps) {
   const first = names.find(isFaulty) ?? names.find((name) => templates[name] !== inForce[name]) ?? names[0]
   const name = chosen !== null && chosen in templates ? chosen : (first ?? GENERIC)
   const was = inForce[name]
-  const eventType = name === GENERIC ? OTHER : name.slice(0, -EXTENSION.length)
   const told = (faults: typeof report.faults) =>
     faults
       .filter(({ file }) => file === name)
@@ -104,7 +103,7 @@ export function TextsEditor(props: TextsEditorProps) {
             <p>Correct the faults first.</p>
           ) : (
             report.previews
-              .find((preview) => preview.eventType === eventType)
+              .find((preview) => `${preview.name}${EXTENSION}` === name)
               ?.texts.map((text) => <Previewed key={text.withReason} text={text} />)
           )}
         </Card>
@@ -118,14 +117,14 @@ function Previewed({ text: { withReason, subject, body, sms } }: { text: Preview
   const when = withReason === null ? '' : withReason ? ', with a reason' : ', without a reason'
   return (
     <>
-      {CHANNELS.map((channel) => (
+      {Object.entries(CHANNEL_KINDS).map(([channel, { name, hasSubject, isSegmented }]) => (
         <section key={channel}>
           <h3>
-            {inWords(CHANNEL_NAMES[channel])}
+            {inWords(name)}
             {when}
-            {channel === 'SMS' && ` – ${describeSms(sms)}`}
+            {isSegmented && ` – ${describeSms(sms)}`}
           </h3>
-          <Message subject={channel === 'SMS' ? null : subject} body={body} />
+          <Message subject={hasSubject ? subject : null} body={body} />
         </section>
       ))}
     </>

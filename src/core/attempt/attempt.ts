@@ -1,3 +1,4 @@
+import { DEFAULT_CHANNEL } from '../decision/channel.ts'
 import { type Decision, decide, readFacts } from '../decision/decide.ts'
 import { OTHER_VERSION_RULE_IDS } from '../decision/decide-recorded.ts'
 import type { AskedFacts } from '../decision/facts.ts'
@@ -210,7 +211,7 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
     decision: {
       ruleId: 'probe',
       outcome: 'FAIL',
-      channel: 'EMAIL',
+      channel: DEFAULT_CHANNEL,
       reason: 'probe',
       failureReason: 'probe',
       facts: readFacts(eventType, { partyLocator: null, invalid: false }, undefined, undefined),

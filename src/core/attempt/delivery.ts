@@ -1,13 +1,8 @@
 import type { Channel } from '../decision/channel.ts'
 import { storable } from '../text/sanitize.ts'
 
-/** Prefix of a placeholder's receipts. */
+/** Prefix of a placeholder's receipts. Version 1.0 stores nothing else that tells them from a transport's. */
 export const RECORDED = 'recorded:'
-
-/** True if a placeholder recorded the message of the last send and delivered nothing. */
-export function isRecordedOnly(receipt: string | null): boolean {
-  return receipt?.startsWith(RECORDED) ?? false
-}
 
 /** The message of a log row, for the sender of its channel; `to` is null for IN_APP. */
 export interface OutgoingMessage {
@@ -30,6 +25,8 @@ export type Answer =
 export interface Delivery {
   readonly receipt: string | null
   readonly error: string | null
+  /** A placeholder recorded the message, and delivered nothing. */
+  readonly isRecorded?: true
   /** The send failed, but the message may have gone out. */
   readonly isUnknown?: true
   /** The message was not passed on, which costs no attempt. */
@@ -50,10 +47,12 @@ export type Query = (
 /** Passes messages to their senders, which may write through `query`. Must not reject. */
 export type Send = (messages: readonly OutgoingMessage[], query: Query) => Promise<Deliveries>
 
-export function toDelivery(channel: Channel, given: Answer): Delivery {
+export function toDelivery(channel: Channel, given: Answer, isPlaceholder?: true): Delivery {
   switch (given.answer) {
     case 'accepted':
-      return { receipt: storable(given.receipt), error: null }
+      return isPlaceholder
+        ? { receipt: storable(given.receipt), error: null, isRecorded: true }
+        : { receipt: storable(given.receipt), error: null }
     case 'refused':
       return { receipt: null, error: storable(given.error) }
     case 'unknown':

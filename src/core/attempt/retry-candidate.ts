@@ -1,27 +1,25 @@
 import { z } from 'zod'
-import { INVALID_PARTY } from '../decision/decide.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { logEntry } from '../log/log-entry.ts'
 import type { Variables } from '../templates/template.ts'
 import { type DueEntry, dueEntry } from './due-entry.ts'
 
 /** A row that an operator asks to retry, with data from its last decision. */
-export const retryCandidate = dueEntry
-  .extend(logEntry.pick({ status: true, failureReason: true, createdAt: true }).shape)
-  .extend({
-    /** FAILED, and past its last retry. */
-    isGivenUp: z.boolean(),
-    /** The row or its party was erased at some time. */
-    isErased: z.boolean(),
-    /** Null if no decision explains the row. */
-    decision: z
-      .object({
-        ruleId: z.string(),
-        /** Null if erased. */
-        variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
-      })
-      .nullable(),
-  })
+export const retryCandidate = dueEntry.extend(logEntry.pick({ status: true, createdAt: true }).shape).extend({
+  /** FAILED, and past its last retry. */
+  isGivenUp: z.boolean(),
+  /** The row or its party was erased at some time. */
+  isErased: z.boolean(),
+  /** Null if no decision explains the row. */
+  decision: z
+    .object({
+      ruleId: z.string(),
+      hasInvalidLocator: z.boolean(),
+      /** Null if erased. */
+      variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+    })
+    .nullable(),
+})
 export type RetryCandidate = Readonly<z.infer<typeof retryCandidate>>
 
 export function findRefusal(candidate: RetryCandidate): string | null {
@@ -38,10 +36,9 @@ export function findRefusal(candidate: RetryCandidate): string | null {
 
 /** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
 export function toDueEntry(candidate: RetryCandidate): DueEntry {
-  const { status, partyLocator, failureReason, decision } = candidate
+  const { status, decision } = candidate
   if (status === 'FAILED') return candidate
   if (decision === null || decision.variables === null)
     throw new Error(`${candidate.locator} has no variables to render`)
-  const isPartyInvalid = partyLocator === null && failureReason === INVALID_PARTY
-  return { ...candidate, variables: decision.variables, isPartyInvalid }
+  return { ...candidate, variables: decision.variables, isPartyInvalid: decision.hasInvalidLocator }
 }

@@ -1,17 +1,45 @@
-/** Reasons why a partition is blocked, with remedies. The reason is the metric's label. */
-export const BLOCK_REASONS = {
-  damaged: 'its next record batch is damaged: restore it, or go past it with `rejected skip`',
-  undecodable: 'its next record batch cannot be decoded: go past it with `rejected skip`',
-  'too-large':
-    'its next record batch is larger than 256 MiB once decompressed: go past it with `rejected skip`',
-  'no-rights': 'this user may not read the topic: grant it READ and DESCRIBE',
-  missing: 'its topic does not exist, or this user may not see it: create it, or grant READ and DESCRIBE',
-  'no-leader': 'no broker leads it: start a broker that has its replicas',
-  'broker-error': 'the broker refuses to serve it: read the log of its leader',
-  locked: 'another session locks its checkpoint: end that transaction (pg_stat_activity, pg_locks)',
-  'not-committed': 'its next batch cannot be committed: the log says why',
-  stuck: 'its next batch has been running for over a minute: find what it waits for, or restart',
-} as const
+interface BlockKind {
+  readonly remedy: string
+  /** `rejected skip` may pass over the next record batch. */
+  readonly isSkippable?: true
+  /** The next record batch has a sound header: it ends where the header says. */
+  readonly isLengthTrusted?: true
+}
+
+function kinds<Reason extends string>(byReason: Readonly<Record<Reason, BlockKind>>) {
+  return byReason
+}
+
+/** Reasons why a partition is blocked. The reason is the metric's label. */
+export const BLOCK_REASONS = kinds({
+  damaged: {
+    remedy: 'its next record batch is damaged: restore it, or go past it with `rejected skip`',
+    isSkippable: true,
+  },
+  undecodable: {
+    remedy: 'its next record batch cannot be decoded: go past it with `rejected skip`',
+    isSkippable: true,
+    isLengthTrusted: true,
+  },
+  'too-large': {
+    remedy: 'its next record batch is larger than 256 MiB once decompressed: go past it with `rejected skip`',
+    isSkippable: true,
+    isLengthTrusted: true,
+  },
+  'no-rights': { remedy: 'this user may not read the topic: grant it READ and DESCRIBE' },
+  missing: {
+    remedy: 'its topic does not exist, or this user may not see it: create it, or grant READ and DESCRIBE',
+  },
+  'no-leader': { remedy: 'no broker leads it: start a broker that has its replicas' },
+  'broker-error': { remedy: 'the broker refuses to serve it: read the log of its leader' },
+  locked: {
+    remedy: 'another session locks its checkpoint: end that transaction (pg_stat_activity, pg_locks)',
+  },
+  'not-committed': { remedy: 'its next batch cannot be committed: the log says why' },
+  stuck: {
+    remedy: 'its next batch has been running for over a minute: find what it waits for, or restart',
+  },
+})
 
 export type BlockReason = keyof typeof BLOCK_REASONS
 

@@ -30,7 +30,7 @@ export function showBlocked(
     topic,
     partition,
     reason,
-    remedy: BLOCK_REASONS[reason],
+    remedy: BLOCK_REASONS[reason].remedy,
     offset: offset === null ? null : String(offset),
     since: toIso(sinceMs),
   }))

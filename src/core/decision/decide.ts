@@ -1,7 +1,7 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { decideNow } from './decide-recorded.ts'
-import { type AskedFacts, buildFacts, type PartyState, type RecordedFacts } from './facts.ts'
+import { type AskedFacts, buildFacts, INVALID_LOCATOR, type PartyState, type RecordedFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null if there is none or, with `invalid`, no valid one. */
@@ -30,14 +30,14 @@ export function decide(
   return {
     ...result,
     facts,
-    failureReason: failureReason(result, recipient.invalid, contact),
+    failureReason: failureReason(result, facts, contact),
     preferenceChangeId: preferences?.changeId ?? null,
   }
 }
 
 export function readFacts(
   eventType: string,
-  { partyLocator }: Recipient,
+  { partyLocator, invalid }: Recipient,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): RecordedFacts {
@@ -45,26 +45,32 @@ export function readFacts(
     throw new Error(`no contact was looked up for ${partyLocator}`)
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
   const known = { eventType, party, preferences, contact: contact?.state === 'found' ? contact : null }
-  return buildFacts(eventType, party, (_, fact) => fact.read(known))
+  const facts = buildFacts(eventType, party, (_, fact) => fact.read(known))
+  return invalid ? { ...facts, [INVALID_LOCATOR]: true } : facts
 }
 
-/** The failure reason of an event with an invalid party locator, which the rule table treats like no party. */
-export const INVALID_PARTY = 'invalid party locator'
+/** Separates the reason of a rule from the error of a look-up. */
+const SEPARATOR = ': '
+
+/** True if a failure reason is this one, or this one and the error of a look-up. */
+export function beginsWithReason(failureReason: string | null, reason: string | null): boolean {
+  return failureReason === reason || (failureReason?.startsWith(`${reason}${SEPARATOR}`) ?? false)
+}
 
 /** The text for `failure_reason`: the rule's reason, followed on FAIL by the look-up's error; null on SEND. */
 export function failureReason(
   result: DecidedResult,
-  isPartyInvalid: boolean,
+  facts: RecordedFacts,
   contact: Contact | undefined,
 ): string | null {
   switch (result.outcome) {
     case 'SEND':
       return null
     case 'SKIP':
-      // The rule table has one situation for both; the log row says which.
-      return isPartyInvalid ? INVALID_PARTY : result.reason
+      // To the rule table an invalid locator is none; the log row says which.
+      return facts[INVALID_LOCATOR] === true ? 'invalid party locator' : result.reason
     case 'FAIL':
-      return contact?.state === 'unresolved' ? `${result.reason}: ${contact.error}` : result.reason
+      return contact?.state === 'unresolved' ? `${result.reason}${SEPARATOR}${contact.error}` : result.reason
     default:
       return result satisfies never
   }

@@ -1,6 +1,6 @@
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { type Address, CHANNELS, DEFAULT_CHANNEL } from './channel.ts'
+import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL } from './channel.ts'
 
 /** `missing`: the event names no valid party. */
 export const PARTY_STATES = ['found', 'not found', 'unresolved', 'missing'] as const
@@ -39,18 +39,22 @@ function fact<const Column, const V extends Value, const Unknown extends V | nul
   return fact
 }
 
-function onFile<A extends Address>(address: A, noun: string) {
-  return fact({
-    column: `${address} on file`,
-    values: [false, true],
-    knownFor: ['found'],
-    unknown: null,
-    usual: true,
-    option: [`--no-${address}`, `there is no ${noun} on file`],
-    words: (is) => `${is ? '' : 'no '}${address} on file`,
-    read: ({ contact }) => contact !== null && contact[address] !== null,
-  })
-}
+/** `emailOnFile` and the like: one fact for each address that a channel needs. */
+const ON_FILE = Object.fromEntries(
+  [...ADDRESS_NOUNS].map(([address, noun]) => [
+    `${address}OnFile`,
+    fact({
+      column: `${address} on file`,
+      values: [false, true],
+      knownFor: ['found'],
+      unknown: null,
+      usual: true,
+      option: [`--no-${address}`, `there is no ${noun} on file`],
+      words: (is) => `${is ? '' : 'no '}${address} on file`,
+      read: ({ contact }) => contact !== null && contact[address] !== null,
+    }),
+  ]),
+) as unknown as { readonly [A in Address as `${A}OnFile`]: Fact<boolean, null, `${A} on file`> }
 
 const NAMED = PARTY_STATES.filter((party) => party !== 'missing')
 
@@ -92,8 +96,7 @@ export const FACTS = {
     words: (channel) => `prefers ${channel}`,
     read: ({ preferences }) => preferences?.preferredChannel ?? DEFAULT_CHANNEL,
   }),
-  emailOnFile: onFile('email', 'email address'),
-  phoneOnFile: onFile('phone', 'phone number'),
+  ...ON_FILE,
 } as const
 
 export type FactKey = keyof typeof FACTS
@@ -105,6 +108,8 @@ export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
   FactKey,
   Fact<Value, Value | null, FactColumn>,
 ])[]
+
+export const FACT_COLUMNS = FACT_LIST.map(([, { column }]) => column)
 
 export type Facts = Values & { readonly eventType: string }
 
@@ -118,6 +123,18 @@ export type AskedFacts = Situation & { readonly eventType: string }
 export interface RecordedFacts {
   readonly eventType: string
   readonly [fact: string]: unknown
+}
+
+/** Recorded besides the facts, which rules may test: the event's party locator is invalid. Absent if it is not. */
+export const INVALID_LOCATOR = 'invalidLocator'
+/** Version 1.0 recorded this reason only. */
+export const INVALID_LOCATOR_IN_1_0 = 'invalid party locator'
+
+export function hasInvalidLocator(decision: {
+  readonly facts: RecordedFacts
+  readonly reason: string | null
+}): boolean {
+  return decision.facts[INVALID_LOCATOR] === true || decision.reason === INVALID_LOCATOR_IN_1_0
 }
 
 /** The first fact with a value that this version does not know, or undefined. A fact without a value has its usual one. */

@@ -18,6 +18,8 @@ export const decisionRecord = z.object({
   /** Revision of the envelope map that read the event. */
   envelopeMapRevision: z.string().nullable(),
   receipt: z.string().nullable(),
+  /** A placeholder recorded the message. Null if its receipt was erased before this was recorded. */
+  recordedOnly: z.boolean().nullable(),
   /** The sender's reason for refusing a message that the rule said to send. */
   sendError: z.string().nullable(),
   decidedAt: z.string(),

@@ -1,8 +1,9 @@
-import { FaultsError } from '../text/faults.ts'
+import { FaultsError, wholeFault } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { type Pointer, parsePointer, pointerFault, pointerText } from './json-pointer.ts'
 
-const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
+/** What a map need not state. */
+export const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
 export const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reason'] as const
 export type Field = (typeof FIELDS)[number]
 
@@ -21,7 +22,7 @@ export interface EnvelopeMap extends Readonly<Record<Field, FieldSource>> {
 
 export class EnvelopeMapError extends FaultsError {
   constructor(faults: readonly string[]) {
-    super('the envelope map has', faults)
+    super('the envelope map has', faults.map(wholeFault))
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Variables } from '../templates/template.ts'
 import { storable } from '../text/sanitize.ts'
-import { type EnvelopeMap, type FieldSource, sourceText, type ValueForm } from './envelope-map.ts'
+import { DEFAULTS, type EnvelopeMap, type FieldSource, sourceText, type ValueForm } from './envelope-map.ts'
 import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
@@ -40,10 +40,10 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
 
   const eventId = at(map.eventId)
   const eventIdFault = identifierFault(eventId)
-  if (eventIdFault !== null) return rejectedFor('event-id', eventIdFault, map.eventId)
+  if (eventIdFault !== null) return rejectedFor('event-id', eventIdFault, map, 'eventId')
   const eventType = at(map.eventType)
   const eventTypeFault = identifierFault(eventType)
-  if (eventTypeFault !== null) return rejectedFor('event-type', eventTypeFault, map.eventType)
+  if (eventTypeFault !== null) return rejectedFor('event-type', eventTypeFault, map, 'eventType')
 
   const named = at(map.partyLocator)
   const absent = named === undefined || named === null
@@ -131,10 +131,15 @@ function rejection(code: RejectionCode, fault = ''): Rejection {
   return { code, error: `${REJECTIONS[code]}${fault}` }
 }
 
-function rejectedFor(code: RejectionCode, fault: string, source: FieldSource): Parsed {
-  const place = sourceText(source)
-  const isDefault = place === `/${REJECTIONS[code]}`
-  return { kind: 'rejection', rejection: rejection(code, `${isDefault ? '' : ` (${place})`} ${fault}`) }
+function rejectedFor(
+  code: RejectionCode,
+  fault: string,
+  map: EnvelopeMap,
+  field: 'eventId' | 'eventType',
+): Parsed {
+  const place = sourceText(map[field])
+  const named = place === DEFAULTS[field] ? '' : ` (${place})`
+  return { kind: 'rejection', rejection: rejection(code, `${named} ${fault}`) }
 }
 
 function identifierFault(value: unknown): string | null {

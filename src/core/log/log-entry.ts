@@ -35,11 +35,12 @@ export type LogRow = Readonly<z.infer<typeof logRow>>
 
 export const listedLogEntry = logEntry.extend({
   givenUp: z.boolean().describe('`FAILED`, and not retried any more'),
-  receipt: z
-    .string()
+  receipt: z.string().nullable().describe('The answer to the last send'),
+  recordedOnly: z
+    .boolean()
     .nullable()
     .describe(
-      'The answer to the last send. It begins with `recorded:` where a placeholder recorded the message and delivered nothing',
+      'A placeholder recorded the message, and nothing was delivered; null if that is unknown, since no receipt is stored',
     ),
 })
 export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>

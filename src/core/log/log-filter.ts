@@ -12,7 +12,7 @@ export interface LogFilter<Time = string> {
   readonly eventId?: string | undefined
   /** The claim, policy or invoice that the event is about. */
   readonly reference?: string | undefined
-  /** The failure reason, or its part before the first colon. */
+  /** The failure reason, or its part before a colon. */
   readonly reason?: string | undefined
   /** The beginning of the failure reason. */
   readonly reasonPrefix?: string | undefined

@@ -1,14 +1,20 @@
-import { ADDRESS_OF, type Address, type Channel } from '../decision/channel.ts'
+import { type Address, CHANNEL_KINDS, type Channel } from '../decision/channel.ts'
 
 /**
  * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
- * contact data. `costsNoAttempt`: policy administration was not asked for this party, or refused the service's credential.
- * `wrongParty`: the answer named another party.
+ * contact data; `codes` are those of the cause, from the outermost in. `costsNoAttempt`: policy administration was not asked for
+ * this party, or refused the service's credential. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact
   | { state: 'not found' }
-  | { state: 'unresolved'; error: string; costsNoAttempt: boolean; wrongParty?: true }
+  | {
+      state: 'unresolved'
+      error: string
+      codes?: readonly string[]
+      costsNoAttempt: boolean
+      wrongParty?: true
+    }
 
 export type FoundContact = { state: 'found' } & { [A in Address]: string | null }
 
@@ -17,7 +23,7 @@ export type Contacts = ReadonlyMap<string, Contact>
 
 /** The address of a message by this channel; null if the channel needs none. */
 export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
-  const address = ADDRESS_OF[channel]
+  const address = CHANNEL_KINDS[channel].address
   return contact?.state === 'found' && address !== null ? contact[address] : null
 }
 

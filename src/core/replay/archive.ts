@@ -4,6 +4,7 @@ import { eventTypeCells, isAboutTemplates } from '../rules/event-type-cell.ts'
 import { enumerate } from '../rules/first-match.ts'
 import { loadPastRules } from '../rules/load-table.ts'
 import { decideByRule, isReadable } from '../rules/rule.ts'
+import { describeFault } from '../text/faults.ts'
 import type { Archive, Decider, Unverifiable } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
@@ -38,7 +39,10 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
       }
     } catch (error) {
       if (!(error instanceof RuleTableError)) throw error
-      return { fault: `${name} cannot be loaded by this version: ${error.faults[0]}`, isOfOtherVersion: true }
+      return {
+        fault: `${name} cannot be loaded by this version: ${error.faults.map(describeFault)[0]}`,
+        isOfOtherVersion: true,
+      }
     }
   }
 

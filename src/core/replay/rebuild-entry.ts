@@ -9,6 +9,7 @@ import type { Variables } from '../templates/template.ts'
 export const replayedDecision = decisionRecord
   .omit({
     receipt: true,
+    recordedOnly: true,
     envelopeMapRevision: true,
     topic: true,
     partition: true,

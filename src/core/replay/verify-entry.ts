@@ -1,4 +1,5 @@
-import { INVALID_PARTY } from '../decision/decide.ts'
+import { beginsWithReason } from '../decision/decide.ts'
+import { hasInvalidLocator } from '../decision/facts.ts'
 import { type DecidedResult, describeResult, type RecordedResult } from '../decision/result.ts'
 import { WITHOUT_RULE } from '../decision/skip-pruned.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
@@ -115,7 +116,7 @@ function isSame(decision: ReplayedDecision, result: RecordedResult): boolean {
     decision.outcome === result.outcome &&
     decision.channel === result.channel &&
     decision.ruleId === result.ruleId &&
-    matchesReason(decision, result)
+    hasReasonOf(decision, result)
   )
 }
 
@@ -123,8 +124,10 @@ function words(result: RecordedResult): string {
   return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
-function matchesReason({ outcome, reason, partyLocator }: ReplayedDecision, result: RecordedResult): boolean {
-  if (reason === result.reason) return true
-  if (outcome === 'FAIL') return reason?.startsWith(`${result.reason}: `) ?? false
-  return outcome === 'SKIP' && reason === INVALID_PARTY && partyLocator === null
+function hasReasonOf(decision: ReplayedDecision, result: RecordedResult): boolean {
+  const { outcome, reason, partyLocator } = decision
+  // No rule gives the reason of an invalid locator.
+  if (outcome === 'SKIP' && partyLocator === null && hasInvalidLocator(decision)) return reason !== null
+  // The error of the look-up is recorded in the reason only.
+  return outcome === 'FAIL' ? beginsWithReason(reason, result.reason) : reason === result.reason
 }

@@ -1,5 +1,6 @@
 import type { Preview, PreviewChange } from '../templates/preview.ts'
 import { counted } from '../text/count.ts'
+import { describeFault, type Fault } from '../text/faults.ts'
 import { describeSms } from '../text/sms-length.ts'
 import type { RuleTableDiff } from './diff.ts'
 import { type RowChange, summariseRows } from './diff-rows.ts'
@@ -7,8 +8,8 @@ import { type ChangeGroup, describeRest, groupChanges, summariseDiff } from './d
 
 export interface Review {
   readonly file: string
-  readonly faults: readonly string[]
-  readonly warnings: readonly string[]
+  readonly faults: readonly Fault[]
+  readonly warnings: readonly Fault[]
 }
 
 /** Effects of a change of rules, promises and templates. Null: unknown, because a file has faults. */
@@ -42,13 +43,12 @@ export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: Chan
 
 function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular: string): string {
   const items = reviews.flatMap((review) =>
-    review[what].map((text) => {
-      const [first = '', ...more] = text.split('\n')
-      return [
-        `- ${literal(review.file)}: ${literal(first)}`,
-        ...more.map((line) => `  - ${literal(line.trim())}`),
-      ].join('\n')
-    }),
+    review[what].map(({ lines = [], ...fault }) =>
+      [
+        `- ${literal(review.file)}: ${literal(describeFault(fault))}`,
+        ...lines.map((line) => `  - ${literal(line)}`),
+      ].join('\n'),
+    ),
   )
   return items.length === 0 ? '' : `### ${counted(items.length, singular)}\n\n${items.join('\n')}\n`
 }

@@ -1,5 +1,6 @@
 import { counted } from '../text/count.ts'
-import { checkPromises } from './check-promises.ts'
+import type { Fault } from '../text/faults.ts'
+import { checkPromises, type PromiseFault } from './check-promises.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
 import { isAnyOther } from './event-type-cell.ts'
 import { findFaults } from './find-faults.ts'
@@ -9,9 +10,9 @@ import { loadRuleTable, readEventTypes } from './load-table.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
 
 /** Review of one file. `summary` is null if its faults prevent one. */
-export interface FileReport {
-  readonly faults: readonly string[]
-  readonly warnings: readonly string[]
+export interface FileReport<F extends Fault = Fault> {
+  readonly faults: readonly F[]
+  readonly warnings: readonly Fault[]
   readonly summary: string | null
 }
 
@@ -22,7 +23,7 @@ export async function checkRuleFiles(
   knownEventTypes: readonly string[],
 ): Promise<{
   readonly table: FileReport
-  readonly promises: FileReport
+  readonly promises: FileReport<PromiseFault>
   /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
 }> {
@@ -59,7 +60,7 @@ function reportPromises(
   promises: readonly RulePromise[],
   { rules, answers, findPosition }: Enumeration,
   knownEventTypes: readonly string[],
-): FileReport {
+): FileReport<PromiseFault> {
   const ruleFor = (facts: Parameters<typeof findPosition>[0]) => answers[findPosition(facts)]?.rule ?? null
   const broken = checkPromises(promises, rules, ruleFor)
   const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
@@ -71,11 +72,11 @@ function reportPromises(
   }
 }
 
-function faulty(faults: readonly string[]): FileReport {
+function faulty(faults: readonly Fault[]): FileReport {
   return { faults, warnings: [], summary: null }
 }
 
-function attempt<T>(load: () => T): { readonly value: T | null; readonly faults: readonly string[] } {
+function attempt<T>(load: () => T): { readonly value: T | null; readonly faults: readonly Fault[] } {
   try {
     return { value: load(), faults: [] }
   } catch (error) {

@@ -1,12 +1,24 @@
 import type { AskedFacts, Situation } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/result.ts'
+import type { Fault } from '../text/faults.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { eventTypeCells, isAnyOther } from './event-type-cell.ts'
+import { eventTypeCells, excluding, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
-import type { RulePromise } from './load-promises.ts'
+import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
 import { decideByRule, type Rule } from './rule.ts'
 import { describeSituation, foldSituations } from './situations.ts'
+
+/** A fault of the promises. `exclude`: the change that exempts a case from a broken promise, if its event types have names. */
+export interface PromiseFault extends Fault {
+  readonly exclude?: Exclusion
+}
+
+/** Named event types, and the event type cell that leaves them out. */
+interface Exclusion {
+  readonly eventTypes: readonly string[]
+  readonly cell: string
+}
 
 /**
  * Returns each broken promise with its situations, and each promise that covers none. `ruleFor` returns the deciding rule, or
@@ -16,7 +28,7 @@ export function checkPromises(
   promises: readonly RulePromise[],
   rules: readonly Rule[],
   ruleFor: (facts: AskedFacts) => Rule | null,
-): string[] {
+): PromiseFault[] {
   const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
   const { situations } = foldSituations([...rules, ...promises])
   const cases = classes.flatMap((eventClass) =>
@@ -25,50 +37,48 @@ export function checkPromises(
       return { eventClass, situation, facts, rule: ruleFor(facts) }
     }),
   )
-  const faults = promises.flatMap((promise) => {
+  return promises.flatMap((promise): PromiseFault[] => {
+    const { row } = promise
     const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
     if (own.length === 0)
-      return [`row ${promise.row}, column "promise": it covers no situation: no party can be like that`]
+      return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
     const broken = own.flatMap(({ eventClass, situation, rule }) => {
       const words = rule === null ? null : describeViolation(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]
     })
-    const lines = [...byWords(broken, classes), ...exclusionFor(promise, broken)].map((line) => `\n  ${line}`)
-    return lines.length === 0
-      ? []
-      : [
-          `row ${promise.row}: "${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is${lines.join('')}`,
-        ]
+    if (broken.length === 0) return []
+    const text = `"${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is`
+    const lines = byWords(broken, classes).map((line) => line.text)
+    const exclude = exclusionFor(promise, broken)
+    if (exclude === null) return [{ row, column: null, text, lines }]
+    const hint = `If you mean it, write "${exclude.cell}" as the event type of the promise`
+    return [{ row, column: null, text, lines: [...lines, hint], exclude }]
   })
-  return faults
 }
 
-/** Names the event types to exclude from a promise that holds for all others; empty if they have no names. */
+/** Null if the event types have no names. */
 function exclusionFor(
-  { when: { eventType } }: RulePromise,
+  { when }: RulePromise,
   broken: readonly { readonly eventClass: EventClass }[],
-): string[] {
-  const types = [...new Set(broken.flatMap(({ eventClass }) => eventClass.words))]
-  const isOfOthers = eventType === null || eventType.text.startsWith('not ')
-  if (!isOfOthers || types.length === 0 || types.some((words) => words.startsWith('any other'))) return []
-  const cell = `${eventType === null ? 'not' : `${eventType.text} or`} ${types.join(' or ')}`
-  return [`If you mean it, write "${cell}" as the event type of the promise`]
+): Exclusion | null {
+  if (broken.some(({ eventClass }) => !eventClass.isNamable)) return null
+  const eventTypes = [...new Set(broken.flatMap(({ eventClass }) => eventClass.words))]
+  const cell = excluding(when.eventType, eventTypes)
+  return cell === null ? null : { eventTypes, cell }
 }
 
 /** How a rule breaks a promise in a situation, in words; null if it does not. */
 function describeViolation(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   const result = decideByRule(rule, situation)
   if (isKept(promise, result)) return null
-  return `${describeResult(result).replace(/^SEND/, 'sent')} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
+  const done = result.outcome === 'SEND' ? `sent by ${result.channel}` : describeResult(result)
+  return `${done} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
 }
 
 function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
-  const { outcome, channel } = result
-  if (expected.startsWith('not '))
-    return expected !== `not ${outcome}` && (outcome !== 'SEND' || expected !== `not by ${channel}`)
   return (
-    expected === outcome &&
-    (sendBy === null || sendBy === channel) &&
+    EXPECTATIONS.get(expected)?.(result) === true &&
+    (sendBy === null || sendBy === result.channel) &&
     (reason === null || reason === result.reason)
   )
 }

@@ -1,7 +1,7 @@
 import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 
 /** All event types that no cell names, even by a wildcard. */
-const UNNAMED = 'any other event type'
+export const UNNAMED = 'any other event type'
 
 /** Event types that no rule tells apart. */
 export interface EventClass {
@@ -10,6 +10,8 @@ export interface EventClass {
   readonly members: readonly string[]
   /** Like `members`, but `claim.*` if no other cell names a type or a wildcard of that family. */
   readonly words: readonly string[]
+  /** True if an event type cell can name all of them, by their words. */
+  readonly isNamable: boolean
 }
 
 /**
@@ -22,35 +24,35 @@ export function foldEventTypes(
   knownEventTypes: readonly string[],
 ): {
   readonly classes: readonly EventClass[]
-  /** Position in `classes` of any event type. Unknown types are not cached: memory grows with the table only. */
+  /** Position in `classes`: 0 if no cell names the type. Unknown types are not cached: memory grows with the table only. */
   readonly findClass: (eventType: string) => number
 } {
   const distinct = [...new Map(cells.map((cell) => [cellKey(cell), cell])).values()]
   const names = new Set(distinct.flatMap((cell) => cell.names))
   const prefixes = [...new Set(distinct.flatMap((cell) => cell.prefixes))].sort((a, b) => b.length - a.length)
 
-  const classes: { representative: string; members: string[]; words: string[] }[] = []
+  const classes: (EventClass & { members: string[]; words: string[]; isNamable: boolean })[] = []
   const classOfSignature = new Map<string, number>()
-  function fold(representative: string, member: string, words = member): number {
+  /** `name`: what an event type cell calls the member; null if it cannot name it. */
+  function fold(representative: string, member: string, name: string | null): number {
     const signature = distinct.map((cell) => (matchesEventType(cell, representative) ? '1' : '0')).join('')
-    let index = classOfSignature.get(signature)
-    if (index === undefined) {
-      index = classes.push({ representative, members: [], words: [] }) - 1
-      classOfSignature.set(signature, index)
-    }
-    classes[index]?.members.push(member)
-    classes[index]?.words.push(words)
+    const index = classOfSignature.get(signature) ?? classes.length
+    const eventClass = classes[index] ?? { representative, members: [], words: [], isNamable: true }
+    eventClass.members.push(member)
+    eventClass.words.push(name ?? member)
+    eventClass.isNamable &&= name !== null
+    classes[index] = eventClass
+    classOfSignature.set(signature, index)
     return index
   }
 
-  const classOfNone = fold(freshType('', names), UNNAMED)
+  const classOfNone = fold(freshType('', names), UNNAMED, null)
   const classOfPrefix = prefixes.map((prefix) => {
     const isDivided = [...names, ...prefixes].some((other) => other !== prefix && other.startsWith(prefix))
-    const rest = `any other ${prefix}*`
-    return fold(freshType(prefix, names), rest, isDivided ? rest : `${prefix}*`)
+    return fold(freshType(prefix, names), `any other ${prefix}*`, isDivided ? null : `${prefix}*`)
   })
   const classOfType = new Map<string, number>()
-  for (const name of names) classOfType.set(name, fold(name, name))
+  for (const name of names) classOfType.set(name, fold(name, name, name))
 
   function classOfUnknown(eventType: string): number {
     for (let i = 0; i < prefixes.length; i++) {
@@ -69,7 +71,8 @@ export function describeClasses(some: readonly EventClass[], all: readonly Event
   if (some.length === all.length) return 'every event type'
   const own = listWords(some)
   const others = listWords(all.filter((eventClass) => !some.includes(eventClass)))
-  return own.includes(UNNAMED) && others.length < own.length
+  const [unnamed] = all
+  return some.some((one) => one === unnamed) && others.length < own.length
     ? `every event type but ${others.join(', ')}`
     : own.join(', ')
 }

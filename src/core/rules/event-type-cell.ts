@@ -119,6 +119,14 @@ export function parsePromisedEventTypes(
   }
 }
 
+/** The cell that leaves out these event types too, named as in a cell; null if no cell can. `cell` null: any event type. */
+export function excluding(cell: EventTypeCell | null, eventTypes: readonly string[]): string | null {
+  const list = eventTypes.join(' or ')
+  if (cell === null) return `not ${list}`
+  const isList = !isAboutTemplates(cell.text) && !isAnyOther(cell.text)
+  return isList && cell.negated ? `${cell.text} or ${list}` : null
+}
+
 export function isAnyOther(text: string): boolean {
   return text === ANY_OTHER
 }

@@ -1,5 +1,6 @@
-import { ADDRESS_OF } from '../decision/channel.ts'
+import { CHANNEL_KINDS } from '../decision/channel.ts'
 import { type AskedFacts, cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
+import type { Fault } from '../text/faults.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
 import type { Enumeration, FirstMatch } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
@@ -7,11 +8,14 @@ import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
 /** Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. */
-export function findFaults(enumeration: Enumeration): string[] {
+export function findFaults(enumeration: Enumeration): Fault[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
     const fault = describeFault(rule, situation)
-    return fault === null ? [] : [{ words: `${fault}: ${describeSituation(situation)}`, eventClass }]
+    const place = { row: rule?.row ?? null, column: null }
+    return fault === null
+      ? []
+      : [{ ...place, words: `${fault}: ${describeSituation(situation)}`, eventClass }]
   })
   return [...byWords(wrong, classes), ...neverApplying(enumeration)]
 }
@@ -20,26 +24,27 @@ function describeFault(rule: Rule | null, situation: Situation): string | null {
   if (rule === null) return 'no rule covers'
   if (rule.outcome !== 'SEND') return null
   const channel = rule.sendBy ?? situation.preferredChannel
-  const sends = `row ${rule.row}: rule "${rule.id}" sends by ${channel}`
+  const sends = `rule "${rule.id}" sends by ${channel}`
   if (situation.party !== 'found') return `${sends} without a found party`
-  const address = ADDRESS_OF[channel]
+  const address = CHANNEL_KINDS[channel].address
   return address === null || situation[`${address}OnFile`] ? null : `${sends} with no ${address} on file`
 }
 
-function neverApplying({ rules, classes, answers }: Enumeration): string[] {
+function neverApplying({ rules, classes, answers }: Enumeration): Fault[] {
   const applying = new Set(answers.map(({ rule }) => rule))
   return rules
     .filter((rule) => !applying.has(rule))
     .map((rule) => {
       const covered = answers.filter((answer) => firstMismatch(rule, toAskedFacts(answer)) === null)
-      const never = `row ${rule.row}: rule "${rule.id}" can never apply`
-      if (covered.length === 0) return `${never}: ${contradictionIn(rule)}`
+      const place = { row: rule.row, column: null }
+      const never = `rule "${rule.id}" can never apply`
+      if (covered.length === 0) return { ...place, text: `${never}: ${contradictionIn(rule)}` }
       const hidden = covered.map(({ eventClass, situation, rule: hider }) => ({
         words: `rule "${hider?.id}" (row ${hider?.row}): ${describeSituation(situation)}`,
         eventClass,
       }))
-      const lines = byWords(hidden, classes).map((line) => `\n  ${line}`)
-      return `${never}: rules above it decide all that it covers${lines.join('')}`
+      const lines = byWords(hidden, classes).map(({ text }) => text)
+      return { ...place, text: `${never}: rules above it decide all that it covers`, lines }
     })
 }
 
@@ -56,13 +61,14 @@ function toAskedFacts({ eventClass, situation }: FirstMatch): AskedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 
-/** One line per distinct text, with the event types that it applies to. */
-export function byWords(
-  said: readonly { readonly words: string; readonly eventClass: EventClass }[],
+/** One text for equal words, with the event types that they apply to. */
+export function byWords<Said extends { readonly words: string; readonly eventClass: EventClass }>(
+  said: readonly Said[],
   classes: readonly EventClass[],
-): string[] {
-  return [...Map.groupBy(said, ({ words }) => words)].map(([words, group]) => {
+) {
+  return [...Map.groupBy(said, ({ words }) => words).values()].map((group) => {
+    const { words, eventClass: _, ...place } = group[0] as Said
     const eventClasses = group.map(({ eventClass }) => eventClass)
-    return `${words} (${describeClasses(eventClasses, classes)})`
+    return { ...place, text: `${words} (${describeClasses(eventClasses, classes)})` }
   })
 }

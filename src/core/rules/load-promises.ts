@@ -1,9 +1,10 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/result.ts'
+import { FACT_COLUMNS } from '../decision/facts.ts'
+import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
 import { PromisesError } from './errors.ts'
 import { type EventTypeCell, eventTypeCells, parsePromisedEventTypes } from './event-type-cell.ts'
 import { choice, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
-import { readSheet, type SheetRow } from './read-sheet.ts'
+import { readSheet, type SheetForm, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
@@ -11,12 +12,26 @@ import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
 
-export const EXPECTATIONS = [
-  ...OUTCOMES,
-  ...OUTCOMES.map((outcome) => `not ${outcome}` as const),
-  ...CHANNELS.map((channel) => `not by ${channel}` as const),
-]
-export type Expectation = (typeof EXPECTATIONS)[number]
+/** The promises may lack the column of a fact, which then means any. */
+export const PROMISE_SHEET: SheetForm<Column> = {
+  what: 'promise',
+  columns: PROMISE_COLUMNS,
+  optional: FACT_COLUMNS,
+}
+
+export type Expectation = Outcome | `not ${Outcome}` | `not by ${Channel}`
+
+type IsMet = (result: RuleResult) => boolean
+
+/** What a promise may expect of a result, by its cell. */
+export const EXPECTATIONS: ReadonlyMap<Expectation, IsMet> = new Map<Expectation, IsMet>([
+  ...OUTCOMES.map((one): [Expectation, IsMet] => [one, ({ outcome }) => outcome === one]),
+  ...OUTCOMES.map((one): [Expectation, IsMet] => [`not ${one}`, ({ outcome }) => outcome !== one]),
+  ...CHANNELS.map((one): [Expectation, IsMet] => [
+    `not by ${one}`,
+    ({ outcome, channel }) => outcome !== 'SEND' || channel !== one,
+  ]),
+])
 
 /** A condition that the rule table must meet in every situation it covers: one row of `rules/promises.csv`. */
 export interface RulePromise {
@@ -40,7 +55,7 @@ export function loadPromises(
   const ruleCells = eventTypeCells(rules)
   const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, null, 'promise', (row) =>
+  const { rows, faults } = readSheet(csvText, PROMISE_SHEET, (row) =>
     readPromise(row, parseEventTypes, rowOfName),
   )
   if (faults.length > 0) throw new PromisesError(faults)
@@ -58,7 +73,7 @@ function readPromise(
     row,
     name: read('promise', (text) => parsePromiseName(text, row, rowOfName)),
     when: readWhen(sheetRow, parseEventTypes),
-    expected: read('outcome', choice(EXPECTATIONS)),
+    expected: read('outcome', choice([...EXPECTATIONS.keys()])),
     sendBy: read('send by', orAny(choice(CHANNELS))),
     reason: read('reason', orAny(parseReason)),
   }

@@ -4,7 +4,7 @@ import { CellFault, RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
 import { choice, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
-import { COLUMNS, type Column, type PastRule, type Rule } from './rule.ts'
+import { type Column, type PastRule, RULE_SHEET, type Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
@@ -21,12 +21,14 @@ export function loadRuleTable(
 }
 
 /**
- * Reads a rule table that was once in force, perhaps in another version. It may lack the column of any fact, which means any, and
- * have cells that this version cannot read. Throws RuleTableError if its form cannot be read.
+ * Reads a rule table that was once in force, perhaps in another version: it may have columns and cells that this version cannot
+ * read. Throws RuleTableError if its form cannot be read.
  */
 export function loadPastRules(csvText: string, knownEventTypes: readonly string[]): readonly PastRule[] {
-  const { rows, faults } = readSheet(csvText, COLUMNS, WHEN_COLUMNS, 'rule', (row) =>
-    readPastRule(row, knownEventTypes),
+  const { rows, faults } = readSheet(
+    csvText,
+    { ...RULE_SHEET, optional: WHEN_COLUMNS, isPast: true },
+    (row) => readPastRule(row, knownEventTypes),
   )
   if (faults.length > 0) throw new RuleTableError(faults)
   return rows
@@ -41,7 +43,7 @@ export function readEventTypes(csvText: string, knownEventTypes: readonly string
 
 function readRules(csvText: string, knownEventTypes: readonly string[]) {
   const rowOfId = new Map<string, number>()
-  return readSheet(csvText, COLUMNS, null, 'rule', (row) => readRule(row, rowOfId, knownEventTypes))
+  return readSheet(csvText, RULE_SHEET, (row) => readRule(row, rowOfId, knownEventTypes))
 }
 
 type Unread = { readonly [K in Exclude<keyof Rule, 'row' | 'when'>]: unknown } & {

@@ -1,7 +1,9 @@
-import { CHANNELS } from '../decision/channel.ts'
+import { CHANNEL_KINDS, CHANNELS } from '../decision/channel.ts'
 import { describeResult } from '../decision/result.ts'
-import { OTHER, type Preview, type PreviewedText } from '../templates/preview.ts'
+import type { Preview, PreviewedText } from '../templates/preview.ts'
 import { describeSms } from '../text/sms-length.ts'
+import { UNNAMED } from './event-classes.ts'
+import { isPattern } from './event-type-cell.ts'
 import type { Enumeration } from './first-match.ts'
 import { decideByRule } from './rule.ts'
 import { describeSituation } from './situations.ts'
@@ -24,17 +26,17 @@ export function listOutcomes(enumeration: Enumeration, previews: readonly Previe
       return `  ${describeSituation(situation)}: ${outcome}`
     })
   const named = classes.flatMap(({ members, representative }) =>
-    members.map((name) => [name, name.startsWith('any other ') ? representative : name] as const),
+    members.map((name) => [name, representative] as const),
   )
   const texts = new Map(previews.map((one) => [one.eventType, one.texts.flatMap(formatText)]))
   const representatives = new Map([
     ...previews.map(({ eventType }) => [eventType, eventType] as const),
     ...named,
   ])
-  const usual = listSituations(representatives.get(OTHER) as string)
+  const usual = listSituations(representatives.get(UNNAMED) as string)
   const section = (name: string, outcomes: readonly string[]) =>
     [name, ...outcomes, ...(texts.get(name) ?? [])].join('\n')
-  representatives.delete(OTHER)
+  representatives.delete(UNNAMED)
   const sections = [...representatives.keys()].sort().map((name) => {
     const outcomes = listSituations(representatives.get(name) as string)
     return section(
@@ -42,22 +44,25 @@ export function listOutcomes(enumeration: Enumeration, previews: readonly Previe
       outcomes.filter((line, position) => line !== usual[position]),
     )
   })
-  return `${[ABOUT, section(OTHER, usual), ...sections].join('\n\n')}\n`
+  return `${[ABOUT, section(UNNAMED, usual), ...sections].join('\n\n')}\n`
 }
 
-const WITH_SUBJECT = CHANNELS.filter((channel) => channel !== 'SMS').join(' and ')
+const WITH_SUBJECT = CHANNELS.filter((channel) => CHANNEL_KINDS[channel].hasSubject).join(' and ')
+const WITHOUT_SUBJECT = CHANNELS.filter((channel) => !CHANNEL_KINDS[channel].hasSubject).join(' and ')
 
 function formatText({ withReason, subject, body, sms }: PreviewedText): string[] {
   const variant = withReason === null ? '' : `, ${withReason ? 'with' : 'without'} a reason`
   return [
     `  by ${WITH_SUBJECT}${variant}:`,
     ...[`Subject: ${subject}`, '', ...body.split('\n')].map((line) => `  | ${line}`.trimEnd()),
-    `  by SMS${variant}: the same without the subject, ${describeSms(sms)}`,
+    `  by ${WITHOUT_SUBJECT}${variant}: the same without the subject, ${describeSms(sms)}`,
   ]
 }
 
+/** The event types that have a section, which differ from the headings of all others. */
 export function acceptedEventTypes(text: string): string[] {
-  return text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line) && !line.startsWith('any other '))
+  const headings = text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line))
+  return headings.filter((heading) => heading !== UNNAMED && !isPattern(heading))
 }
 
 /** Outcomes and texts in only one of two lists, each with its section. Empty sections make no difference. */

@@ -1,4 +1,5 @@
 import { parse } from 'csv-parse/sync'
+import { type Fault, wholeFault } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
 
@@ -17,7 +18,19 @@ const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“
 /** A quote still open after this many lines was never meant to close. */
 const CELL_LINES_MAX = 20
 const BROKEN_QUOTES =
-  ': the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
+  'the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
+
+/** The columns of a sheet, and what a row of it is. */
+export interface SheetForm<Column extends string> {
+  /** Such as "rule". */
+  readonly what: string
+  /** In their usual order. */
+  readonly columns: readonly Column[]
+  /** A sheet may lack these: their cells read as blank. */
+  readonly optional: readonly Column[]
+  /** Another version may have written the sheet, with columns that this one does not know. */
+  readonly isPast?: true
+}
 
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
@@ -38,18 +51,15 @@ interface Line {
 
 /**
  * Reads a sheet as spreadsheets save it. Separator, BOM, line ends, order and case of headings, blank lines and trailing blank
- * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. `columnsOptional`: the columns that a
- * past sheet may lack, which read as blank cells; it may also have others. Null for a sheet of this version. `what` names one row,
- * such as "rule".
+ * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. `columns` are those of the file.
  */
 export function readSheet<Column extends string, T>(
   csvText: string,
-  columnsKnown: readonly Column[],
-  columnsOptional: readonly Column[] | null,
-  what: string,
+  form: SheetForm<Column>,
   readRow: (row: SheetRow<Column>) => T,
-): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
-  const unreadable = (fault: string) => ({ rows: [], faults: [fault] })
+): { readonly columns: readonly Column[]; readonly rows: readonly T[]; readonly faults: readonly Fault[] } {
+  const { what, optional, isPast = false } = form
+  const unreadable = (text: string) => ({ columns: [], rows: [], faults: [wholeFault(text)] })
   if (csvText.startsWith(WORKBOOK))
     return unreadable('the file is an Excel workbook, not text: save it as "CSV UTF-8"')
   if (UTF_16.test(csvText)) return unreadable('the file is not UTF-8: save it as "CSV UTF-8"')
@@ -58,16 +68,16 @@ export function readSheet<Column extends string, T>(
   if (headings === undefined)
     return unreadable(`the file is empty: it needs a line of headings and at least one ${what}`)
 
-  const faults: string[] = []
+  const faults: Fault[] = []
   const noteAt =
-    ({ row }: Line) =>
-    (text: string) =>
-      void faults.push(`row ${row}${text}`)
-  const columns = readHeadings(headings, columnsKnown, columnsOptional, noteAt(headings))
+    ({ row }: Line): Note =>
+    (text, column = null) =>
+      void faults.push({ row, column, text })
+  const columns = readHeadings(headings, form, noteAt(headings))
   const others = (headings.cells ?? []).flatMap((heading, position) =>
-    columnsOptional !== null && columns[position] === null ? [{ heading, position }] : [],
+    isPast && columns[position] === null ? [{ heading, position }] : [],
   )
-  if (body.length === 0) noteAt(headings)(` is the only line: add at least one ${what} below the headings`)
+  if (body.length === 0) noteAt(headings)(`no line follows: add at least one ${what} below the headings`)
   const rows = body.flatMap((line) => {
     const noteRow = noteAt(line)
     const { row, cells } = line
@@ -76,9 +86,9 @@ export function readSheet<Column extends string, T>(
       return []
     }
     if (isMisfit(line.text, cells, columns.length, separator, noteRow)) return []
-    const note = (column: Column, fault: string) => noteRow(`, column "${column}": ${fault}`)
+    const note = (column: Column, fault: string) => noteRow(fault, column)
     const cellText = (column: Column) => {
-      const isLeftOut = columnsOptional?.includes(column) && !columns.includes(column)
+      const isLeftOut = optional.includes(column) && !columns.includes(column)
       return isLeftOut ? '' : cells[columns.indexOf(column)]
     }
     const read: SheetRow<Column>['read'] = (column, parseCell) => {
@@ -100,8 +110,10 @@ export function readSheet<Column extends string, T>(
       .filter(([, text]) => text !== '')
     return [readRow({ row, note, read, others: textsOfOthers })]
   })
-  return { rows, faults }
+  return { columns: columns.filter((column) => column !== null), rows, faults }
 }
+
+type Note = (text: string, column?: string | null) => void
 
 /** Parses row by row, so that an unclosed quote spoils one row and not the rest of the file. */
 function splitLines(csvText: string): { separator: Separator; lines: Line[] } {
@@ -145,30 +157,29 @@ function splitCells(line: string, separator: Separator): string[] | null {
  */
 function readHeadings<Column extends string>(
   { cells }: Line,
-  columnsKnown: readonly Column[],
-  columnsOptional: readonly Column[] | null,
-  note: (text: string) => void,
+  { columns: known, optional, isPast }: SheetForm<Column>,
+  note: Note,
 ): readonly (Column | null)[] {
-  const columnsNeeded = columnsKnown.filter((column) => !columnsOptional?.includes(column))
   if (cells === null) {
     note(BROKEN_QUOTES)
-    return columnsNeeded
+    return known
   }
   const headings = withoutTrailingBlanks(cells)
   const names = headings.map((heading) => heading.toLowerCase().replace(/\s+/g, ' '))
   const columns = headings.map((heading, position) => {
-    const column = columnsKnown.find((candidate) => candidate === names[position])
+    const column = known.find((candidate) => candidate === names[position])
     if (column !== undefined && names.indexOf(column) === position) return column
-    if (column === undefined && columnsOptional !== null) return null
-    const near = didYouMean(nearest(heading, columnsKnown))
+    if (column === undefined && isPast) return null
+    const near = didYouMean(nearest(heading, known))
     note(
       column === undefined
-        ? `: "${heading}" is not a column: the columns are ${columnsKnown.join(', ')}${near}`
-        : `: column "${heading}" appears twice`,
+        ? `"${heading}" is not a column: the columns are ${known.join(', ')}${near}`
+        : `column "${heading}" appears twice`,
     )
     return null
   })
-  for (const column of columnsNeeded) if (!columns.includes(column)) note(`: column "${column}" is missing`)
+  const missing = known.filter((column) => !optional.includes(column) && !columns.includes(column))
+  for (const column of missing) note(`column "${column}" is missing`)
   return columns
 }
 
@@ -181,7 +192,7 @@ function isMisfit(
   cells: readonly string[],
   columnCount: number,
   separator: Separator,
-  note: (text: string) => void,
+  note: Note,
 ): boolean {
   const name = SEPARATORS[separator]
   const filled = withoutTrailingBlanks(cells)
@@ -189,15 +200,15 @@ function isMisfit(
   if (extra.length > 0) {
     const are = extra.length === 1 ? 'is one' : `are ${extra.length}`
     note(
-      ` has ${filled.length} cells for ${columnCount} columns; ${extra.join(', ')} ${are} too many: put quotes around a text with ${name} in it`,
+      `${filled.length} cells for ${columnCount} columns; ${extra.join(', ')} ${are} too many: put quotes around a text with ${name} in it`,
     )
   }
   if (cells.length >= columnCount) return false
   const other = ALL_SEPARATORS.find((one) => one !== separator && text.split(one).length >= columnCount)
   note(
     other === undefined
-      ? ` has ${cells.length} cells for ${columnCount} columns: write ${name} for each blank cell too`
-      : ` has ${SEPARATORS[other]} between its cells, the headings have ${name}: use one of them throughout`,
+      ? `${cells.length} cells for ${columnCount} columns: write ${name} for each blank cell too`
+      : `${SEPARATORS[other]} stands between its cells, ${name} between the headings: use one of them throughout`,
   )
   return other !== undefined
 }

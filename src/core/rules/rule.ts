@@ -1,11 +1,15 @@
 import type { Channel } from '../decision/channel.ts'
-import type { Situation } from '../decision/facts.ts'
+import { FACT_COLUMNS, type Situation } from '../decision/facts.ts'
 import type { Outcome, RuleResult } from '../decision/result.ts'
+import type { SheetForm } from './read-sheet.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
 /** Column headings of the rule table, in their usual order. */
 export const COLUMNS = ['rule', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason', 'because'] as const
 export type Column = (typeof COLUMNS)[number]
+
+/** A table may lack the column of a fact, which then means any. */
+export const RULE_SHEET: SheetForm<Column> = { what: 'rule', columns: COLUMNS, optional: FACT_COLUMNS }
 
 export interface Rule {
   readonly id: string

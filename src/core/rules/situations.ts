@@ -1,5 +1,12 @@
-import { ADDRESS_OF, ADDRESSED_CHANNELS } from '../decision/channel.ts'
-import { cellText, FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
+import { ADDRESSED_CHANNELS, CHANNEL_KINDS } from '../decision/channel.ts'
+import {
+  cellText,
+  FACT_LIST,
+  type FactKey,
+  INVALID_LOCATOR,
+  PARTY_STATES,
+  type Situation,
+} from '../decision/facts.ts'
 import type { PastRule, Rule } from './rule.ts'
 
 /** A rule, or a promise, which sends nothing. */
@@ -11,7 +18,11 @@ function factsAlwaysIncluded(rows: readonly Row[]): readonly FactKey[] {
   const channels = ADDRESSED_CHANNELS.filter((channel) =>
     sendingRows.some(({ sendBy, when }) => (sendBy ?? when.preferredChannel ?? channel) === channel),
   )
-  return ['party', 'preferredChannel', ...channels.map((channel) => `${ADDRESS_OF[channel]}OnFile` as const)]
+  return [
+    'party',
+    'preferredChannel',
+    ...channels.map((channel) => `${CHANNEL_KINDS[channel].address}OnFile` as const),
+  ]
 }
 
 /**
@@ -48,15 +59,22 @@ export function foldSituations(rows: readonly Row[]) {
   }
 }
 
-/** Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on file". */
-export function describeSituation({ eventType: _, ...facts }: Readonly<Record<string, unknown>>): string {
+/**
+ * Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on
+ * file". `told` has other words for some of them.
+ */
+export function describeSituation(
+  { eventType: _, [INVALID_LOCATOR]: __, ...facts }: Readonly<Record<string, unknown>>,
+  told: { readonly [Key in FactKey]?: string } = {},
+): string {
   const known = FACT_LIST.flatMap(([key, { column, values, knownFor, words }]) => {
     const value = facts[key] ?? null
     // A party state that this version does not know says nothing about the other facts.
     const isKnown =
       knownFor.some((party) => party === facts.party) || !PARTY_STATES.some((party) => party === facts.party)
     if (value === null || !isKnown) return []
-    return [typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`]
+    const usual = typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`
+    return [told[key] ?? usual]
   })
   const others = Object.entries(facts).filter(([key]) => !FACT_LIST.some(([own]) => own === key))
   return [...known, ...others.map(([key, value]) => `${key} ${cellText(value)}`)].join(', ')

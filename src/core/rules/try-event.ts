@@ -1,3 +1,4 @@
+import { channelKind } from '../decision/channel.ts'
 import { failureReason } from '../decision/decide.ts'
 import { decideNow } from '../decision/decide-recorded.ts'
 import { buildFacts, type FactKey, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
@@ -14,7 +15,6 @@ import type { RuleTable } from './table.ts'
 export interface TriedEvent {
   readonly event: Variables
   readonly facts: RecordedFacts
-  readonly isPartyInvalid?: boolean
   /** Set if the party was looked up. */
   readonly contact?: Contact | undefined
 }
@@ -39,10 +39,10 @@ export type TriedDecision = ReturnType<typeof tryEvent>
 export function tryEvent(
   { rules, decide }: RuleTable,
   templates: Templates,
-  { event, facts, isPartyInvalid = false, contact }: TriedEvent,
+  { event, facts, contact }: TriedEvent,
 ) {
   const result = decideNow(decide, facts)
-  const decision = { ...result, facts, failureReason: failureReason(result, isPartyInvalid, contact) }
+  const decision = { ...result, facts, failureReason: failureReason(result, facts, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)
   const text = rendered && { subject: rendered.subject, body: rendered.body }
@@ -55,7 +55,7 @@ export function tryEvent(
     text,
     /** Length of the body as an SMS; null for other channels. */
     sms:
-      text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS'
+      text !== null && decision.outcome === 'SEND' && channelKind(decision.channel)?.isSegmented
         ? measureSms(text.body)
         : null,
   }

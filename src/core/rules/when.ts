@@ -1,13 +1,10 @@
-import { FACT_LIST, type FactColumn, type FactKey, type KnownValue } from '../decision/facts.ts'
+import { FACT_COLUMNS, FACT_LIST, type FactColumn, type FactKey, type KnownValue } from '../decision/facts.ts'
 import type { EventTypeCell } from './event-type-cell.ts'
 import { choice, orAny, parseYesNo } from './parse-cells.ts'
 import type { SheetRow } from './read-sheet.ts'
 
 /** Columns with the conditions of a row, in their usual order. */
-export const WHEN_COLUMNS: readonly WhenColumn[] = [
-  'event type',
-  ...FACT_LIST.map(([, { column }]) => column),
-]
+export const WHEN_COLUMNS: readonly WhenColumn[] = ['event type', ...FACT_COLUMNS]
 export type WhenColumn = 'event type' | FactColumn
 
 /** Conditions of a row, which must all hold. Null means any value; another value matches only if the fact is known. */

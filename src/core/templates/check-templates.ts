@@ -1,8 +1,8 @@
 import { beyondGsm, type SmsLength } from '../text/sms-length.ts'
 import { parseTags } from './parse.ts'
-import { OTHER, type Preview, previewTexts } from './preview.ts'
+import { type Preview, previewTexts } from './preview.ts'
 import { type ReadOptions, readTemplates, type TemplateFile, toEventType } from './read-templates.ts'
-import { GENERIC, splitSource } from './render.ts'
+import { splitSource } from './render.ts'
 import { TemplateError, type TemplateFault, type Templates, VARIABLES } from './template.ts'
 
 export interface TemplateLine {
@@ -33,11 +33,10 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
     return { faults: error.faults, warnings: [], lines: [], templates: null, previews: null }
   }
   const previews = previewTexts(templates)
-  const previewOf = new Map(previews.map((one) => [one.eventType, one]))
+  const previewOf = new Map(previews.map((one) => [one.name, one]))
   const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   const lines = sorted.map((file) => {
-    const name = toEventType(file)
-    const texts = previewOf.get(name === GENERIC ? OTHER : name)?.texts ?? []
+    const texts = previewOf.get(toEventType(file))?.texts ?? []
     const lengths = texts.map(({ sms }) => sms).sort((one, other) => other.segments - one.segments)
     return { file: file.name, sms: lengths[0] as SmsLength, uses: listVariables(file.text) }
   })

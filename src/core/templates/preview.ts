@@ -1,5 +1,5 @@
 import { measureSms, type SmsLength } from '../text/sms-length.ts'
-import { render } from './render.ts'
+import { GENERIC, render } from './render.ts'
 import type { Templates, Variables } from './template.ts'
 
 /** One variant of an event type's text. */
@@ -12,6 +12,8 @@ export interface PreviewedText {
 }
 
 export interface Preview {
+  /** The template's name: an event type, or `generic`. */
+  readonly name: string
   /** `any other event type` for the generic template. */
   readonly eventType: string
   readonly texts: readonly PreviewedText[]
@@ -25,7 +27,7 @@ export interface PreviewChange {
   readonly after: Preview | null
 }
 
-export const OTHER = 'any other event type'
+const titleOf = (name: string) => (name === GENERIC ? 'any other event type' : name)
 /** By the first word of an event type. */
 const SAMPLE_LOCATORS = new Map([
   ['claim', 'CLM-2026-00056'],
@@ -36,29 +38,29 @@ const SAMPLE_LOCATORS = new Map([
   ['adjustment', 'ADJ-2026-00075'],
 ])
 
-/** Values of the variables in a preview of this name. */
+/** Values of the variables in a preview of the template with this name. */
 type Sample = (name: string) => Variables
 
 const usualSample: Sample = (name) => {
-  const eventType = name === OTHER ? 'beneficiary.changed' : name
+  const eventType = name === GENERIC ? 'beneficiary.changed' : name
   const locator = SAMPLE_LOCATORS.get(eventType.split('.', 1)[0] ?? '') ?? 'REF-2026-00031'
   return { eventType, locator, reason: 'The damage happened before the policy began.' }
 }
 
 /** Shows a change of a text that contains a usual value word for word. */
 const otherSample: Sample = (name) => ({
-  eventType: name === OTHER ? 'address.changed' : name,
+  eventType: name === GENERIC ? 'address.changed' : name,
   locator: 'REF-2027-00046',
   reason: 'The premium was not paid in time.',
 })
 
 /** All texts with sample values, by event type; the generic one last. */
 export function previewTexts(templates: Templates): Preview[] {
-  return [...[...templates.byEventType.keys()].sort(), OTHER].map((name) => buildPreview(templates, name))
+  return [...[...templates.byEventType.keys()].sort(), GENERIC].map((name) => buildPreview(templates, name))
 }
 
-function buildPreview(templates: Templates, eventType: string, sample = usualSample): Preview {
-  const variables = sample(eventType)
+function buildPreview(templates: Templates, name: string, sample = usualSample): Preview {
+  const variables = sample(name)
   const text = (withReason: boolean): PreviewedText => {
     const { subject, body } = render(templates, {
       ...variables,
@@ -68,20 +70,20 @@ function buildPreview(templates: Templates, eventType: string, sample = usualSam
   }
   const [one, other] = [text(true), text(false)]
   const alike = one.subject === other.subject && one.body === other.body
-  return { eventType, texts: alike ? [{ ...one, withReason: null }] : [one, other] }
+  return { name, eventType: titleOf(name), texts: alike ? [{ ...one, withReason: null }] : [one, other] }
 }
 
 /** Texts that differ as rendered: a template comment or another line end does not count. */
 export function diffPreviews(before: Templates, after: Templates): PreviewChange[] {
-  const names = new Set([...before.byEventType.keys(), ...after.byEventType.keys(), OTHER])
-  return [...names].sort().flatMap((eventType) => {
+  const names = new Set([...before.byEventType.keys(), ...after.byEventType.keys()])
+  return [...[...names].sort(), GENERIC].flatMap((name) => {
     const findTemplate = ({ byEventType, generic }: Templates) =>
-      eventType === OTHER ? generic : byEventType.get(eventType)
+      name === GENERIC ? generic : byEventType.get(name)
     if (findTemplate(before)?.source === findTemplate(after)?.source) return []
     const changes = [usualSample, otherSample].map((sample) => {
       const of = (templates: Templates) =>
-        findTemplate(templates) === undefined ? null : buildPreview(templates, eventType, sample)
-      return { eventType, before: of(before), after: of(after) }
+        findTemplate(templates) === undefined ? null : buildPreview(templates, name, sample)
+      return { eventType: titleOf(name), before: of(before), after: of(after) }
     })
     return changes.find(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after)) ?? []
   })

@@ -82,19 +82,19 @@ function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   // Only a deferred message leaves a decision to send with attempt 0.
   const failure = attempt === 0 ? 'not tried' : 'not confirmed by the sender'
   const sent = sendError === null ? '' : `, ${failure} (${sendError}),`
-  const situation = describeSituation(facts)
-  const known =
-    preferenceChange === null ? situation : withChange(situation, facts.optedOut === true, preferenceChange)
+  const known = preferenceChange === null ? describeSituation(facts) : withChange(facts, preferenceChange)
   return `${describeResult(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
 }
 
 /** The situation in words, with the change that set the preferences. */
-function withChange(situation: string, optedOut: boolean, change: FollowedChange): string {
-  const by = change.changedBy === null ? '' : ` by ${change.changedBy}`
-  if (optedOut && change.optedOutAt !== null) {
-    return situation.replace('opted out', `opted out on ${change.optedOutAt}`)
-  }
-  return `${situation}, preferences of ${change.changedAt}${by}`
+function withChange(
+  facts: RecordedDecision['facts'],
+  { changedAt, changedBy, optedOutAt }: FollowedChange,
+): string {
+  if (facts.optedOut === true && optedOutAt !== null)
+    return describeSituation(facts, { optedOut: `opted out on ${optedOutAt}` })
+  const by = changedBy === null ? '' : ` by ${changedBy}`
+  return `${describeSituation(facts)}, preferences of ${changedAt}${by}`
 }
 
 /** An explained entry in lines for a terminal: the event's result, then each attempt with its reasons. */

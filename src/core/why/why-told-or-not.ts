@@ -1,5 +1,4 @@
-import { isRecordedOnly } from '../attempt/delivery.ts'
-import { isChannel, nameOfChannel } from '../decision/channel.ts'
+import { channelKind, isChannel, nameOfChannel } from '../decision/channel.ts'
 import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
@@ -26,11 +25,11 @@ function describeWhat(entry: Entry) {
   const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
   const arrived = `The event arrived on ${createdAt}.`
   if (status === 'SENT') {
-    const isRecorded = isRecordedOnly(entry.receipt)
-    const sent = isRecorded
+    const kind = channelKind(channel)
+    const sent = entry.recordedOnly
       ? 'was recorded only: no transport is connected, so nothing was delivered'
       : `was ${sentBy(entry)}`
-    return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was stored for the app' : sent}.`
+    return `On ${sentAt}, the ${message} for member ${partyLocator} ${kind?.address === null ? `was ${kind.stored}` : sent}.`
   }
   if (partyLocator === null) return `Nobody got a message${event}. ${arrived}`
   if (status === 'SKIPPED') return `Member ${partyLocator} got no message${event}. ${arrived}`
@@ -45,9 +44,10 @@ function describeWhy({ status, failureReason, decisions }: Entry): string | null
   // The sentence of a SEND rule explains no failure.
   const isByRule = toStatus(last.outcome) === status
   if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
-  // The reason of a failed look-up ends with the error of policy administration.
-  const error = last.facts.party === 'unresolved' && failureReason?.split(': ').slice(1).join(': ')
-  return error ? asSentence(`${last.because.replace(/\.$/, '')}: ${error}`) : last.because
+  // Only the reason of a failed look-up tells more than the rule: the error of policy administration.
+  return last.facts.party === 'unresolved' && failureReason !== null
+    ? `${asSentence(last.because)} ${asSentence(failureReason)}`
+    : last.because
 }
 
 function describeNext(entry: Entry): string {
@@ -132,20 +132,20 @@ function describeReason({ sendError, reason }: ExplainedDecision): string | null
 }
 
 function describeResult(decision: ExplainedDecision, isReasonKnown: boolean): string {
-  const { outcome, channel, sendError, receipt } = decision
+  const { outcome, channel, sendError, recordedOnly } = decision
   const reason = describeReason(decision)
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`
   if (outcome === 'SKIP') return `not told${why}`
   if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`
   // Another version stored this outcome.
   if (outcome !== 'SEND') return `${outcome}${why}`
-  if (channel === 'IN_APP') return 'stored for the app'
-  return `${nameOfChannel(channel)} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
+  const kind = channelKind(channel)
+  if (kind?.address === null) return kind.stored
+  return `${nameOfChannel(channel)} ${recordedOnly ? 'recorded, not delivered' : sentBy(decision)}`
 }
 
-/** An erased receipt does not name its sender. */
-function sentBy({ receipt }: { readonly receipt: string | null }): string {
-  return receipt === 'erased' ? 'sent or recorded, and its receipt was erased' : 'sent'
+function sentBy({ recordedOnly }: Pick<ExplainedDecision, 'recordedOnly'>): string {
+  return recordedOnly === null ? 'sent or only recorded: no receipt is stored' : 'sent'
 }
 
 function asSentence(text: string): string {

@@ -4,6 +4,7 @@ import type { BacktestResult } from '../rules/backtest.ts'
 import { CHANGE_KINDS, type ChangeKind, classifyChange } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'
 import { csvList } from '../text/csv.ts'
+import type { Fault } from '../text/faults.ts'
 
 /** A rule table to try on the events of a period. */
 export interface BacktestJob {
@@ -57,7 +58,7 @@ export interface BacktestReport {
 export type BacktestMessage =
   | { readonly kind: 'progress'; readonly events: number }
   | { readonly kind: 'report'; readonly report: BacktestReport }
-  | { readonly kind: 'faults'; readonly faults: readonly string[] }
+  | { readonly kind: 'faults'; readonly faults: readonly Fault[] }
   | { readonly kind: 'problem'; readonly problem: string }
 
 export const LISTED_COUNT_MAX = 1_000

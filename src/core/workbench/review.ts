@@ -1,16 +1,18 @@
 import { type ChangeSummary, summaryToMarkdown } from '../rules/change-summary.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
+import type { PromiseFault } from '../rules/check-promises.ts'
 import { diffRuleTables } from '../rules/diff.ts'
 import { type Cells, diffRows, type RowChange } from '../rules/diff-rows.ts'
 import { RuleTableError } from '../rules/errors.ts'
-import { PROMISE_COLUMNS } from '../rules/load-promises.ts'
+import { PROMISE_SHEET } from '../rules/load-promises.ts'
 import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../rules/outcomes.ts'
-import { readSheet } from '../rules/read-sheet.ts'
-import { COLUMNS } from '../rules/rule.ts'
+import { readSheet, type SheetForm } from '../rules/read-sheet.ts'
+import { RULE_SHEET } from '../rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../rules/table.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
+import { wholeFault } from '../text/faults.ts'
 
 /** The files that people change. */
 export interface Files {
@@ -47,7 +49,7 @@ export interface Version {
   readonly files: Pick<Files, 'table' | 'promises'>
   readonly texts: Texts
   readonly table: FileReport
-  readonly promises: FileReport
+  readonly promises: FileReport<PromiseFault>
   /** Null if it has faults. */
   readonly ruleTable: RuleTable | null
   /** All outcomes and texts, in the form of the accepted file; null if one of the files has faults. */
@@ -78,7 +80,7 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
       { file: 'rules/dispatch.csv', ...table },
       { file: 'rules/promises.csv', ...promises },
       ...[...faults, ...warnings].map((one) => {
-        const said = [one.line === null ? one.text : `line ${one.line}: ${one.text}`]
+        const said = [wholeFault(one.line === null ? one.text : `line ${one.line}: ${one.text}`)]
         const isFault = faults.includes(one)
         return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
       }),
@@ -86,8 +88,8 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
     diff: before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable),
     texts: textsBefore && texts.report.templates && diffPreviews(textsBefore, texts.report.templates),
     rows: [
-      ...diffSheets('promise', PROMISE_COLUMNS, before.files.promises, after.files.promises),
-      ...diffSheets('rule', COLUMNS, before.files.table, after.files.table),
+      ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),
+      ...diffSheets('rule', RULE_SHEET, before.files.table, after.files.table),
     ],
     outcomes: after.outcomes === null ? null : compareOutcomes(outcomes, after.outcomes),
   }
@@ -102,41 +104,28 @@ export function formatProposal(summary: ChangeSummary): string {
 /** Below the limit for the text of a pull request. */
 const PROPOSAL_LENGTH_MAX = 60_000
 
-/** A remark about a file, with its line and the column at the start of its text, if any. */
-export interface Placed {
-  readonly row: number | null
-  readonly column: string | null
-  readonly text: string
-}
-
-const PLACE = /^row (\d+)(?:, column "([^"]+)")?(?:: )?/
-
-/** Splits the place off the front of a fault or a warning of `rules check`. */
-export function parsePlace(said: string): Placed {
-  const [front = '', row, column] = PLACE.exec(said) ?? []
-  return {
-    row: row === undefined ? null : Number(row),
-    column: column ?? null,
-    text: said.slice(front.length).trim(),
-  }
-}
-
-/**
- * Splits a sheet into its cells, in the order of `columns`. `rows` is null if that fails. `what` names one row, such as "rule".
- */
-export function readGrid(csvText: string, columns: readonly string[], what: string) {
-  const { rows, faults } = readSheet<string, Cells>(csvText, columns, null, what, ({ read }) =>
-    columns.map((column) => read(column, (text) => text) ?? ''),
+/** Splits a sheet into its cells, in the usual order of columns. `rows` is null if that fails; `columns` are those of the file. */
+export function readGrid(csvText: string, form: SheetForm<string>) {
+  const { columns, rows, faults } = readSheet<string, Cells>(csvText, form, ({ read }) =>
+    form.columns.map((column) => read(column, (text) => text) ?? ''),
   )
-  return { rows: faults.length === 0 ? rows : null, faults }
+  return { columns, rows: faults.length === 0 ? rows : null, faults }
 }
 
 /**
  * The file of a grid, cell for cell. Unlike in a report, formulas get no apostrophe, since a rule table must come back unchanged.
- * Quotes appear only if needed, so that few lines change.
+ * Quotes appear only if needed, so that few lines change. It has its own columns, by default all, and those in which a cell is filled.
  */
-export function gridToCsv(columns: readonly string[], rows: readonly Cells[]): string {
-  return [columns, ...rows].map((cells) => `${cells.map(csvCell).join(',')}\n`).join('')
+export function gridToCsv(columns: readonly string[], rows: readonly Cells[], own = columns): string {
+  const written = columns.reduce((some, column, at) => {
+    if (some.includes(column) || rows.every((row) => row[at] === '')) return some
+    const before = columns.slice(0, at).findLast((one) => some.includes(one))
+    return some.toSpliced(before === undefined ? 0 : some.indexOf(before) + 1, 0, column)
+  }, own)
+  const places = written.map((column) => columns.indexOf(column))
+  return [columns, ...rows]
+    .map((cells) => `${places.map((at) => csvCell(cells[at] ?? '')).join(',')}\n`)
+    .join('')
 }
 
 function csvCell(value: string): string {
@@ -147,12 +136,12 @@ function csvCell(value: string): string {
 /** The changed rows of a sheet; none if one version cannot be split into cells. */
 function diffSheets(
   what: RowChange['what'],
-  columns: readonly string[],
+  form: SheetForm<string>,
   before: string,
   after: string,
 ): RowChange[] {
-  const [old, now] = [before, after].map((text) => readGrid(text, columns, what).rows)
-  return old && now ? diffRows(what, columns, old, now) : []
+  const [old, now] = [before, after].map((text) => readGrid(text, form).rows)
+  return old && now ? diffRows(what, form.columns, old, now) : []
 }
 
 /** Branch of the reviewed files, against which a change is proposed. */

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
+import { describeFault, type Fault } from '../../core/text/faults.ts'
 import { parseSince } from '../../core/time/duration.ts'
 import type { BacktestJob, BacktestMessage } from '../../core/workbench/backtest-report.ts'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
@@ -84,10 +85,10 @@ function backtestRoute(app: HttpApp, workbench: Workbench): void {
   })
 }
 
-function faulty(faults: readonly string[]): ProblemError {
+function faulty(faults: readonly Fault[]): ProblemError {
   return new ProblemError('invalid-request', {
     detail: 'The rule table has faults.',
-    errors: faults.map((detail) => ({ detail, pointer: '#/table' })),
+    errors: faults.map((fault) => ({ detail: describeFault(fault), pointer: '#/table' })),
   })
 }
 

@@ -42,17 +42,19 @@ export function serve(app: HttpApp, { host, port }: Address, prefix = ''): Http 
   }
 }
 
-const REMEDIES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is in use: stop the process that uses it, or set PORT to a free one',
-  EACCES: 'this user is not permitted to use the port: set PORT to one above 1023',
-  EADDRNOTAVAIL: 'this machine does not have that address: set HOST to one of its own, or to 0.0.0.0 for all',
-  ENOTFOUND: 'the host name is unknown: set HOST to an address of this machine, or to 0.0.0.0 for all',
+const REMEDIES: Readonly<Record<string, (prefix: string) => string>> = {
+  EADDRINUSE: (prefix) =>
+    `the port is in use: stop the process that uses it, or set ${prefix}PORT to a free one`,
+  EACCES: (prefix) => `this user is not permitted to use the port: set ${prefix}PORT to one above 1023`,
+  EADDRNOTAVAIL: (prefix) =>
+    `this machine does not have that address: set ${prefix}HOST to one of its own, or to 0.0.0.0 for all`,
+  ENOTFOUND: (prefix) =>
+    `the host name is unknown: set ${prefix}HOST to an address of this machine, or to 0.0.0.0 for all`,
 }
 
 function listenError(error: unknown, { host, port }: Address, prefix: string): Error {
   const { code = '', message = String(error) } = error as NodeJS.ErrnoException
-  return new Error(
-    `cannot listen on ${host} port ${port}: ${REMEDIES[code]?.replace(/(PORT|HOST)/g, `${prefix}$1`) ?? message}`,
-    { cause: error },
-  )
+  return new Error(`cannot listen on ${host} port ${port}: ${REMEDIES[code]?.(prefix) ?? message}`, {
+    cause: error,
+  })
 }

@@ -5,6 +5,7 @@ import type { BlockReason } from '../../core/batch/blocked.ts'
 
 /** A topic or partition that kafkajs cannot fetch, with the start of the problem in ms since 1970. */
 export interface Unserved {
+  readonly topic: string
   readonly reason: Extract<BlockReason, 'no-rights' | 'no-leader'>
   readonly sinceMs: number
 }
@@ -25,9 +26,9 @@ export function patchMetadataErrors(): void {
     const { response } = protocol({ version })({ topics: [] })
     response.parse = async (metadata: BrokerMetadata) => {
       for (const { topic, topicErrorCode, partitionMetadata } of metadata.topicMetadata) {
-        note(topic, topicErrorCode === NO_RIGHTS, 'no-rights')
+        note(topic, topic, topicErrorCode === NO_RIGHTS, 'no-rights')
         for (const { partitionId, leader } of partitionMetadata)
-          note(`${topic}/${partitionId}`, leader < 0, 'no-leader')
+          note(`${topic}/${partitionId}`, topic, leader < 0, 'no-leader')
       }
       const failed = metadata.topicMetadata.find(
         ({ topicErrorCode }) => topicErrorCode !== 0 && topicErrorCode !== NO_RIGHTS,
@@ -38,9 +39,9 @@ export function patchMetadataErrors(): void {
   }
 }
 
-function note(name: string, isUnserved: boolean, reason: Unserved['reason']): void {
+function note(name: string, topic: string, isUnserved: boolean, reason: Unserved['reason']): void {
   if (!isUnserved) unserved.delete(name)
-  else if (!unserved.has(name)) unserved.set(name, { reason, sinceMs: Date.now() })
+  else if (!unserved.has(name)) unserved.set(name, { topic, reason, sinceMs: Date.now() })
 }
 
 /** The reason, by the last metadata, why kafkajs fetches nothing of a partition, or null. */
@@ -50,5 +51,5 @@ export function unservedReason(topic: string, partition: number): Unserved | nul
 
 /** Unserved topics and partitions among these topics, by `topic` or `topic/partition`. */
 export function listUnserved(topics: readonly string[]): readonly (readonly [string, Unserved])[] {
-  return [...unserved].filter(([name]) => topics.includes(name.replace(/\/\d+$/, '')))
+  return [...unserved].filter(([, { topic }]) => topics.includes(topic))
 }

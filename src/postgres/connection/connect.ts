@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { type ConnectionOptions, parse } from 'pg-connection-string'
 import { databaseUrls } from '../../core/text/database-urls.ts'
+import { CodedError } from '../../core/text/error-codes.ts'
 import { errorMessage } from '../../core/text/faults.ts'
-import { sqlState } from './errors.ts'
+import { kindOf, sqlState } from './errors.ts'
 
 /** Names and values in the spelling of PostgreSQL's SHOW. */
 export type Settings = Readonly<Record<string, string>>
@@ -52,7 +53,7 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
       try {
         return await open(url, options, true)
       } catch (error) {
-        if (!/unsupported startup parameter/i.test(String(error))) throw error
+        if (kindOf(error) !== 'UNSUPPORTED_SETTINGS') throw error
         refusing.add(url)
       }
     }
@@ -63,17 +64,22 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
     const [only] = urls
     if (only !== undefined && urls.length === 1) return connectTo(only)
     const faults: string[] = []
+    const errors: unknown[] = []
     for (const url of urls) {
+      const { host } = new URL(url)
       try {
         const session = await connectTo(url)
         if (!session.isReadOnly) return session
         await session.client.end()
-        faults.push(`${new URL(url).host} is read-only`)
+        faults.push(`${host} is read-only`)
+        errors.push(new CodedError('READ_ONLY', `${host} is read-only`))
       } catch (error) {
-        faults.push(`${new URL(url).host}: ${errorMessage(error)}`)
+        faults.push(`${host}: ${errorMessage(error)}`)
+        errors.push(error)
       }
     }
-    throw new Error(`no host of DATABASE_URL accepts writes (${faults.join('; ')})`)
+    const message = `no host of DATABASE_URL accepts writes (${faults.join('; ')})`
+    throw new Error(message, { cause: new AggregateError(errors) })
   }
 }
 
@@ -137,7 +143,8 @@ function parseUrl(databaseUrl: string): ConnectionOptions {
 /** Read for each connection, so that a new password needs no restart. */
 async function passwordIn(path: string): Promise<string> {
   const password = (await readFile(path, 'utf8')).replace(/\r?\n$/, '')
-  if (password === '') throw new Error(`DATABASE_PASSWORD_FILE is empty: write the password into ${path}`)
+  if (password === '')
+    throw new CodedError('SECRET_FILE', `DATABASE_PASSWORD_FILE is empty: write the password into ${path}`)
   return password
 }
 
@@ -149,7 +156,7 @@ class LackedSettings extends Error {}
  */
 function isRefusal(error: unknown): boolean {
   const state = sqlState(error) ?? ''
-  if (state === '08P01') return /statement pooling/i.test(String(error))
+  if (state === '08P01') return kindOf(error) === 'STATEMENT_POOLING'
   return state !== '' && !/^(08|53|57)/.test(state)
 }
 
@@ -183,8 +190,8 @@ async function createSession(client: pg.Client, settings: Settings): Promise<Ses
   } catch (cause) {
     // The server is gone, or too busy.
     if (!(cause instanceof LackedSettings) && !isRefusal(cause)) throw cause
-    const message = `settings do not hold in transactions: ${errorMessage(cause)}`
-    throw new Error(`${message}; set pool_mode of the pooler to transaction or session`, { cause })
+    const message = `settings do not hold in transactions: ${errorMessage(cause)}; set pool_mode of the pooler to transaction or session`
+    throw new CodedError('SETTINGS_LOST', message, { cause })
   }
   return { client, isPooled: true, isReadOnly }
 }

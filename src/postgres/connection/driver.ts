@@ -6,7 +6,7 @@ import {
   type DriverQueryResult,
 } from 'slonik'
 import { type ConnectOptions, createConnector, type Session, startTransaction } from './connect.ts'
-import { sqlState } from './errors.ts'
+import { kindOf, sqlState } from './errors.ts'
 
 /** PostgreSQL's type numbers, which never change. */
 const INT8 = 20
@@ -103,23 +103,17 @@ async function answer<Result>(client: pg.Client, asked: Promise<Result>): Promis
     return await asked
   } catch (error) {
     // Slonik would ask the server to end the connection, and wait for its answer again.
-    if (isSilent(error)) client.connection.stream.destroy()
+    if (kindOf(error) === 'SILENT_SERVER') client.connection.stream.destroy()
     throw wrapped(error)
   }
 }
 
-/** True if pg gave up waiting for an answer. */
-function isSilent(error: unknown): boolean {
-  return error instanceof Error && error.message === 'Query read timeout'
-}
+const GONE = ['SILENT_SERVER', 'TERMINATED', '57P01', '25P03']
 
-/** Slonik sends nothing more on a connection that it knows to be gone: SQLSTATE 57P01, 25P03, or no answer. */
+/** Slonik sends nothing more on a connection that it knows to be gone. */
 function wrapped(error: unknown): Error {
   const known = error instanceof Error ? error : new Error(String(error))
-  const isGone =
-    isSilent(known) ||
-    /^(57P01|25P03)$/.test(sqlState(known) ?? '') ||
-    /connection terminated/i.test(known.message)
+  const isGone = [kindOf(known), sqlState(known)].some((code) => GONE.some((one) => one === code))
   return isGone ? new BackendTerminatedError(known) : known
 }
 

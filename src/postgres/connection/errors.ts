@@ -55,6 +55,27 @@ export function isLocked(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
 
+/** Errors that PostgreSQL, a pooler or pg distinguishes by words only: PgBouncer gives nearly all of its own the state 08P01. */
+const WORDS = {
+  UNSUPPORTED_SETTINGS: /unsupported startup parameter/i,
+  STATEMENT_POOLING: /statement pooling/i,
+  SILENT_SERVER: /^Query read timeout$/,
+  TERMINATED: /connection terminated/i,
+  NO_ENCRYPTION: /no encryption|SSL off|does not support SSL/i,
+  NOT_IN_PG_HBA: /no pg_hba\.conf entry/,
+  POOLER_CANNOT_LOG_IN: /server login has been failing/,
+  '28P01': /no such user/,
+  '3D000': /no such database/,
+  '53300': /no more connections|query_wait_timeout/,
+} as const satisfies Record<string, RegExp>
+
+/** The kind of an error that has no SQLSTATE of its own, or null. */
+export function kindOf(error: unknown): keyof typeof WORDS | null {
+  if (!(error instanceof Error)) return null
+  const found = Object.entries(WORDS).find(([, words]) => words.test(error.message))
+  return (found?.[0] as keyof typeof WORDS | undefined) ?? null
+}
+
 /** PostgreSQL's own message, even if Slonik wrapped it. Never its detail, which quotes the row. */
 export function databaseMessage(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message

@@ -5,7 +5,14 @@ import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { isoTime } from '../sql/columns.ts'
-import { factsColumn, type GivenUpLimits, isToBeRetried, listedColumns } from './log-columns.ts'
+import {
+  factsColumn,
+  type GivenUpLimits,
+  isToBeRetried,
+  listedColumns,
+  RECORDED_ONLY,
+  WITH_LAST,
+} from './log-columns.ts'
 
 const recordedRow = recordedLogEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
@@ -39,7 +46,7 @@ export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_
         'envelopeMapRevision', envelope_map_revision, 'envelopeMap', (
           SELECT source FROM notifications.envelope_map WHERE revision = envelope_map_revision
         ),
-        'receipt', receipt, 'sendError', send_error,
+        'receipt', receipt, 'recordedOnly', ${RECORDED_ONLY}, 'sendError', send_error,
         'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
         'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
         'retry', CASE WHEN retried_by IS NOT NULL THEN json_build_object('by', retried_by, 'because', retried_because) END,
@@ -53,7 +60,7 @@ export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_
       )
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
-    FROM notifications.notification_log WHERE ${sql.identifier([column])} = ${value}`
+    FROM notifications.notification_log ${WITH_LAST} WHERE ${sql.identifier([column])} = ${value}`
 }
 
 function nextRetry(limits: GivenUpLimits) {

@@ -1,12 +1,11 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { INVALID_PARTY } from '../../core/decision/decide.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
 import { type DecisionGroup, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { factsColumn } from './log-columns.ts'
+import { factsColumn, HAS_INVALID_LOCATOR } from './log-columns.ts'
 
 const page = z.object({
   last: z.string().nullable(),
@@ -44,7 +43,7 @@ export async function* decisionGroups(
     const looked = sql.fragment`
           SELECT DISTINCT ON (locator)
             locator, facts, rule_id, outcome, channel, rule_table_revision,
-            coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at,
+            ${HAS_INVALID_LOCATOR} AS invalid_party, decided_at,
             lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AS superseded,
             sum(${jsonBytes(sql.fragment`facts`)}) OVER (PARTITION BY locator) AS bytes
           FROM notifications.decision
@@ -68,7 +67,7 @@ export async function* decisionGroups(
                 ORDER BY e.attempt
               )
               FROM notifications.decision e WHERE e.locator = d.locator AND e.attempt < d.attempt
-            ), d.retried_by IS NOT NULL, d.rule_id, d.outcome, d.channel, d.rule_table_revision, coalesce(d.reason = ${INVALID_PARTY}, false)
+            ), d.retried_by IS NOT NULL, d.rule_id, d.outcome, d.channel, d.rule_table_revision, ${HAS_INVALID_LOCATOR}
             FROM notifications.decision d WHERE d.locator = of_rules.locator ORDER BY d.attempt DESC LIMIT 1
           ) AS last
           WHERE superseded

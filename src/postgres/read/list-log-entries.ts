@@ -6,7 +6,7 @@ import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'
+import { type GivenUpLimits, isNotTold, listedColumns, WITH_LAST } from './log-columns.ts'
 
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
@@ -52,7 +52,7 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
   const bytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
   return sql.type(foundEntry)`
     SELECT ${listedColumns(limits)}, found
-    FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log
+    FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log ${WITH_LAST}
     ORDER BY ${NEWEST_FIRST}`
 }
 
@@ -72,32 +72,46 @@ interface Walks {
   readonly rest: readonly Fragment[]
 }
 
+/** Those of times are bounds of the walks, see `boundsOf`. */
+type FilterName = Exclude<keyof LogFilter, 'from' | 'to'>
+
+const equals = (column: string) => (value: string) => sql.fragment`${sql.identifier([column])} = ${value}`
+
+/** The condition of each filter. */
+const CONDITIONS: {
+  readonly [Name in FilterName]-?: (value: NonNullable<LogFilter[Name]>, limits: GivenUpLimits) => Fragment
+} = {
+  eventId: equals('event_id'),
+  partyLocator: equals('party_locator'),
+  eventType: equals('event_type'),
+  status: equals('status'),
+  channel: equals('channel'),
+  reference: isAbout,
+  reason: hasReason,
+  reasonPrefix: (prefix) => sql.fragment`starts_with(failure_reason, ${prefix})`,
+  rule: hasRule,
+  notTold: (_, limits) => isNotTold(limits),
+}
+const FILTER_NAMES = Object.keys(CONDITIONS) as readonly FilterName[]
+/** Filters by which an index finds few entries, the most selective first. */
+const KEYS = ['eventId', 'reference', 'partyLocator'] as const
+
 function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
-  const { eventId, reference, partyLocator, eventType, status, channel, rule, notTold } = filter
-  const { reason, reasonPrefix } = filter
-  const equals = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
+  const { eventType, status, reason, reasonPrefix, notTold } = filter
   // A sent entry has no reason.
   const isUnsent = reason !== undefined || reasonPrefix !== undefined || notTold === true
   const statuses = STATUSES.filter((one) => one === (status ?? one) && !(isUnsent && one === 'SENT'))
-  const walks = (column: keyof typeof equals | null, keys: readonly Fragment[]): Walks => {
-    const rest = Object.entries(equals).flatMap(([name, value]) =>
-      name === column || value === undefined ? [] : sql.fragment`${sql.identifier([name])} = ${value}`,
-    )
-    if (reason !== undefined) rest.push(hasReason(reason))
-    if (reasonPrefix !== undefined) rest.push(sql.fragment`starts_with(failure_reason, ${reasonPrefix})`)
-    if (rule !== undefined) rest.push(hasRule(rule))
-    if (notTold) rest.push(isNotTold(limits))
-    return { keys, rest }
-  }
-  if (eventId !== undefined) return walks('event_id', [sql.fragment`event_id = ${eventId}`])
-  if (reference !== undefined) return walks(null, [isAbout(reference)])
-  if (partyLocator !== undefined)
-    return walks('party_locator', [sql.fragment`party_locator = ${partyLocator}`])
   // Most entries are sent: the other statuses are more selective than an event type.
-  if (eventType !== undefined && statuses.includes('SENT'))
-    return walks('event_type', [sql.fragment`event_type = ${eventType}`])
-  const keys = statuses.map((one) => sql.fragment`status = ${one}`)
-  return walks('status', keys.length === 0 ? [sql.fragment`false`] : keys)
+  const byType = eventType !== undefined && statuses.includes('SENT') ? 'eventType' : 'status'
+  const walked = KEYS.find((name) => filter[name] !== undefined) ?? byType
+  const conditionsOf = (names: readonly FilterName[]) =>
+    names.flatMap((name) =>
+      filter[name] === undefined ? [] : CONDITIONS[name](filter[name] as never, limits),
+    )
+  const rest = conditionsOf(FILTER_NAMES.filter((name) => name !== walked))
+  if (walked !== 'status') return { keys: conditionsOf([walked]), rest }
+  const keys = statuses.map((one) => CONDITIONS.status(one, limits))
+  return { keys: keys.length === 0 ? [sql.fragment`false`] : keys, rest }
 }
 
 /**
@@ -141,7 +155,7 @@ function hasRule(rule: string): Fragment {
 
 /** The condition for rows with this failure reason, or with one that starts with it and a colon. */
 function hasReason(reason: string): Fragment {
-  return sql.fragment`(failure_reason = ${reason} OR split_part(failure_reason, ':', 1) = ${reason})`
+  return sql.fragment`(failure_reason = ${reason} OR starts_with(failure_reason, ${`${reason}:`}))`
 }
 
 function all(conditions: readonly Fragment[]): Fragment {

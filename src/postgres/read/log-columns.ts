@@ -1,6 +1,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { RecordedFacts } from '../../core/decision/facts.ts'
+import { RECORDED } from '../../core/attempt/delivery.ts'
+import { INVALID_LOCATOR, INVALID_LOCATOR_IN_1_0, type RecordedFacts } from '../../core/decision/facts.ts'
 import { jsonBytes, textBytes } from '../sql/page-bytes.ts'
 
 /** The columns of a log entry, under their names in the core. */
@@ -28,15 +29,28 @@ export const WITH_DECIDED = sql.fragment`
 export const DUE_BYTES = sql.fragment`
   (coalesce(variables_bytes, 0) + ${textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)})`
 
+/** True if a placeholder recorded the message of a decision. Null if an erasure deleted the receipt that said so. */
+export const RECORDED_ONLY = sql.fragment`
+  coalesce(recorded_only, CASE WHEN erased_at IS NULL OR receipt IS NULL THEN coalesce(starts_with(receipt, ${RECORDED}), false) END)`
+
+/** The columns of a listed entry, joined `WITH_LAST`. */
 export function listedColumns(limits: GivenUpLimits) {
-  return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", (
-      SELECT receipt FROM notifications.decision
-      WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
-    ) AS receipt`
+  return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", last.receipt, last."recordedOnly"`
 }
+
+/** Joins a row with what its last decision says of the send. */
+export const WITH_LAST = sql.fragment`
+  LEFT JOIN LATERAL (
+    SELECT receipt, ${RECORDED_ONLY} AS "recordedOnly" FROM notifications.decision
+    WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
+  ) AS last ON true`
 
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
+
+/** The condition for a decision about an event with an invalid party locator, see `hasInvalidLocator`. */
+export const HAS_INVALID_LOCATOR = sql.fragment`
+  (facts ? ${INVALID_LOCATOR} OR coalesce(reason = ${INVALID_LOCATOR_IN_1_0}, false))`
 
 /** The specification's limits for retries: rows that are older, or have this many attempts, are given up. */
 export interface GivenUpLimits {

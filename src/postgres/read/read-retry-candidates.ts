@@ -2,7 +2,14 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-candidate.ts'
 import { sqlArray } from '../sql/columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
-import { DUE_BYTES, DUE_COLUMNS, type GivenUpLimits, isGivenUp, WITH_DECIDED } from './log-columns.ts'
+import {
+  DUE_BYTES,
+  DUE_COLUMNS,
+  type GivenUpLimits,
+  HAS_INVALID_LOCATOR,
+  isGivenUp,
+  WITH_DECIDED,
+} from './log-columns.ts'
 
 const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 
@@ -21,11 +28,13 @@ export function readRetryCandidates(
     WHERE locator = ANY(${sqlArray('text', locators)})`
   return pool.any(sql.type(retryCandidate)`
     SELECT
-      ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
+      ${DUE_COLUMNS}, status, ${isGivenUp(limits)} AS "isGivenUp",
       EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
       (
-        SELECT json_build_object('ruleId', rule_id, 'variables', variables) ${ofEntry} ORDER BY attempt DESC LIMIT 1
+        SELECT json_build_object(
+          'ruleId', rule_id, 'variables', variables, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}
+        ) ${ofEntry} ORDER BY attempt DESC LIMIT 1
       ) AS decision
     FROM (${withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log
     ORDER BY ${NEWEST_FIRST}`)

@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
+import { sqlColumns } from '../sql/columns.ts'
 import { encodingFault } from './encoding-fault.ts'
 
 /** The rights that `serve` needs on each table; db/grants.sql grants them. */
@@ -21,7 +22,7 @@ const NEEDED = {
 } as const
 
 const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
-  rights.map((right) => `${right} ON notifications.${table}`),
+  rights.map((right) => ({ right, table: `notifications.${table}` })),
 )
 
 const state = z.object({
@@ -31,39 +32,60 @@ const state = z.object({
   missing: z.array(z.string()),
 })
 
-/** The reason why the service cannot work, with its remedy, or null. Rejects if the database does not answer. */
+export interface ReadinessFault {
+  /** The reason why the service cannot work, with its remedy. */
+  readonly text: string
+  /** The role lacks a right; else the database is at fault. */
+  readonly isOfRights: boolean
+}
+
+/** Null if the service can work. Rejects if the database does not answer. */
 export async function findReadinessFault(
   pool: DatabasePool,
   migrations: readonly string[],
-): Promise<string | null> {
+): Promise<ReadinessFault | null> {
   try {
     return (await missingMigrations(pool, migrations)) ?? (await faultOfState(pool))
   } catch (error) {
     if (!(error instanceof Error)) throw error
     if (lacksSchema(error))
-      return `the schema does not match this version (${databaseMessage(error)}): restore what is missing`
+      return ofDatabase(
+        `the schema does not match this version (${databaseMessage(error)}): restore what is missing`,
+      )
     if (!lacksRight(error)) throw error
-    return `${databaseMessage(error)}: run db/grants.sql as the owner of the schema`
+    return ofRights(`${databaseMessage(error)}: run db/grants.sql as the owner of the schema`)
   }
 }
 
-async function faultOfState(pool: DatabasePool): Promise<string | null> {
+const ofDatabase = (text: string): ReadinessFault => ({ text, isOfRights: false })
+const ofRights = (text: string): ReadinessFault => ({ text, isOfRights: true })
+
+async function faultOfState(pool: DatabasePool): Promise<ReadinessFault | null> {
+  const column = sqlColumns(PAIRS)
   const { user, encoding, isReadOnly, missing } = await pool.one(sql.type(state)`
     SELECT quote_ident(current_user) AS "user", current_setting('server_encoding') AS encoding,
       current_setting('transaction_read_only') = 'on' AS "isReadOnly",
       ARRAY(
-        SELECT pair FROM unnest(${sql.array(PAIRS, 'text')}) AS pair
-        WHERE NOT has_table_privilege(split_part(pair, ' ON ', 2), split_part(pair, ' ON ', 1))
+        SELECT "right" || ' ON ' || "table"
+        FROM unnest(${column('text', ({ right }) => right)}, ${column('text', ({ table }) => table)}) AS pair ("right", "table")
+        WHERE NOT has_table_privilege("table", "right")
       ) AS missing`)
   const fault = encodingFault(encoding)
-  if (fault !== null) return fault
+  if (fault !== null) return ofDatabase(fault)
   if (isReadOnly)
-    return 'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off'
+    return ofDatabase(
+      'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off',
+    )
   if (missing.length === 0) return null
-  return `the user ${user} lacks ${missing.join(', ')}: connect as the service's role, or run db/grants.sql as the owner of the tables`
+  return ofRights(
+    `the user ${user} lacks ${missing.join(', ')}: connect as the service's role, or run db/grants.sql as the owner of the tables`,
+  )
 }
 
-async function missingMigrations(pool: DatabasePool, names: readonly string[]): Promise<string | null> {
+async function missingMigrations(
+  pool: DatabasePool,
+  names: readonly string[],
+): Promise<ReadinessFault | null> {
   const name = z.object({ name: z.string() })
   const applied = await pool
     .anyFirst(sql.type(name)`SELECT name FROM notifications.migration`)
@@ -74,5 +96,7 @@ async function missingMigrations(pool: DatabasePool, names: readonly string[]): 
   const missing = names.filter((migration) => !applied.includes(migration))
   return missing.length === 0
     ? null
-    : `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version: another version may lack it`
+    : ofDatabase(
+        `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version: another version may lack it`,
+      )
 }

@@ -2,12 +2,13 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { type ArrayElement, type ArrayType, binaryArray } from './binary-array.ts'
 
-/** Type and cast of each parameter. A time is sent as text. */
+/** Type and cast of each parameter. A time and a boolean are sent as text. */
 const CASTS = {
   text: { type: 'text', cast: sql.fragment`text[]` },
   jsonb: { type: 'jsonb', cast: sql.fragment`jsonb[]` },
   int4: { type: 'int4', cast: sql.fragment`int4[]` },
   int8: { type: 'int8', cast: sql.fragment`int8[]` },
+  boolean: { type: 'text', cast: sql.fragment`text[]::boolean[]` },
   timestamptz: { type: 'text', cast: sql.fragment`text[]::timestamptz[]` },
 } as const satisfies Record<string, { type: ArrayType; cast: unknown }>
 

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type Attempt, nextKeyNumber } from '../../core/attempt/attempt.ts'
-import type { Deliveries } from '../../core/attempt/delivery.ts'
+import type { Deliveries, Delivery } from '../../core/attempt/delivery.ts'
 import type { Move } from '../../core/attempt/store.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { noRow, sqlArray, sqlColumns } from '../sql/columns.ts'
@@ -29,7 +29,7 @@ export async function recordDecisions(
 /** All columns but the facts and the revision of the rule table. */
 const COLUMNS = sql.fragment`
   locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, variables, template_revision,
-  receipt, send_error, unknown_attempt, preference_change_id, retried_by, retried_because, topic, partition_id, "offset",
+  receipt, recorded_only, send_error, unknown_attempt, preference_change_id, retried_by, retried_because, topic, partition_id, "offset",
   trace_id, envelope_map_revision`
 
 function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, ruleTableRevision: string) {
@@ -61,6 +61,7 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('jsonb', ({ variables }) => (variables === null ? null : JSON.stringify(variables)))},
       ${column('text', ({ text, stored }) => (text ?? stored)?.templateRevision ?? null)},
       ${column('text', (attempt) => findDelivery(attempt)?.receipt ?? null)},
+      ${column('boolean', (attempt) => isRecorded(findDelivery(attempt)))},
       ${column('text', (attempt) => findDelivery(attempt)?.error ?? null)},
       ${column('int4', (attempt) => nextUnknownKey(attempt, deliveries))},
       ${column('int8', ({ decision }) => decision.preferenceChangeId)},
@@ -72,6 +73,11 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('text', ({ origin }) => origin.traceId)},
       ${column('text', ({ origin }) => origin.envelopeMapRevision)}
     ) AS attempt (facts, ${COLUMNS})`
+}
+
+/** In words; null without a receipt. */
+function isRecorded(delivery: Delivery | undefined): string | null {
+  return delivery === undefined || delivery.receipt === null ? null : String(delivery.isRecorded === true)
 }
 
 /** An error says nothing about earlier sends with the same key: an unknown result stays unknown. */

@@ -150,8 +150,8 @@ t.test(
 )
 
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
-  const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
-  t.equal(toDueEntry(row).isPartyInvalid, true)
+  const decision = { ruleId: 'no-party', hasInvalidLocator: true, variables }
+  t.equal(toDueEntry({ ...SKIPPED, partyLocator: null, decision }).isPartyInvalid, true)
 })
 
 t.test('a retry for a channel that only another version knows costs no attempt', async (t) => {
@@ -167,6 +167,6 @@ t.test('a retry for a channel that only another version knows costs no attempt',
 })
 
 t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
-  const decision = { ruleId: 'held', variables: null }
+  const decision = { ruleId: 'held', hasInvalidLocator: false, variables: null }
   t.match(findRefusal(aRetryCandidate('e', { decision })), /rendered from is not stored/)
 })

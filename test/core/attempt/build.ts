@@ -115,7 +115,6 @@ export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate>
     status: 'SKIPPED',
     subject: null,
     body: null,
-    failureReason: 'no email on file',
     createdAt: '2026-01-31T12:00:00.000000Z',
     attemptCount: 0,
     sendCount: 0,
@@ -124,6 +123,7 @@ export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate>
     isErased: false,
     decision: {
       ruleId: 'no-email',
+      hasInvalidLocator: false,
       variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
     },
     ...overrides,

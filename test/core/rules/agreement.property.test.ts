@@ -22,7 +22,7 @@ const servable = tables.filter(isSafe).map(applying)
 /** A section of outcomes needs a name. */
 const CASES = ALL_CASES.filter(({ eventType }) => eventType !== '')
 const EVENT_TYPES = [...new Set(CASES.map(({ eventType }) => eventType))]
-const WITHOUT_TEXTS = EVENT_TYPES.map((eventType) => ({ eventType, texts: [] }))
+const WITHOUT_TEXTS = EVENT_TYPES.map((eventType) => ({ name: eventType, eventType, texts: [] }))
 
 function tryOn(table: RuleTable, one: Case) {
   const { ruleId, outcome, channel, reason } = tryEvent(table, templates, aTried(one))

@@ -6,14 +6,16 @@ import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { decideByRule } from '../../../src/core/rules/rule.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
+import { inWords } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { above, DEFAULT_PROMISES, DEFAULT_ROWS, HEADINGS, rowOf, SITUATIONS } from './default-table.ts'
 
 const [PROMISE_HEADINGS] = DEFAULT_PROMISES.split('\n')
 
-function review(rows: readonly string[], promises: readonly string[] | null = null) {
-  const promisesText = promises === null ? DEFAULT_PROMISES : [PROMISE_HEADINGS, ...promises].join('\n')
-  return checkRuleFiles([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
+async function review(rows: readonly string[], asked: readonly string[] | null = null) {
+  const promisesText = asked === null ? DEFAULT_PROMISES : [PROMISE_HEADINGS, ...asked].join('\n')
+  const { table, promises } = await checkRuleFiles([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
+  return { table: inWords(table), promises: inWords(promises) }
 }
 
 t.test('the default table keeps the default promises', async (t) => {
@@ -50,6 +52,31 @@ t.test('without any one of its rows the table has faults that name each situatio
     const faults = [...table.faults, ...promises.faults].join('\n')
     for (const situation of changed) t.match(faults, `: ${describeSituation(situation)} (`)
   }
+})
+
+t.test('a fault has its place as data, and that of a broken promise the cell that mends it', async (t) => {
+  const table = [
+    HEADINGS,
+    ...DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.paid or x,')),
+  ]
+  const promises = [PROMISE_HEADINGS, 'a,not x,,yes,,,,not SEND,,', 'b,,missing,,,yes,,FAIL,,']
+  const found = await checkRuleFiles(table.join('\n'), promises.join('\n'), EVENT_TYPES)
+  t.match(found.promises.faults, [
+    { row: 2, column: null, exclude: { eventTypes: ['claim.paid'], cell: 'not x or claim.paid' } },
+    { row: 3, column: 'promise', exclude: undefined },
+  ])
+  const unnamed = [PROMISE_HEADINGS, 'a,,missing,,,,,FAIL,,'].join('\n')
+  const [broken] = (await checkRuleFiles(table.join('\n'), unnamed, EVENT_TYPES)).promises.faults
+  t.match(broken, { row: 2, exclude: undefined }, 'types without names cannot be left out')
+  const gap = await checkRuleFiles(table.slice(0, -1).join('\n'), unnamed, EVENT_TYPES)
+  t.match(gap.table.faults[0], { row: null, column: null, text: /^no rule covers/ })
+})
+
+t.test('a table without the column of the opt-out breaks the promise about it', async (t) => {
+  const table =
+    'rule,event type,party,outcome,send by,reason,because\na,,found,SEND,IN_APP,,Y.\nb,,,SKIP,,x,Y.'
+  const { promises } = await checkRuleFiles(table, DEFAULT_PROMISES, EVENT_TYPES)
+  t.match(promises.faults, [{ row: 2, text: /opted out .* promises that nothing is sent/ }])
 })
 
 t.test('a broken promise names each situation, with the rule that breaks it', async (t) => {

@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { UNNAMED } from '../../../src/core/rules/event-classes.ts'
 import { enumerate } from '../../../src/core/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../../src/core/rules/outcomes.ts'
-import { OTHER, previewTexts } from '../../../src/core/templates/preview.ts'
+import { previewTexts } from '../../../src/core/templates/preview.ts'
 import { templatesWith } from '../templates/files.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { above, DEFAULT_OUTCOMES, DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
@@ -14,7 +15,7 @@ const PREVIEWS = previewTexts(templatesWith({}))
 
 async function outcomesOf(rows: readonly string[], eventTypes: readonly string[] = EVENT_TYPES) {
   const { rules } = loadRuleTable([HEADINGS, ...rows].join('\n'))
-  const previews = PREVIEWS.filter(({ eventType }) => [...eventTypes, OTHER].includes(eventType))
+  const previews = PREVIEWS.filter(({ eventType }) => [...eventTypes, UNNAMED].includes(eventType))
   return listOutcomes(await enumerate(rules, eventTypes), previews)
 }
 

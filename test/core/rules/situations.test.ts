@@ -35,7 +35,7 @@ t.test('an address is part of situations once a rule may send to it', async (t) 
 })
 
 t.test('a situation is described by its known facts only', async (t) => {
-  t.equal(new Set(SITUATIONS.map(describeSituation)).size, SITUATIONS.length)
+  t.equal(new Set(SITUATIONS.map((situation) => describeSituation(situation))).size, SITUATIONS.length)
   t.equal(
     describeSituation({
       party: 'found',

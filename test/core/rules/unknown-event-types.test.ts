@@ -1,12 +1,13 @@
 import t from 'tap'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { findUnknownEventTypes } from '../../../src/core/rules/unknown-event-types.ts'
+import { inWords } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { HEADINGS } from './default-table.ts'
 
 function foundIn(eventTypes: string) {
   const { rules } = loadRuleTable(`${HEADINGS}\na,${eventTypes},,,,,,SKIP,,x,Y.`)
-  return findUnknownEventTypes(rules, EVENT_TYPES)
+  return inWords(findUnknownEventTypes(rules, EVENT_TYPES))
 }
 
 t.test('an event type without a template causes a warning that names the nearest with one', async (t) => {

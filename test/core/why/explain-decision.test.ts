@@ -202,18 +202,21 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
     (await storyOf({ sentAt: T(0), ...entry }, [sent])).what
   const [on, text] = [`On ${T(0)}`, '“Your claim” about CLM-1 for member PTY-1']
   const recorded = `${on}, the text message ${text} was recorded only: no transport is connected, so nothing was delivered.`
-  t.equal(await what({ channel: 'SMS', receipt: 'recorded:SMS:event-1/1' }), recorded)
-  for (const receipt of ['sms-id-1', 'SMS:1'])
-    t.equal(await what({ channel: 'SMS', receipt }), `${on}, the text message ${text} was sent.`)
+  t.equal(await what({ channel: 'SMS', recordedOnly: true }), recorded)
+  for (const receipt of ['sms-id-1', 'recorded: 250 OK'])
+    t.equal(
+      await what({ channel: 'SMS', receipt, recordedOnly: false }),
+      `${on}, the text message ${text} was sent.`,
+    )
   t.match(
-    await what({ channel: 'SMS', receipt: 'erased' }),
-    'was sent or recorded, and its receipt was erased.',
+    await what({ channel: 'SMS', receipt: 'erased', recordedOnly: null }),
+    'was sent or only recorded: no receipt is stored.',
   )
   t.equal(
     await what({ channel: 'IN_APP', receipt: null }),
     `${on}, the app message ${text} was stored for the app.`,
   )
-  t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
+  t.match(await storyOf({}, [{ ...sent, recordedOnly: true }]), {
     because: 'The member prefers text messages, and we have a phone number.',
     next: 'This message is done.',
     timeline: [{}, { words: 'Text message recorded, not delivered.' }],
@@ -268,14 +271,16 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   ])
   t.match(story, {
     what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
-    because: /^We could not find out how to reach the member at that time: HTTP 500\.$/,
+    because:
+      'We could not find out how to reach the member at that time. Contact could not be resolved: HTTP 500.',
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
-    because: /^We could not find out how to reach the member at that time: HTTP 500\.$/,
+    because:
+      'We could not find out how to reach the member at that time. Contact could not be resolved: HTTP 500.',
     next: 'Nothing. It was given up after the first attempt and 3 retries.',
   })
   const retry = { by: 'alice', because: 'an outage' }

@@ -63,7 +63,7 @@ t.test(
     })
     const busy = await anApp(t, { backtest: () => null }).post(JOB)
     t.match(busy, { statusCode: 503, headers: { 'retry-after': '5' }, body: /only one can run at a time/ })
-    const faulty = one({ kind: 'faults', faults: ['row 2, column "outcome": x'] })
+    const faulty = one({ kind: 'faults', faults: [{ row: 2, column: 'outcome', text: 'x' }] })
     t.match(await anApp(t, faulty).post(JOB), { statusCode: 400, body: /row 2, column/ })
     const down = one({ kind: 'problem', problem: 'The database did not respond.' })
     t.match(await anApp(t, down).post(JOB), { statusCode: 503, body: /did not respond/ })
@@ -85,7 +85,7 @@ t.test('a back-test that ends before its stream begins is released', async (t) =
   const { post } = anApp(t, {
     backtest: async function* () {
       try {
-        yield { kind: 'faults', faults: ['row 2'] }
+        yield { kind: 'faults', faults: [{ row: 2, column: null, text: 'x' }] }
         yield { kind: 'progress', events: 1 }
       } finally {
         isLeft = true

@@ -2,6 +2,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
+import { readRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
 import { resolveTime } from '../../../src/postgres/read/time-of.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -56,6 +57,28 @@ t.test('an event counts once, by its last decision, with those before it, whatev
     ])
   }
 })
+
+t.test(
+  'an invalid party locator is a fact, whatever the reason says; version 1.0 has the reason only',
+  async (t) => {
+    const isInvalid = async (change: string) => {
+      await client.query(`UPDATE notifications.decision SET ${change} WHERE event_id = 'f'`)
+      const { all } = await groupsSince(await hourAgo(), 100)
+      const { rows } = await client.query(`SELECT locator FROM notifications.decision WHERE event_id = 'f'`)
+      const [candidate] = await readRetryCandidates(pool, { maxAgeMs: 0, attemptCountMax: 0 }, [
+        rows[0].locator,
+      ])
+      t.equal(
+        countOf(all.filter(({ invalidParty }) => invalidParty)),
+        candidate?.decision?.hasInvalidLocator ? 1 : 0,
+      )
+      return candidate?.decision?.hasInvalidLocator
+    }
+    t.equal(await isInvalid(`reason = 'in other words'`), true)
+    t.equal(await isInvalid(`reason = 'invalid party locator', facts = facts - 'invalidLocator'`), true)
+    t.equal(await isInvalid(`reason = 'no party locator'`), false)
+  },
+)
 
 t.test('each decision says whether an operator requested it', async (t) => {
   const asked = async (...attempts: number[]) => {

@@ -70,7 +70,7 @@ function isListed(entry: LogPage['items'][number], filter: LogFilter): boolean {
   return (
     createdAt >= from &&
     createdAt < to &&
-    (reason === undefined || failureReason === reason || failureReason?.split(':')[0] === reason) &&
+    (reason === undefined || failureReason === reason || failureReason?.startsWith(`${reason}:`) === true) &&
     (reasonPrefix === undefined || failureReason?.startsWith(reasonPrefix) === true) &&
     (rule === undefined || rule === `rule-${attemptCount % 2}`) &&
     (reference === undefined || reference === `CLM-${attemptCount}`) &&

@@ -1,0 +1,63 @@
+import type { TokenPrefix } from '../../config/variables.ts'
+import { codesOf } from '../../core/text/error-codes.ts'
+
+/** Remedies by the code of an error, or a further table by the codes of its causes. `other`: for any other error. */
+export interface Remedies {
+  readonly [code: string]: string | Remedies
+  readonly other: string
+}
+
+/** A problem that a check has found itself, with its remedy. */
+export class Problem extends Error {
+  readonly remedy: string
+
+  constructor(message: string, remedy: string) {
+    super(message)
+    this.remedy = remedy
+  }
+}
+
+export interface Warning {
+  readonly warning: string
+  readonly remedy: string
+}
+
+/** The remedy for an error with these codes, from the outermost error in. */
+export function remedyFor(codes: readonly string[], remedies: Remedies): string {
+  for (const [index, code] of codes.entries()) {
+    const found = Object.hasOwn(remedies, code) ? remedies[code] : undefined
+    if (typeof found === 'string') return found
+    if (found !== undefined) return remedyFor(codes.slice(index + 1), found)
+  }
+  return remedies.other
+}
+
+/** @param check `codeOf`: the code of an error whose dependency gives it none */
+export function remedyOf(
+  check: { readonly remedies: Remedies; readonly codeOf?: (error: Error) => string | null },
+  error: unknown,
+): string {
+  return error instanceof Problem ? error.remedy : remedyFor(codesOf(error, check.codeOf), check.remedies)
+}
+
+export function certificateRemedies(expired: string, otherName: string, untrusted: string) {
+  return {
+    CERT_HAS_EXPIRED: expired,
+    ERR_TLS_CERT_ALTNAME_INVALID: otherName,
+    UNTRUSTED_CERTIFICATE: untrusted,
+  }
+}
+
+export function tokenRemedies(prefix: TokenPrefix) {
+  return {
+    TOKEN_REFUSED: `check ${prefix}CLIENT_ID, ${prefix}CLIENT_SECRET (or its file) and ${prefix}SCOPE at the identity provider`,
+    TOKEN_ENDPOINT: {
+      ...certificateRemedies(
+        `renew the certificate of the host in ${prefix}TOKEN_URL`,
+        `name the host in ${prefix}TOKEN_URL as its certificate does`,
+        'set NODE_EXTRA_CA_CERTS to the authority of the token endpoint',
+      ),
+      other: `check ${prefix}TOKEN_URL, and that this machine can reach it`,
+    },
+  }
+}

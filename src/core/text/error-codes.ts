@@ -1,0 +1,42 @@
+/** An error with a code, by which its handler recognises it. */
+export class CodedError extends Error {
+  readonly code: string
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** The code of an error, or the name of its class. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+/** Families of the codes that Node.js and OpenSSL give to failed TLS handshakes. */
+export type TlsFamily = 'UNTRUSTED_CERTIFICATE' | 'TLS_REFUSED'
+
+/** `TLS_REFUSED`: the other side ended the handshake. Null if it is no code of a handshake. */
+export function tlsFamilyOf(code: string): TlsFamily | null {
+  if (code.startsWith('ERR_SSL_')) return 'TLS_REFUSED'
+  return /CERT|SIGNATURE/.test(code) ? 'UNTRUSTED_CERTIFICATE' : null
+}
+
+/**
+ * The codes of an error and its causes, from the outermost in, each followed by its family.
+ *
+ * @param ownCodeOf the code of an error whose dependency gives it none
+ */
+export function codesOf(error: unknown, ownCodeOf: (error: Error) => string | null = () => null): string[] {
+  if (!(error instanceof Error)) return []
+  const { type } = error as { readonly type?: unknown }
+  const code = codeOf(error)
+  // kafkajs has the number of a protocol error as its code, and the name as its type.
+  const known = ownCodeOf(error) ?? (code === error.name && typeof type === 'string' ? type : code)
+  const inner = error instanceof AggregateError ? error.errors : []
+  return [
+    ...[known, tlsFamilyOf(known)].filter((one) => one !== null),
+    ...[...inner, error.cause].flatMap((cause) => codesOf(cause, ownCodeOf)),
+  ]
+}
