@@ -6,7 +6,7 @@ import { counted } from '../core/text/count.ts'
 import { CodedError } from '../core/text/error-codes.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { CHECKS, type Check } from './doctor/checks.ts'
-import { remedyOf } from './doctor/remedies.ts'
+import { chooseRemedy } from './doctor/remedies.ts'
 import { helpEnd } from './terminal/options.ts'
 
 export const doctorCommand = new Command('doctor')
@@ -107,7 +107,7 @@ async function runCheck(check: Check, config: Config): Promise<Result> {
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
     return { name, status: 'warning', detail: found.warning, remedy: found.remedy }
   } catch (error) {
-    return { name, status: 'failed', detail: describeCauses(error), remedy: remedyOf(check, error) }
+    return { name, status: 'failed', detail: describeCauses(error), remedy: chooseRemedy(check, error) }
   } finally {
     finished.abort()
   }

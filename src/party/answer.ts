@@ -1,7 +1,7 @@
 import { ADDRESSES, type Address } from '../core/decision/channel.ts'
 import { parsePointer, valueAt } from '../core/event/json-pointer.ts'
 import type { Contact } from '../core/party/contact.ts'
-import { codeOf, codesOf, tlsFamilyOf } from '../core/text/error-codes.ts'
+import { findTlsFamily, listCodes, readCode } from '../core/text/error-codes.ts'
 
 export interface LookUpResult {
   readonly contact: Contact
@@ -76,20 +76,20 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, readN
 
 /** The answer for a request that could not be made, because of a missing file or token on this side. */
 export function judgeUnasked(error: Error): LookUpResult {
-  const more = { costsNoAttempt: true, codes: codesOf(error) } as const
+  const more = { costsNoAttempt: true, codes: listCodes(error) } as const
   return { ...unresolved(`was not asked: ${error.message}`, more), keepsConnection: true }
 }
 
 /** Judges a failed request. `status` is 0 if no answer began: servers and proxies close connections at any time. */
 export function judgeFailure(status: number, error: Error): LookUpResult {
-  const code = codeOf(error)
+  const code = readCode(error)
   if (code === TLS_FILES) return judgeUnasked(error)
-  const family = tlsFamilyOf(code)
+  const family = findTlsFamily(code)
   let reason = status === 0 ? 'did not answer' : 'broke off its answer'
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') reason = `answered with more than ${BODY_BYTES_MAX / 1024} kB`
   if (family === 'UNTRUSTED_CERTIFICATE') reason = 'has a certificate that is not trusted'
   if (family === 'TLS_REFUSED') reason = 'refused the TLS connection'
-  const more = { ...(family && ({ costsNoAttempt: true } as const)), codes: codesOf(error) }
+  const more = { ...(family && ({ costsNoAttempt: true } as const)), codes: listCodes(error) }
   if (/^HPE_|^HTTPParserError$/.test(code)) reason = 'answered with something that is not HTTP'
   return { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
 }

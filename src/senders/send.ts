@@ -6,7 +6,7 @@ import {
   toDelivery,
 } from '../core/attempt/delivery.ts'
 import { type AddressedChannel, type Channel, isAddressed, isChannel } from '../core/decision/channel.ts'
-import { codeOf } from '../core/text/error-codes.ts'
+import { readCode } from '../core/text/error-codes.ts'
 import type { Message, Sender } from './sender.ts'
 
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
@@ -74,7 +74,7 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
         return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
       } catch (error) {
         // Not the error's own message: a transport may quote the address in it.
-        return unknown(`the ${channel} sender failed (${codeOf(error)})`)
+        return unknown(`the ${channel} sender failed (${readCode(error)})`)
       }
     }
   }

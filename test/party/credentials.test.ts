@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { createParties } from '../../src/app/clients.ts'
 import { CHECKS } from '../../src/commands/doctor/checks.ts'
-import { remedyOf } from '../../src/commands/doctor/remedies.ts'
+import { chooseRemedy } from '../../src/commands/doctor/remedies.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createFileSecret } from '../../src/oauth/file-secret.ts'
 import { aFound } from '../core/build.ts'
@@ -66,7 +66,7 @@ async function diagnose(env: Record<string, string>) {
   const check = CHECKS.find(({ name }) => name === 'policy administration')
   const found = await check?.run(loadConfig(env)).catch((error: Error) => error)
   return found instanceof Error
-    ? { detail: found.message, remedy: check && remedyOf(check, found) }
+    ? { detail: found.message, remedy: check && chooseRemedy(check, found) }
     : { detail: String(found), remedy: undefined }
 }
 

@@ -128,7 +128,17 @@ function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferenc
     new Map(preferences === undefined ? [] : parties.map((party) => [party, preferences]))
   const store: Store = {
     ...stored,
-    transaction: (work) => stored.transaction((tx) => work({ ...tx, readPreferences })),
+    transaction: (work) =>
+      stored.transaction((tx) =>
+        work({
+          ...tx,
+          readPreferences,
+          lockCheckpoints: async (partitions, parties) => ({
+            ...(await tx.lockCheckpoints(partitions, [])),
+            preferences: await readPreferences(parties),
+          }),
+        }),
+      ),
   }
   return makeAttempts(store, send, { ...SIMPLE_RULES, ruleTable: inForce, templates })
 }

@@ -8,7 +8,7 @@ import { loadKeys } from '../../http/auth/load-keys.ts'
 import { type Brokers, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { brokerReason } from '../../kafka/patches/fetch-response.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
-import { kindOf } from '../../postgres/connection/errors.ts'
+import { classifyError } from '../../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
@@ -41,7 +41,7 @@ export interface Check {
   /** Remedies for other errors than a `Problem`, which has its own. */
   readonly remedies: Remedies
   /** The code of an error whose dependency gives it none. */
-  readonly codeOf?: (error: Error) => string | null
+  readonly readCode?: (error: Error) => string | null
 }
 
 const log = createLog('silent')
@@ -182,7 +182,7 @@ export const CHECKS: readonly Check[] = [
         )
       return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
     },
-    codeOf: kindOf,
+    readCode: classifyError,
     remedies: {
       SETTINGS_LOST: 'set pool_mode of the pooler to transaction or session: see db/README.md',
       NO_ENCRYPTION: 'add sslmode to DATABASE_URL, or remove it: see db/README.md',

@@ -1,5 +1,5 @@
 import type { TokenPrefix } from '../../config/variables.ts'
-import { codesOf } from '../../core/text/error-codes.ts'
+import { listCodes } from '../../core/text/error-codes.ts'
 
 /** Remedies by the code of an error, or a further table by the codes of its causes. `other`: for any other error. */
 export interface Remedies {
@@ -32,12 +32,12 @@ export function remedyFor(codes: readonly string[], remedies: Remedies): string 
   return remedies.other
 }
 
-/** @param check `codeOf`: the code of an error whose dependency gives it none */
-export function remedyOf(
-  check: { readonly remedies: Remedies; readonly codeOf?: (error: Error) => string | null },
+/** @param check `readCode`: the code of an error whose dependency gives it none */
+export function chooseRemedy(
+  check: { readonly remedies: Remedies; readonly readCode?: (error: Error) => string | null },
   error: unknown,
 ): string {
-  return error instanceof Problem ? error.remedy : remedyFor(codesOf(error, check.codeOf), check.remedies)
+  return error instanceof Problem ? error.remedy : remedyFor(listCodes(error, check.readCode), check.remedies)
 }
 
 export function certificateRemedies(expired: string, otherName: string, untrusted: string) {

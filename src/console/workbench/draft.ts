@@ -70,7 +70,7 @@ function buildDraft({ table, promises, templates }: Files): Draft {
 /** The columns of each sheet in force, which a changed one keeps. */
 type Columns = Readonly<Record<SheetKey, readonly string[]>>
 
-function columnsOf({ table, promises }: Files): Columns {
+function readColumns({ table, promises }: Files): Columns {
   return {
     table: readGrid(table, SHEETS.table).columns,
     promises: readGrid(promises, SHEETS.promises).columns,
@@ -116,7 +116,7 @@ export type Bench = ReturnType<typeof useDraft>
 export function useDraft(start: WorkbenchStart) {
   const said = JSON.stringify(start)
   const inForce = useMemo(() => buildDraft(JSON.parse(said)), [said])
-  const columns = useMemo(() => columnsOf(JSON.parse(said)), [said])
+  const columns = useMemo(() => readColumns(JSON.parse(said)), [said])
   const [{ draft, base }, setKept] = useState<Kept>(
     () => JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? { draft: inForce, base: inForce },
   )

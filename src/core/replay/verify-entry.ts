@@ -116,7 +116,7 @@ function isSame(decision: ReplayedDecision, result: RecordedResult): boolean {
     decision.outcome === result.outcome &&
     decision.channel === result.channel &&
     decision.ruleId === result.ruleId &&
-    hasReasonOf(decision, result)
+    hasSameReason(decision, result)
   )
 }
 
@@ -124,7 +124,7 @@ function words(result: RecordedResult): string {
   return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
-function hasReasonOf(decision: ReplayedDecision, result: RecordedResult): boolean {
+function hasSameReason(decision: ReplayedDecision, result: RecordedResult): boolean {
   const { outcome, reason, partyLocator } = decision
   // No rule gives the reason of an invalid locator.
   if (outcome === 'SKIP' && partyLocator === null && hasInvalidLocator(decision)) return reason !== null

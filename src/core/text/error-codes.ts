@@ -9,7 +9,7 @@ export class CodedError extends Error {
 }
 
 /** The code of an error, or the name of its class. */
-export function codeOf(error: unknown): string {
+export function readCode(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
@@ -18,7 +18,7 @@ export function codeOf(error: unknown): string {
 export type TlsFamily = 'UNTRUSTED_CERTIFICATE' | 'TLS_REFUSED'
 
 /** `TLS_REFUSED`: the other side ended the handshake. Null if it is no code of a handshake. */
-export function tlsFamilyOf(code: string): TlsFamily | null {
+export function findTlsFamily(code: string): TlsFamily | null {
   if (code.startsWith('ERR_SSL_')) return 'TLS_REFUSED'
   return /CERT|SIGNATURE/.test(code) ? 'UNTRUSTED_CERTIFICATE' : null
 }
@@ -26,17 +26,20 @@ export function tlsFamilyOf(code: string): TlsFamily | null {
 /**
  * The codes of an error and its causes, from the outermost in, each followed by its family.
  *
- * @param ownCodeOf the code of an error whose dependency gives it none
+ * @param readOwnCode the code of an error whose dependency gives it none
  */
-export function codesOf(error: unknown, ownCodeOf: (error: Error) => string | null = () => null): string[] {
+export function listCodes(
+  error: unknown,
+  readOwnCode: (error: Error) => string | null = () => null,
+): string[] {
   if (!(error instanceof Error)) return []
   const { type } = error as { readonly type?: unknown }
-  const code = codeOf(error)
+  const code = readCode(error)
   // kafkajs has the number of a protocol error as its code, and the name as its type.
-  const known = ownCodeOf(error) ?? (code === error.name && typeof type === 'string' ? type : code)
+  const known = readOwnCode(error) ?? (code === error.name && typeof type === 'string' ? type : code)
   const inner = error instanceof AggregateError ? error.errors : []
   return [
-    ...[known, tlsFamilyOf(known)].filter((one) => one !== null),
-    ...[...inner, error.cause].flatMap((cause) => codesOf(cause, ownCodeOf)),
+    ...[known, findTlsFamily(known)].filter((one) => one !== null),
+    ...[...inner, error.cause].flatMap((cause) => listCodes(cause, readOwnCode)),
   ]
 }

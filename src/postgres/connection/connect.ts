@@ -4,7 +4,7 @@ import { type ConnectionOptions, parse } from 'pg-connection-string'
 import { databaseUrls } from '../../core/text/database-urls.ts'
 import { CodedError } from '../../core/text/error-codes.ts'
 import { errorMessage } from '../../core/text/faults.ts'
-import { kindOf, sqlState } from './errors.ts'
+import { classifyError, sqlState } from './errors.ts'
 
 /** Names and values in the spelling of PostgreSQL's SHOW. */
 export type Settings = Readonly<Record<string, string>>
@@ -53,7 +53,7 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
       try {
         return await open(url, options, true)
       } catch (error) {
-        if (kindOf(error) !== 'UNSUPPORTED_SETTINGS') throw error
+        if (classifyError(error) !== 'UNSUPPORTED_SETTINGS') throw error
         refusing.add(url)
       }
     }
@@ -156,7 +156,7 @@ class LackedSettings extends Error {}
  */
 function isRefusal(error: unknown): boolean {
   const state = sqlState(error) ?? ''
-  if (state === '08P01') return kindOf(error) === 'STATEMENT_POOLING'
+  if (state === '08P01') return classifyError(error) === 'STATEMENT_POOLING'
   return state !== '' && !/^(08|53|57)/.test(state)
 }
 

@@ -6,7 +6,7 @@ import {
   type DriverQueryResult,
 } from 'slonik'
 import { type ConnectOptions, createConnector, type Session, startTransaction } from './connect.ts'
-import { kindOf, sqlState } from './errors.ts'
+import { classifyError, sqlState } from './errors.ts'
 
 /** PostgreSQL's type numbers, which never change. */
 const INT8 = 20
@@ -103,7 +103,7 @@ async function answer<Result>(client: pg.Client, asked: Promise<Result>): Promis
     return await asked
   } catch (error) {
     // Slonik would ask the server to end the connection, and wait for its answer again.
-    if (kindOf(error) === 'SILENT_SERVER') client.connection.stream.destroy()
+    if (classifyError(error) === 'SILENT_SERVER') client.connection.stream.destroy()
     throw wrapped(error)
   }
 }
@@ -113,7 +113,7 @@ const GONE = ['SILENT_SERVER', 'TERMINATED', '57P01', '25P03']
 /** Slonik sends nothing more on a connection that it knows to be gone. */
 function wrapped(error: unknown): Error {
   const known = error instanceof Error ? error : new Error(String(error))
-  const isGone = [kindOf(known), sqlState(known)].some((code) => GONE.some((one) => one === code))
+  const isGone = [classifyError(known), sqlState(known)].some((code) => GONE.some((one) => one === code))
   return isGone ? new BackendTerminatedError(known) : known
 }
 

@@ -70,7 +70,7 @@ const WORDS = {
 } as const satisfies Record<string, RegExp>
 
 /** The kind of an error that has no SQLSTATE of its own, or null. */
-export function kindOf(error: unknown): keyof typeof WORDS | null {
+export function classifyError(error: unknown): keyof typeof WORDS | null {
   if (!(error instanceof Error)) return null
   const found = Object.entries(WORDS).find(([, words]) => words.test(error.message))
   return (found?.[0] as keyof typeof WORDS | undefined) ?? null

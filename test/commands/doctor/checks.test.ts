@@ -3,7 +3,7 @@ import errors from 'kafkajs/src/protocol/error.js'
 import pg from 'pg'
 import t from 'tap'
 import { CHECKS } from '../../../src/commands/doctor/checks.ts'
-import { remedyOf } from '../../../src/commands/doctor/remedies.ts'
+import { chooseRemedy } from '../../../src/commands/doctor/remedies.ts'
 import { CodedError } from '../../../src/core/text/error-codes.ts'
 import { LogInError } from '../../../src/kafka/log-in.ts'
 
@@ -103,6 +103,6 @@ const ALL: Readonly<Record<string, readonly (readonly [error: Error, remedy: str
 for (const [name, cases] of Object.entries(ALL)) {
   t.test(`the ${name} check has a remedy by the code of an error`, async (t) => {
     const check = CHECKS.find((one) => one.name === name)
-    for (const [error, remedy] of cases) t.match(check && remedyOf(check, error), remedy, remedy)
+    for (const [error, remedy] of cases) t.match(check && chooseRemedy(check, error), remedy, remedy)
   })
 }
