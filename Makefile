@@ -27,7 +27,7 @@ FIRST := NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -143,6 +143,9 @@ simulate: build ## 100,000 interleavings of attempts against a store in memory (
 
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(FIRST) $(NODE) test/chaos/main.ts
+
+mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
 soak: soak-look-ups soak-transactions soak-histories soak-upgrade ## Run all soak tests below
 

@@ -224,6 +224,9 @@ t.test('a batch ends before it has too many bytes, but has at least one message'
   )
 })
 
+/** The end of the partition in the following test: a checkpoint there lies beyond the last message. */
+const END = 12
+
 for (const [what, offset, msg] of [
   [
     'another message at the offset of the last processed one',
@@ -235,10 +238,11 @@ for (const [what, offset, msg] of [
     10,
     'the message at offset 10 is not the one that was processed',
   ],
-  ['a checkpoint beyond the end', 99, 'the checkpoint lies beyond the end of the partition'],
+  ['a checkpoint beyond the end', END, 'the checkpoint lies beyond the end of the partition'],
 ] as const) {
   t.test(`${what} means a recreated topic, which is read from its earliest offset`, async (t) => {
-    const checkpoint = { offset: BigInt(offset), lastMessage: fingerprint(offset, 'what was processed') }
+    const lastMessage = offset < END ? fingerprint(offset, 'what was processed') : null
+    const checkpoint = { offset: BigInt(offset), lastMessage }
     const { broker, fetchOnce, publish, values, database, lines } = await withTen({ checkpoint })
     broker.log.push(writeMarker(10, 7, 'commit'))
     publish(['k'])
@@ -347,6 +351,28 @@ t.test('a partition that the broker does not serve is blocked, unless another ma
   broker.error = null
   await fetchOnce()
   t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
+})
+
+t.test('a slot is given back after a batch, and after one that fails', async (t) => {
+  let takenCount = 0
+  let failureCount = 1
+  const { fetchOnce, values } = await withTen({
+    takeSlot: async () => {
+      takenCount++
+      return () => {
+        takenCount--
+      }
+    },
+    prepare: async () => {
+      t.equal(takenCount, 1)
+      if (failureCount-- > 0) throw new Error('no answer')
+    },
+  })
+  for (let i = 0; i < 2; i++) {
+    await fetchOnce()
+    t.equal(takenCount, 0)
+  }
+  t.equal(values().join(''), 'abcdefghij')
 })
 
 t.test('a second change of leader is ignored, too, if the partition was quiet since the first', async (t) => {

@@ -226,15 +226,16 @@ t.test('small batches of several partitions share a transaction', async (t) => {
   )
 })
 
-t.test('a large batch has its own transaction', async (t) => {
+t.test('a batch of many messages or many bytes has its own transaction', async (t) => {
   const transactions = countBegins()
   const { runAll } = world({ begin: transactions.begin })
   await runAll(
     ['a'],
     Array.from({ length: 101 }, (_, i) => `large-${i}`),
+    ['!'.repeat(64 * 1024 + 1)],
     ['b'],
   )
-  t.equal(transactions.count, 2)
+  t.equal(transactions.count, 3)
 })
 
 t.test('a partition that another consumer moved or locks holds up no other', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { readFacts } from '../../../src/core/decision/decide.ts'
-import { aFound, OPTED_OUT, someFacts } from '../build.ts'
+import { readOptOuts } from '../../../src/core/party/preferences.ts'
+import { aFound, OPTED_OUT, someFacts, somePreferences } from '../build.ts'
 
 const party = { partyLocator: 'party-1', invalid: false }
 const preferences = { ...OPTED_OUT, preferredChannel: 'SMS' } as const
@@ -35,4 +36,16 @@ t.test('only preferences are known of a party that is not found, and nothing wit
   const missing = someFacts({ party: 'missing' })
   t.strictSame(readFacts('claim.paid', nobody, undefined, preferences), { ...missing, invalidLocator: true })
   t.throws(() => readFacts('claim.paid', party, undefined, undefined), /no contact was looked up for party-1/)
+})
+
+t.test('opt-outs that only another version can read may be for any event type', async (t) => {
+  for (const stored of [null, { claims: true }, ['claim.paid', 'claim.*'], ['claim.paid', 7]])
+    t.match(readOptOuts(stored), { hasUnreadableOptOuts: true }, JSON.stringify(stored))
+  t.strictSame(readOptOuts(['claim.paid']), {
+    optedOutEvents: new Set(['claim.paid']),
+    hasUnreadableOptOuts: false,
+  })
+  const unreadable = somePreferences(readOptOuts(['claim.paid', 'claim.*']))
+  t.match(readFacts('claim.paid', party, aFound(), unreadable), { optedOut: true })
+  t.match(readFacts('claim.void', party, aFound(), unreadable), { optedOut: 'unreadable' })
 })

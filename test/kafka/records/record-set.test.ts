@@ -65,6 +65,12 @@ t.test('a batch with a damaged first offset is not skipped', async (t) => {
   t.match(between.fault, { reason: 'damaged' })
   t.strictSame(between.found, ['10 a'])
   t.match((await read(Buffer.concat([damaged, batch(13, ['d'])]), 11)).fault, { reason: 'damaged' })
+  damaged.writeBigInt64BE(10n, 0)
+  t.match(
+    await read(Buffer.concat([batch(10, ['a']), damaged, batch(13, ['d'])]), 10),
+    { found: ['10 a'], fault: { reason: 'damaged' } },
+    'even if only a part of it seems to be read already',
+  )
 })
 
 t.test('a batch whose damaged offset is too high does not count as a later one', async (t) => {
