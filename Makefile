@@ -58,8 +58,8 @@ run: build ## Start a local stack and the service, publish events, show the resu
 	@bash -c 'if [ -t 0 ]; then set -m; fi; $(NODE) test/stack/run.ts; exit $$?'
 
 # Hundreds of short processes: Node keeps what it compiled, and Java compiles quickly rather than well.
-test: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
-test: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
+test mutants: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
+test mutants: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
 	@$(NODE) test/stack/chromium.ts
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \

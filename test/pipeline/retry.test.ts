@@ -100,6 +100,13 @@ t.test('a pass whose next page cannot be read ends only after the running commit
   t.equal(await pass, 'the database is gone')
 })
 
+t.test('a page that cannot be committed holds up no other', async (t) => {
+  const committed = Promise.reject(new Error('the connection is lost'))
+  const { retry, retried } = world({ pages: [[due('a')], [due('b')]], committed })
+  await retry.pass()
+  t.same(idsOf(retried), ['a', 'b'])
+})
+
 t.test('while a page is committed, the parties of the next page alone are looked up', async (t) => {
   const committed = Promise.withResolvers<void>()
   const { retry, retried, asked } = world({

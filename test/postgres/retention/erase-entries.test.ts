@@ -157,6 +157,16 @@ for (const { what, others, before, meanwhile } of MOVES) {
   })
 }
 
+t.test('an erasure reaches the last of 5,001 rows', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.notification_log (
+      locator, event_id, party_locator, event_type, channel, status, subject, body, attempt_count, sent_at
+    )
+    SELECT 'NTF-' || n, n, 'party-many', 'claim.paid', 'EMAIL', 'SENT', 'Your claim', 'It is paid.', 1, now()
+    FROM generate_series(1, 5001) AS n`)
+  t.match(await erase('party-many'), { logEntries: 5_001 })
+})
+
 t.test('an erasure reaches a row that is restored meanwhile', async (t) => {
   const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'skipped'`)
   await client.query(`DELETE FROM notifications.notification_log WHERE locator = $1`, [locator])

@@ -112,7 +112,7 @@ t.test('a checkpoint remembers its last message until something else moves it', 
 t.test('a locked checkpoint is refused at once', async (t) => {
   await client.query('BEGIN')
   await client.query('SELECT FROM notifications.projection_checkpoints FOR UPDATE')
-  t.ok(await load().catch(isLocked))
+  t.equal(await load().catch(isLocked), true)
   await client.query('ROLLBACK')
   t.same(await load(), { offset: 1n, lastMessage: null })
 })
