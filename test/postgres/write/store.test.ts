@@ -9,6 +9,7 @@ import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { insertEntries } from '../../../src/postgres/write/insert-entries.ts'
 import { recordDecisions } from '../../../src/postgres/write/record-decisions.ts'
+import { skipUnreadable } from '../../../src/postgres/write/skip-unreadable.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { anAttempt, anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../core/attempt/build.ts'
 import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
@@ -107,6 +108,22 @@ t.test('a checkpoint remembers its last message until something else moves it', 
   t.equal(await resetCheckpoint(pool, 'billing', 0, 3n, 1n), 1n)
   t.same(await load(), { offset: 1n, lastMessage: null })
   t.equal(await resetCheckpoint(pool, 'billing', 0, 3n, 0n), 1n, 'not if another consumer moved it')
+})
+
+t.test('unreadable offsets are not skipped once another consumer moved the checkpoint', async (t) => {
+  const rejection = { code: 'unreadable', error: 'damaged' } as const
+  const skip = (checkpoint: bigint) =>
+    skipUnreadable(pool, { ...PLACE, checkpoint, to: checkpoint + 4n, bytes: Buffer.of(7), rejection })
+  t.equal(await skip(0n), 1n)
+  t.same(await load(), { offset: 1n, lastMessage: null })
+  t.equal(await skip(1n), 1n)
+  t.same(await load(), { offset: 5n, lastMessage: null })
+  const { rows } = await client.query(
+    'SELECT "offset", skipped_to FROM notifications.rejected_message WHERE topic = $1',
+    [PLACE.topic],
+  )
+  t.same(rows, [{ offset: '2', skipped_to: '5' }])
+  t.equal(await resetCheckpoint(pool, 'billing', 0, 5n, 1n), 1n)
 })
 
 t.test('a locked checkpoint is refused at once', async (t) => {
