@@ -48,9 +48,11 @@ async function passes(test: string, dir: string): Promise<boolean> {
     // So that a signal ends the processes that it starts, too.
     detached: true,
   })
+  const { pid } = child
+  // A process that could not be started has no id: 0 would be the runner's own group.
+  if (pid === undefined) throw new Error(`${test} could not be started`)
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  const end = () =>
-    child.exitCode === null && child.signalCode === null && process.kill(-(child.pid ?? 0), 'SIGKILL')
+  const end = () => child.exitCode === null && child.signalCode === null && process.kill(-pid, 'SIGKILL')
   const timer = setTimeout(end, TIMEOUT_MS)
   runs.add(end)
   for await (const line of createInterface(child.stdout))
