@@ -4,7 +4,7 @@ import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
 import { type Brokers, createBrokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
-import { createFileSecret, readSecretOrText } from '../oauth/file-secret.ts'
+import { createFileSecret, resolveSecret } from '../oauth/file-secret.ts'
 import { createPartyClient, type PartyClient } from '../party/client.ts'
 import type { Credential } from '../party/connection.ts'
 import { createEmailSender, createPlaceholderSender } from '../senders/placeholders.ts'
@@ -30,7 +30,7 @@ export function brokerConnection({ connection }: Config['broker']): KafkaConnect
   const { sasl, ...rest } = connection
   if (sasl === null) return { ...rest, sasl }
   if (sasl.mechanism !== 'oauthbearer') {
-    const password = () => readSecretOrText(sasl.password, 'MQ_SASL_PASSWORD_FILE')
+    const password = () => resolveSecret(sasl.password, 'MQ_SASL_PASSWORD_FILE')
     return { ...rest, sasl: { ...sasl, password } }
   }
   const { client, ...logIn } = sasl

@@ -10,7 +10,7 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findInForce, readArchived } from '../postgres/read/read-archive.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
-import { loadRuleTable, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { compileRuleTable, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 /** The rules that made these decisions, from the archive. */
 export function loadArchivedRules(pool: DatabasePool, decisions: readonly { ruleTableRevision: string }[]) {
@@ -62,7 +62,7 @@ async function logActivation(
     return
   }
   try {
-    const changes = describeDiff(diffRuleTables(await loadRuleTable(before.source), table))
+    const changes = describeDiff(diffRuleTables(await compileRuleTable(before.source), table))
     log.info({ ...fields, changes }, `a new rule table is in force: ${changes[0]}`)
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error

@@ -67,7 +67,7 @@ export async function readBytes(file: string): Promise<Buffer> {
 }
 
 /** Loads any rule table, such as a candidate or an archived one. Throws RuleTableError, which contains `name`. */
-export async function loadRuleTable(
+export async function compileRuleTable(
   csvText: string,
   name?: string,
   knownEventTypes = TEMPLATE_EVENT_TYPES,

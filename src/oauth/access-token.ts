@@ -6,7 +6,7 @@ import {
 import type { TokenClient } from '../config/config.ts'
 import { CodedError } from '../core/text/error-codes.ts'
 import { printable } from '../core/text/sanitize.ts'
-import { cached, readSecretOrText } from './file-secret.ts'
+import { cached, resolveSecret } from './file-secret.ts'
 
 const TIMEOUT_MS = 5_000
 /** Used if a token endpoint does not say how long a token is valid. */
@@ -27,7 +27,7 @@ const ENDPOINT = 'TOKEN_ENDPOINT'
 export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number) {
   return cached(async () => {
     const askedAtMs = nowMs()
-    const secret = await readSecretOrText(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
+    const secret = await resolveSecret(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
     const { token, validMs } = await requestToken(client, secret, prefix)
     return { secret: token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
   }, nowMs)

@@ -43,7 +43,7 @@ export function createFileSecret(file: string, variable: string, nowMs: () => nu
 /** A secret of the configuration: its text, or the file from which it is read each time. */
 export type Secret = { readonly text: string } | { readonly file: string }
 
-export async function readSecretOrText(secret: Secret, variable: string): Promise<string> {
+export async function resolveSecret(secret: Secret, variable: string): Promise<string> {
   return 'text' in secret ? secret.text : readSecret(secret.file, variable)
 }
 

@@ -232,7 +232,8 @@ async function commitBatches(
       return { open, moves: owned.map(toMove), preferences: locked.preferences }
     },
     reject: async (tx, refused) => {
-      for (const lookedUp of owned) await tx.insertRejected(lookedUp.batch, listRejected(lookedUp, refused))
+      for (const lookedUp of owned)
+        await tx.insertRejected(lookedUp.batch, collectRejected(lookedUp, refused))
     },
   })
   const inserted = Map.groupBy(made?.attempts ?? [], ({ origin }) => partitionKey(origin))
@@ -246,7 +247,7 @@ async function commitBatches(
       kind: 'committed',
       lastOffset: batch.lastOffset,
       inserted: inserted.get(key) ?? [],
-      rejected: listRejected(lookedUp, made.refused),
+      rejected: collectRejected(lookedUp, made.refused),
       tombstoneCount,
     }
   })
@@ -257,7 +258,7 @@ function toMove({ batch: { topic, partition, lastOffset: offset, lastMessage } }
 }
 
 /** The rejected messages of a batch, with all messages of the events that the database refuses. */
-export function listRejected(
+export function collectRejected(
   { batch, rejected, kafkaMessages }: LookedUpBatch,
   refused: Refused,
 ): RejectedMessage[] {

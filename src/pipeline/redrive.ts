@@ -2,10 +2,10 @@ import type { Batch } from '../core/batch/batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import type { Made } from './attempt.ts'
 import {
+  collectRejected,
   type DispatchNeeds,
   type LookedUpBatch,
   type LookUpNeeds,
-  listRejected,
   lookUpBatch,
 } from './dispatch.ts'
 
@@ -36,7 +36,7 @@ export async function redrive(
   const lookedUp = await lookUpRejected(needs, message)
   const made = await needs.attempt({
     lock: async (tx) => ((await tx.lockRejected(message.id)) ? { open: lookedUp.open, moves: [] } : null),
-    reject: (tx, refused) => tx.insertRejected(message, listRejected(lookedUp, refused)),
+    reject: (tx, refused) => tx.insertRejected(message, collectRejected(lookedUp, refused)),
     finish: (tx, attempted) => tx.recordRedrive(message.id, by, toRedriveResult(lookedUp, attempted)),
   })
   return made === null ? null : toRedriveResult(lookedUp, made)
@@ -44,6 +44,6 @@ export async function redrive(
 
 function toRedriveResult(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {
   if (inserted !== undefined) return { result: 'logged', locator: inserted.locator }
-  const [rejected] = listRejected(lookedUp, refused)
+  const [rejected] = collectRejected(lookedUp, refused)
   return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }
 }

@@ -56,7 +56,7 @@ export const noCounts = () => ({
 })
 export type Counts = ReturnType<typeof noCounts>
 
-/** Replaces a store by one with a defect. `expected` holds the checkpoints that the actor's batches expect, by `keyOf`. */
+/** Replaces a store by one with a defect. `expected` holds the checkpoints that the actor's batches expect, by `partitionKey`. */
 export type Sabotage = (store: Store, expected: ReadonlyMap<string, bigint>) => Store
 
 /**
@@ -437,7 +437,7 @@ export async function simulate(
 }
 
 interface Actor {
-  /** The expected checkpoints of the batches under way, by `keyOf`. */
+  /** The expected checkpoints of the batches under way, by `partitionKey`. */
   readonly expected: Map<string, bigint>
   readonly step: () => Promise<void>
   attempt: ReturnType<typeof createAttempt>

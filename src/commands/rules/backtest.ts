@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { loadRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
+import { compileRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
 import { runBacktest } from '../../app/run-backtest.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest } from '../../core/rules/backtest.ts'
@@ -36,7 +36,7 @@ interface Options {
 }
 
 async function backtest({ table, since, json }: Options): Promise<void> {
-  const candidate = await loadRuleTable(await readText(table), table)
+  const candidate = await compileRuleTable(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const start = await resolveTime(pool, since)
     const backtested = await runBacktest(pool, candidate, [start, null], PAGE_COUNT_MAX, (count) =>

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { loadRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
+import { compileRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
 import type { RuleTable } from '../../core/rules/table.ts'
@@ -32,7 +32,7 @@ interface Options {
 
 async function diff({ against, table, json }: Options): Promise<void> {
   const before = await tableBefore(against, table)
-  const difference = diffRuleTables(before, await loadRuleTable(await readText(table)))
+  const difference = diffRuleTables(before, await compileRuleTable(await readText(table)))
   const sentences = describeDiff(difference)
   await print(...(json ? [JSON.stringify({ ...difference, sentences })] : sentences))
 }
@@ -44,9 +44,9 @@ async function tableBefore(against: string, table: string): Promise<RuleTable> {
     (found) => found.isFile(),
     () => false,
   )
-  if (isFile) return loadRuleTable(await readText(against), name)
+  if (isFile) return compileRuleTable(await readText(against), name)
   await checkRevision(against, dirname(table), 'file')
   const files = await listFilesAt(against, join(dirname(table), '../templates'))
   const eventTypes = listEventTypes(files.map((file) => ({ name: file, text: '' })))
-  return loadRuleTable(await readFileAt(against, table), name, eventTypes)
+  return compileRuleTable(await readFileAt(against, table), name, eventTypes)
 }

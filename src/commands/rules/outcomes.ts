@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import { loadRuleTable, OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../app/rule-files.ts'
+import { compileRuleTable, OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../app/rule-files.ts'
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { enumerate } from '../../core/rules/first-match.ts'
 import { acceptedEventTypes, listOutcomes } from '../../core/rules/outcomes.ts'
@@ -23,7 +23,7 @@ interface Options {
 }
 
 async function outcomes({ table, accept, json }: Options): Promise<void> {
-  const { rules } = await loadRuleTable(await readText(table), table)
+  const { rules } = await compileRuleTable(await readText(table), table)
   const accepted = acceptedEventTypes(await readText(OUTCOMES).catch(() => ''))
   const templates = readTemplates(readTemplateFiles(TEMPLATES), { sha256, accepted })
   const enumeration = await enumerate(rules, [...templates.byEventType.keys()])

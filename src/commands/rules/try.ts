@@ -2,7 +2,14 @@ import { buffer } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { templates as shipped } from '#generated/templates.ts'
 import { createParties } from '../../app/clients.ts'
-import { ENVELOPE_MAP, loadRuleTable, RULE_TABLE, readBytes, readText, sha256 } from '../../app/rule-files.ts'
+import {
+  compileRuleTable,
+  ENVELOPE_MAP,
+  RULE_TABLE,
+  readBytes,
+  readText,
+  sha256,
+} from '../../app/rule-files.ts'
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { loadLookUp } from '../../config/config.ts'
 import { readFacts } from '../../core/decision/decide.ts'
@@ -86,7 +93,7 @@ interface Options extends Readonly<Record<string, unknown>> {
 }
 
 async function tryIt(options: Options): Promise<void> {
-  const table = await loadRuleTable(await readText(options.table), options.table)
+  const table = await compileRuleTable(await readText(options.table), options.table)
   const templates = loadTemplates(options.templates)
   const tried = tryEvent(table, templates, await parseTriedEvent(options))
   await print(...(options.json ? [JSON.stringify(tried)] : describeTried(tried)))

@@ -72,7 +72,7 @@ interface Walks {
   readonly rest: readonly Fragment[]
 }
 
-/** Those of times are bounds of the walks, see `boundsOf`. */
+/** The filters that are conditions; `listBounds` makes bounds of the times. */
 type FilterName = Exclude<keyof LogFilter, 'from' | 'to'>
 
 const equals = (column: string) => (value: string) => sql.fragment`${sql.identifier([column])} = ${value}`

@@ -60,9 +60,9 @@ export async function lockCheckpoint(
 }
 
 /**
- * Locks the checkpoints of partitions until the transaction ends, and reads preferences. That is one statement because it waits for
- * no lock: only a single checkpoint is waited for, by a second one. If there are several, each later statement of the transaction
- * has short limits: a partition must not hold up the others.
+ * Locks the checkpoints of partitions until the transaction ends, and reads preferences, in one statement that waits for no lock. If
+ * another session locks a single checkpoint, a second statement waits for it, and a third reads the preferences again. If there are
+ * several, each later statement of the transaction has short limits: a partition must not hold up the others.
  */
 export async function lockCheckpoints(
   tx: CommonQueryMethods,

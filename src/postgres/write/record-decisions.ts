@@ -61,7 +61,7 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('jsonb', ({ variables }) => (variables === null ? null : JSON.stringify(variables)))},
       ${column('text', ({ text, stored }) => (text ?? stored)?.templateRevision ?? null)},
       ${column('text', (attempt) => findDelivery(attempt)?.receipt ?? null)},
-      ${column('boolean', (attempt) => isRecorded(findDelivery(attempt)))},
+      ${column('boolean', (attempt) => recordedOnlyText(findDelivery(attempt)))},
       ${column('text', (attempt) => findDelivery(attempt)?.error ?? null)},
       ${column('int4', (attempt) => nextUnknownKey(attempt, deliveries))},
       ${column('int8', ({ decision }) => decision.preferenceChangeId)},
@@ -75,8 +75,8 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
     ) AS attempt (facts, ${COLUMNS})`
 }
 
-/** In words; null without a receipt. */
-function isRecorded(delivery: Delivery | undefined): string | null {
+/** True or false in words, as the column is sent; null without a receipt. */
+function recordedOnlyText(delivery: Delivery | undefined): string | null {
   return delivery === undefined || delivery.receipt === null ? null : String(delivery.isRecorded === true)
 }
 
