@@ -56,9 +56,9 @@ export function createBudget(bytesMax: number) {
 }
 
 /**
- * The fetched and unprocessed record sets of one partition, in order and without a gap. kafkajs is told to fetch on as soon as
- * they are queued, else it would fetch them again and again. So the inbox itself ensures that no offset is left out: it accepts
- * only the fetch that begins where the previous one ended. Records are decoded when they are taken.
+ * The fetched and unprocessed record sets of one partition, in order and without a gap; records are decoded when they are
+ * taken. kafkajs is told to fetch on as soon as they are queued, else it would fetch them again and again. So the inbox itself
+ * ensures that no offset is left out: it accepts only the fetch that begins where the previous one ended.
  */
 export class Inbox {
   readonly #controls: FetchControls

@@ -30,9 +30,8 @@ interface Stretch {
 const FETCH_BYTES = 1024 * 1024
 
 /**
- * Reads a range of a partition's log. The fate of a message comes from the marker that ends its transaction, not from the
- * broker's list of aborted transactions, which the consumer uses. Memory does not grow with the range. Rejects if the broker does
- * not serve it.
+ * Reads a range of a partition's log, in bounded memory. The fate of a message comes from the marker that ends its transaction,
+ * not from the broker's list of aborted transactions, which the consumer uses. Rejects if the broker does not serve it.
  *
  * @param logEnd the end of the partition, since a transaction may end after the range
  */

@@ -41,7 +41,7 @@ export function nameAt(pointers: readonly string[]): ReadName {
 }
 
 /**
- * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each is a
+ * Judges a complete answer: 404 is `not found`; 200 with a JSON object that has `email` or `phone` as a key is `found`, each a
  * string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is a 4xx other than
  * 401 and 429.
  */

@@ -192,8 +192,8 @@ export function createPartyClient(options: PartyClientOptions) {
 
   return {
     /**
-     * Contacts of distinct parties, requested in their order. Parties not asked within half a deadline are left out, except the
-     * first. Parties that timed out recently are not asked. Rejects only if the client is closed.
+     * Contacts of distinct parties, requested in their order. Left out are those that timed out recently, and those not asked
+     * within half a deadline, except the first. Rejects only if the client is closed.
      */
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
     /**

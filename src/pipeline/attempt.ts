@@ -66,10 +66,9 @@ const TRANSACTION_COUNT_MAX = 5
 class PreferencesChanged extends Error {}
 
 /**
- * Makes attempts in one transaction. If the database refuses data, the next transaction finds the refused rows before it sends
- * anything, and so does each one after it, until one refuses nothing: decisions and retried rows are written after the send, so
- * that a refusal there would repeat the send each time. Returns null if the source locks nothing. Rejects on any other error; nothing is
- * written then.
+ * Makes attempts in one transaction; null if the source locks nothing. Once the database refuses data, each next transaction
+ * finds the refused rows before it sends anything, until one refuses nothing: decisions and retried rows are written after the
+ * send, so that a refusal there would repeat the send each time. Rejects on any other error; nothing is written then.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
   let isSuspect = false

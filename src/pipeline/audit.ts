@@ -58,9 +58,9 @@ interface Audit {
 }
 
 /**
- * Compares the messages of a partition with the database, page by page. A committed message up to the checkpoint must have a row,
- * its own or one of the same event id, or be a rejected message, unless it was skipped or may be pruned. Messages after the
- * checkpoint are only counted. Adds to `counts`.
+ * Compares the messages of a partition with the database, page by page, and adds to `counts`. A committed message up to the
+ * checkpoint must have a row, its own or one of the same event id, or be a rejected message, unless it was skipped or may be
+ * pruned. Messages after the checkpoint are only counted.
  */
 export async function auditPartition(
   needs: AuditNeeds,

@@ -63,10 +63,9 @@ const SLOW_MS = 500
 class NotShared extends Error {}
 
 /**
- * Returns the function that takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock
- * of the partition's checkpoint. It rejects on infrastructure errors, never because of a message's content. Small batches of
- * several partitions share a transaction; if that fails, each of them gets its own. A partition whose transaction fails or is slow
- * has its own until one is neither.
+ * Returns the function that takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the
+ * lock of the partition's checkpoint. Small batches of several partitions share a transaction, except those of a partition
+ * whose last one failed or was slow. It rejects on infrastructure errors, never because of a message's content.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
   const { attempt, stage, isConflict, countConflict, startTimer, nowMs, log } = needs

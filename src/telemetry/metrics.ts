@@ -192,7 +192,7 @@ function createInstruments(registers: Registry[]) {
       ['event_type', 'status'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
-    tombstones: counter('tombstones_total', 'Messages without a value, which are no events'),
+    tombstones: counter('tombstones_total', 'Messages without a value, which are not events'),
     rejected: counter(
       'rejected_messages_total',
       'Messages that are not valid events, kept in rejected_message',

@@ -54,10 +54,9 @@ const current = new AsyncLocalStorage<Span>()
 const STOP_WAIT_MS = 2_000
 
 /**
- * Sends traces to a collector, as OTLP over HTTP (JSON). Nothing waits for it: spans are queued, and dropped if the collector is
- * too slow. Attributes contain no contact, no message text and no statement values. Service name and other attributes of the
- * process come from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, headers for the collector from
- * `OTEL_EXPORTER_OTLP_HEADERS`.
+ * Sends traces to a collector, as OTLP over HTTP (JSON), with what `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
+ * `OTEL_EXPORTER_OTLP_HEADERS` say. Nothing waits for it: spans are queued, and dropped if the collector is too slow.
+ * Attributes contain no contact, no message text and no statement values.
  */
 export function createTracing(options: TracingOptions, log: Logger) {
   const provider = createTracerProvider(options, log)

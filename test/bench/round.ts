@@ -42,9 +42,9 @@ const STALL_MAX_MS = 60_000
 const IDLE_SETTLE_MS = 5_000
 
 /**
- * Measures how one side works off a backlog, with its own database and topics, from the commit that ends the warm-up to the last
- * one. CPU is in µs per event. Every side is observed from outside, by its checkpoints. `faults` says what is wrong with the
- * outcome, and `rowsHash` covers everything except locators and times.
+ * Measures how one side works off a backlog, with its own database and topics, from the commit that ends the warm-up to the
+ * last one; CPU is in µs per event. Every side is observed from outside, by its checkpoints. `faults` says what is wrong with
+ * the outcome, and `rowsHash` covers everything except locators and times.
  */
 export function runRound(options: RoundOptions) {
   const { side, seed, eventCount, warmUpCount, brokers, contacts, idleSeconds = 0 } = options

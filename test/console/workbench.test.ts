@@ -86,7 +86,7 @@ async function testWorkbench(): Promise<void> {
 
     await cell('opted out', 'opted-out').selectOption('no')
     await verdict(page, '1 promise of 6 broken')
-    await page.getByText('is never told of it" promises that nothing is sent').first().waitFor()
+    await page.getByText('opted out of" promises that nothing is sent').first().waitFor()
     await page.getByText('Change the rules; or, if you mean it, change the promise').waitFor()
     await cell('opted out', 'opted-out').selectOption('yes')
     await page
@@ -233,7 +233,7 @@ async function testWorkbench(): Promise<void> {
   t.test('a promise is changed, reverted and deleted in the same way', async (t) => {
     const { page } = await openWorkbench()
     await page.getByRole('button', { name: 'Promises', exact: true }).click()
-    const name = 'Nobody is written to by SMS without a phone number'
+    const name = 'We never send a text message without a phone number'
     await page.getByLabel(`outcome, ${name}`).selectOption('SEND')
     await verdict(page, '1 promise of 6 broken')
     await page.getByText(`"${name}" promises SEND`).first().waitFor()
@@ -269,7 +269,9 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '1 promise narrowed, 1 rule narrowed')
     await page
-      .getByText('is now "A party that opted out of an event type is never told of it (but for claim.paid)"')
+      .getByText(
+        'is now "We never tell a member about an event type that the member opted out of (but for claim.paid)"',
+      )
       .first()
       .waitFor()
     await page.getByText('event type "not claim.paid" instead of any').first().waitFor()

@@ -46,8 +46,8 @@ export interface Transaction {
   /** Inserts rows, ordered by event id. Returns the attempts whose event had no row. */
   insertEntries(attempts: readonly Attempt[]): Promise<readonly Attempt[]>
   /**
-   * Runs `send`, with its statements one by one. A statement that the database refuses is undone alone. Rejects if one loses
-   * against another transaction. No statement runs after `send` has settled.
+   * Runs `send`, with its statements one by one, none after it has settled. A statement that the database refuses is undone
+   * alone. Rejects if one loses against another transaction.
    */
   handOver<Result>(send: (query: Query) => Promise<Result>): Promise<Result>
   /** Updates rows that the transaction has locked. */

@@ -22,8 +22,8 @@ export type LogPiece =
 
 export interface Finding {
   /**
-   * `missing`: neither a log row nor a rejected message. `differs`: the row or rejected message disagrees with Kafka.
-   * `unreadable`: cannot be compared. `gone`: retention removed it before it was processed.
+   * `missing`: neither a log row nor a rejected message; `differs`: the row or rejected message disagrees with Kafka;
+   * `unreadable`: cannot be compared; `gone`: retention removed it before it was processed.
    */
   readonly kind: 'missing' | 'differs' | 'unreadable' | 'gone'
   readonly topic: string
@@ -43,7 +43,7 @@ const COUNTED = {
   rows: 'rows that agree with their message',
   duplicates: 'duplicates: the event has a row already',
   rejected: 'kept as rejected messages',
-  tombstones: 'tombstones: messages without a value, which are no events',
+  tombstones: 'tombstones: messages without a value, which are not events',
   erased: 'of the rows and rejected messages were erased',
   pruned: 'old enough for `prune` to have deleted the row, which cannot be proven',
   skipped: 'skipped by `rejected skip`',

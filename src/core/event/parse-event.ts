@@ -157,7 +157,7 @@ function identifierFault(value: unknown): string | null {
   return null
 }
 
-/** `.` and `..` are no party locators: no URL can carry them as one path segment. */
+/** `.` and `..` are not party locators: no URL can carry them as one path segment. */
 export function isPartyLocator(value: unknown): value is string {
   return identifierFault(value) === null && value !== '.' && value !== '..'
 }

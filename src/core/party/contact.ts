@@ -1,9 +1,9 @@
 import { type Address, CHANNEL_KINDS, type Channel } from '../decision/channel.ts'
 
 /**
- * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
- * contact data; `codes` are those of the cause, from the outermost in. `costsNoAttempt`: policy administration was not asked for
- * this party, or refused the service's credential. `wrongParty`: the answer named another party.
+ * Policy administration's answer about one party. `error` is for an operator and contains no contact data; `codes` are those of
+ * its cause, from the outermost in. `costsNoAttempt`: policy administration was not asked for this party, or refused the
+ * service's credential; `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact

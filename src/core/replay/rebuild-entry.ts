@@ -34,8 +34,10 @@ export interface Rebuilt {
 }
 
 /**
- * Rebuilds a log row from its decisions alone. `findTemplate` returns the archived source of a template revision. Erased data
- * stays erased: the row has no text, and is SKIPPED if it was still to be sent. Null if this version does not know the last outcome.
+ * Rebuilds a log row from its decisions alone; null if this version does not know the last outcome. Erased data stays erased:
+ * the row has no text, and is SKIPPED if it was still to be sent.
+ *
+ * @param findTemplate returns the archived source of a template revision
  */
 export function rebuild(
   locator: string,

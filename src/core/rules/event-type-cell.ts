@@ -26,8 +26,8 @@ const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
 /**
  * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole list; `no
- * template` (all but the known types) or `any template` (the known types). Names are compared exactly; `exactly` before a name
- * marks it as no typo. The words between names may have capitals. Throws CellFault.
+ * template` (all but the known types) or `any template` (the known types). Names are compared exactly, and `exactly` before a
+ * name marks it as no typo. Throws CellFault.
  */
 export function parseEventTypeCell(text: string, knownEventTypes: readonly string[]): EventTypeCell {
   const words = splitWords(text)

@@ -8,8 +8,9 @@ import { type Column, type PastRule, RULE_SHEET, type Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
- * Reads a rule table. Throws RuleTableError with every fault of the file. Does not check for gaps between rules.
- * `knownEventTypes`: types with a template, to which `no template` refers.
+ * Reads a rule table. Throws RuleTableError with every fault of the file, but does not look for gaps between rules.
+ *
+ * @param knownEventTypes types with a template, to which `no template` refers
  */
 export function loadRuleTable(
   csvText: string,

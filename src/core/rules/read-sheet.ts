@@ -50,8 +50,8 @@ interface Line {
 }
 
 /**
- * Reads a sheet as spreadsheets save it. Separator, BOM, line ends, order and case of headings, blank lines and trailing blank
- * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. `columns` are those of the file.
+ * Reads a sheet as spreadsheets save it, with the columns of the file. Separator, BOM, line ends, order and case of headings,
+ * blank lines and trailing blank cells make no difference. `faults` are in file order; if there are any, do not use `rows`.
  */
 export function readSheet<Column extends string, T>(
   csvText: string,

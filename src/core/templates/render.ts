@@ -21,8 +21,8 @@ export interface SourceParts {
 }
 
 /**
- * Splits a file's text: `Subject: …`, a blank line, the body. Skips a BOM, and converts every line break to `\n`. Never throws:
- * `bodyLine` says what is missing. Archived sources are split by the same rule, so changing it changes what they render to.
+ * Splits a file's text: `Subject: …`, a blank line, the body; `bodyLine` says what is missing. Skips a BOM, and converts every
+ * line break to `\n`. Archived sources are split by the same rule, so changing it changes what they render to.
  */
 export function splitSource(source: string): SourceParts {
   const lines = source.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
@@ -40,8 +40,9 @@ export interface Text {
 }
 
 /**
- * The last step of rendering. Subject: each run of control characters or line separators becomes one space. Locators, reasons and
- * event types come from outside: a line break in one could add headers to an email. Body: trailing line breaks are removed.
+ * The last step of rendering. In a subject each run of control characters or line separators becomes one space: locators,
+ * reasons and event types come from outside, and a line break in one could add headers to an email. Trailing line breaks of a
+ * body are removed.
  */
 export function finish({ subject, body }: Text): Text {
   return { subject: subject.replace(NOT_ON_ONE_LINE, ' '), body: withoutTrailingLineBreaks(body) }

@@ -113,8 +113,9 @@ export function readGrid(csvText: string, form: SheetForm<string>) {
 }
 
 /**
- * The file of a grid, cell for cell. Unlike in a report, formulas get no apostrophe, since a rule table must come back unchanged.
- * Quotes appear only if needed, so that few lines change. It has its own columns, by default all, and those in which a cell is filled.
+ * The file of a grid, cell for cell, with its own columns (by default all) and those in which a cell is filled. Unlike in a
+ * report, formulas get no apostrophe, since a rule table must come back unchanged. Quotes appear only if needed, so that few
+ * lines change.
  */
 export function gridToCsv(columns: readonly string[], rows: readonly Cells[], own = columns): string {
   const written = columns.reduce((some, column, at) => {

@@ -12,10 +12,8 @@ const BODY_COUNT_MAX = 256
 
 /**
  * Answers requests beyond `countMax` in progress with 503 and `Retry-After`: readers must not starve message processing. Each
- * access has its own count, so that a party can opt out however many lists are requested. Open routes always answer, for probes.
- * A request counts from its accepted token and complete body to its answer, so slow clients take no place. An administrator's
- * request counts until the client has read the answer: lists are large, and stay in memory until then. Beyond BODY_COUNT_MAX
- * arriving bodies, the oldest one of the subject with the most gets 408.
+ * access has its own count, so that a party can opt out however many lists are requested; open routes always answer, for
+ * probes. Beyond BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most gets 408.
  */
 export function limitRequests(app: HttpApp, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
@@ -40,6 +38,7 @@ export function limitRequests(app: HttpApp, countMax: number): void {
     reply.raw.once('close', () => arriving.delete(reply))
   })
 
+  // Only now, with an accepted token and a complete body: slow clients take no place.
   app.addHook('preHandler', async ({ routeOptions }, reply) => {
     arriving.delete(reply)
     const { access = 'open' } = routeOptions.config
@@ -53,6 +52,7 @@ export function limitRequests(app: HttpApp, countMax: number): void {
   })
 
   app.addHook('onSend', async (_, reply) => {
+    // An administrator's lists are large, and stay in memory until the client has read them.
     if (counted.get(reply) !== 'admin') uncount(reply)
   })
 

@@ -40,13 +40,11 @@ const OFFSET_MAX = '9223372036854775807'
 const originalFetch = ConsumerGroup.prototype.fetch
 
 /**
- * Patches `protocol/requests/fetch/v4…v11/response.js` of kafkajs 2.2.4, `protocol/recordBatch` and
- * `consumer/filterAbortedMessages.js`, for all consumers of the process. Unpatched, they decode every record of a response at
- * once, in time quadratic in its headers; overflow the stack on a batch of 110,000; check no CRC; let events of aborted
- * transactions through; and drop the whole response for an error of one partition. Patched, kafkajs passes on the bytes or the
- * error of each partition, which `readFetchedBytes` returns. If another broker leads a partition, `consumer/consumerGroup.js` would
- * join the group again; patched, it only looks up the leaders. If a broker does not answer, `consumer/runner.js` would stop the
- * fetches from all others for up to 2 s, and after five failures the membership; patched, it fetches on from the others.
+ * Patches kafkajs 2.2.4 for all consumers of the process: it passes on the bytes or the error of each partition, which
+ * `readFetchedBytes` returns. Unpatched, it decodes every record of a response at once, in time quadratic in its headers,
+ * checks no CRC, lets events of aborted transactions through, and drops the whole response for an error of one partition. For a
+ * partition that another broker leads it then only looks up the leaders, and for a broker that does not answer it fetches on
+ * from the others.
  */
 export function patchFetchResponses(): void {
   const { versions, protocol } = requests.requests.Fetch

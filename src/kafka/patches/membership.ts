@@ -21,13 +21,10 @@ export function joinAs(cluster: ConsumerGroup['cluster'], member: Member): void 
 }
 
 /**
- * Patches `consumer/consumerGroup.js` of kafkajs 2.2.4, for a coordinator that is lost. Unpatched, a heartbeat goes to the dead
- * coordinator until kafkajs gives up the consumer. The next consumer is a stranger to the group: the new coordinator lets it join
- * only once the session of the old member has ended. Patched, heartbeats find the new coordinator, and the membership goes on. If
- * it still fails, the next consumer joins as the same member.
- *
- * Heartbeats are not awaited either, since fetches from other brokers would wait for a coordinator that is frozen. An error is
- * thrown by the call after it.
+ * Patches kafkajs 2.2.4 for a coordinator that is lost: heartbeats find the new one, and the membership goes on. Unpatched,
+ * they go to the dead coordinator until kafkajs gives up the consumer, and the next one, a stranger to the group, joins only
+ * once the session of the old member has ended. Heartbeats are not awaited, since fetches from other brokers would wait for a
+ * frozen coordinator: the call after it throws their error.
  */
 export function patchMembership(): void {
   ConsumerGroup.prototype.heartbeat = async function beatAlone(options) {

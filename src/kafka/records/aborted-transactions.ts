@@ -9,9 +9,9 @@ export interface AbortedTransaction {
 const ABORT = 0
 
 /**
- * Finds the batches of one fetch response that belong to aborted transactions: those of the producer from the transaction's first
- * offset to the marker that ends it. It must see every batch and marker of the response, in order. The list of transactions is
- * unordered, and transactions of several producers overlap. A marker without a transaction in the list ends nothing.
+ * Finds the batches of one fetch response that belong to aborted transactions: those of the producer from the transaction's
+ * first offset to the marker that ends it. It must see every batch and marker of the response, in order. The list of
+ * transactions is unordered, and those of several producers overlap.
  */
 export function createAbortedFilter(transactions: readonly AbortedTransaction[]) {
   const waiting = transactions.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))

@@ -44,9 +44,8 @@ export const SETTINGS = {
 }
 
 /**
- * Opens the pool with one connection. Rejects while the database cannot be reached, so that start-up retries it. Afterwards the
- * pool survives restarts of the database by itself.
- * Values come back as: int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds.
+ * Opens the pool with one connection, which survives restarts of the database by itself. Rejects while the database cannot be
+ * reached, so that start-up retries it. int8 is read as bigint, timestamptz as ISO 8601 text in UTC, always with microseconds.
  */
 export async function openPool({
   databaseUrl,

@@ -23,9 +23,9 @@ const ORPHAN_COUNT_MAX = 20_000
 const NONE: PruneCounts = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
 
 /**
- * Records the start of a pruning, who requested it, and how far each partition is processed. One statement, so that this is after
- * every deleted event and before every unread one. Earlier records that reach further stay: the checkpoint of a recreated topic
- * is lower. Returns its id.
+ * Records the start of a pruning, who requested it, and how far each partition is processed; returns its id. One statement, so
+ * that this is after every deleted event and before every unread one. Earlier records that reach further stay: the checkpoint
+ * of a recreated topic is lower.
  */
 export function beginPruning(pool: DatabasePool, before: string, by: string): Promise<bigint> {
   return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`

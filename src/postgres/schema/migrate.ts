@@ -27,9 +27,8 @@ interface Log {
 }
 
 /**
- * Migrates the schema while others read and write, and returns the names of the migrations it ran. Each is one transaction, which
- * is tried again if it cannot lock at once; one that builds or drops an index CONCURRENTLY runs by itself. A second migrator
- * waits for the first. Rejects with PostgreSQL's error if one fails: the ones before it stay applied.
+ * Migrates the schema while others read and write, and returns the names of the migrations it ran. A second migrator waits for
+ * the first. Rejects with PostgreSQL's error if a migration fails: the ones before it stay applied.
  *
  * @param dir migrations, run in the order of their names
  */

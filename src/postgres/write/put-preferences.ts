@@ -3,9 +3,12 @@ import type { NewPreferences, StoredPreferences } from '../../core/party/prefere
 import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
 
 /**
- * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns the stored
- * preferences. Changes of one party take turns, so that each one's `before` is the previous one's `after`. `changedBy` is the
- * subject of the token, null if there was none; `isByParty`: the token is the party's.
+ * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Changes of one
+ * party take turns, so that each one's `before` is the previous one's `after`.
+ *
+ * @param changedBy the subject of the token, null if there was none
+ *
+ * @param isByParty the token is the party's
  */
 export function putPreferences(
   pool: DatabasePool,

@@ -60,7 +60,7 @@ t.test('a broken promise is reported at its row, with the cell that excludes the
     {
       row: 2,
       column: null,
-      text: /^"A party that opted out .*" promises that nothing is sent/,
+      text: /^"We never tell a member about .*" promises that nothing is sent/,
       exclude: { cell: 'not claim.paid', eventTypes: ['claim.paid'] },
     },
   ])
@@ -71,15 +71,15 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
   const { promises: report, summary } = await reviewOf({
     table: table.replace('\nsms,', '\ntext,'),
     promises: promises
-      .replace(/^Nobody is written to by SMS.*\n/m, ',,,,,,,,,\n')
-      .replace('never told of it,,', 'never told of it,not claim.paid,'),
+      .replace(/^We never send a text message.*\n/m, ',,,,,,,,,\n')
+      .replace('opted out of,,', 'opted out of,not claim.paid,'),
   })
   t.equal(report.summary, '5 promises, all kept')
   t.same(
     summary.rows.map(({ text }) => text),
     [
-      'promise deleted: "Nobody is written to by SMS without a phone number"',
-      'promise narrowed: "A party that opted out of an event type is never told of it": event type "not claim.paid" instead of any',
+      'promise deleted: "We never send a text message without a phone number"',
+      'promise narrowed: "We never tell a member about an event type that the member opted out of": event type "not claim.paid" instead of any',
       'rule renamed: "sms" is now "text"',
     ],
   )

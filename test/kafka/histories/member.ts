@@ -35,8 +35,8 @@ interface Fetcher {
 }
 
 /**
- * A member of a consumer group with one partition. kafkajs's own code seeks, pauses and handles fetches. The
- * caller decides when a request is sent, answered and delivered. While the leader moves, two fetches can be in flight.
+ * A member of a consumer group with one partition, in which kafkajs's own code seeks, pauses and handles fetches. The caller
+ * decides when a request is sent, answered and delivered. While the leader moves, two fetches can be in flight.
  */
 export class Member {
   readonly #log: PartitionLog

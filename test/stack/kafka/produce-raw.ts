@@ -5,9 +5,8 @@ const PRODUCE = 0
 const VERSION = 7
 
 /**
- * Makes the broker append these record batches unchanged to a partition that it leads: any client would split or
- * refuse some of them. Returns the offset of the first. Rejects where the broker refuses them. In the protocol of Produce
- * requests, version 7.
+ * Makes the broker append these record batches unchanged to a partition that it leads, by Produce requests of version 7: any
+ * client would split or refuse some of them. Returns the offset of the first. Rejects where the broker refuses them.
  */
 export async function produceRaw(
   brokers: string,
