@@ -27,7 +27,7 @@ FIRST := NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -131,9 +131,6 @@ bench-latency: build ## CPU and time from publishing to commit at everyday rates
 
 bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZES), and reads by each filter
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth.ts
-
-bench-isolation: build ## What held partitions cost the others
-	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
 
 ## Long runs
 

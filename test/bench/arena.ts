@@ -8,12 +8,10 @@ import { insertPreferences } from './parties.ts'
 import type { Running, Side } from './sides.ts'
 
 /** The resources of one run. */
-export interface Arena {
-  readonly databaseUrl: string
+interface Arena {
   readonly client: pg.Client
   /** The real names of the topics. */
   readonly topics: Record<TopicName, string>
-  readonly started: readonly Running[]
   /** Starts another process of a side; all are stopped at the end. */
   start(side: Side): Promise<Running>
 }
@@ -29,11 +27,11 @@ export async function inArena<T>(
   brokers: string,
   contacts: Contacts,
   use: (arena: Arena) => Promise<T>,
-  { partitionCount = PARTITION_COUNT, open = createMigratedDatabase as () => Promise<Database> } = {},
+  open: () => Promise<Database> = createMigratedDatabase,
 ): Promise<T> {
   const [database, topics] = await Promise.all([
     open(),
-    createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
+    createTopics(brokers, { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }),
   ])
   const client = new pg.Client(database.url)
   await client.connect()
@@ -51,7 +49,7 @@ export async function inArena<T>(
   }
   try {
     await insertPreferences(client)
-    return await use({ databaseUrl: database.url, client, topics, started, start })
+    return await use({ client, topics, start })
   } finally {
     await Promise.all(started.map((running) => running.stop()))
     await client.end()

@@ -10,8 +10,6 @@ export interface BenchEvent {
   readonly key: string
   readonly eventId: string
   readonly value: string
-  /** Left out: by the key. */
-  readonly partition?: number
 }
 
 const UNKNOWN_TYPES = ['policy.quoted', 'claim.appealed', 'invoice.disputed'] as const

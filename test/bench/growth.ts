@@ -97,7 +97,7 @@ function runRound(size: string, eventIds: EventIds, seed: number) {
       faults.push(...found.map((fault) => `${size} rows: ${fault}`))
       return { ...measured, walBytesPerEvent }
     },
-    { open },
+    open,
   )
 }
 

@@ -1,17 +1,3 @@
-export interface Spread {
-  readonly median: number
-  readonly min: number
-  readonly max: number
-}
-
-/** Spread of the finite values; all NaN if there are none. */
-export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.filter(Number.isFinite).toSorted((a, b) => a - b)
-  const at = (index: number) => sorted[index] ?? Number.NaN
-  const median = (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2
-  return { median, min: at(0), max: at(sorted.length - 1) }
-}
-
 /** The first values divided by the second, round by round: `0.93 (0.87–1.15)`. */
 export function ratioOf(some: readonly number[], others: readonly number[]): string {
   return cellOf(
@@ -22,8 +8,11 @@ export function ratioOf(some: readonly number[], others: readonly number[]): str
 
 /** Median and, if they differ, minimum and maximum; a dash without finite values. */
 export function cellOf(values: readonly number[], digits = 0): string {
-  const { median, min, max } = spreadOf(values)
+  const sorted = values.filter(Number.isFinite).toSorted((a, b) => a - b)
+  const at = (index: number) => sorted[index] ?? Number.NaN
+  const median = (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2
   if (Number.isNaN(median)) return '–'
+  const [min, max] = [at(0), at(sorted.length - 1)]
   const text = (value: number) =>
     value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
   return min === max ? text(median) : `${text(median)} (${text(min)}–${text(max)})`

@@ -79,22 +79,21 @@ export async function publish(
     await produce(brokers, messages)
     messages = []
   }
-  for (const { topic, key, value, eventId, partition } of events) {
+  for (const { topic, key, value, eventId } of events) {
     ids.add(eventId)
-    messages.push({ topic: topics[topic], key, value, ...(partition !== undefined && { partition }) })
+    messages.push({ topic: topics[topic], key, value })
     if (messages.length === PUBLISH_COUNT_MAX) await flush()
   }
   await flush()
   return ids
 }
 
-/** Rate and CPU µs per event, from the commit that ends the warm-up to the last one. `countDone` returns the number so far. */
+/** Rate and CPU µs per event, from the commit that ends the warm-up to the last one. */
 export async function measure(
   client: pg.Client,
   running: Running,
   contacts: Contacts,
   { warmUpCount, totalCount }: { warmUpCount: number; totalCount: number },
-  countDone: (client: pg.Client) => Promise<number> = processed,
 ) {
   const postgresPid = await serverPid(client)
   let ended: string | null = null
@@ -105,7 +104,7 @@ export async function measure(
 
   async function sampleAt(count: number) {
     for (;;) {
-      const doneCount = await countDone(client)
+      const doneCount = await processed(client)
       const atMs = performance.now()
       if (doneCount >= count) return { atMs, doneCount, cpuMs: await readCpu() }
       if (ended !== null) throw new Error(`the measured process ${ended}`)
@@ -151,15 +150,10 @@ async function idleCpuOf(pid: number, seconds: number): Promise<number> {
   return ((await cpuMsOf(pid)) - beforeMs) / (seconds * 1_000)
 }
 
-/** Number of messages up to the checkpoints, of these partitions or of all. */
-export async function processed(
-  client: pg.Client,
-  partitions: readonly number[] | null = null,
-): Promise<number> {
+/** Number of messages up to the checkpoints. */
+export async function processed(client: pg.Client): Promise<number> {
   const { rows } = await client.query(
-    `SELECT coalesce(sum("offset" + 1), 0)::integer AS count FROM notifications.projection_checkpoints
-     WHERE $1::int[] IS NULL OR partition_id = ANY($1)`,
-    [partitions],
+    'SELECT coalesce(sum("offset" + 1), 0)::integer AS count FROM notifications.projection_checkpoints',
   )
   return rows[0].count
 }
