@@ -3,8 +3,8 @@ import { type Checked, check, type InvariantName } from './check.ts'
 import { runChaos } from './run.ts'
 import type { Snapshot } from './snapshot.ts'
 
-// By this seed a process is killed, another sleeps before COMMIT, connections are cut, the database crashes, transactions abort
-// and a bomb is skipped. `make chaos` does more.
+// By this seed a process is killed, another sleeps before COMMIT, the broker is killed, the database crashes and fails over, and
+// transactions abort. `make chaos` does more.
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker cannot be started again'
 
 const withSnapshot = (change: (snapshot: Snapshot) => Partial<Snapshot>) => (world: Checked) => ({
@@ -48,9 +48,6 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
   },
   'each rejected message once, with its place': {
     'a lost message': withSnapshot(({ rejected }) => ({ rejected: rejected.slice(1) })),
-    'a batch that was skipped without a trace': withSnapshot(({ rejected }) => ({
-      rejected: rejected.filter(({ code }) => code !== 'unreadable'),
-    })),
     'a message that appears twice': withSnapshot(({ rejected }) => ({
       rejected: [...rejected, ...rejected.slice(0, 1)],
     })),
@@ -90,7 +87,7 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
 
 t.test('two cycles of faults lose nothing and duplicate nothing', { skip: SKIP_MOCK }, async (t) => {
   const report = await runChaos({
-    seed: 8592,
+    seed: 7230,
     cycleCount: 2,
     poolMode: null,
     replicaCount: 2,

@@ -322,10 +322,9 @@ function* rejectedOnce(world: World): Iterable<string> {
     const { truth, record } = world.truths.get(place) ?? {}
     const code = truth && codeOf(truth)
     if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and should not be`
-    // An unreadable message is stored as the bytes of its batch.
-    const kept = truth?.kind === 'unreadable' ? {} : { key: record?.key, value: record?.value }
+    const kept = { code, key: record?.key, value: record?.value }
     if (code !== undefined)
-      for (const row of rows) yield* differences(row, { code, ...kept }).map((fault) => `${place}: ${fault}`)
+      for (const row of rows) yield* differences(row, kept).map((fault) => `${place}: ${fault}`)
   }
   // If a batch has several refused events with the same id, only the first is tried.
   const refusedIds = new Set(
@@ -344,8 +343,7 @@ function* rejectedOnce(world: World): Iterable<string> {
 /** Undefined: it is not to be rejected. */
 function codeOf(truth: Truth): string | undefined {
   if (truth.kind === 'event' || truth.kind === 'tombstone') return undefined
-  if (truth.kind === 'rejected') return truth.code
-  return truth.kind === 'refused' ? 'refused-by-database' : 'unreadable'
+  return truth.kind === 'refused' ? 'refused-by-database' : truth.code
 }
 
 function* noCheckpointMovesBack({ snapshot }: World): Iterable<string> {

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
+import type { Producer } from 'kafkajs'
+import { createRandom } from '../bench/random.ts'
 import type { Statement } from '../stack/database-proxy.ts'
 import type { Mode } from '../stack/policy-administration.ts'
+import { withTransactions } from '../stack/topics.ts'
+import { anEvent } from '../stack/world.ts'
 import type { InjectedFault } from './check.ts'
-import {
-  abortedTransactions,
-  compressedBomb,
-  damagedBatch,
-  eventBy,
-  headerBomb,
-  transactionsIntoBacklog,
-} from './hostile-messages.ts'
 import { publish } from './input.ts'
 import { hangingBy } from './parties.ts'
 import type { Replica } from './replica.ts'
@@ -26,6 +22,9 @@ const CLIENT_PAUSE_MS = 3_000
 const CLIENT_PATIENCE_MS = 2_000
 const FLOOD_RATE = 400
 const FLOOD_CONNECTION_COUNT = 40
+const PRODUCER_COUNT = 3
+const EVENT_COUNT_MAX = 4
+const PARTY_COUNT = 100
 
 /** Injects a fault, and undoes it when its time is over. False: there was nothing to strike. */
 type Inject = (strike: Strike) => Promise<boolean>
@@ -101,11 +100,7 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
       () => process.kill(Number(kafka.pid()), 'SIGSTOP'),
       () => process.kill(Number(kafka.pid()), 'SIGCONT'),
     ),
-  'header bomb': headerBomb,
-  'compressed bomb': compressedBomb,
-  'damaged batch': damagedBatch,
   'transactions aborted': abortedTransactions,
-  'transactions into a backlog': transactionsIntoBacklog,
   'party look-ups fail': outage('down'),
   'party look-ups hang': outage('hang'),
   'party look-ups garbled': outage('garbled'),
@@ -160,6 +155,43 @@ function partitionLocked({ withDatabase, kafka, topics, isBlocked, durationMs, d
       await client.query('ROLLBACK')
     }
   })
+}
+
+/** Producers that have transactions open at the same time, of which some are aborted: nothing may become of these. */
+async function abortedTransactions({ kafka, topics, durationMs, dice }: Strike): Promise<boolean> {
+  const { below } = createRandom(dice)
+  const untilMs = performance.now() + durationMs
+  let abortedCount = 0
+  let eventCount = 0
+  const send = (transaction: Awaited<ReturnType<Producer['transaction']>>) => {
+    const { topic, partition } = placeBy(below(1_000), topics)
+    const value = eventBy(`transaction-${dice}-${eventCount++}`, below(PARTY_COUNT))
+    // Such as the key of the marker by which the broker ends a transaction.
+    return transaction.send({ topic, messages: [{ partition, key: Buffer.alloc(4), value }] })
+  }
+  const ids = Array.from({ length: PRODUCER_COUNT }, (_, i) => `transactions-${dice}-${i}`)
+  await withTransactions(kafka.brokers, ids, async (producers) => {
+    while (abortedCount === 0 || performance.now() < untilMs) {
+      const open = await Promise.all(producers.map((producer) => producer.transaction()))
+      for (let count = 1 + below(EVENT_COUNT_MAX); count > 0; count--) {
+        for (const transaction of open) await send(transaction)
+      }
+      for (; open.length > 0; ) {
+        const [transaction] = open.splice(below(open.length), 1)
+        if (below(2) === 0) await transaction?.commit()
+        else {
+          await transaction?.abort()
+          abortedCount++
+        }
+      }
+    }
+  })
+  return true
+}
+
+/** An event about a party that is always found. */
+function eventBy(eventId: string, dice: number): string {
+  return anEvent({ eventId, partyLocator: `party-plain-${dice % PARTY_COUNT}` }).value
 }
 
 /** The successor continues with the same partitions; the sleeper's work continues when it wakes. */

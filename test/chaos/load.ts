@@ -122,21 +122,13 @@ export function createLoad(seed: number, partitionCount: number): () => Burst[] 
 }
 
 const json = (value: unknown) => JSON.stringify(value)
-/** Messages that are no event, each in a way of its own. */
+/** Messages that are no event, one for each reason. The tests of the parser have all others. */
 const POISONS: [(id: string) => LoadMessage['value'], ...((id: string) => LoadMessage['value'])[]] = [
   () => null,
   () => '',
   (id) => `hello ${id}`,
-  (id) => `{"eventId":"${id}","eventType":"claim.paid"`,
   (id) => Buffer.concat([Buffer.from(`{"eventId":"${id}`), Buffer.from([0xff]), Buffer.from('"}')]),
-  (id) => json([{ eventId: id, eventType: 'claim.paid' }]),
   () => 'null',
   () => json({ eventType: 'claim.paid' }),
-  () => json({ eventId: 42, eventType: 'claim.paid' }),
-  (id) => json({ eventId: `${id}\0`, eventType: 'claim.paid' }),
-  (id) => json({ eventId: id.padEnd(256, 'x'), eventType: 'claim.paid' }),
-  (id) => json({ eventId: `${id}\ud800`, eventType: 'claim.paid' }),
   (id) => json({ eventId: id }),
-  (id) => json({ eventId: id, eventType: '' }),
-  (id) => `{"__proto__":{"eventId":"${id}","eventType":"claim.paid"}}`,
 ]

@@ -1,6 +1,5 @@
 import { until } from '../stack/until.ts'
 import { type Checked, check, type InjectedFault, type Stage, type Violation } from './check.ts'
-import { skipBomb } from './hostile-messages.ts'
 import { inject } from './inject.ts'
 import { publishAll, Records } from './input.ts'
 import { createLoad } from './load.ts'
@@ -98,8 +97,6 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     const plan = nextPlan()
     const [count] = await Promise.all([publishAll(stack, nextLoad()), strike(plan.faults)])
     messageCount += count
-    // A database that lags may have lost the skips of this cycle: its operator sees the partitions blocked again.
-    for (const bomb of stack.bombs.splice(0)) await skipBomb(stack, bomb)
     const settles = plan.settles || cycle === cycleCount
     const caughtUpMs = settles ? await catchUp() : 0
     slowestCatchUpMs = Math.max(slowestCatchUpMs, caughtUpMs)

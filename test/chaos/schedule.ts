@@ -28,11 +28,7 @@ const KINDS = {
   'broker kill': ['broker', 0, 1_000],
   // Below and beyond the session time-out.
   'broker frozen': ['broker', 3_000, 15_000],
-  'header bomb': ['broker', 0, 0],
-  'compressed bomb': ['broker', 1_000, 4_000],
-  'damaged batch': ['broker', 1_000, 4_000],
   'transactions aborted': ['broker', 1_000, 4_000],
-  'transactions into a backlog': ['broker', 7_000, 12_000],
   'party look-ups fail': ['policy administration', 2_000, 5_000],
   'party look-ups hang': ['policy administration', 2_000, 5_000],
   'party look-ups garbled': ['policy administration', 2_000, 5_000],

@@ -24,14 +24,9 @@ export const PARTITION_COUNT = 4
 /** A broker, a database, policy administration and the replicas between them: all of it may be broken. */
 export type Stack = Awaited<ReturnType<typeof openStack>> & { close(): Promise<void> }
 
-export interface Place {
+interface Place {
   readonly topic: string
   readonly partition: number
-}
-
-/** A record batch that cannot be read. */
-export interface Bomb extends Place {
-  readonly offset: number
 }
 
 /** A replica's report of a blocked partition. */
@@ -127,14 +122,13 @@ async function openStack(
     if (msg.startsWith('a partition is blocked'))
       blocked.push({ atMs, topic: String(topic), partition: Number(partition), reason: String(reason) })
   }
-  const env = {
+  const replicaEnv = {
     ...SETTINGS,
-    DATABASE_URL: database.url,
+    ...RECORD_RECIPIENTS,
     MQ_BROKERS: kafka.brokers,
     MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
     POLICY_ADMIN_URL: rotating?.url ?? policyAdministration.url,
   }
-  const replicaEnv = { ...env, ...RECORD_RECIPIENTS }
   const wayTo = pooler?.through(database.url) ?? database.url
   mkdirSync(logDir, { recursive: true })
   const replicas: readonly Replica[] = await Promise.all(
@@ -154,10 +148,6 @@ async function openStack(
     topics,
     replicas,
     sends: sends as readonly Send[],
-    /** The bombs of this cycle. */
-    bombs: [] as Bomb[],
-    /** For commands: the settings of the replicas, with a way to the database that no fault strikes. */
-    env,
     /** Uses a connection that no fault strikes. Rejects while the database is down. */
     withDatabase: async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
       const client = await pool.connect()

@@ -8,8 +8,6 @@ import { type Channel, kindOf } from './parties.ts'
 /** A message, with everything on which its row may depend. */
 export type Truth =
   | { readonly kind: 'rejected'; readonly code: string }
-  /** A batch that unpacks to more than the service takes: to be skipped by command. */
-  | { readonly kind: 'unreadable' }
   /** An event, but the database of the run refuses its row. */
   | { readonly kind: 'refused'; readonly eventId: string }
   | { readonly kind: 'event'; readonly event: TrueEvent }
@@ -38,8 +36,7 @@ export interface TrueDecision {
 /** The event type whose rows the database refuses, by a constraint that the run adds. */
 export const REFUSED_EVENT_TYPE = 'refused.by-database'
 
-export function truthOf(value: Uint8Array | 'too large' | null): Truth {
-  if (value === 'too large') return { kind: 'unreadable' }
+export function truthOf(value: Uint8Array | null): Truth {
   if (value === null) return { kind: 'tombstone' }
   if (value.length === 0) return { kind: 'rejected', code: 'empty' }
   if (!isUtf8(value)) return { kind: 'rejected', code: 'not-utf8' }

@@ -216,12 +216,6 @@ t.test('an LZ4 match longer than its distance repeats its own output', async (t)
   t.equal(found[0], `0 ${values[0]}`)
 })
 
-t.test('100,000 distinct header names are read in linear time', async (t) => {
-  const headers = Array.from({ length: 100_000 }, (_, i) => [`h${i}`, Buffer.of(1)] as const)
-  const { messages } = await read(writeBatch({ baseOffset: 0, records: [{ value: 'v', headers }] }))
-  t.equal(Object.keys(messages[0]?.headers ?? {}).length, 100_000)
-})
-
 /** An entry in the format before Kafka 0.11. */
 function oldEntry(offset: number, magic: 0 | 1, value: Buffer, codec = 0): Buffer {
   const time = magic === 1 ? Buffer.alloc(8, 0) : Buffer.alloc(0)

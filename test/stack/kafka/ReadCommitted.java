@@ -1,7 +1,6 @@
 // java -cp <jars> ReadCommitted.java <brokers> <topic>:<partition>:<from>:<end> …
 // Prints topic, partition, offset, key and value of each committed message from each offset to before each end, in order
-// within a partition: what Kafka's own client makes of them. Keys and values are in base64; - stands for none, and ! for a
-// value of more than 16 MiB.
+// within a partition: what Kafka's own client makes of them. Keys and values are in base64; - stands for none.
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Base64;
@@ -13,8 +12,6 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteBufferDeserializer;
 
 class ReadCommitted {
-  static final int VALUE_BYTES_MAX = 16 << 20;
-
   public static void main(String[] args) {
     Map<String, Object> config = Map.of(
         "bootstrap.servers", args[0], "isolation.level", "read_committed", "enable.auto.commit", false,
@@ -46,7 +43,6 @@ class ReadCommitted {
 
   static String text(ByteBuffer bytes) {
     if (bytes == null) return "-";
-    if (bytes.remaining() > VALUE_BYTES_MAX) return "!";
     byte[] copy = new byte[bytes.remaining()];
     bytes.get(copy);
     return Base64.getEncoder().encodeToString(copy);

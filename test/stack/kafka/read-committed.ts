@@ -17,8 +17,7 @@ export interface CommittedRecord {
   readonly partition: number
   readonly offset: number
   readonly key: Buffer | null
-  /** `too large`: beyond 16 MiB. */
-  readonly value: Buffer | 'too large' | null
+  readonly value: Buffer | null
 }
 
 const READER = fileURLToPath(new URL('ReadCommitted.java', import.meta.url))
@@ -50,7 +49,7 @@ function recordIn(line: string): CommittedRecord {
     partition: Number(partition),
     offset: Number(offset),
     key: bytesIn(key),
-    value: value === '!' ? 'too large' : bytesIn(value),
+    value: bytesIn(value),
   }
 }
 
