@@ -21,8 +21,7 @@ const COUNT = 7
 const ROW_BYTES = 1_000_000
 const LIMITS = { maxAgeMs: 3e12, attemptCountMax: 3 }
 const DUE_LIMITS = { ...LIMITS, minPauseMs: 0 }
-const locatorOf = (n: number) => `NTF-${String(n).padStart(2, '0')}`
-const ALL = Array.from({ length: COUNT }, (_, i) => locatorOf(i + 1))
+const ALL = Array.from({ length: COUNT }, (_, i) => `NTF-${String(i + 1).padStart(2, '0')}`)
 
 /** Rows with a text of 1 MB, or with a decision of 1 MB, or with both. Random text is stored as it is, repeated text compressed. */
 async function fill({
@@ -56,171 +55,144 @@ async function fill({
   )
 }
 
-/** Every page has at least one row, and no more than fit; together they have every row once. */
-function areBounded(
-  t: Test,
-  pages: readonly (readonly string[])[],
-  rowBytes: number,
-  all: readonly string[],
-) {
-  t.same(pages.flat(), all)
-  for (const page of pages.slice(0, -1))
-    t.equal(page.length, Math.ceil(PAGE_BYTES_MAX / rowBytes), `${page.length} rows of ${rowBytes} bytes`)
-  t.ok(pages.length > 1, `${pages.length} pages`)
-}
+type Pages = readonly (readonly string[])[]
 
-async function logPages(filter: object): Promise<string[][]> {
-  const pages: string[][] = []
-  for (let after: LogPosition | null | undefined; after !== null; ) {
-    const page = await listLogEntries(pool, LIMITS, filter, { limit: 200, after: after ?? null })
-    pages.push(page.items.map(({ locator }) => locator))
-    after = page.next
-  }
-  return pages
-}
-
-async function duePages(): Promise<string[][]> {
-  const pages: string[][] = []
-  for (let after: LogPosition | null | undefined; after !== null; ) {
-    const { due, next } = await listDueEntries(pool, DUE_LIMITS, after ?? null, 500)
-    pages.push(due.map(({ locator }) => locator))
+/** The ids of each page that has rows. `read` gets the cursor of the page before. */
+async function pagesOf<After>(
+  read: (after: After | null) => Promise<{ readonly ids: readonly string[]; readonly next: After | null }>,
+): Promise<Pages> {
+  const pages: (readonly string[])[] = []
+  for (let after: After | null | undefined; after !== null; ) {
+    const { ids, next } = await read(after ?? null)
+    if (ids.length > 0) pages.push(ids)
     after = next
   }
   return pages
 }
 
-async function candidatePages(): Promise<string[][]> {
-  const pages: string[][] = []
-  for (let left = ALL; left.length > 0; ) {
-    const page = await readRetryCandidates(pool, LIMITS, left)
-    const locators = page.map(({ locator }) => locator)
-    pages.push(locators)
-    left = left.filter((locator) => !locators.includes(locator))
-  }
-  return pages
+const locatorsIn = (rows: readonly { readonly locator: string }[]) => rows.map(({ locator }) => locator)
+
+const logPages = (filter = {}) =>
+  pagesOf<LogPosition>(async (after) => {
+    const { items, next } = await listLogEntries(pool, LIMITS, filter, { limit: 200, after })
+    return { ids: locatorsIn(items), next }
+  })
+
+/** Every way to read the log, in the order of locators. */
+const READERS = {
+  log: () => logPages(),
+  filtered: () => logPages({ channel: 'EMAIL', eventType: 'claim.paid' }),
+  due: async () => {
+    const pages = await pagesOf<LogPosition>(async (after) => {
+      const { due, next } = await listDueEntries(pool, DUE_LIMITS, after, 500)
+      return { ids: locatorsIn(due), next }
+    })
+    return pages.map((page) => page.toReversed()).toReversed()
+  },
+  candidates: () =>
+    pagesOf<readonly string[]>(async (left) => {
+      const asked = left ?? ALL
+      const ids = locatorsIn(await readRetryCandidates(pool, LIMITS, asked))
+      const rest = asked.filter((locator) => !ids.includes(locator))
+      return { ids, next: rest.length === 0 ? null : rest }
+    }),
+  recorded: async () => {
+    const pages: string[][] = []
+    for await (const page of recordedEntryPages(pool, 2_000))
+      if (page.length > 0) pages.push(locatorsIn(page))
+    return pages
+  },
+}
+type Reader = keyof typeof READERS
+const ALL_READERS = Object.keys(READERS) as Reader[]
+const OF_DECISIONS: readonly Reader[] = ['due', 'candidates', 'recorded']
+
+/** Every page has as many rows as fit, or fewer if compression hides their size; together they have every row once. */
+function areBounded(t: Test, pages: Pages, rowBytes: number, isExact: boolean, what: string) {
+  const fitting = Math.ceil(PAGE_BYTES_MAX / rowBytes)
+  t.same(pages.flat(), ALL, what)
+  t.ok(pages.length > 1 && pages.every(({ length }) => length <= fitting), `${what}: no more than fit`)
+  const full = pages.filter(({ length }) => length === fitting).length
+  if (isExact) t.equal(full, Math.floor(COUNT / fitting), `${what}: as many as fit`)
 }
 
-async function recordedPages(): Promise<string[][]> {
-  const pages: string[][] = []
-  for await (const page of recordedEntryPages(pool, 2_000)) pages.push(page.map(({ locator }) => locator))
-  return pages
+const RANDOM = await randomText()
+const withRandom = (assignment: string) => async () => {
+  await fill({ body: 0, variables: 0 })
+  await client.query(`UPDATE notifications.${assignment} = $1::text`, [RANDOM])
 }
-
-t.test('a page of large texts ends early, and the next one goes on', async (t) => {
-  await fill({ variables: 0 })
-  areBounded(t, await logPages({}), ROW_BYTES, ALL)
-  areBounded(t, await logPages({ channel: 'EMAIL', eventType: 'claim.paid' }), ROW_BYTES, ALL)
-  areBounded(t, await duePages(), ROW_BYTES, ALL.toReversed())
-  areBounded(t, await candidatePages(), ROW_BYTES, ALL)
-  areBounded(t, await recordedPages(), ROW_BYTES, ALL)
-})
-
-t.test('so does a page of small texts with large variables', async (t) => {
-  for (const text of ['x', await randomText()]) {
-    await fill({ body: 0, variables: 1, text })
-    for (const [pages, all] of [
-      [await duePages(), ALL.toReversed()],
-      [await candidatePages(), ALL],
-      [await recordedPages(), ALL],
-    ] as const) {
-      t.same(pages.flat(), all)
-      t.ok(pages.every(({ length }) => length <= Math.ceil(PAGE_BYTES_MAX / ROW_BYTES)))
-    }
-  }
-})
-
-t.test('so does one with large reasons or errors of a sender', async (t) => {
-  for (const change of [
-    'notification_log SET failure_reason',
-    'decision SET reason',
-    "decision SET outcome = 'SEND', reason = NULL, send_error",
-  ]) {
-    await fill({ body: 0, variables: 0 })
-    await client.query(`UPDATE notifications.${change} = $1::text`, [await randomText()])
-    const pages = await recordedPages()
-    t.same(pages.flat(), ALL)
-    t.ok(
-      pages.every(({ length }) => length <= Math.ceil(PAGE_BYTES_MAX / ROW_BYTES)),
-      change,
-    )
-  }
-})
-
-t.test('a row that is larger than a page is one', async (t) => {
-  await fill({ body: 6, variables: 0 })
-  const each = ALL.map((locator) => [locator])
-  t.same(await logPages({}), each)
-  t.same(await duePages(), each.toReversed())
-  t.same(await candidatePages(), each)
-  t.same(
-    (await recordedPages()).filter(({ length }) => length > 0),
-    each,
-  )
-})
+const CASES: readonly (readonly [
+  what: string,
+  prepare: () => Promise<void>,
+  readers: readonly Reader[],
+  rowBytes?: number,
+])[] = [
+  ['texts', () => fill({ variables: 0 }), ALL_READERS, ROW_BYTES],
+  ['texts larger than a page', () => fill({ body: 6, variables: 0 }), ALL_READERS, 6 * ROW_BYTES],
+  ['variables', () => fill({ body: 0 }), OF_DECISIONS],
+  ['variables that cannot be compressed', () => fill({ body: 0, text: RANDOM }), OF_DECISIONS],
+  ['reasons of rows', withRandom('notification_log SET failure_reason'), ['recorded']],
+  ['reasons of decisions', withRandom('decision SET reason'), ['recorded']],
+  [
+    'errors of a sender',
+    withRandom("decision SET outcome = 'SEND', reason = NULL, send_error"),
+    ['recorded'],
+  ],
+]
+for (const [what, prepare, readers, rowBytes] of CASES) {
+  t.test(`a page of rows with large ${what} ends early, and the next one goes on`, async (t) => {
+    await prepare()
+    for (const reader of readers)
+      areBounded(t, await READERS[reader](), rowBytes ?? ROW_BYTES, rowBytes !== undefined, reader)
+  })
+}
 
 t.test('a list without large rows is one page, up to its limit', async (t) => {
   await fill({ body: 0, variables: 0 })
-  t.same(await logPages({}), [ALL])
+  t.same(await logPages(), [ALL])
   const full = await listLogEntries(pool, LIMITS, {}, { limit: COUNT, after: null })
   t.equal(full.next, null)
   const cut = await listLogEntries(pool, LIMITS, {}, { limit: COUNT - 1, after: null })
-  t.same([cut.items.length, cut.next?.locator], [COUNT - 1, locatorOf(COUNT - 1)])
+  t.same([cut.items.length, cut.next?.locator], [COUNT - 1, ALL[COUNT - 2]])
 })
 
-t.test('a page of large rejected messages ends early, whatever is large in them', async (t) => {
-  const random = await randomText()
-  for (const columns of [
-    [Buffer.from(random), null, '{}'],
-    [null, Buffer.from(random), '{}'],
-    [null, null, JSON.stringify({ header: [random] })],
-  ]) {
-    await client.query('TRUNCATE notifications.rejected_message')
-    await client.query(
-      `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error)
-      SELECT 'claims', 0, n, $1, $2, $3, 'not-json', 'no' FROM generate_series(1, ${COUNT}) AS n`,
-      columns,
-    )
-    const pages: string[][] = []
-    for await (const page of readRejected(pool, ALL_REJECTED))
-      pages.push(page.map(({ message }) => String(message.offset)))
-    t.same(
-      pages.flat(),
-      ALL.map((_, i) => String(i + 1)),
-    )
-    t.ok(pages.length >= 2, `${pages.length} pages`)
-  }
-})
-
-t.test('so does one with large errors of the database, such as those of a trigger', async (t) => {
-  const error = await randomText()
-  const count = Math.ceil(PAGE_BYTES_MAX / ROW_BYTES)
-  for (const [ofMessage, ofRedrive] of [
-    [error, 'no'],
-    ['no', error],
-  ]) {
+/** Key, value, headers and error of a rejected message, and the error of its redrive. */
+const REJECTED: Readonly<Record<string, readonly unknown[]>> = {
+  key: [Buffer.from(RANDOM), null, '{}', 'no', 'no'],
+  value: [null, Buffer.from(RANDOM), '{}', 'no', 'no'],
+  headers: [null, null, JSON.stringify({ header: [RANDOM] }), 'no', 'no'],
+  error: [null, null, '{}', RANDOM, 'no'],
+  'error of its redrive': [null, null, '{}', 'no', RANDOM],
+}
+for (const [what, columns] of Object.entries(REJECTED)) {
+  t.test(`a page of rejected messages with a large ${what} ends early`, async (t) => {
     await client.query('TRUNCATE notifications.rejected_message, notifications.redrive')
     await client.query(
       `WITH stored AS (
-        INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
-        SELECT 'claims', 0, n, '{}', 'refused-by-database', $1 FROM generate_series(1, ${COUNT}) AS n
+        INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error)
+        SELECT 'claims', 0, n, $1, $2, $3, 'not-json', $4 FROM generate_series(1, ${COUNT}) AS n
         RETURNING id
       )
       INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, code, error)
-      SELECT id, 'alice', 'rejected', 'refused-by-database', $2 FROM stored`,
-      [ofMessage, ofRedrive],
+      SELECT id, 'alice', 'rejected', 'not-json', $5 FROM stored`,
+      [...columns],
     )
-    const read: number[] = []
-    for await (const page of readRejected(pool, ALL_REJECTED)) read.push(page.length)
-    t.same(read, [count, count, COUNT - 2 * count])
-    const listed: number[] = []
-    for (let after: bigint | null | undefined; after !== null; ) {
-      const { items, next } = await listRejected(pool, ALL_REJECTED, { limit: 50, after: after ?? null })
-      listed.push(items.length)
-      after = next
-    }
-    t.same(listed, read)
-  }
-})
+    const read: string[][] = []
+    for await (const page of readRejected(pool, ALL_REJECTED))
+      read.push(page.map(({ message }) => String(message.offset)))
+    t.same(
+      read.flat(),
+      ALL.map((_, i) => String(i + 1)),
+    )
+    t.ok(read.length >= 2, `${read.length} pages`)
+    const listed = await pagesOf<bigint>(async (after) => {
+      const { items, next } = await listRejected(pool, ALL_REJECTED, { limit: 50, after })
+      return { ids: items.map(({ offset }) => String(offset)), next }
+    })
+    t.same(listed.flat().toReversed(), read.flat())
+    if (what.startsWith('error')) t.ok(listed.length >= 2, `${listed.length} pages`)
+  })
+}
 
 t.test('a page of changes of preferences with many opt-outs ends early', async (t) => {
   const optOuts = Array.from({ length: 200 }, (_, i) => `${i}`.padEnd(255, 'é'))
@@ -249,7 +221,7 @@ t.test('a page of decisions with many or large facts ends early', async (t) => {
     SELECT 'NTF-' || to_char(n, 'FM00'), attempt, n, 'claim.paid', 'FAIL', 'EMAIL', 'x',
       jsonb_build_object('eventType', 'claim.paid', 'later', left($1, 100000)), 'x', 'claims', 0, 0
     FROM generate_series(1, ${COUNT}) AS n, generate_series(0, 29) AS attempt`,
-    [await randomText()],
+    [RANDOM],
   )
   const pages: string[][] = []
   let events = 0
@@ -268,22 +240,18 @@ t.test('a page of preferences with many opt-outs ends early', async (t) => {
       SELECT jsonb_agg((SELECT string_agg(md5(n || '-' || i || '-' || j), '') FROM generate_series(1, 7) AS j))
       FROM generate_series(1, 200) AS i
     ) FROM generate_series(1, 201) AS n`)
-  const found: string[] = []
-  let pageCount = 0
-  for (let after: string | null | undefined; after !== null; pageCount++) {
-    const { items, next } = await listPreferences(pool, { limit: 200, after: after ?? null })
-    found.push(...items.map(({ partyLocator }) => partyLocator))
-    after = next
-  }
-  t.equal(new Set(found).size, 201)
-  t.equal(found.length, 201)
-  t.ok(pageCount > 2, `${pageCount} pages`)
+  const pages = await pagesOf<string>(async (after) => {
+    const { items, next } = await listPreferences(pool, { limit: 200, after })
+    return { ids: items.map(({ partyLocator }) => partyLocator), next }
+  })
+  t.same([pages.flat().length, new Set(pages.flat()).size], [201, 201])
+  t.ok(pages.length > 2, `${pages.length} pages`)
 })
 
 const explained = z.object({ 'QUERY PLAN': z.custom<readonly [{ readonly Plan: Record<string, number> }]>() })
 
 t.test('the sizes of large values are known without reading them', async (t) => {
-  await fill({ text: await randomText() })
+  await fill({ text: RANDOM })
   const entries = sql.fragment`
     SELECT locator, subject, body, variables FROM notifications.notification_log JOIN notifications.decision USING (locator)`
   const bytes = sql.fragment`(${textBytes(sql.fragment`body`)} + ${jsonBytes(sql.fragment`variables`)})`
@@ -301,7 +269,7 @@ t.test('the size of compressed variables is known if they are small, and else ne
     [6, 1],
     [1_000, 90],
   ] as const) {
-    await fill({ body: 0, variables: kilobytes / 1_000, text: (await randomText()).slice(0, 1_200) })
+    await fill({ body: 0, variables: kilobytes / 1_000, text: RANDOM.slice(0, 1_200) })
     const { stored, counted, real } = await pool.one(sql.type(sizes)`
       SELECT pg_column_size(variables) AS stored, ${jsonBytes(sql.fragment`variables`)} AS counted,
         octet_length(variables::text) AS real
