@@ -6,7 +6,7 @@ import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/position.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
 import { committedAt } from '../core/attempt/build.ts'
-import { createTopics, ensureTopics, produce, withTransactions } from '../stack/topics.ts'
+import { createTopics, ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 
 const brokers = process.env.MQ_BROKERS ?? ''
@@ -94,23 +94,6 @@ t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }
   await until(() => valuesOf(claims).includes('new'), { what: 'the new partition', timeoutMs: 30_000 })
 })
 
-t.test(
-  'the end of a transaction is processed, so that nothing seems to wait',
-  { skip: SKIP_MOCK },
-  async (t) => {
-    const { claims } = await createTopics(brokers, { claims: 1 })
-    const { checkpoints } = await consume(t, [claims])
-    await withTransactions(brokers, [claims], async ([producer]) => {
-      const transaction = await producer?.transaction()
-      await transaction?.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
-      await transaction?.commit()
-    })
-    // The message is at 0, the marker at 1.
-    const offset = () => checkpoints.get(`${claims}/0`)?.offset
-    await until(async () => offset() === 1n, { what: 'the checkpoint to be at the marker' })
-  },
-)
-
 type Request = 'heartbeat' | 'leaveGroup'
 type Answer = (proceed: () => Promise<unknown>) => Promise<unknown>
 /** What the coordinator answers instead, by request and group. The tests of this file run side by side. */
@@ -196,21 +179,4 @@ t.test('a coordinator that does not answer holds up no partition', async (t) => 
   await until(() => valuesOf(claims).length === 1, { what: 'the event', timeoutMs: 20_000 })
   answer('heartbeat', claims, proceed)
   answered.resolve()
-})
-
-t.test('members of a group that consume different topics get their own topics only', async (t) => {
-  const topics = await createTopics(brokers, { claims: 2, billing: 2 })
-  const { claims, billing } = topics
-  const [ofClaims, ofBilling] = [
-    await consume(t, [claims], { groupId: claims }),
-    await consume(t, [billing], { groupId: claims }),
-  ]
-  await until(() => ofClaims.consumer.hasJoined() && ofBilling.consumer.hasJoined(), { what: 'both to join' })
-  await produce(
-    brokers,
-    [claims, billing].flatMap((topic) => [0, 1].map((partition) => ({ topic, partition, value: 'a' }))),
-  )
-  await until(() => ofClaims.valuesOf(claims).length === 2 && ofBilling.valuesOf(billing).length === 2, {
-    what: 'the events of all partitions',
-  })
 })

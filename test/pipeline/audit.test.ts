@@ -101,6 +101,16 @@ t.test('type and party are compared as read by the envelope map of the row', asy
   })
 })
 
+t.test('a row of an aborted message is a fault, unless its event came again', async (t) => {
+  const pieces: LogPiece[] = [{ kind: 'messages', fate: 'aborted', messages: [messageOf(0), messageOf(1)] }]
+  const again = { ...rowOf(1), origin: { topic: 'claims', partition: 0, offset: 7n } }
+  t.match(await audit(pieces, [rowOf(0), again]), {
+    sound: false,
+    counts: { aborted: 1, differs: 1 },
+    findings: [{ kind: 'differs', offset: '0', locator: 'NTF-0', detail: /was aborted/ }],
+  })
+})
+
 t.test('a checkpoint beyond the end hides nothing', async (t) => {
   t.match(await audit(ALL, [rowOf(0), rowOf(1), rowOf(2)]), { sound: true, findings: [] })
   t.match(await audit(ALL, [rowOf(0), rowOf(2)], { checkpoint: 50n }), {

@@ -8,7 +8,6 @@ import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds, lookUpBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
-import { aFound } from '../core/build.ts'
 import { until } from '../stack/until.ts'
 import { MemoryStore } from './memory-store.ts'
 
@@ -142,17 +141,6 @@ t.test('one look-up is made per distinct party of events that are not logged yet
   t.equal(memory.rows().length, 4)
   await run('!', '!')
   t.equal(asked.length, 1, 'none for rejected messages')
-})
-
-t.test('a message goes to the address of its own party', async (t) => {
-  const { lookUp } = world({
-    contact: (party) => aFound({ email: `${party}@example.com` }),
-  })
-  const { open } = await lookUp('a@p', 'b@q', 'c@p')
-  t.match(
-    open.map(({ contact }) => contact),
-    [{ email: 'p@example.com' }, { email: 'q@example.com' }, { email: 'p@example.com' }],
-  )
 })
 
 t.test('a batch ends before the first event whose party was not requested in time', async (t) => {

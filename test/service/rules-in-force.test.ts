@@ -118,43 +118,6 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
   t.match(await run('rules', 'backtest', '--since', '36500d'), { code: 0, stdout: /\n2 events: / })
 })
 
-/** A table from before there were phones and messages in the app. */
-const PAST_TABLE = `rule,event type,party,opted out,preferred channel,email on file,outcome,send by,reason,because
-unresolved,,unresolved,,,,FAIL,,contact could not be resolved,It waits.
-nobody,,not found,,,,SKIP,,nobody,There is nobody.
-missing,,missing,,,,SKIP,,missing,It names nobody.
-opted-out,,found,yes,,,SKIP,,opted out,The party asked for it.
-email,,found,,EMAIL,yes,SEND,,,It was so then.
-`
-const PAST_FACTS = {
-  ...{ eventType: 'claim.paid', party: 'found', optedOut: false },
-  ...{ preferredChannel: 'EMAIL', emailOnFile: true, 'gone since': true },
-}
-
-t.test('decisions older than a fact or channel stay readable and verifiable', async (t) => {
-  await client.query('TRUNCATE notifications.notification_log, notifications.decision')
-  const [locator = ''] = await record(pool, [{ eventId: 'past' }])
-  await archive(PAST_TABLE)
-  await client.query('UPDATE notifications.decision SET rule_table_revision = $1, facts = $2', [
-    sha256(PAST_TABLE),
-    PAST_FACTS,
-  ])
-  const why = await run('why', locator)
-  t.match(why, { code: 0, stderr: '' })
-  t.match(
-    why.stdout,
-    'party found, not opted out, prefers EMAIL, email on file, gone since yes: It was so then.',
-  )
-  t.match(why.stdout, 'not by rule "opted-out": "opted out" must be yes, but is no')
-  t.match(await run('replay', '--verify'), { code: 0, stdout: '1 entry compared: no difference\n' })
-  t.match(await run('rules', 'backtest'), { code: 0, stdout: /1 event: 0 change, 1 does not/ })
-  t.match(await run('log', '--not-told'), { code: 0 })
-
-  await client.query("UPDATE notifications.decision SET rule_id = 'opted-out'")
-  const stdout = /the rule table then in force says SEND by EMAIL/
-  t.match(await run('replay', '--verify'), { code: 1, stdout })
-})
-
 /** A table of a later version, with a fact and a channel that this version does not know. */
 const LATER_TABLE = [
   'rule,event type,party,opted out,preferred channel,email on file,phone on file,urgent,outcome,send by,reason,because',
@@ -194,17 +157,3 @@ t.test(
     t.match(await run('replay', '--verify'), { code: 1, stdout: /body is "x", but its decisions give/ })
   },
 )
-
-t.test('cells of a later version that do not bear on a decision leave it verifiable', async (t) => {
-  await client.query('TRUNCATE notifications.notification_log, notifications.decision')
-  await record(pool, [{ eventId: 'blank' }])
-  const blank = LATER_TABLE.split('\n')
-    .filter((line) => !/^(by-push|at-once)/.test(line))
-    .join('\n')
-  await archive(blank)
-  const change = `UPDATE notifications.decision SET rule_table_revision = $1, rule_id = $2`
-  await client.query(change, [sha256(blank), 'by-email'])
-  t.match(await run('replay', '--verify'), { code: 0, stdout: '1 entry compared: no difference\n' })
-  await client.query(change, [sha256(blank), 'rest'])
-  t.match(await run('replay', '--verify'), { code: 1, stdout: /says SEND by EMAIL by rule "by-email"/ })
-})

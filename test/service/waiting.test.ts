@@ -5,7 +5,7 @@ import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { spawned } from './command.ts'
-import { eachOnce, rowCount } from './exactly-once.ts'
+import { rowCount } from './exactly-once.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
 
@@ -13,8 +13,6 @@ const get = async (service: Service, path: string) => {
   const response = await fetch(`${service.url}${path}`)
   return { status: response.status, body: (await response.json()) as unknown }
 }
-
-const createTopic = (brokers: string, topic: string) => ensureTopics(brokers, { [topic]: 2 })
 
 // These tests mostly wait, each in its own world.
 t.jobs = 3
@@ -44,41 +42,6 @@ t.test('a service waits for the migration of its schema, and logs so', { buffere
 })
 
 t.test(
-  'a service waits for a missing topic and consumes the others',
-  { skip: SKIP_MOCK, buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    const late = `late-${world.groupId}`
-    const service = await world.spawn({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
-    t.match(
-      await service.logged(/waiting for topics that do not exist yet, or .* not see; consuming the others/),
-      {
-        level: 'warn',
-        missing: [late],
-      },
-    )
-    const events = [anEvent(), anEvent()]
-    await world.publish(events)
-    await world.caughtUp()
-    t.equal(await rowCount(world), 2)
-
-    await createTopic(world.brokers, late)
-    const others = [anEvent(), anEvent()]
-    await produce(
-      world.brokers,
-      others.map(({ value }, partition) => ({ topic: late, partition, value })),
-    )
-    await until(async () => (await rowCount(world)) === 4, {
-      what: 'the new topic to be consumed',
-    })
-    const more = [anEvent(), anEvent()]
-    await world.publish(more)
-    await world.caughtUp()
-    await eachOnce(t, world, [...events, ...others, ...more])
-  },
-)
-
-t.test(
   'a topic that is deleted and recreated is consumed from its start, and the others without a pause',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
@@ -92,7 +55,7 @@ t.test(
     await until(async () => (await rowCount(world)) === 4, { what: 'the others to go on' })
     t.match(await service.logged(/waiting for topics that do not exist yet/), { missing: [billing] })
 
-    await createTopic(world.brokers, billing)
+    await ensureTopics(world.brokers, { [billing]: 2 })
     await produce(world.brokers, [{ topic: billing, partition: 0, value: anEvent().value }])
     await until(async () => (await rowCount(world)) === 5, {
       what: 'the new topic to be consumed',

@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import kafkajs, {
-  type AclEntry,
-  type Admin,
-  type CompressionTypes,
-  type IHeaders,
-  type KafkaConfig,
-  type Producer,
-} from 'kafkajs'
+import kafkajs, { type AclEntry, type Admin, type IHeaders, type KafkaConfig, type Producer } from 'kafkajs'
 import { patchRequestQueue } from '../../src/kafka/client.ts'
-import { registerCodecs } from './kafka/codecs.ts'
 import { until } from './until.ts'
 
 export interface TestMessage {
@@ -30,7 +22,6 @@ export interface Right {
 /** By partition number. */
 export type Offsets = Record<number, number>
 
-registerCodecs()
 // Node would warn of a timer of kafkajs's on everybody's screen.
 patchRequestQueue()
 
@@ -94,11 +85,7 @@ function aclOf(resourceName: string, { username, operation, on = 'TOPIC' }: Righ
 }
 
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
-export async function produce(
-  brokers: string,
-  messages: TestMessage[],
-  { compression }: { compression?: CompressionTypes } = {},
-): Promise<void> {
+export async function produce(brokers: string, messages: TestMessage[]): Promise<void> {
   const producer = client(brokers).producer({
     allowAutoTopicCreation: false,
     createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
@@ -110,7 +97,7 @@ export async function produce(
   }))
   await producer.connect()
   try {
-    await producer.sendBatch({ topicMessages, ...(compression === undefined ? {} : { compression }) })
+    await producer.sendBatch({ topicMessages })
   } finally {
     await producer.disconnect()
   }

@@ -64,14 +64,10 @@ export async function createWorld({
     serve: async (more: Record<string, string> = {}) => added(await serveHere({ ...env, ...more })),
     /** The same by a `serve` process, for tests that end it or need its options. */
     spawn: async (more: Record<string, string> = {}) => added(await startService({ ...env, ...more })),
-    publish: (
-      messages: (Omit<TestMessage, 'topic'> & { topic?: TopicName })[],
-      options?: Parameters<typeof produce>[2],
-    ): Promise<void> =>
+    publish: (messages: (Omit<TestMessage, 'topic'> & { topic?: TopicName })[]): Promise<void> =>
       produce(
         brokers,
         messages.map((message) => ({ ...message, topic: topics[message.topic ?? 'claims'] })),
-        options,
       ),
     /** Waits until every message that was published is behind its checkpoint. */
     caughtUp: async (): Promise<void> => {

@@ -147,25 +147,6 @@ t.test('a missing column refuses every row, and so none', async (t) => {
   t.match(await dispatched(), { result: /receipt/, rowCount: 0, rejected: [] })
 })
 
-t.test('a retry that a trigger refuses leaves its row unchanged, and the others are retried', async (t) => {
-  const attempt = makeAttempts(createStore(pool), recordingSend().send)
-  const failed = ['a', 'bad', 'c'].map((eventId) => anOpenAttempt(eventId, { contact: UNRESOLVED }))
-  await commitBatch(attempt, aLookedUpBatch(failed))
-  await withTrigger(t, 'UPDATE')
-  const { due } = await listDueEntries(pool, LIMITS, null, 10)
-  const { refused } = await commitRetries(
-    attempt,
-    due.map((entry) => ({ due: entry, contact: FOUND })),
-    null,
-  )
-  t.same([...refused.values()], ['a trap'])
-  const { rows } = await client.query('SELECT status FROM notifications.notification_log ORDER BY event_id')
-  t.same(
-    rows.map(({ status }) => status),
-    ['SENT', 'FAILED', 'SENT'],
-  )
-})
-
 t.test('a row that a trigger discards without an error is rejected', async (t) => {
   await withTrigger(t, 'INSERT', { does: 'RETURN NULL' })
   isRejectedAlone(t, await dispatched())
