@@ -6,6 +6,8 @@ import { playHistory } from './histories/history.ts'
 const SEED = process.env.SEED
 const COUNT = Number(process.env.HISTORIES ?? 3_000)
 const LARGE_COUNT = 3
+/** Several times what they take. A history that never ends is one that fails. */
+const timeout = 20_000 + 10 * COUNT
 
 /** Plays seeds 1 to COUNT. Returns the failures. */
 async function playAll(): Promise<string[]> {
@@ -35,9 +37,13 @@ if (SEED !== undefined) {
     await t.resolves(playHistory(Number(SEED)))
   })
 } else {
-  t.test(`each committed message of ${COUNT} random histories is processed once and in order`, async (t) => {
-    t.strictSame(await playAll(), [], again)
-  })
+  t.test(
+    `each committed message of ${COUNT} random histories is processed once and in order`,
+    { timeout },
+    async (t) => {
+      t.strictSame(await playAll(), [], again)
+    },
+  )
 
   t.test('a batch with more records than fit on the stack is processed too', async (t) => {
     for (let seed = 1; seed <= LARGE_COUNT; seed++) {

@@ -115,16 +115,6 @@ t.test('a partition stays paused until its checkpoint is read', async (t) => {
   partitions.end()
 })
 
-t.test('a fetch is queued at once, and each partition processes its own queue', async (t) => {
-  const { partitions, batches, deliver } = await joined([0, 1])
-  const resolved: string[] = []
-  await deliver(0, (offset) => resolved.push(offset))
-  await deliver(1, (offset) => resolved.push(offset))
-  t.strictSame(resolved, ['0', '0'])
-  t.equal(batches.length, 2)
-  partitions.end()
-})
-
 t.test('a fetch of a partition that another member owns now is ignored', async (t) => {
   const { partitions, batches, deliver } = await joined()
   partitions.onJoin({ claims: [1] })
@@ -143,25 +133,6 @@ t.test('an error of kafkajs during a fetch stops nothing, and the fetch is not q
   await deliver(0)
   t.equal(batches.length, 1)
   partitions.end()
-})
-
-t.test('a checkpoint is read only after the running batch of its partition', async (t) => {
-  const { partitions, calls, batches, deliver, finished } = await joined()
-  await deliver(0)
-  calls.length = 0
-  partitions.onJoin({ claims: [0, 1] })
-  partitions.onJoin({ claims: [1] })
-  partitions.onJoin({ claims: [0, 1] })
-  await settled()
-  t.strictSame(
-    calls.filter((call) => call.startsWith('load')),
-    ['load claims/1'],
-  )
-  batches[0]?.commit()
-  await settled()
-  t.ok(calls.includes('load claims/0'))
-  partitions.end()
-  await finished()
 })
 
 t.test('a stuck batch is reported, whoever owns its partition by then', async (t) => {
