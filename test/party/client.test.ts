@@ -215,23 +215,6 @@ t.test(
   },
 )
 
-t.test(
-  'parties without an answer at the deadline are unresolved, and the others keep their answers',
-  async (t) => {
-    const server = await serve(t, (request, response) => {
-      if (!request.url?.endsWith('PTY-0')) return
-      answerFound(response)
-    })
-    const { client } = clientOf(t, server.url, { deadlineMs: 3_000, connectionCountMax: 3 })
-    const contacts = await client.lookUp(locators(4))
-    t.strictSame(contacts.get('PTY-0'), FOUND)
-    t.strictSame(contacts.get('PTY-1'), unresolved('policy administration did not answer within 3 s'))
-    t.equal(contacts.size, 4)
-    await until(() => server.openConnectionCount() <= 1)
-    t.pass('the connections that hung are closed')
-  },
-)
-
 for (const [moment, isReached] of [
   ['while it connects', () => true],
   ['while it waits for answers', (targetCount: number) => targetCount > 0],

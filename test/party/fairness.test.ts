@@ -4,6 +4,8 @@ import type { Contact } from '../../src/core/party/contact.ts'
 import { clientOf, json, locators, serve } from './server.ts'
 
 t.jobs = 8
+// Many a defect lets a look-up wait without end.
+t.setTimeout(45_000)
 
 const HUNG = 'policy administration was not asked: a recent look-up of this party timed out'
 

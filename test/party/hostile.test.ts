@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { startDuplicating } from './duplicating-server.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 const WRONG_PARTY = 'policy administration answered for another party'
@@ -80,6 +79,8 @@ const ODDITIES: Record<string, (asked: Asked, before: string) => void> = {
 }
 
 t.jobs = 8
+// Many a defect lets a look-up wait without end.
+t.setTimeout(45_000)
 
 for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
   t.test(
@@ -99,20 +100,6 @@ for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
       t.match((await client.lookUp(['PTY-last'])).get('PTY-last'), { email: 'PTY-last@example.org' })
     },
   )
-}
-
-for (const delayMs of [0.1, 2]) {
-  t.test(`one answer in 500, repeated ${delayMs} ms later, gives no party a wrong address`, async (t) => {
-    const server = await startDuplicating(true, delayMs)
-    t.teardown(server.stop)
-    const { client } = clientOf(t, server.url, { connectionCountMax: 32 })
-    const parties = Array.from({ length: 3_000 }, (_, i) => (i % 20 === 0 ? `unknown-${i}` : `PTY-${i}`))
-    const contacts = await client.lookUp(parties)
-    t.strictSame(misled(contacts), [])
-    for (const [party, { state }] of contacts)
-      t.equal(state === 'not found', party.startsWith('unknown') && state !== 'unresolved')
-    t.equal(contacts.size, 3_000)
-  })
 }
 
 const unnamed = (party: string) => answerOf(party).toString().replace('partyLocator', 'partyAccount')

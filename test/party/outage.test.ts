@@ -2,6 +2,9 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { clientOf, json, locators, serve } from './server.ts'
 
+// Many a defect lets a look-up wait without end.
+t.setTimeout(45_000)
+
 // Alone, since it replaces Math.random.
 await t.test('a healthy party is found, although a broken one is always requested after it', async (t) => {
   const server = await serve(t, (request, response) => {
@@ -51,30 +54,6 @@ t.test('a service that hangs opens the circuit after the deadline', async (t) =>
   })
   t.equal(later.size, 500)
 })
-
-for (const kind of ['500', 'garbled', 'hang'] as const) {
-  t.test(`forty broken parties of one producer (${kind}) do not open the circuit`, async (t) => {
-    const server = await serve(t, (request, response) => {
-      if (!request.url?.includes('PTY-')) json(response, { email: 'a@example.org' })
-      else if (kind === '500') response.writeHead(500).end()
-      else if (kind === 'garbled') response.end('<html>')
-    })
-    const { client, lines } = clientOf(t, server.url, { deadlineMs: 3_000 })
-    await client.lookUp(['good'])
-    for (let count = 0; count < 3; count++) {
-      const lookUp = client.lookUp(locators(40))
-      t.match((await client.lookUp(['another'])).get('another'), { state: 'found' })
-      const contacts = await lookUp
-      t.ok([...contacts.values()].every(({ state }) => state === 'unresolved'))
-      t.notOk(client.isDown())
-    }
-    t.ok(server.targets.includes('/internal/parties/good'), 'a probe asked for one that had an answer')
-    t.strictSame(
-      lines.filter(({ level }) => level >= 40),
-      [],
-    )
-  })
-}
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))

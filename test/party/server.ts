@@ -74,7 +74,7 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     baseUrl: url,
     connectionCountMax: 64,
     echo: ['/partyLocator', '/locator'],
-    deadlineMs: 60_000,
+    deadlineMs: 15_000,
     tlsFiles: {},
     credential: null,
     log,

@@ -8,9 +8,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { createPartyClient, type PartyClient } from '../../src/party/client.ts'
-import { startDuplicating } from '../party/duplicating-server.ts'
 import { numberFrom } from '../stack/environment.ts'
 import { HAPROXY, isInstalled, nginx, type ProxyKind, startProxy } from '../stack/proxy.ts'
+import { startDuplicating } from './duplicating-server.ts'
 import { result, say } from './report.ts'
 
 const DELAYS_MS = [0.1, 1, 2, 20]
