@@ -2,7 +2,7 @@ import t from 'tap'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
-import { rowCount } from './exactly-once.ts'
+import { rowCount } from './rows.ts'
 
 // These tests mostly wait, each in its own world.
 t.jobs = 3

@@ -5,6 +5,8 @@ import type { QueryResultRow } from 'pg'
 import t from 'tap'
 import { readFacts } from '../../src/core/decision/decide.ts'
 import { aFound, someFacts } from '../core/build.ts'
+import { committedOffsets, endOffsets } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -72,6 +74,13 @@ for (const [name, [, status, channel, reason]] of Object.entries(PARTIES)) {
     t.equal(onlyRowOf(decisions, eventOf(name)).receipt !== null, isSent && channel !== 'IN_APP')
   })
 }
+
+t.test('the offset of the group in Kafka follows the checkpoint', async (t) => {
+  const { claims } = world.topics
+  const end = (await endOffsets(world.brokers, claims))[0]
+  const isCommitted = async () => (await committedOffsets(world.brokers, world.groupId, claims))[0] === end
+  t.ok(await until(isCommitted, { what: 'the offset to be committed' }))
+})
 
 t.test('an invalid party locator is not looked up; an opted-out party is', async (t) => {
   const { paths } = world.policyAdministration.requests

@@ -8,6 +8,11 @@ export function rowsOf(world: World, table: Table): Promise<QueryResultRow[]> {
   return world.sql(`SELECT * FROM notifications.${table}`)
 }
 
+export async function rowCount(world: World): Promise<number> {
+  const [row] = await world.sql('SELECT count(*)::int FROM notifications.notification_log')
+  return row?.count ?? 0
+}
+
 /** The only row of an event. Throws where it has none, or several. */
 export function onlyRowOf(rows: readonly QueryResultRow[], { eventId }: { eventId: string }): QueryResultRow {
   const found = rows.filter((row) => row.event_id === eventId)

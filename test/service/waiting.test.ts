@@ -5,7 +5,7 @@ import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { spawned } from './command.ts'
-import { rowCount } from './exactly-once.ts'
+import { rowCount } from './rows.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
 

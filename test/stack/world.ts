@@ -110,3 +110,14 @@ export function anEvent(envelope: Record<string, unknown> = {}): { eventId: stri
   })
   return { eventId, value }
 }
+
+const TOPICS: readonly TopicName[] = ['claims', 'billing', 'enrollment']
+
+/** Events of as many parties, spread evenly over the partitions of all three topics. */
+export function manyEvents(count: number, partitionCount: number, partyCount = 200) {
+  return Array.from({ length: count }, (_, i) => ({
+    ...anEvent({ partyLocator: `party-${i % partyCount}` }),
+    topic: TOPICS[i % 3] ?? 'claims',
+    partition: Math.floor(i / 3) % partitionCount,
+  }))
+}

@@ -88,46 +88,6 @@ t.test('an erasure blanks the rows and decisions of a party, and nothing of anot
   ])
 })
 
-t.test('an erasure waits for a running retry, and blanks the text that it wrote', async (t) => {
-  const [{ locator }] = await rowsOf(
-    `SELECT locator FROM notifications.notification_log WHERE event_id = 'failed'`,
-  )
-  await client.query('BEGIN')
-  await client.query(
-    `UPDATE notifications.notification_log SET status = 'SENT', sent_at = now(), failure_reason = NULL, attempt_count = 1
-     WHERE locator = $1`,
-    [locator],
-  )
-  await client.query(
-    `INSERT INTO notifications.decision (locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id,
-       facts, variables, template_revision, rule_table_revision, receipt, topic, partition_id, "offset")
-     SELECT locator, 1, event_id, party_locator, event_type, 'SEND', channel, 'email', facts, variables,
-       template_revision, rule_table_revision, 'r', topic, partition_id, "offset"
-     FROM notifications.decision WHERE locator = $1`,
-    [locator],
-  )
-  const erasing = erase('party-1')
-  await until(
-    async () =>
-      (
-        await rowsOf(
-          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-        )
-      ).length > 0,
-    { what: 'the erasure to wait' },
-  )
-  await client.query('COMMIT')
-  t.match(await erasing, { logEntries: 4, retries: 1 })
-  t.match((await statuses())[0], { event_id: 'failed', status: 'SENT', blank: true })
-  t.same(
-    await rowsOf(
-      'SELECT erased_at IS NOT NULL AND variables IS NULL AS blank FROM notifications.decision WHERE locator = $1',
-      [locator],
-    ),
-    [{ blank: true }, { blank: true }],
-  )
-})
-
 const MOVES = [
   {
     what: 'a retry on request sends meanwhile',

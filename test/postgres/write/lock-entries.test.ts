@@ -10,7 +10,6 @@ import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejec
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { FOUND } from '../../core/attempt/build.ts'
 import { makeAttempts } from '../../pipeline/store.contract.ts'
-import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
@@ -27,7 +26,9 @@ t.beforeEach(async () => {
   await record(pool, [{ eventId: 'a', contact: UNRESOLVED }])
 })
 
-const isErasureWaiting = async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 1
+const LOCK_WAITS = `
+  SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+const isErasureWaiting = async () => (await client.query(LOCK_WAITS)).rowCount === 1
 
 async function dueEntry(): Promise<DueEntry> {
   const { due } = await listDueEntries(pool, ANY, null, 1)
@@ -70,28 +71,32 @@ t.test('a row of a party under erasure is not retried on request', async (t) => 
   t.same(await retry(skipped), [])
 })
 
-t.test('an erasure waits for a requested retry, and blanks the text that it wrote', async (t) => {
-  const skipped = await skippedEntry()
-  const erasure = await beginErasure(pool, 'party-2', 'bob')
-  const sending = Promise.withResolvers<void>()
-  const sent = Promise.withResolvers<Deliveries>()
-  const retried = retry(skipped, () => {
-    sending.resolve()
-    return sent.promise
+for (const request of [REQUEST, null]) {
+  const what = request === null ? 'running' : 'requested'
+  t.test(`an erasure waits for a ${what} retry, and blanks the text that it wrote`, async (t) => {
+    const entry = request === null ? await dueEntry() : await skippedEntry()
+    const erasure = await beginErasure(pool, request === null ? 'party-1' : 'party-2', 'bob')
+    const sending = Promise.withResolvers<void>()
+    const sent = Promise.withResolvers<Deliveries>()
+    const send = () => {
+      sending.resolve()
+      return sent.promise
+    }
+    const retried = retry(entry, send, request)
+    await sending.promise
+    const erased = eraseEntries(pool, erasure, [entry.locator])
+    await until(isErasureWaiting, { what: 'the erasure to wait' })
+    sent.resolve(new Map())
+    t.equal((await retried).length, 1)
+    await erased
+    const { rows } = await client.query(`
+      SELECT status, body, (
+        SELECT count(*)::int FROM notifications.decision
+        WHERE decision.locator = entry.locator AND erased_at IS NULL
+      ) AS "left" FROM notifications.notification_log AS entry`)
+    t.same(rows, [{ status: 'SENT', body: null, left: 0 }])
   })
-  await sending.promise
-  const erased = eraseEntries(pool, erasure, [skipped.locator])
-  await until(isErasureWaiting, { what: 'the erasure to wait' })
-  sent.resolve(new Map())
-  t.equal((await retried).length, 1)
-  await erased
-  const { rows } = await client.query(`
-    SELECT body, (
-      SELECT count(*)::int FROM notifications.decision
-      WHERE decision.locator = entry.locator AND erased_at IS NULL
-    ) AS "left" FROM notifications.notification_log AS entry`)
-  t.same(rows, [{ body: null, left: 0 }])
-})
+}
 
 t.test('an erasure waits for a redrive, and an erased message is not redriven', async (t) => {
   const rejection = { code: 'not-json', error: 'no' } as const
