@@ -37,13 +37,9 @@ if (SEED !== undefined) {
     await t.resolves(playHistory(Number(SEED)))
   })
 } else {
-  t.test(
-    `each committed message of ${COUNT} random histories is processed once and in order`,
-    { timeout },
-    async (t) => {
-      t.strictSame(await playAll(), [], again)
-    },
-  )
+  t.test(`${COUNT} random histories lose, repeat and swap no committed message`, { timeout }, async (t) => {
+    t.strictSame(await playAll(), [], again)
+  })
 
   t.test('a batch with more records than fit on the stack is processed too', async (t) => {
     for (let seed = 1; seed <= LARGE_COUNT; seed++) {

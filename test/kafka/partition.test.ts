@@ -207,22 +207,19 @@ for (const [what, offset, msg] of [
   })
 }
 
-t.test(
-  'a checkpoint that another consumer moved is not reset, even if the topic seems recreated',
-  async (t) => {
-    const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
-    const { fetchOnce, values, database, lines, sleeps } = await withTen({ checkpoint })
-    database.checkpoint = { offset: 6n, lastMessage: null }
-    await fetchOnce()
-    await fetchOnce()
-    t.strictSame([database.resets, sleeps], [[], []])
-    t.equal(values().join(''), 'hij')
-    t.strictSame(
-      lines.map(({ msg }) => msg),
-      ['another consumer moved the checkpoint: continuing from there'],
-    )
-  },
-)
+t.test('a checkpoint that another consumer moved is not reset for a recreated topic', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { fetchOnce, values, database, lines, sleeps } = await withTen({ checkpoint })
+  database.checkpoint = { offset: 6n, lastMessage: null }
+  await fetchOnce()
+  await fetchOnce()
+  t.strictSame([database.resets, sleeps], [[], []])
+  t.equal(values().join(''), 'hij')
+  t.strictSame(
+    lines.map(({ msg }) => msg),
+    ['another consumer moved the checkpoint: continuing from there'],
+  )
+})
 
 /** Consumes a partition of five messages, of which retention has removed the first four. */
 async function afterRetention(given: Given = {}) {
@@ -256,32 +253,29 @@ t.test('a first start after a retention begins at the earliest message, and call
   t.match(lines, [{ level: 40, msg: /^no message of this partition was processed yet/, earliest: '4' }])
 })
 
-t.test(
-  'a damaged batch blocks the partition after the messages before it, until it can be read',
-  async (t) => {
-    const { broker, fetchOnce, values, blocked, lines, publish, sleeps } = await withTen()
-    publish(['k'])
-    const damaged = broker.log[1] as Buffer
-    damaged[damaged.length - 2] = 7
-    await fetchOnce()
-    t.equal(values().join(''), 'abcd')
-    t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
-    t.match(lines, [
-      {
-        reason: 'damaged',
-        firstOffset: '4',
-        lastOffset: '9',
-        msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
-      },
-    ])
-    await fetchOnce()
-    t.strictSame(sleeps, [500, 1_000])
-    damaged[damaged.length - 2] = 'j'.charCodeAt(0)
-    await fetchOnce()
-    t.equal(values().join(''), 'abcdefghijk')
-    t.equal(blocked(), null)
-  },
-)
+t.test('a damaged batch blocks the partition, after what is before it, until it can be read', async (t) => {
+  const { broker, fetchOnce, values, blocked, lines, publish, sleeps } = await withTen()
+  publish(['k'])
+  const damaged = broker.log[1] as Buffer
+  damaged[damaged.length - 2] = 7
+  await fetchOnce()
+  t.equal(values().join(''), 'abcd')
+  t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
+  t.match(lines, [
+    {
+      reason: 'damaged',
+      firstOffset: '4',
+      lastOffset: '9',
+      msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
+    },
+  ])
+  await fetchOnce()
+  t.strictSame(sleeps, [500, 1_000])
+  damaged[damaged.length - 2] = 'j'.charCodeAt(0)
+  await fetchOnce()
+  t.equal(values().join(''), 'abcdefghijk')
+  t.equal(blocked(), null)
+})
 
 t.test('a partition that the broker does not serve is blocked, unless another may lead it', async (t) => {
   const { broker, fetchOnce, values, blocked, lines } = await withTen()

@@ -193,27 +193,24 @@ t.test('each distinct party is requested once per call; without parties there is
   t.equal(server.targets.length, 3)
 })
 
-t.test(
-  'all calls share a limited number of connections, which are reused after any whole answer',
-  async (t) => {
-    const server = await serve(t, (request, response) => {
-      const number = Number(request.url?.split('-').pop())
-      if (number % 3 === 0) response.writeHead(410).end('x'.repeat(1_000))
-      else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
-      else setTimeout(answerFound, 10, response)
-    })
-    const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
-    const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
-    await client.lookUp(locators(50))
-    t.strictSame(
-      results.map((contacts) => contacts.size),
-      [200, 100],
-    )
-    t.equal(server.targets.length, 350)
-    t.equal(server.inFlightCountMax(), 7)
-    t.equal(server.connectionCount(), 7)
-  },
-)
+t.test('all calls share the connections, which are reused after any whole answer', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const number = Number(request.url?.split('-').pop())
+    if (number % 3 === 0) response.writeHead(410).end('x'.repeat(1_000))
+    else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
+    else setTimeout(answerFound, 10, response)
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
+  const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
+  await client.lookUp(locators(50))
+  t.strictSame(
+    results.map((contacts) => contacts.size),
+    [200, 100],
+  )
+  t.equal(server.targets.length, 350)
+  t.equal(server.inFlightCountMax(), 7)
+  t.equal(server.connectionCount(), 7)
+})
 
 for (const [moment, isReached] of [
   ['while it connects', () => true],

@@ -85,40 +85,37 @@ async function isValidToken({ headers: { authorization = '' } }: IncomingMessage
   return verified?.payload.scope === ADMIN_SCOPE
 }
 
-t.test(
-  'a look-up sends the header from a file, and the rotated one once the old one is refused',
-  async (t) => {
-    let wanted = 'first'
-    const { env, requests, file } = await environment(t, ({ headers }) => headers['x-api-key'] === wanted)
-    const header = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: file('secret') }
-    const { lookUp, client, lines } = clientOf(t, { ...env, ...header })
-    t.strictSame(await lookUp(), FOUND)
-    wanted = 'second'
-    await writeFile(file('secret'), 'second')
-    t.strictSame(await lookUp(), FOUND)
-    t.equal(requests.length, 3)
+t.test('a look-up sends the header from a file, and the new one once that is refused', async (t) => {
+  let wanted = 'first'
+  const { env, requests, file } = await environment(t, ({ headers }) => headers['x-api-key'] === wanted)
+  const header = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: file('secret') }
+  const { lookUp, client, lines } = clientOf(t, { ...env, ...header })
+  t.strictSame(await lookUp(), FOUND)
+  wanted = 'second'
+  await writeFile(file('secret'), 'second')
+  t.strictSame(await lookUp(), FOUND)
+  t.equal(requests.length, 3)
 
-    wanted = 'third'
-    t.match(await lookUp(), {
-      state: 'unresolved',
-      error: /answered 401: a credential .* refused$/,
-      costsNoAttempt: true,
-    })
-    t.equal(requests.length, 5, 'it was asked once more')
-    await client.lookUp(locators(20))
-    const contacts = await client.lookUp(['PTY-1'])
-    t.match(
-      contacts.get('PTY-1'),
-      { error: /is down .*answered 401/, costsNoAttempt: true },
-      'which is an outage',
-    )
-    t.notMatch(lines.join(), 'second')
-    const { detail, remedy } = await diagnose({ ...env, ...header })
-    t.match(detail, /answered 401/)
-    t.match(remedy, /POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL/)
-    t.notMatch(detail, 'second')
-  },
-)
+  wanted = 'third'
+  t.match(await lookUp(), {
+    state: 'unresolved',
+    error: /answered 401: a credential .* refused$/,
+    costsNoAttempt: true,
+  })
+  t.equal(requests.length, 5, 'it was asked once more')
+  await client.lookUp(locators(20))
+  const contacts = await client.lookUp(['PTY-1'])
+  t.match(
+    contacts.get('PTY-1'),
+    { error: /is down .*answered 401/, costsNoAttempt: true },
+    'which is an outage',
+  )
+  t.notMatch(lines.join(), 'second')
+  const { detail, remedy } = await diagnose({ ...env, ...header })
+  t.match(detail, /answered 401/)
+  t.match(remedy, /POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL/)
+  t.notMatch(detail, 'second')
+})
 
 t.test('the file of a header is read again within a minute', async (t) => {
   const file = join(t.testdir({ secret: 'first\n' }), 'secret')
@@ -175,67 +172,61 @@ t.test('look-ups share an access token, and replace a refused one once', async (
   t.match(await lookUp(), FOUND)
 })
 
-t.test(
-  'without an access token no party is requested: an outage that costs no attempt and names its cause',
-  async (t) => {
-    const { env, requests } = await environment(t, isValidToken)
-    const wrong = { ...env, ...BY_TOKEN, POLICY_ADMIN_CLIENT_SECRET: 'wr0ng-secret' }
-    const { client, lookUp, lines } = clientOf(t, wrong)
-    const refused = {
-      error: /was not asked: the token endpoint refuses .*invalid_client/,
-      costsNoAttempt: true,
-    }
-    t.match(await lookUp(), refused)
-    t.notOk(client.isDown())
-    t.match((await client.lookUp(locators(40))).get('PTY-39'), {
-      error: /token endpoint refuses/,
-      costsNoAttempt: true,
-    })
-    t.ok(client.isDown(), 'the circuit is open')
-    t.notMatch(lines.join(), 'wr0ng')
-    t.equal(requests.length, 0)
-    const { detail, remedy } = await diagnose(wrong)
-    t.match(detail, refused.error)
-    t.notMatch(detail, 'wr0ng')
-    t.match(remedy, /POLICY_ADMIN_CLIENT_SECRET/)
-    const POLICY_ADMIN_TOKEN_URL = `http://127.0.0.1:${await freePort()}/token`
-    t.match(await diagnose({ ...env, ...BY_TOKEN, POLICY_ADMIN_TOKEN_URL }), {
-      detail: /token endpoint .* cannot be used \(.*ECONNREFUSED/,
-      remedy: /check POLICY_ADMIN_TOKEN_URL/,
-    })
-  },
-)
+t.test('without an access token no party is requested, and no attempt used up', async (t) => {
+  const { env, requests } = await environment(t, isValidToken)
+  const wrong = { ...env, ...BY_TOKEN, POLICY_ADMIN_CLIENT_SECRET: 'wr0ng-secret' }
+  const { client, lookUp, lines } = clientOf(t, wrong)
+  const refused = {
+    error: /was not asked: the token endpoint refuses .*invalid_client/,
+    costsNoAttempt: true,
+  }
+  t.match(await lookUp(), refused)
+  t.notOk(client.isDown())
+  t.match((await client.lookUp(locators(40))).get('PTY-39'), {
+    error: /token endpoint refuses/,
+    costsNoAttempt: true,
+  })
+  t.ok(client.isDown(), 'the circuit is open')
+  t.notMatch(lines.join(), 'wr0ng')
+  t.equal(requests.length, 0)
+  const { detail, remedy } = await diagnose(wrong)
+  t.match(detail, refused.error)
+  t.notMatch(detail, 'wr0ng')
+  t.match(remedy, /POLICY_ADMIN_CLIENT_SECRET/)
+  const POLICY_ADMIN_TOKEN_URL = `http://127.0.0.1:${await freePort()}/token`
+  t.match(await diagnose({ ...env, ...BY_TOKEN, POLICY_ADMIN_TOKEN_URL }), {
+    detail: /token endpoint .* cannot be used \(.*ECONNREFUSED/,
+    remedy: /check POLICY_ADMIN_TOKEN_URL/,
+  })
+})
 
 for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-  t.test(
-    `a client certificate is sent, and a renewed one on the next connection (${maxVersion})`,
-    async (t) => {
-      const demands = { requestCert: true, rejectUnauthorized: true, maxVersion }
-      const { env, file } = await environment(t, () => true, demands)
-      const files = { POLICY_ADMIN_CERT_FILE: file('client.pem'), POLICY_ADMIN_KEY_FILE: file('client.key') }
-      const { lookUp, client } = clientOf(t, { ...env, ...files, POLICY_ADMIN_CONNECTIONS: '1' })
-      t.strictSame(await lookUp(), FOUND)
-      await client.close()
+  t.test(`a client certificate is sent, and a renewed one later (${maxVersion})`, async (t) => {
+    const demands = { requestCert: true, rejectUnauthorized: true, maxVersion }
+    const { env, file } = await environment(t, () => true, demands)
+    const files = { POLICY_ADMIN_CERT_FILE: file('client.pem'), POLICY_ADMIN_KEY_FILE: file('client.key') }
+    const { lookUp, client } = clientOf(t, { ...env, ...files, POLICY_ADMIN_CONNECTIONS: '1' })
+    t.strictSame(await lookUp(), FOUND)
+    await client.close()
 
-      t.match(await diagnose(env), {
-        detail: /refused the TLS connection \(ERR_SSL_/,
-        remedy: /set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE/,
-      })
-      const renewing = clientOf(t, { ...env, ...files })
-      await writeFile(file('client.pem'), await readFile(certificates.otherCa))
-      t.match(await renewing.lookUp(), {
-        error: /was not asked: .*_KEY_FILE cannot be used: .*key/i,
-        costsNoAttempt: true,
-      })
-      t.match(await diagnose({ ...env, ...files }), { remedy: /compare the key with the certificate/ })
-      await writeFile(file('client.key'), await readFile(otherKeyFile))
-      t.match(await renewing.lookUp(), { error: /did not answer/ }, 'of another authority')
-      t.match(await diagnose({ ...env, ...files }), { remedy: /POLICY_ADMIN_CERT_FILE/ })
-      await writeFile(file('client.pem'), certificates.cert)
-      await writeFile(file('client.key'), certificates.key)
-      t.strictSame(await renewing.lookUp(), FOUND)
-    },
-  )
+    t.match(await diagnose(env), {
+      detail: /refused the TLS connection \(ERR_SSL_/,
+      remedy: /set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE/,
+    })
+    const renewing = clientOf(t, { ...env, ...files })
+    await writeFile(file('client.pem'), await readFile(certificates.otherCa))
+    t.match(await renewing.lookUp(), {
+      error: /was not asked: .*_KEY_FILE cannot be used: .*key/i,
+      costsNoAttempt: true,
+    })
+    t.match(await diagnose({ ...env, ...files }), { remedy: /compare the key with the certificate/ })
+    await writeFile(file('client.key'), await readFile(otherKeyFile))
+    t.match(await renewing.lookUp(), { error: /did not answer/ }, 'of another authority')
+    t.match(await diagnose({ ...env, ...files }), { remedy: /POLICY_ADMIN_CERT_FILE/ })
+    await writeFile(file('client.pem'), certificates.cert)
+    await writeFile(file('client.key'), certificates.key)
+    t.strictSame(await renewing.lookUp(), FOUND)
+  })
 }
 
 t.test('an untrusted authority is reported, and a corrected one is used at once', async (t) => {

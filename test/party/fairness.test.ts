@@ -24,28 +24,25 @@ function statesOf(contacts: ReadonlyMap<string, Contact>): Record<string, number
   return counts
 }
 
-t.test(
-  'a deadline counts from the request for a party, and parties not requested in time are left out',
-  async (t) => {
-    const server = await serve(t, (_, response) => void setTimeout(json, 300, response, { email: null }))
-    const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 3_000 })
-    const parties = locators(100)
-    for (let start = 0, round = 0; round < 2; round++) {
-      const contacts = await client.lookUp(parties.slice(start))
-      t.strictSame(
-        [...contacts.keys()].toSorted(),
-        parties.slice(start, start + contacts.size).toSorted(),
-        'the first ones',
-      )
-      t.ok(
-        contacts.size >= 4 && contacts.size <= 24,
-        `${contacts.size}: connections by the time an answer takes`,
-      )
-      t.strictSame(statesOf(contacts), { found: contacts.size }, 'nobody failed for waiting')
-      start += contacts.size
-    }
-  },
-)
+t.test('a deadline counts from the request, and parties not requested are left out', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(json, 300, response, { email: null }))
+  const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 3_000 })
+  const parties = locators(100)
+  for (let start = 0, round = 0; round < 2; round++) {
+    const contacts = await client.lookUp(parties.slice(start))
+    t.strictSame(
+      [...contacts.keys()].toSorted(),
+      parties.slice(start, start + contacts.size).toSorted(),
+      'the first ones',
+    )
+    t.ok(
+      contacts.size >= 4 && contacts.size <= 24,
+      `${contacts.size}: connections by the time an answer takes`,
+    )
+    t.strictSame(statesOf(contacts), { found: contacts.size }, 'nobody failed for waiting')
+    start += contacts.size
+  }
+})
 
 t.test('unread answers of a stalled process do not count as silence', async (t) => {
   const server = await serve(t, ({ url = '' }, response) => {
@@ -128,25 +125,22 @@ t.test('a free connection goes to the call with the fewest requests in flight', 
   await Promise.all([client.close(), t.rejects(hanging)])
 })
 
-t.test(
-  'parties that timed out recently use a quarter of the connections, and count as no outage',
-  async (t) => {
-    const server = await serve(t, answerAll)
-    const { client } = clientOf(t, server.url, { connectionCountMax: 24, deadlineMs: 2_000 })
-    await client.lookUp(['good'])
-    await client.lookUp(hangers(24))
-    while (server.targets.at(-1) !== '/internal/parties/good') await turn()
-    const targetCount = server.targets.length
-    const lookUp = client.lookUpAgain(hangers(24))
-    while (server.targets.length < targetCount + 6) await turn()
-    // Longer than a seventh request would take to arrive.
-    for (let i = 0; i < 20; i++) await turn()
-    t.equal(server.targets.length, targetCount + 6)
-    t.strictSame(statesOf(await lookUp), { unresolved: 24 })
-    t.match((await client.lookUp(['last'])).get('last'), { state: 'found' })
-    t.notOk(server.targets.slice(targetCount).includes('/internal/parties/good'), 'no probe')
-  },
-)
+t.test('parties that timed out recently use a quarter of the connections', async (t) => {
+  const server = await serve(t, answerAll)
+  const { client } = clientOf(t, server.url, { connectionCountMax: 24, deadlineMs: 2_000 })
+  await client.lookUp(['good'])
+  await client.lookUp(hangers(24))
+  while (server.targets.at(-1) !== '/internal/parties/good') await turn()
+  const targetCount = server.targets.length
+  const lookUp = client.lookUpAgain(hangers(24))
+  while (server.targets.length < targetCount + 6) await turn()
+  // Longer than a seventh request would take to arrive.
+  for (let i = 0; i < 20; i++) await turn()
+  t.equal(server.targets.length, targetCount + 6)
+  t.strictSame(statesOf(await lookUp), { unresolved: 24 })
+  t.match((await client.lookUp(['last'])).get('last'), { state: 'found' })
+  t.notOk(server.targets.slice(targetCount).includes('/internal/parties/good'), 'no probe')
+})
 
 t.test('slow parties keep a quarter of the connections while others wait', async (t) => {
   const server = await serve(t, ({ url = '' }, response) => {

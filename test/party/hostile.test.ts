@@ -83,23 +83,20 @@ t.jobs = 8
 t.setTimeout(45_000)
 
 for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
-  t.test(
-    `answers that arrive ${oddity} give nobody a wrong address, and other parties are answered`,
-    async (t) => {
-      let before = 'PTY-before'
-      const url = await serveByHand(t, (asked) => {
-        if (asked.party.startsWith('odd')) answerOddly(asked, before)
-        else asked.write(answerOf(asked.party))
-        before = asked.party
-      })
-      const { client } = clientOf(t, url, { connectionCountMax: 2, deadlineMs: 1_000 })
-      const parties = Array.from({ length: 60 }, (_, i) => (i % 6 === 3 ? `odd-${i}` : `PTY-${i}`))
-      const contacts = await client.lookUp(parties)
-      t.strictSame(misled(contacts), [])
-      for (const [party, { state }] of contacts) t.not(state, 'not found', party)
-      t.match((await client.lookUp(['PTY-last'])).get('PTY-last'), { email: 'PTY-last@example.org' })
-    },
-  )
+  t.test(`answers that arrive ${oddity} mislead nobody`, async (t) => {
+    let before = 'PTY-before'
+    const url = await serveByHand(t, (asked) => {
+      if (asked.party.startsWith('odd')) answerOddly(asked, before)
+      else asked.write(answerOf(asked.party))
+      before = asked.party
+    })
+    const { client } = clientOf(t, url, { connectionCountMax: 2, deadlineMs: 1_000 })
+    const parties = Array.from({ length: 60 }, (_, i) => (i % 6 === 3 ? `odd-${i}` : `PTY-${i}`))
+    const contacts = await client.lookUp(parties)
+    t.strictSame(misled(contacts), [])
+    for (const [party, { state }] of contacts) t.not(state, 'not found', party)
+    t.match((await client.lookUp(['PTY-last'])).get('PTY-last'), { email: 'PTY-last@example.org' })
+  })
 }
 
 const unnamed = (party: string) => answerOf(party).toString().replace('partyLocator', 'partyAccount')

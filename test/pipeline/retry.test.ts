@@ -138,24 +138,21 @@ t.test('a stop lets the running page finish and commits no other', async (t) => 
 
 for (const isDown of [false, true]) {
   const state = isDown ? 'down' : 'up'
-  t.test(
-    `only a party that was requested uses up an attempt while policy administration is ${state}`,
-    async (t) => {
-      const { retry, retried, pagesRead } = world({
-        pages: [[due('a', 'asked'), due('b', 'unasked'), due('c', null)], []],
-        contact: (party) => ({
-          state: 'unresolved',
-          error: 'none',
-          costsNoAttempt: party === 'unasked',
-        }),
-        isDown: () => isDown,
-      })
-      await retry.pass()
-      t.match(retried, [{ eventId: 'a', status: 'FAILED', attemptCount: 2 }, { eventId: 'c' }])
-      t.equal(retried.length, 2)
-      t.equal(pagesRead(), isDown ? 1 : 2)
-    },
-  )
+  t.test(`only a requested party uses up an attempt (policy administration ${state})`, async (t) => {
+    const { retry, retried, pagesRead } = world({
+      pages: [[due('a', 'asked'), due('b', 'unasked'), due('c', null)], []],
+      contact: (party) => ({
+        state: 'unresolved',
+        error: 'none',
+        costsNoAttempt: party === 'unasked',
+      }),
+      isDown: () => isDown,
+    })
+    await retry.pass()
+    t.match(retried, [{ eventId: 'a', status: 'FAILED', attemptCount: 2 }, { eventId: 'c' }])
+    t.equal(retried.length, 2)
+    t.equal(pagesRead(), isDown ? 1 : 2)
+  })
 }
 
 t.test('rows whose party was not requested in time come before the next page', async (t) => {
@@ -169,33 +166,30 @@ t.test('rows whose party was not requested in time come before the next page', a
   t.same(idsOf(retried), ['a', 'c', 'd', 'b', 'e'])
 })
 
-t.test(
-  'a pass continues where the previous one stopped, then from the oldest row to that point',
-  async (t) => {
-    let downAt = 'party-2'
-    const { retry, asked } = world({
-      pages: [1, 2, 3, 4].map((page) => [due(`${page}`, `party-${page}`)]),
-      isDown: () => asked.some((parties) => parties.includes(downAt)),
-    })
-    const askedByPass = async () => {
-      asked.length = 0
-      await retry.pass()
-      return asked.flat()
-    }
-    t.same(await askedByPass(), ['party-1', 'party-2'])
-    downAt = 'nobody'
-    t.same(
-      await askedByPass(),
-      ['party-2', 'party-3', 'party-4', 'party-1'],
-      'and the page that it stopped at again',
-    )
-    t.same(
-      await askedByPass(),
-      ['party-1', 'party-2', 'party-3', 'party-4'],
-      'a pass that was whole is followed by one from the oldest',
-    )
-  },
-)
+t.test('a pass continues where the previous one stopped, and ends there', async (t) => {
+  let downAt = 'party-2'
+  const { retry, asked } = world({
+    pages: [1, 2, 3, 4].map((page) => [due(`${page}`, `party-${page}`)]),
+    isDown: () => asked.some((parties) => parties.includes(downAt)),
+  })
+  const askedByPass = async () => {
+    asked.length = 0
+    await retry.pass()
+    return asked.flat()
+  }
+  t.same(await askedByPass(), ['party-1', 'party-2'])
+  downAt = 'nobody'
+  t.same(
+    await askedByPass(),
+    ['party-2', 'party-3', 'party-4', 'party-1'],
+    'and the page that it stopped at again',
+  )
+  t.same(
+    await askedByPass(),
+    ['party-1', 'party-2', 'party-3', 'party-4'],
+    'a pass that was whole is followed by one from the oldest',
+  )
+})
 
 t.test('passes start every 60 seconds, however long one takes', async (t) => {
   const { retry, sleeps, pagesRead } = world({ pages: [[]], passMs: 12_000 })

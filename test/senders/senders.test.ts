@@ -37,24 +37,21 @@ for (const [channel, create] of [
     t.strictSame(await create(log).send(altered.reverse(), HAND_OVER), [...first].reverse())
   })
 
-  t.test(
-    `${channel}: one line warns that nothing is transmitted, one line counts a batch, none has a contact`,
-    async (t) => {
-      const { log, lines } = logOf()
-      const sender = create(log)
-      await sender.send(MESSAGES, HAND_OVER)
-      t.strictSame(
-        lines.map(({ level, messageCount }) => [level, messageCount]),
-        [
-          [30, undefined],
-          [20, 2],
-        ],
-      )
-      t.match(lines[0]?.msg, /nothing is transmitted/)
-      if (channel === 'EMAIL') t.equal(lines[0]?.mailServer, 'mail.example.org:25')
-      t.notMatch(JSON.stringify(lines), /secret/)
-    },
-  )
+  t.test(`${channel}: a line warns that nothing is sent, one counts a batch`, async (t) => {
+    const { log, lines } = logOf()
+    const sender = create(log)
+    await sender.send(MESSAGES, HAND_OVER)
+    t.strictSame(
+      lines.map(({ level, messageCount }) => [level, messageCount]),
+      [
+        [30, undefined],
+        [20, 2],
+      ],
+    )
+    t.match(lines[0]?.msg, /nothing is transmitted/)
+    if (channel === 'EMAIL') t.equal(lines[0]?.mailServer, 'mail.example.org:25')
+    t.notMatch(JSON.stringify(lines), /secret/)
+  })
 
   t.test(`${channel}: at level trace each message is recorded by its idempotency key`, async (t) => {
     const { log, lines } = logOf('trace')
@@ -187,27 +184,24 @@ for (const [what, sender, error] of FAILING) {
   })
 }
 
-t.test(
-  'a sender that hangs fails its batch at the deadline, is aborted, and delays no other sender',
-  async (t) => {
-    const signals: AbortSignal[] = []
-    const late = Promise.withResolvers<never>()
-    const hanging = sending((_, { signal }) => {
-      signals.push(signal)
-      return late.promise
-    })
-    const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: senderOf('sms:').sender }), 10)
-    const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')], NO_QUERY)
-    t.strictSame(deliveries.get('NTF-a'), {
-      error: 'the EMAIL sender did not answer within 10 ms',
-      isUnknown: true,
-      receipt: null,
-    })
-    t.strictSame(deliveries.get('NTF-b'), { receipt: 'sms:b', error: null })
-    t.equal(signals[0]?.aborted, true)
-    late.reject(new Error('too late'))
-  },
-)
+t.test('a sender that hangs fails its batch alone at the deadline, and is aborted', async (t) => {
+  const signals: AbortSignal[] = []
+  const late = Promise.withResolvers<never>()
+  const hanging = sending((_, { signal }) => {
+    signals.push(signal)
+    return late.promise
+  })
+  const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: senderOf('sms:').sender }), 10)
+  const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')], NO_QUERY)
+  t.strictSame(deliveries.get('NTF-a'), {
+    error: 'the EMAIL sender did not answer within 10 ms',
+    isUnknown: true,
+    receipt: null,
+  })
+  t.strictSame(deliveries.get('NTF-b'), { receipt: 'sms:b', error: null })
+  t.equal(signals[0]?.aborted, true)
+  late.reject(new Error('too late'))
+})
 
 t.test("each message has the sender's answer for it", async (t) => {
   const answers: Answer[] = [

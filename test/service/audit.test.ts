@@ -63,30 +63,26 @@ t.before(async () => {
   await world.publish([{ ...anEvent(), partition: 0 }])
 })
 
-t.test(
-  'each message is counted as row, duplicate, rejected, aborted or not consumed yet',
-  { skip },
-  async (t) => {
-    const { code, findings, summary } = await auditJson()
-    t.same({ code, findings }, { code: 0, findings: [] })
-    t.match(summary, {
-      sound: true,
-      rows: 9,
-      duplicates: 2,
-      rejected: 1,
-      aborted: 2,
-      waiting: 1,
-      missing: 0,
-      removed: 0,
-    })
-    const { stdout } = await audit('--topic', claims, '--partition', '0')
-    t.match(stdout, `${claims}/0  offsets 0 to 5, processed up to 4\n6 messages read\n`)
-    t.match(
-      stdout,
-      /^ +4 {2}rows .*\n +1 {2}kept as rejected messages\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
-    )
-  },
-)
+t.test('each message is counted by what became of it', { skip }, async (t) => {
+  const { code, findings, summary } = await auditJson()
+  t.same({ code, findings }, { code: 0, findings: [] })
+  t.match(summary, {
+    sound: true,
+    rows: 9,
+    duplicates: 2,
+    rejected: 1,
+    aborted: 2,
+    waiting: 1,
+    missing: 0,
+    removed: 0,
+  })
+  const { stdout } = await audit('--topic', claims, '--partition', '0')
+  t.match(stdout, `${claims}/0  offsets 0 to 5, processed up to 4\n6 messages read\n`)
+  t.match(
+    stdout,
+    /^ +4 {2}rows .*\n +1 {2}kept as rejected messages\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
+  )
+})
 
 t.test('only the requested range is read, by offset or by time', { skip }, async (t) => {
   await world.sql(`DELETE FROM ${LOG} WHERE event_id = $1`, [third.eventId])

@@ -7,66 +7,58 @@ import { rowCount } from './rows.ts'
 // These tests mostly wait, each in its own world.
 t.jobs = 3
 
-t.test(
-  'commits that a database lost under a running service are repeated, even without a new message',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    await world.serve()
-    await world.publish(Array.from({ length: 20 }, (_, i) => ({ ...anEvent(), partition: i % 2 })))
-    await world.caughtUp()
-    t.equal(await rowCount(world), 20)
-    await world.sql(`
+t.test('commits that a database lost are repeated without a new message', { buffered: true }, async (t) => {
+  const world = await aWorld(t)
+  await world.serve()
+  await world.publish(Array.from({ length: 20 }, (_, i) => ({ ...anEvent(), partition: i % 2 })))
+  await world.caughtUp()
+  t.equal(await rowCount(world), 20)
+  await world.sql(`
     BEGIN;
     TRUNCATE notifications.notification_log, notifications.decision;
     UPDATE notifications.projection_checkpoints SET "offset" = -1;
     COMMIT`)
-    await world.caughtUp()
-    t.equal(await rowCount(world), 20)
-  },
-)
+  await world.caughtUp()
+  t.equal(await rowCount(world), 20)
+})
 
 const USER = `limited_${process.pid}`
 
-t.test(
-  'a database that takes no writes is reported, and work continues once it is corrected',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    await world.sql(`CREATE ROLE ${USER} SUPERUSER LOGIN`)
-    t.teardown(() => world.sql(`DROP ROLE ${USER}`))
-    const url = new URL(world.databaseUrl)
-    url.username = USER
-    const service = await world.serve({ DATABASE_URL: url.href })
-    const get = async (path: string, init?: RequestInit) => {
-      const response = await fetch(`${service.url}${path}`, init)
-      return { status: response.status, body: (await response.json()) as { detail?: string } }
-    }
-    const headers = { 'content-type': 'application/json' }
-    const put = () => get('/preferences/party-1', { method: 'PUT', headers, body: '{}' })
-    const isReady = async () => (await get('/readyz')).status === 200
-    const alter = async (change: string) => {
-      await world.sql(`ALTER ROLE ${USER} ${change}`)
-      await world.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [USER])
-    }
-    await until(isReady, { what: 'it to be ready' })
+t.test('a database that takes no writes is reported until it does', { buffered: true }, async (t) => {
+  const world = await aWorld(t)
+  await world.sql(`CREATE ROLE ${USER} SUPERUSER LOGIN`)
+  t.teardown(() => world.sql(`DROP ROLE ${USER}`))
+  const url = new URL(world.databaseUrl)
+  url.username = USER
+  const service = await world.serve({ DATABASE_URL: url.href })
+  const get = async (path: string, init?: RequestInit) => {
+    const response = await fetch(`${service.url}${path}`, init)
+    return { status: response.status, body: (await response.json()) as { detail?: string } }
+  }
+  const headers = { 'content-type': 'application/json' }
+  const put = () => get('/preferences/party-1', { method: 'PUT', headers, body: '{}' })
+  const isReady = async () => (await get('/readyz')).status === 200
+  const alter = async (change: string) => {
+    await world.sql(`ALTER ROLE ${USER} ${change}`)
+    await world.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [USER])
+  }
+  await until(isReady, { what: 'it to be ready' })
 
-    await alter('SET default_transaction_read_only = on')
-    const reason = /read-only.*point DATABASE_URL at the primary/
-    await until(async () => reason.test((await get('/readyz')).body.detail ?? ''), { what: 'the reason' })
-    t.equal(await isReady(), false)
-    t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
-    t.match(await command(['doctor'], { ...world.env, DATABASE_URL: url.href }), {
-      code: 1,
-      stdout:
-        /^failed +database .*read-only: by the setting.*\n +→ set default_transaction_read_only .* to off/m,
-    })
-    await world.publish([anEvent()])
+  await alter('SET default_transaction_read_only = on')
+  const reason = /read-only.*point DATABASE_URL at the primary/
+  await until(async () => reason.test((await get('/readyz')).body.detail ?? ''), { what: 'the reason' })
+  t.equal(await isReady(), false)
+  t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
+  t.match(await command(['doctor'], { ...world.env, DATABASE_URL: url.href }), {
+    code: 1,
+    stdout:
+      /^failed +database .*read-only: by the setting.*\n +→ set default_transaction_read_only .* to off/m,
+  })
+  await world.publish([anEvent()])
 
-    await alter('RESET default_transaction_read_only')
-    await until(isReady, { what: 'it to be ready again' })
-    t.match(await put(), { status: 200 })
-    await world.caughtUp()
-    t.equal(await rowCount(world), 1)
-  },
-)
+  await alter('RESET default_transaction_read_only')
+  await until(isReady, { what: 'it to be ready again' })
+  t.match(await put(), { status: 200 })
+  await world.caughtUp()
+  t.equal(await rowCount(world), 1)
+})

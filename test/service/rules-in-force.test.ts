@@ -48,33 +48,30 @@ t.test('a replica that decides nothing puts no rule table in force', async (t) =
   t.equal((await client.query('SELECT FROM notifications.ruleset')).rowCount, 1, 'its table is archived')
 })
 
-t.test(
-  'the first batch that a changed rule table decides puts it in force, and logs the changes once',
-  async (t) => {
-    const first = await start('c0ffee1', IN_FORCE)
-    t.match(first.line, { msg: 'a rule table is in force for the first time', revision: SHIPPED })
+t.test('the first batch that a changed rule table decides puts it in force, once', async (t) => {
+  const first = await start('c0ffee1', IN_FORCE)
+  t.match(first.line, { msg: 'a rule table is in force for the first time', revision: SHIPPED })
 
-    await archive(OLD_TABLE)
-    await client.query(
-      `INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, clock_timestamp())`,
-      [OLD],
-    )
-    const next = await start('c0ffee2', IN_FORCE)
-    t.match(next.line, {
-      ...{ level: 'info', msg: /^a new rule table is in force: 12 situations change: / },
-      ...{ revision: SHIPPED, revisionBefore: OLD, gitCommit: 'c0ffee2' },
-    })
-    const sentence =
-      '4 situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before'
-    t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
-    const same = await start('c0ffee3', /^no failed notification is due$/)
-    t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
-    t.same(
-      (await activationsOf()).map(({ git_commit }) => git_commit),
-      ['c0ffee1', null, 'c0ffee2'],
-    )
-  },
-)
+  await archive(OLD_TABLE)
+  await client.query(
+    `INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, clock_timestamp())`,
+    [OLD],
+  )
+  const next = await start('c0ffee2', IN_FORCE)
+  t.match(next.line, {
+    ...{ level: 'info', msg: /^a new rule table is in force: 12 situations change: / },
+    ...{ revision: SHIPPED, revisionBefore: OLD, gitCommit: 'c0ffee2' },
+  })
+  const sentence =
+    '4 situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before'
+  t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
+  const same = await start('c0ffee3', /^no failed notification is due$/)
+  t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
+  t.same(
+    (await activationsOf()).map(({ git_commit }) => git_commit),
+    ['c0ffee1', null, 'c0ffee2'],
+  )
+})
 
 t.test('why uses the table of its time, backtest the candidate', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')
@@ -127,33 +124,30 @@ const LATER_TABLE = [
   'rest,,,,,,,,SKIP,,nobody,There is nobody.',
 ].join('\n')
 
-t.test(
-  'decisions of a version with another fact are explained, and verified as far as they can be',
-  async (t) => {
-    await client.query('TRUNCATE notifications.notification_log, notifications.decision')
-    const [locator = '', other = ''] = await record(pool, [
-      { eventId: 'later' },
-      { eventId: 'later still', eventType: 'invoice.paid' },
-    ])
-    await archive(LATER_TABLE)
-    await client.query(
-      `UPDATE notifications.decision SET rule_table_revision = $1, rule_id = 'by-email', facts = facts || '{"urgent": false}'`,
-      [sha256(LATER_TABLE)],
-    )
-    const why = await run('why', locator)
-    t.match(why, { code: 0, stderr: '' })
-    for (const words of [
-      'phone on file, urgent no: As before, without haste.',
-      'not by rule "by-push": this version cannot read "preferred channel" PUSH, "send by" PUSH',
-      'not by rule "at-once": this version cannot read "urgent" yes',
-    ])
-      t.match(why.stdout, words)
-    const verified = await run('replay', '--verify')
-    t.match(verified, { code: 0, stderr: '' }, 'nothing is wrong')
-    t.match(verified.stdout, /cannot be made again by this version.*: 2 entries, the first NTF-/)
-    t.match(verified.stdout, /2 entries compared: no difference/)
+t.test('decisions of a version with another fact are explained, and verified in part', async (t) => {
+  await client.query('TRUNCATE notifications.notification_log, notifications.decision')
+  const [locator = '', other = ''] = await record(pool, [
+    { eventId: 'later' },
+    { eventId: 'later still', eventType: 'invoice.paid' },
+  ])
+  await archive(LATER_TABLE)
+  await client.query(
+    `UPDATE notifications.decision SET rule_table_revision = $1, rule_id = 'by-email', facts = facts || '{"urgent": false}'`,
+    [sha256(LATER_TABLE)],
+  )
+  const why = await run('why', locator)
+  t.match(why, { code: 0, stderr: '' })
+  for (const words of [
+    'phone on file, urgent no: As before, without haste.',
+    'not by rule "by-push": this version cannot read "preferred channel" PUSH, "send by" PUSH',
+    'not by rule "at-once": this version cannot read "urgent" yes',
+  ])
+    t.match(why.stdout, words)
+  const verified = await run('replay', '--verify')
+  t.match(verified, { code: 0, stderr: '' }, 'nothing is wrong')
+  t.match(verified.stdout, /cannot be made again by this version.*: 2 entries, the first NTF-/)
+  t.match(verified.stdout, /2 entries compared: no difference/)
 
-    await client.query(`UPDATE notifications.notification_log SET body = 'x' WHERE locator = $1`, [other])
-    t.match(await run('replay', '--verify'), { code: 1, stdout: /body is "x", but its decisions give/ })
-  },
-)
+  await client.query(`UPDATE notifications.notification_log SET body = 'x' WHERE locator = $1`, [other])
+  t.match(await run('replay', '--verify'), { code: 1, stdout: /body is "x", but its decisions give/ })
+})

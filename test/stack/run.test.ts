@@ -42,54 +42,51 @@ async function started(t: Test, env: Record<string, string>) {
   return { child, text: () => text, printed, pids: descendants(child.pid ?? 0) }
 }
 
-t.test(
-  'make run shows the results of a few hundred events, and leaves nothing behind at Ctrl-C',
-  async (t) => {
-    const { child, text, printed, pids } = await started(t, LOCAL)
-    t.match(text(), /✓ PostgreSQL in \d+\.\d s\n/)
-    t.match(text(), /✓ Kafka \((apache|mock)\) in \d+\.\d s\n/)
-    t.ok(pids.length >= 6, 'there are three keepers, two servers and the service')
+t.test('make run shows results, and leaves nothing behind at Ctrl-C', async (t) => {
+  const { child, text, printed, pids } = await started(t, LOCAL)
+  t.match(text(), /✓ PostgreSQL in \d+\.\d s\n/)
+  t.match(text(), /✓ Kafka \((apache|mock)\) in \d+\.\d s\n/)
+  t.ok(pids.length >= 6, 'there are three keepers, two servers and the service')
 
-    const kinds = [...text().matchAll(/^ {2}(SENT|SKIPPED|FAILED) +(EMAIL|SMS|IN_APP) +\d/gm)]
-    t.strictSame(
-      new Set(kinds.map(([, status, channel]) => `${status} ${channel}`)),
-      new Set(['SENT EMAIL', 'SENT SMS', 'SENT IN_APP', 'SKIPPED EMAIL', 'SKIPPED SMS', 'FAILED EMAIL']),
-    )
-    t.match(
-      text(),
-      /364 messages: 345 log rows, 12 duplicates absorbed, 7 rejected; each event has exactly one row/,
-    )
+  const kinds = [...text().matchAll(/^ {2}(SENT|SKIPPED|FAILED) +(EMAIL|SMS|IN_APP) +\d/gm)]
+  t.strictSame(
+    new Set(kinds.map(([, status, channel]) => `${status} ${channel}`)),
+    new Set(['SENT EMAIL', 'SENT SMS', 'SENT IN_APP', 'SKIPPED EMAIL', 'SKIPPED SMS', 'FAILED EMAIL']),
+  )
+  t.match(
+    text(),
+    /364 messages: 345 log rows, 12 duplicates absorbed, 7 rejected; each event has exactly one row/,
+  )
 
-    const entry = await fetch(await printed(/(http:\S+\/log\/NTF-\S+)/))
-    t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
-    t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
-    t.equal((await fetch(await printed(/(http:\S+\/console)\n/))).status, 200)
+  const entry = await fetch(await printed(/(http:\S+\/log\/NTF-\S+)/))
+  t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
+  t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
+  t.equal((await fetch(await printed(/(http:\S+\/console)\n/))).status, 200)
 
-    const source = await printed(/^ {2}(export PATH=.*)$/m)
-    for (const [line, answer] of [
-      [await printed(/^ {2}(src\/main\.ts why NTF-.*)$/m), /^NTF-\S+ is SENT: /],
-      [await printed(/^ {2}(src\/main\.ts doctor)$/m), /^All checks passed/m],
-    ] as const) {
-      const asked = spawnSync('sh', ['-c', `${source}\n${line}`], {
-        cwd: ROOT,
-        encoding: 'utf8',
-        env: PLAIN_ENV,
-      })
-      t.match(asked, { status: 0, stdout: answer }, line)
-    }
-
-    const own = await printed(/^ {2}(echo .*)$/m)
-    t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')
-    const list = await printed(/(http:\S+\/log\/list)\n/)
-    await until(async () => (await (await fetch(list)).text()).includes('my-first-event'), {
-      what: "the event of one's own in the list",
+  const source = await printed(/^ {2}(export PATH=.*)$/m)
+  for (const [line, answer] of [
+    [await printed(/^ {2}(src\/main\.ts why NTF-.*)$/m), /^NTF-\S+ is SENT: /],
+    [await printed(/^ {2}(src\/main\.ts doctor)$/m), /^All checks passed/m],
+  ] as const) {
+    const asked = spawnSync('sh', ['-c', `${source}\n${line}`], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      env: PLAIN_ENV,
     })
+    t.match(asked, { status: 0, stdout: answer }, line)
+  }
 
-    process.kill(-(child.pid ?? 0), 'SIGINT')
-    t.strictSame(await once(child, 'exit'), [0, null])
-    t.strictSame(pids.filter(isRunning), [])
-  },
-)
+  const own = await printed(/^ {2}(echo .*)$/m)
+  t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')
+  const list = await printed(/(http:\S+\/log\/list)\n/)
+  await until(async () => (await (await fetch(list)).text()).includes('my-first-event'), {
+    what: "the event of one's own in the list",
+  })
+
+  process.kill(-(child.pid ?? 0), 'SIGINT')
+  t.strictSame(await once(child, 'exit'), [0, null])
+  t.strictSame(pids.filter(isRunning), [])
+})
 
 t.test('it uses its own data on given servers, reports a part that ends, and stops the others', async (t) => {
   const database = await aDatabase(t)

@@ -49,33 +49,30 @@ async function leaveInvalid(index: string) {
   await built.catch(() => {})
 }
 
-t.test(
-  'a migration that waits for its table blocks no other session, and runs once the table is free',
-  async (t) => {
-    const reader = new pg.Client(url)
-    await reader.connect()
-    t.teardown(() => reader.end())
-    await reader.query('BEGIN')
-    await reader.query('SELECT FROM notifications.sample')
-    const messages: string[] = []
-    const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
-    const run = migrating(t, files, (message) => messages.push(message))
-    const done = run()
-    const retried = () => messages.some((message) => /another session holds a lock/.test(message))
-    // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
-    await until(
-      async () => {
-        await client.query('INSERT INTO notifications.sample VALUES (2)')
-        return retried()
-      },
-      { what: 'it to give the lock up' },
-    )
-    t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
-    await reader.query('COMMIT')
-    t.same(await done, ['1001_column'])
-    await client.query('SELECT more FROM notifications.sample')
-  },
-)
+t.test('a migration that waits for its table blocks no other session', async (t) => {
+  const reader = new pg.Client(url)
+  await reader.connect()
+  t.teardown(() => reader.end())
+  await reader.query('BEGIN')
+  await reader.query('SELECT FROM notifications.sample')
+  const messages: string[] = []
+  const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
+  const run = migrating(t, files, (message) => messages.push(message))
+  const done = run()
+  const retried = () => messages.some((message) => /another session holds a lock/.test(message))
+  // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
+  await until(
+    async () => {
+      await client.query('INSERT INTO notifications.sample VALUES (2)')
+      return retried()
+    },
+    { what: 'it to give the lock up' },
+  )
+  t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
+  await reader.query('COMMIT')
+  t.same(await done, ['1001_column'])
+  await client.query('SELECT more FROM notifications.sample')
+})
 
 t.test('an index is built beside open transactions, and an INVALID one is rebuilt', async (t) => {
   await leaveInvalid('sample_id')
@@ -114,27 +111,23 @@ t.test('a failed migration leaves the previous ones applied', async (t) => {
   t.same(await run(), ['1006_validated'])
 })
 
-t.test(
-  'no index is built through a pooler whose database has a timeout, but on a direct connection',
-  { skip: NO_PGBOUNCER },
-  async (t) => {
-    const database = new URL(url).pathname.slice(1)
-    for (const timeout of ['lock_timeout', 'statement_timeout'])
-      await client.query(`ALTER DATABASE "${database}" SET ${timeout} = '1min'`)
-    const pooler = await startPgBouncer(url, { pool_mode: 'transaction' })
-    t.teardown(() => pooler.close())
-    const files = { '1007_index': 'CREATE INDEX CONCURRENTLY sample_both ON notifications.sample (id, kind)' }
-    const through = migrating(t, files, () => {}, pooler.through(url))
-    await t.rejects(
-      through(),
-      /lock_timeout and statement_timeout would interrupt .* run `migrate` on a direct connection/,
-    )
-    t.equal(await valid('notifications.sample_both'), undefined)
-    const directly = migrating(t, files)
-    t.same(await directly(), ['1007_index'])
-    t.equal(await valid('notifications.sample_both'), true)
-  },
-)
+t.test('no index is built through a pooler with a timeout', { skip: NO_PGBOUNCER }, async (t) => {
+  const database = new URL(url).pathname.slice(1)
+  for (const timeout of ['lock_timeout', 'statement_timeout'])
+    await client.query(`ALTER DATABASE "${database}" SET ${timeout} = '1min'`)
+  const pooler = await startPgBouncer(url, { pool_mode: 'transaction' })
+  t.teardown(() => pooler.close())
+  const files = { '1007_index': 'CREATE INDEX CONCURRENTLY sample_both ON notifications.sample (id, kind)' }
+  const through = migrating(t, files, () => {}, pooler.through(url))
+  await t.rejects(
+    through(),
+    /lock_timeout and statement_timeout would interrupt .* run `migrate` on a direct connection/,
+  )
+  t.equal(await valid('notifications.sample_both'), undefined)
+  const directly = migrating(t, files)
+  t.same(await directly(), ['1007_index'])
+  t.equal(await valid('notifications.sample_both'), true)
+})
 
 t.test('missing rights are reported one by one, and no other right is needed', async (t) => {
   t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
