@@ -8,13 +8,10 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { createParties } from '../../src/app/clients.ts'
-import { CHECKS } from '../../src/commands/doctor/checks.ts'
-import { chooseRemedy } from '../../src/commands/doctor/remedies.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createFileSecret } from '../../src/oauth/file-secret.ts'
 import { aFound } from '../core/build.ts'
 import { makeCertificates } from '../stack/certificates.ts'
-import { freePort } from '../stack/free-port.ts'
 import { ADMIN_SCOPE, AUDIENCE, CLIENT, startIdentityProvider } from '../stack/identity-provider.ts'
 import { json, locators } from './server.ts'
 
@@ -61,15 +58,6 @@ function clientOf(t: Test, env: Record<string, string>) {
   return { client, lookUp, lines }
 }
 
-/** The result of `doctor` for policy administration, with the remedy. */
-async function diagnose(env: Record<string, string>) {
-  const check = CHECKS.find(({ name }) => name === 'policy administration')
-  const found = await check?.run(loadConfig(env)).catch((error: Error) => error)
-  return found instanceof Error
-    ? { detail: found.message, remedy: check && chooseRemedy(check, found) }
-    : { detail: String(found), remedy: undefined }
-}
-
 const BY_TOKEN = {
   POLICY_ADMIN_TOKEN_URL: `${idp.issuer}/token`,
   POLICY_ADMIN_CLIENT_ID: CLIENT.id,
@@ -111,10 +99,6 @@ t.test('a look-up sends the header from a file, and the new one once that is ref
     'which is an outage',
   )
   t.notMatch(lines.join(), 'second')
-  const { detail, remedy } = await diagnose({ ...env, ...header })
-  t.match(detail, /answered 401/)
-  t.match(remedy, /POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL/)
-  t.notMatch(detail, 'second')
 })
 
 t.test('the file of a header is read again within a minute', async (t) => {
@@ -139,7 +123,6 @@ t.test('an unusable header file is an outage that costs no attempt', async (t) =
   await writeFile(file('secret'), '\n')
   const { lookUp } = clientOf(t, { ...env, ...header })
   t.match(await lookUp(), { error: /was not asked: POLICY_ADMIN_HEADER_FILE is empty/, costsNoAttempt: true })
-  t.match(await diagnose({ ...env, ...header }), { detail: /is empty/, remedy: /correct .* the file/ })
   t.equal(requests.length, 0)
   await writeFile(file('secret'), 'Basic YTpi')
   t.strictSame(await lookUp(), FOUND)
@@ -151,7 +134,7 @@ t.test('look-ups share an access token, and replace a refused one once', async (
   const { env, requests } = await environment(t, async (request) => {
     return !revoked.has(request.headers.authorization) && (await isValidToken(request))
   })
-  const { client, lookUp } = clientOf(t, { ...env, ...BY_TOKEN })
+  const { client } = clientOf(t, { ...env, ...BY_TOKEN })
   const tokens = () => new Set(requests.map(({ headers }) => headers.authorization))
   const areFound = async () => {
     const contacts = await client.lookUp(locators(100))
@@ -166,10 +149,6 @@ t.test('look-ups share an access token, and replace a refused one once', async (
   await idp.rotate()
   requests.length = 0
   t.ok(await areFound(), 'also where the key was replaced')
-  const { detail, remedy } = await diagnose({ ...env, ...BY_TOKEN, POLICY_ADMIN_SCOPE: 'openid' })
-  t.match(detail, /answered 401|token endpoint refuses/)
-  t.match(remedy, /POLICY_ADMIN_SCOPE|the scope/)
-  t.match(await lookUp(), FOUND)
 })
 
 t.test('without an access token no party is requested, and no attempt used up', async (t) => {
@@ -189,15 +168,6 @@ t.test('without an access token no party is requested, and no attempt used up', 
   t.ok(client.isDown(), 'the circuit is open')
   t.notMatch(lines.join(), 'wr0ng')
   t.equal(requests.length, 0)
-  const { detail, remedy } = await diagnose(wrong)
-  t.match(detail, refused.error)
-  t.notMatch(detail, 'wr0ng')
-  t.match(remedy, /POLICY_ADMIN_CLIENT_SECRET/)
-  const POLICY_ADMIN_TOKEN_URL = `http://127.0.0.1:${await freePort()}/token`
-  t.match(await diagnose({ ...env, ...BY_TOKEN, POLICY_ADMIN_TOKEN_URL }), {
-    detail: /token endpoint .* cannot be used \(.*ECONNREFUSED/,
-    remedy: /check POLICY_ADMIN_TOKEN_URL/,
-  })
 })
 
 for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -209,20 +179,15 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     t.strictSame(await lookUp(), FOUND)
     await client.close()
 
-    t.match(await diagnose(env), {
-      detail: /refused the TLS connection \(ERR_SSL_/,
-      remedy: /set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE/,
-    })
+    t.match(await clientOf(t, env).lookUp(), { error: /refused the TLS connection \(ERR_SSL_/ })
     const renewing = clientOf(t, { ...env, ...files })
     await writeFile(file('client.pem'), await readFile(certificates.otherCa))
     t.match(await renewing.lookUp(), {
       error: /was not asked: .*_KEY_FILE cannot be used: .*key/i,
       costsNoAttempt: true,
     })
-    t.match(await diagnose({ ...env, ...files }), { remedy: /compare the key with the certificate/ })
     await writeFile(file('client.key'), await readFile(otherKeyFile))
     t.match(await renewing.lookUp(), { error: /did not answer/ }, 'of another authority')
-    t.match(await diagnose({ ...env, ...files }), { remedy: /POLICY_ADMIN_CERT_FILE/ })
     await writeFile(file('client.pem'), certificates.cert)
     await writeFile(file('client.key'), certificates.key)
     t.strictSame(await renewing.lookUp(), FOUND)
@@ -232,11 +197,9 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
 t.test('an untrusted authority is reported, and a corrected one is used at once', async (t) => {
   const { env, file } = await environment(t, () => true)
   const { POLICY_ADMIN_CA_FILE: _, ...without } = env
-  const untrusted = { detail: /has a certificate that is not trusted/, remedy: /set POLICY_ADMIN_CA_FILE/ }
-  t.match(await diagnose(without), untrusted)
-  t.match(await diagnose({ ...env, POLICY_ADMIN_CA_FILE: certificates.otherCa }), untrusted)
   const POLICY_ADMIN_URL = env.POLICY_ADMIN_URL.replace('localhost', '127.0.0.1')
-  t.match(await diagnose({ ...env, POLICY_ADMIN_URL }), untrusted)
+  for (const wrong of [without, { ...env, POLICY_ADMIN_URL }])
+    t.match(await clientOf(t, wrong).lookUp(), { error: /has a certificate that is not trusted/ })
 
   await writeFile(file('client.pem'), await readFile(certificates.otherCa))
   const { lookUp } = clientOf(t, { ...env, POLICY_ADMIN_CA_FILE: file('client.pem') })

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { ADVISORY_LOCK_WAITS, createDatabase, onServer } from '../stack/databases.ts'
-import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
 import { spawned } from './command.ts'
@@ -84,34 +81,6 @@ t.test('one of two simultaneous migrations waits for the other', async (t) => {
   t.same(ended.map(({ stdout }) => /the schema was migrated/.test(stdout)).sort(), [false, true])
   const applied = await rows(APPLIED)
   t.equal(new Set(applied.map(({ name }) => name)).size, applied.length)
-})
-
-t.test('a migration that is killed midway leaves nothing behind, and can be run again', async (t) => {
-  const { url, rows } = await anEmptyDatabase(t)
-  // Not committed: creating the same schema waits for the end of this transaction.
-  await rows('BEGIN')
-  await rows('CREATE SCHEMA notifications')
-  const migrating = spawn(process.execPath, [MAIN, 'migrate'], {
-    env: { ...EXECUTABLE_ENV, DATABASE_URL: url },
-    stdio: 'ignore',
-  })
-  const ended = once(migrating, 'exit')
-  await until(
-    async () =>
-      (await rows(`SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`)).length > 0,
-    { what: 'it to wait in its transaction' },
-  )
-  migrating.kill('SIGTERM')
-  t.same(await ended, [null, 'SIGTERM'])
-  await rows('ROLLBACK')
-  await until(
-    async () =>
-      (await rows(`SELECT FROM pg_stat_activity WHERE application_name = 'notifications-migrate'`)).length ===
-      0,
-    { what: 'its connection to be gone' },
-  )
-  t.same(await rows(TABLES), [])
-  t.match(await migrate(url), { code: 0, stdout: /the schema was migrated/ })
 })
 
 t.test('migrate through a pooler leaves no lock behind', { skip: NO_PGBOUNCER }, async (t) => {

@@ -213,10 +213,6 @@ t.test('a service with a wrong password waits until its file is corrected', { sk
     MQ_SASL_PASSWORD: '',
     MQ_SASL_PASSWORD_FILE: file,
   }
-  await writeFile(file, '')
-  t.match(await doctor(env), {
-    stdout: /^failed +broker +MQ_SASL_PASSWORD_FILE is empty.*\n +→ correct the variable, or the file/m,
-  })
   await writeFile(file, 'wr0ng\n')
   const service = await world.serve(env)
   t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /authentication failed/i)
@@ -226,19 +222,7 @@ t.test('a service with a wrong password waits until its file is corrected', { sk
   await service.stop()
 })
 
-t.test('doctor explains why an access token is refused, with the remedy', { skip }, async (t) => {
-  const nowhere = `http://127.0.0.1:${await freePort()}/token`
-  const wrong = [
-    [{ MQ_SASL_CLIENT_SECRET: 'wr0ng' }, 'token endpoint refuses a token', 'MQ_SASL_CLIENT_SECRET'],
-    [{ MQ_SASL_TOKEN_URL: nowhere }, 'cannot be used .*ECONNREFUSED', 'check MQ_SASL_TOKEN_URL'],
-  ] as const
-  for (const [env, fault, remedy] of wrong) {
-    const { code, stdout } = await doctor({ ...BY_TOKEN, ...env })
-    t.equal(code, 1)
-    t.match(stdout, new RegExp(`^failed +broker +.*${fault}`, 'm'))
-    t.match(stdout, new RegExp(`→ .*${remedy}`))
-    t.notMatch(stdout, /wr0ng|a-secret-of/)
-  }
+t.test('doctor explains that the broker refuses an access token', { skip }, async (t) => {
   idp.be(async (_request, response) => {
     const access_token = await idp.forge({ aud: 'another-service' })
     response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: 600 }))
@@ -249,6 +233,7 @@ t.test('doctor explains why an access token is refused, with the remedy', { skip
     code: 1,
     stdout: /OAUTHBEARER authentication failed: .*invalid_token.*\n +→ compare issuer, audience and scope/,
   })
+  t.notMatch(refused.stdout, CLIENT.secret)
 })
 
 t.test('a broker certificate of another authority is not trusted', { skip }, async (t) => {

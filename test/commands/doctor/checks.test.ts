@@ -73,6 +73,7 @@ const ALL: Readonly<Record<string, readonly (readonly [error: Error, remedy: str
     [coded('SELF_SIGNED_CERT_IN_CHAIN'), 'POLICY_ADMIN_CA_FILE'],
     [coded('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'), 'POLICY_ADMIN_CERT_FILE'],
     [coded('ECONNRESET'), 'log of that service'],
+    [coded('HTTP_401'), 'POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL'],
     [coded('HTTP_403'), 'let this credential read parties'],
   ],
   broker: [
