@@ -108,30 +108,16 @@ const proceed: Answer = (send) => send()
 const errorOf = (name: 'KafkaJSConnectionError' | 'KafkaJSNonRetriableError', message: string) =>
   Reflect.construct(kafkajs[name], [message])
 
-/** The membership of the group fails with the next heartbeat, once. */
-function failNext(group: string): void {
-  answer('heartbeat', group, () => {
-    answer('heartbeat', group, proceed)
-    return Promise.reject(errorOf('KafkaJSNonRetriableError', 'final'))
-  })
-}
-
-t.test('an error that kafkajs calls final is followed by a new membership', async (t) => {
-  const { claims } = await createTopics(brokers, { claims: 1 })
-  const { consumer, valuesOf } = await consume(t, [claims])
-  await until(consumer.hasJoined, { what: 'the first membership' })
-  failNext(claims)
-  await until(() => /final/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
-  await produce(brokers, [{ topic: claims, value: 'a' }])
-  await until(() => valuesOf(claims).length === 1, { what: 'the next membership', timeoutMs: 20_000 })
-})
-
-t.test('a member that could not leave joins again before its session ends', async (t) => {
+t.test('a failed member that could not leave joins again before its session ends', async (t) => {
   const { claims } = await createTopics(brokers, { claims: 1 })
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 60_000 })
   await until(consumer.hasJoined, { what: 'the first membership' })
   answer('leaveGroup', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
-  failNext(claims)
+  answer('heartbeat', claims, () => {
+    answer('heartbeat', claims, proceed)
+    return Promise.reject(errorOf('KafkaJSNonRetriableError', 'final'))
+  })
+  await until(() => /final/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
   await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
   await produce(brokers, [{ topic: claims, value: 'a' }])
   await until(() => valuesOf(claims).length === 1, { what: 'the event' })
