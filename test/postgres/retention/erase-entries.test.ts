@@ -162,7 +162,10 @@ t.test('erasures and restores take turns', async (t) => {
     restoreMissingEntries(pool, [locator], () => null),
     eraseEntries(pool, erasure, [locator]),
   ])
-  await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, { what: 'both to wait' })
+  await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, {
+    what: 'both to wait',
+    timeoutMs: 20_000,
+  })
   await client.query('COMMIT')
   t.match((await both)[1], { logEntries: 1 })
 })

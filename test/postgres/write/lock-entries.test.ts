@@ -85,7 +85,7 @@ for (const request of [REQUEST, null]) {
     const retried = retry(entry, send, request)
     await sending.promise
     const erased = eraseEntries(pool, erasure, [entry.locator])
-    await until(isErasureWaiting, { what: 'the erasure to wait' })
+    await until(isErasureWaiting, { what: 'the erasure to wait', timeoutMs: 20_000 })
     sent.resolve(new Map())
     t.equal((await retried).length, 1)
     await erased
@@ -108,7 +108,7 @@ t.test('an erasure waits for a redrive, and an erased message is not redriven', 
   await store.transaction(async (tx) => {
     t.equal(await tx.lockRejected(id), true)
     erased = eraseRejected(pool, erasure, [id])
-    await until(isErasureWaiting, { what: 'the erasure to wait' })
+    await until(isErasureWaiting, { what: 'the erasure to wait', timeoutMs: 20_000 })
   })
   t.equal(await erased, 1)
   t.equal(await store.transaction((tx) => tx.lockRejected(id)), false)

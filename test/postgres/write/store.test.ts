@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
+import { sql } from 'slonik'
 import t from 'tap'
 import { commitBatch } from '../../../src/pipeline/dispatch.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
@@ -142,6 +143,11 @@ t.test('a shared transaction waits only shortly, but lets a sender wait as usual
     const limits = await tx.handOver((query) => query('SHOW lock_timeout'))
     t.same(limits, [{ lock_timeout: '5s' }])
   })
+  // As many at once as there are connections: one of them had the shared transaction.
+  const timeouts = Array.from({ length: 8 }, () =>
+    pool.transaction((tx) => tx.oneFirst(sql.unsafe`SHOW lock_timeout`)),
+  )
+  t.same(new Set(await Promise.all(timeouts)), new Set(['5s']), 'its limits end with it')
   /** The number of the partitions once the row is not waited for any longer. */
   const givesUp = async (partitions: typeof places) => {
     const waiting = createStore(pool).transaction(async (tx) => {
