@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { above, promise, type Row, rule } from '../core/rules/build.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const AUTHOR = ['-c', 'user.name=a', '-c', 'user.email=a@example.org']
@@ -90,8 +91,8 @@ function edit(dir: string, file: string, change: (text: string) => string): void
   writeFileSync(join(dir, file), change(readFileSync(join(dir, file), 'utf8')))
 }
 
-const above = (row: string) => (text: string) => text.replace(/^opted-out,/m, `${row}\nopted-out,`)
-const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Y.'
+const insert = (row: Row) => (csvText: string) => above('opted-out', [row], csvText)
+const MUTED = { rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' }
 
 t.test('for an unchanged table every step passes and says that nothing changes', async (t) => {
   const clone = checkOut()
@@ -108,8 +109,10 @@ t.test('for an unchanged table every step passes and says that nothing changes',
 
 t.test('the summary of faulty files has each fault, and the checks show it at its line', async (t) => {
   const clone = checkOut()
-  edit(clone, 'rules/dispatch.csv', above('muted,invoice.payed,fuond,,,,,SKIP,,muted,Y.'))
-  edit(clone, 'rules/promises.csv', (text) => `${text}Nothing,,,,,,,not SENT,,\n`)
+  edit(clone, 'rules/dispatch.csv', insert(rule({ ...MUTED, eventType: 'invoice.payed', party: 'fuond' })))
+  edit(clone, 'rules/promises.csv', (text) =>
+    above(null, [promise({ promise: 'Nothing', outcome: 'not SENT' })], text),
+  )
   edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('{{locator}}', '{{locater}}'))
   const [summary, checked, texts] = ['rules-summary', 'rules-check', 'templates-check'].map((target) =>
     make(clone, target),
@@ -142,12 +145,14 @@ t.test('the base of a comparison is treated as text, whatever it contains', asyn
 
 t.test('the summary has warnings first, then changes by severity, texts and promises', async (t) => {
   const clone = checkOut()
-  edit(clone, 'rules/dispatch.csv', above(MUTED.replace('invoice.paid', 'invoice.paid or consent.given')))
+  edit(clone, 'rules/dispatch.csv', insert(rule({ ...MUTED, eventType: 'invoice.paid or consent.given' })))
+  const kept = {
+    promise: 'Nobody is told that an invoice is paid',
+    eventType: 'invoice.paid',
+    party: 'found',
+  }
   edit(clone, 'rules/promises.csv', (text) =>
-    `${text}Nobody is told that an invoice is paid,invoice.paid,found,,,,,SKIP,,\n`.replace(
-      /^No message is dropped.*\n/m,
-      '',
-    ),
+    above(null, [promise({ ...kept, outcome: 'SKIP' })], text.replace(/^No message is dropped.*\n/m, '')),
   )
   edit(clone, 'rules/envelope.json', (text) => text.replace('"/payload/reason"', '"header:reason"'))
   edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
@@ -219,7 +224,7 @@ esac
 function pullRequest() {
   const author = checkOut('author')
   git(author, 'switch', '--quiet', '--create', 'change')
-  edit(author, 'rules/dispatch.csv', above(MUTED))
+  edit(author, 'rules/dispatch.csv', insert(rule(MUTED)))
   git(author, 'commit', '--quiet', '--all', '-m', 'Mute a type')
   git(author, 'push', '--quiet', '--force', 'origin', 'change')
   const made = join(author, '.cache-outcomes')

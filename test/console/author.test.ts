@@ -3,14 +3,14 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
-import { COLUMNS } from '../../src/core/rules/rule.ts'
+import { type Row, rule } from '../core/rules/build.ts'
 import { serveConsole } from '../http/console/fixture.ts'
 import { until } from '../stack/until.ts'
 import { openTab, startBrowser, withoutBrowser } from './browser.ts'
 
 /** One step of a change; each cell, button and field counts as one click. Blank cells of a row are left as they are. */
 type Step =
-  | { readonly above: string; readonly row: string }
+  | { readonly above: string; readonly row: Row }
   | { readonly rule: string; readonly cells: Readonly<Record<string, string>> }
   | { readonly press: string }
   | { readonly text: string; readonly replace: readonly [string, string] }
@@ -22,9 +22,10 @@ const inSpiteOfOptOut = (eventType: string): Step[] => [
   { press: '1 promise of 6 broken' },
   { press: 'Exclude this case' },
 ]
-const BECAUSE = 'The product owner decided so in November.'
+const FOUND = { party: 'found', because: 'The product owner decided so in November.' }
+const SEND = { ...FOUND, outcome: 'SEND' }
 const muted = (eventType: string): Step[] => [
-  { above: 'opted-out', row: `muted,${eventType},found,,,,,SKIP,,event type muted,${BECAUSE}` },
+  { above: 'opted-out', row: rule({ ...FOUND, rule: 'muted', eventType, reason: 'event type muted' }) },
 ]
 
 /** `summary`: the beginning of the text for the pull request. Those of changes in rules/README.md stand there. */
@@ -34,7 +35,13 @@ const CHANGES: readonly [name: string, clickCountMax: number, steps: readonly St
     'A type that never goes by SMS',
     15,
     [
-      { above: 'no-email', row: `by-email,claim.rejected,found,,SMS,yes,,SEND,EMAIL,,${BECAUSE}` },
+      {
+        above: 'no-email',
+        row: rule({
+          ...{ ...SEND, rule: 'by-email', eventType: 'claim.rejected', sendBy: 'EMAIL' },
+          ...{ preferredChannel: 'SMS', emailOnFile: true },
+        }),
+      },
       { press: 'Duplicate by-email' },
       {
         rule: 'by-email-copy',
@@ -46,19 +53,40 @@ const CHANGES: readonly [name: string, clickCountMax: number, steps: readonly St
   [
     'Claims by email where there is no phone',
     10,
-    [{ above: 'no-phone', row: `claims-by-email,claim.*,found,,SMS,yes,no,SEND,EMAIL,,${BECAUSE}` }],
+    [
+      {
+        above: 'no-phone',
+        row: rule({
+          ...{ ...SEND, rule: 'claims-by-email', eventType: 'claim.*', sendBy: 'EMAIL' },
+          ...{ preferredChannel: 'SMS', emailOnFile: true, phoneOnFile: false },
+        }),
+      },
+    ],
   ],
   ['Mute two types', 7, muted('invoice.finalised or payment.received')],
   ['A lapsed policy in spite of an opt-out', 5, inSpiteOfOptOut('policy.lapsed')],
   [
     'Nothing for unknown types',
     7,
-    [{ above: 'email', row: `no-text,no template,found,,,,,SKIP,,no text,${BECAUSE}` }],
+    [
+      {
+        above: 'email',
+        row: rule({ ...FOUND, rule: 'no-text', eventType: 'no template', reason: 'no text' }),
+      },
+    ],
   ],
   [
     'An overdue invoice by SMS',
     8,
-    [{ above: 'no-email', row: `overdue-by-sms,invoice.overdue,found,,,,yes,SEND,SMS,,${BECAUSE}` }],
+    [
+      {
+        above: 'no-email',
+        row: rule({
+          ...{ ...SEND, rule: 'overdue-by-sms', eventType: 'invoice.overdue', sendBy: 'SMS' },
+          phoneOnFile: true,
+        }),
+      },
+    ],
   ],
   [
     'Another wording of a text',
@@ -185,19 +213,15 @@ async function perform(page: Page, step: Step): Promise<number> {
     return 3
   }
   if ('above' in step) await page.getByRole('button', { name: `Add a rule above ${step.above}` }).click()
-  let rule = 'rule' in step ? step.rule : 'unnamed rule'
-  const cells = 'row' in step ? cellsOf(step.row) : Object.entries(step.cells)
+  let ruleId = 'rule' in step ? step.rule : 'unnamed rule'
+  const cells =
+    'row' in step ? Object.entries(step.row).filter(([, value]) => value !== '') : Object.entries(step.cells)
   for (const [column, value] of cells) {
-    const cell = page.getByLabel(`${column}, ${rule}`, { exact: true })
+    const cell = page.getByLabel(`${column}, ${ruleId}`, { exact: true })
     const isChoice = await cell.evaluate((element) => (element as { tagName?: string }).tagName === 'SELECT')
     await (isChoice ? cell.selectOption(value) : cell.fill(value))
-    if (column === 'rule') rule = value
+    if (column === 'rule') ruleId = value
   }
   // The name of a new row has the focus at once.
   return cells.length
-}
-
-function cellsOf(row: string): [column: string, value: string][] {
-  const values = row.split(',')
-  return COLUMNS.flatMap((column, at) => (values[at] ? [[column, values[at]] as [string, string]] : []))
 }

@@ -6,7 +6,7 @@ import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
+import { above, rule } from '../core/rules/build.ts'
 import { serveConsole } from '../http/console/fixture.ts'
 import { record } from '../postgres/record.ts'
 import { command } from '../service/command.ts'
@@ -144,10 +144,12 @@ async function testWorkbench(): Promise<void> {
     const csv = await readFile(await download.path(), 'utf8')
     t.equal(
       csv,
-      DEFAULT_TABLE.replace(
-        'opted-out,',
-        'muted,invoice.paid,found,,,,,SKIP,,muted,"Nobody wants to hear it, they say."\nopted-out,',
-      ),
+      above('opted-out', [
+        rule({
+          ...{ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' },
+          because: 'Nobody wants to hear it, they say.',
+        }),
+      ]),
     )
     const file = join(t.testdir({}), 'dispatch.csv')
     await writeFile(file, csv)
@@ -214,9 +216,9 @@ async function testWorkbench(): Promise<void> {
       await pasted.fill('rule,nonsense\na,b\n')
       await use.click()
       await page.getByRole('alert').filter({ hasText: '"nonsense" is not a column' }).waitFor()
-      const quoted = `"${eventType.replaceAll('"', '""')}"`
-      const row = `hostile,claim.paid,found,no,EMAIL,,,SKIP,,${quoted},${quoted}`
-      await pasted.fill(DEFAULT_TABLE.replace('no-email,', `${row}\nno-email,`).replace(',SKIP', ',<b>'))
+      const texts = { reason: eventType, because: eventType }
+      const hostile = rule({ ...texts, eventType: 'claim.paid', party: 'found', optedOut: false })
+      await pasted.fill(above('no-email', [hostile]).replace(',SKIP', ',<b>'))
       await use.click()
       await page.getByText('"<b>"').first().waitFor()
       await page.getByLabel('outcome, party-not-found').selectOption('SKIP')
@@ -356,8 +358,7 @@ async function testWorkbench(): Promise<void> {
           text: name === 'generic.mustache' ? text : `${text}Theirs.\n`,
         })),
       ],
-      table: start.table
-        .replace('opted-out,', 'colleague,claim.paid,found,,,,,SKIP,,muted,So.\nopted-out,')
+      table: above('opted-out', [rule({ rule: 'colleague', eventType: 'claim.paid', party: 'found' })])
         .replace('no phone on file', 'no number')
         .replace(
           '"The member prefers to read messages in the app, which needs no address."',

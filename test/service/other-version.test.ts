@@ -1,4 +1,5 @@
 import t from 'tap'
+import { above, rule } from '../core/rules/build.ts'
 import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
 import { sha256 } from '../postgres/record.ts'
 import { until } from '../stack/until.ts'
@@ -13,9 +14,12 @@ const run = (...args: string[]) => command(args, world.env)
 /** What a later version has stored, which knows the channel PUSH, the outcome HOLD, the fact `urgent` and another redrive. */
 const LATER = 'NTF-01900000-0000-7000-8000-000000000001'
 const HELD = 'NTF-01900000-0000-7000-8000-000000000002'
-const LATER_TABLE = `${DEFAULT_TABLE.split('\n')
-  .map((line, index) => (line === '' ? '' : `${line},${index === 0 ? 'urgent' : ''}`))
-  .join('\n')}\npush,,found,,PUSH,,,SEND,,,We write to the app.,yes\n`
+const PUSH_RULE = rule({ rule: 'push', party: 'found', preferredChannel: 'PUSH', outcome: 'SEND' })
+const LATER_TABLE = above(
+  null,
+  [{ ...PUSH_RULE, because: 'We write to the app.', urgent: 'yes' }],
+  DEFAULT_TABLE.replace(/$/m, ',urgent').replace(/(?<=\n.+)$/gm, ','),
+)
 const FACTS = {
   ...{ eventType: 'claim.paid', party: 'found', optedOut: false, preferredChannel: 'PUSH' },
   ...{ emailOnFile: true, phoneOnFile: 'in part', urgent: true },

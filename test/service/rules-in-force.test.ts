@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
+import { above, rule, table } from '../core/rules/build.ts'
+import { DEFAULT_TABLE, describeThose } from '../core/rules/default-table.ts'
 import { record, ruleTable, sha256 } from '../postgres/record.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -15,8 +16,8 @@ const client = new pg.Client(url)
 await client.connect()
 t.teardown(() => Promise.all([client.end(), pool.end()]))
 const run = (...args: string[]) => command(args, { DATABASE_URL: url })
-const MUTED = 'muted,claim.paid,found,no,,,,SKIP,,muted,"We are silent."'
-const OLD_TABLE = DEFAULT_TABLE.replace(/^opted-out/m, `${MUTED}\nopted-out`)
+const MUTED = { rule: 'muted', eventType: 'claim.paid', party: 'found', optedOut: false, reason: 'muted' }
+const OLD_TABLE = above('opted-out', [rule({ ...MUTED, because: 'We are silent.' })])
 const OLD = sha256(OLD_TABLE)
 const SHIPPED = sha256(DEFAULT_TABLE)
 
@@ -58,12 +59,13 @@ t.test('the first batch that a changed rule table decides puts it in force, once
     [OLD],
   )
   const next = await start('c0ffee2', IN_FORCE)
+  const mutedCount = describeThose({ party: 'found', optedOut: false }).length
   t.match(next.line, {
-    ...{ level: 'info', msg: /^a new rule table is in force: 12 situations change: / },
+    ...{ level: 'info', msg: new RegExp(`^a new rule table is in force: ${mutedCount} situations change: `) },
     ...{ revision: SHIPPED, revisionBefore: OLD, gitCommit: 'c0ffee2' },
   })
-  const sentence =
-    '4 situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before'
+  const inApp = describeThose({ optedOut: false, preferredChannel: 'IN_APP', party: 'found' }).length
+  const sentence = `${inApp} situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before`
   t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
   const same = await start('c0ffee3', /^no failed notification is due$/)
   t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
@@ -116,13 +118,19 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
 })
 
 /** A table of a later version, with a fact and a channel that this version does not know. */
-const LATER_TABLE = [
-  'rule,event type,party,opted out,preferred channel,email on file,phone on file,urgent,outcome,send by,reason,because',
-  'by-push,,found,no,PUSH,,,,SEND,PUSH,,They like it.',
-  'at-once,claim.*,found,,,,,yes,SEND,SMS,,It cannot wait.',
-  'by-email,,found,,,yes,,,SEND,EMAIL,,"As before, without haste."',
-  'rest,,,,,,,,SKIP,,nobody,There is nobody.',
-].join('\n')
+const SEND = { party: 'found', outcome: 'SEND' }
+const LATER_TABLE = table(
+  rule({ ...SEND, rule: 'by-push', optedOut: false, preferredChannel: 'PUSH', sendBy: 'PUSH' }),
+  { ...rule({ ...SEND, rule: 'at-once', eventType: 'claim.*', sendBy: 'SMS' }), urgent: 'yes' },
+  rule({
+    ...SEND,
+    rule: 'by-email',
+    emailOnFile: true,
+    sendBy: 'EMAIL',
+    because: 'As before, without haste.',
+  }),
+  rule({ rule: 'rest', reason: 'nobody' }),
+)
 
 t.test('decisions of a version with another fact are explained, and verified in part', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')

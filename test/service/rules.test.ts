@@ -3,6 +3,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { above, rule } from '../core/rules/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
 import { command, spawned } from './command.ts'
@@ -26,7 +27,11 @@ function aCopy(t: Test, change: (table: string) => string = (table) => table) {
 }
 
 const untold = (table: string) =>
-  table.replace(/^email,/m, 'no-text,no template,found,,,,,SKIP,,no text,Y.\nemail,')
+  above(
+    'email',
+    [rule({ rule: 'no-text', eventType: 'no template', party: 'found', reason: 'no text' })],
+    table,
+  )
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
 
 t.test('the rules and texts of tests are the first ones, in this process and in another', async (t) => {

@@ -2,15 +2,20 @@ import { cp, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { above, type Row, rule } from '../core/rules/build.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The channel of the next version, which no address is needed for. */
 export const NEXT_CHANNEL = 'PUSH'
-/** The rules of the next version that its channel and its fact need; its last column is that fact. */
-const NEXT_RULES = [
-  'push,,found,no,PUSH,,,SEND,,,The member prefers messages in the app.,',
-  'rejected-by-sms,claim.rejected,found,no,,,yes,SEND,SMS,,A rejection cannot wait.,yes',
+/** The rules of the next version that its channel and its fact need; the column of that fact is the last. */
+const SEND = { party: 'found', optedOut: false, outcome: 'SEND' }
+const NEXT_RULES: readonly Row[] = [
+  rule({ ...SEND, rule: 'push', preferredChannel: NEXT_CHANNEL }),
+  {
+    ...rule({ ...SEND, rule: 'by-sms', eventType: 'claim.rejected', phoneOnFile: true, sendBy: 'SMS' }),
+    urgent: 'yes',
+  },
 ]
 
 /** What the next version changes in a file: each text must be there. */
@@ -53,10 +58,9 @@ export async function makeNextVersion(migrations: Readonly<Record<string, string
   for (const [name, source] of Object.entries(migrations))
     await writeFile(join(folder, 'db/migrations', name), source)
   for (const [file, edits] of Object.entries(EDITS)) await edit(join(folder, file), edits)
-  await addColumn(join(folder, 'test/first/rules/dispatch.csv'), (rows) => {
-    const place = rows.findIndex((row) => row.startsWith('opted-out,')) + 1
-    return rows.toSpliced(place, 0, ...NEXT_RULES)
-  })
+  await addColumn(join(folder, 'test/first/rules/dispatch.csv'), (csvText) =>
+    above('no-email', NEXT_RULES, csvText),
+  )
   await addColumn(join(folder, 'test/first/rules/promises.csv'))
   return { folder, main: join(folder, 'src/main.ts') }
 }
@@ -73,9 +77,9 @@ async function edit(file: string, edits: readonly (readonly [text: string, by: s
 /** Adds the column of the new fact, blank in all rows. */
 async function addColumn(
   file: string,
-  change: (rows: readonly string[]) => readonly string[] = (rows) => rows,
+  change: (csvText: string) => string = (csvText) => csvText,
 ): Promise<void> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
   const rows = lines.map((line, index) => `${line},${index === 0 ? 'urgent' : ''}`)
-  await writeFile(file, `${change(rows).join('\n')}\n`)
+  await writeFile(file, change(`${rows.join('\n')}\n`))
 }

@@ -5,15 +5,15 @@ import { readRuleFiles, TEMPLATE_EVENT_TYPES } from '../../../src/app/rule-files
 import { createWorkbench } from '../../../src/app/workbench/workbench.ts'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { above, rule } from '../../core/rules/build.ts'
 import { DEFAULT_OUTCOMES, DEFAULT_PROMISES, DEFAULT_TABLE } from '../../core/rules/default-table.ts'
 import { record, UNRESOLVED } from '../../postgres/record.ts'
 import { createMigratedDatabase } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
 
-const MUTED = DEFAULT_TABLE.replace(
-  'opted-out',
-  'muted,claim.paid,found,,,,,SKIP,,muted,Nobody wants it.\nopted-out',
-)
+const MUTED = above('opted-out', [
+  rule({ rule: 'muted', eventType: 'claim.paid', party: 'found', reason: 'muted' }),
+])
 const forever = () => new AbortController().signal
 
 const database = await createMigratedDatabase()
@@ -129,8 +129,10 @@ t.test('a faulty table and an unreachable database are reported', async (t) => {
 t.test('a back-test that takes too long ends with a remedy, and frees its place', async (t) => {
   const limited = workbenchOn(database.url, 2_000)
   t.teardown(limited.close)
-  const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
-  const large = DEFAULT_TABLE.replace('opted-out', `${rules.join('')}opted-out`)
+  const rules = Array.from({ length: 3_000 }, (_, i) =>
+    rule({ rule: `r${i}`, eventType: `e.${i}`, party: 'found' }),
+  )
+  const large = above('opted-out', rules)
   t.ok(large.length < 256 * 1024)
   t.match(await all(limited.backtest(jobOf(large, LATELY), forever())), [
     { kind: 'problem', problem: /took longer than 2 s.*fewer days.*fewer event types.*`rules backtest`/ },

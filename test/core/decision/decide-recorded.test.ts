@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ADDRESSES } from '../../../src/core/decision/channel.ts'
 import {
   decideNow,
   decideRecorded,
@@ -6,9 +7,11 @@ import {
   UNREADABLE_OPT_OUTS_RULE_ID,
 } from '../../../src/core/decision/decide-recorded.ts'
 import { someFacts } from '../build.ts'
-import { above, DEFAULT_ROWS, tableOf } from '../rules/default-table.ts'
+import { above, rule } from '../rules/build.ts'
+import { createTable, DEFAULT_TABLE } from '../rules/default-table.ts'
 
-const { decide } = await tableOf(DEFAULT_ROWS)
+const { decide } = await createTable(DEFAULT_TABLE)
+const ALL_ON_FILE = Object.fromEntries(ADDRESSES.map((address) => [`${address}OnFile`, true]))
 const PUSH = { ...someFacts(), preferredChannel: 'PUSH' }
 
 t.test('an unknown channel fails the event where the rules depend on the channel', async (t) => {
@@ -31,13 +34,10 @@ t.test('rules that decide alike for all channels decide for an unknown one', asy
     outcome: 'FAIL',
     channel: 'PUSH',
   })
-  const always = await tableOf(
-    above('no-email', 'by-sms,claim.*,found,,,,yes,SEND,SMS,,"Whatever they prefer."'),
-  )
-  t.match(decideNow(always.decide, PUSH), { ruleId: 'by-sms', outcome: 'SEND', channel: 'SMS' })
-  const preferred = await tableOf(
-    above('no-email', 'preferred,claim.paid,found,no,,yes,yes,SEND,,,"Each channel has its address."'),
-  )
+  const send = { party: 'found', outcome: 'SEND', ...ALL_ON_FILE }
+  const always = await createTable(above('no-email', [rule({ ...send, sendBy: 'SMS' })]))
+  t.match(decideNow(always.decide, PUSH), { ruleId: 'a', outcome: 'SEND', channel: 'SMS' })
+  const preferred = await createTable(above('no-email', [rule(send)]))
   t.match(decideNow(preferred.decide, PUSH), { outcome: 'FAIL' }, 'nothing is sent by an unknown channel')
 })
 
@@ -50,10 +50,10 @@ t.test('opt-outs that cannot be read never lead to a send by rules that heed the
     outcome: 'SKIP',
     ruleId: 'party-not-found',
   })
-  const critical = await tableOf(
-    above('opted-out', 'critical,claim.*,found,,,yes,,SEND,EMAIL,,"Everyone is told."'),
-  )
-  t.match(decideNow(critical.decide, unreadable), { outcome: 'SEND', ruleId: 'critical' })
+  const send = { outcome: 'SEND', sendBy: 'EMAIL' }
+  const critical = rule({ eventType: 'claim.*', party: 'found', emailOnFile: true, ...send })
+  const { decide: decideCritical } = await createTable(above('opted-out', [critical]))
+  t.match(decideNow(decideCritical, unreadable), { outcome: 'SEND', ruleId: 'a' })
 })
 
 t.test('other unknown values are decided only where they make no difference', async (t) => {

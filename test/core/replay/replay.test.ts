@@ -4,7 +4,8 @@ import { describeFinding } from '../../../src/core/replay/finding.ts'
 import type { ReplayedDecision } from '../../../src/core/replay/rebuild-entry.ts'
 import { missingRow, verify } from '../../../src/core/replay/verify-entry.ts'
 import { someFacts } from '../build.ts'
-import { DEFAULT_ROWS, HEADINGS } from '../rules/default-table.ts'
+import { rule, table as tableText } from '../rules/build.ts'
+import { without } from '../rules/default-table.ts'
 
 const A_DECISION: ReplayedDecision = {
   ...{ attempt: 0, outcome: 'SKIP', channel: 'EMAIL', ruleId: 'a', reason: 'x', facts: someFacts() },
@@ -12,26 +13,26 @@ const A_DECISION: ReplayedDecision = {
   ...{ eventId: 'e', partyLocator: 'p', eventType: 'claim.paid', variables: null },
 }
 
-/** The archived table of these lines, or why it is not available. */
-async function archived(...lines: string[]) {
+/** The table as archived, or why it is not available. */
+async function archived(csvText: string) {
   const archive = createArchive({
     templates: new Map(),
-    readRuleTable: async () => lines.join('\n'),
+    readRuleTable: async () => csvText,
     sha256: () => 'revision',
   })
   return archive.loadTable('revision')
 }
 
 t.test("a table without one of today's columns decides by its rules", async (t) => {
-  const headings = HEADINGS.replace(',phone on file', '')
-  const table = await archived(headings, 'a,,found,,,yes,SEND,EMAIL,,Y.', 'b,,,,,,SKIP,,x,Y.')
+  const headings = 'rule,event type,party,preferred channel,email on file,outcome,send by,reason,because'
+  const table = await archived(`${headings}\na,,found,,yes,SEND,EMAIL,,Y.\nb,,,,,SKIP,,x,Y.\n`)
   if ('fault' in table) throw new Error(table.fault)
   t.match(table.decide(someFacts()), { ruleId: 'a', outcome: 'SEND', channel: 'EMAIL' })
   t.match(table.decide(someFacts({ emailOnFile: false })), { ruleId: 'b', outcome: 'SKIP' })
 })
 
 t.test("a table that does not cover one of today's channels decides the cases that it covers", async (t) => {
-  const table = await archived(HEADINGS, ...DEFAULT_ROWS.filter((row) => !row.includes('IN_APP')))
+  const table = await archived(without('in-app'))
   if ('fault' in table) throw new Error(table.fault)
   t.match(table.decide(someFacts({ preferredChannel: 'SMS' })), { ruleId: 'sms' })
   t.equal(table.decide(someFacts({ preferredChannel: 'IN_APP' })), undefined)
@@ -39,10 +40,11 @@ t.test("a table that does not cover one of today's channels decides the cases th
 
 t.test('a past table may have columns and cells of another version', async (t) => {
   const table = await archived(
-    `${HEADINGS},urgent`,
-    'a,,found,yes,,,,SKIP,,x,Y.,yes',
-    'b,,found,,,,,SEND,IN_APP,,Y.,',
-    'c,,,,,,,HOLD,,,Y.,',
+    tableText(
+      { ...rule({ party: 'found', optedOut: true }), urgent: 'yes' },
+      rule({ rule: 'b', party: 'found', outcome: 'SEND', sendBy: 'IN_APP' }),
+      rule({ rule: 'c', outcome: 'HOLD', reason: '' }),
+    ),
   )
   if ('fault' in table) throw new Error(table.fault)
   t.match(table.decide(someFacts()), { ruleId: 'b' }, 'the cell of rule a does not matter')
@@ -91,7 +93,7 @@ t.test('a row with an outcome of another version is not verified, and not restor
 })
 
 t.test('a table that tests whether an event type has a template cannot be evaluated later', async (t) => {
-  const table = await archived(HEADINGS, 'a,no template,,,,,,SKIP,,x,Y.', 'b,,,,,,,SKIP,,x,Y.')
+  const table = await archived(tableText(rule({ eventType: 'no template' }), rule({ rule: 'b' })))
   t.match(table, {
     fault: /asks for event types with a template, and which had one then is not recorded$/,
     isOfOtherVersion: false,

@@ -13,7 +13,8 @@ import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.t
 import { tryEvent } from '../../../src/core/rules/try-event.ts'
 import { aTried } from '../build.ts'
 import { templatesWith } from '../templates/files.ts'
-import { ALL_CASES, applying, type Case, csvOf, isIn, isSafe, tables } from './random-tables.ts'
+import { table } from './build.ts'
+import { ALL_CASES, applying, type Case, isIn, isSafe, tables } from './random-tables.ts'
 
 const RUN_COUNT = 10
 
@@ -71,7 +72,7 @@ t.test(`try, diff, outcomes and back-test agree on ${RUN_COUNT} pairs of random 
   await fc.assert(
     fc.asyncProperty(servable, servable, async (rowsBefore, rowsAfter) => {
       const [before, after] = await Promise.all(
-        [rowsBefore, rowsAfter].map((rows) => createRuleTable(csvOf(rows), EVENT_TYPES, () => '')),
+        [rowsBefore, rowsAfter].map((rows) => createRuleTable(table(...rows), EVENT_TYPES, () => '')),
       )
       if (before === undefined || after === undefined) throw new Error('there are two tables')
       const [outcomesBefore, outcomesAfter] = [await outcomesOf(before), await outcomesOf(after)]

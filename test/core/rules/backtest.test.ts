@@ -1,10 +1,15 @@
 import t from 'tap'
+import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import type { Situation } from '../../../src/core/decision/facts.ts'
 import { createBacktest, describeBacktest } from '../../../src/core/rules/backtest.ts'
 import type { DecisionGroup } from '../../../src/core/rules/decision-group.ts'
-import { above, DEFAULT_ROWS, SITUATIONS, tableOf } from './default-table.ts'
+import { describeSituation } from '../../../src/core/rules/situations.ts'
+import { above, rule } from './build.ts'
+import { createTable, DEFAULT_TABLE, SITUATIONS } from './default-table.ts'
 
-const shipped = await tableOf(DEFAULT_ROWS)
-const muted = await tableOf(above('opted-out', 'muted,invoice.paid,found,,,,,SKIP,,muted,"We are silent."'))
+const shipped = await createTable(DEFAULT_TABLE)
+const MUTED = rule({ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' })
+const muted = await createTable(above('opted-out', [MUTED]))
 const reasonOf = (_: string, ruleId: string) => shipped.rules.find(({ id }) => id === ruleId)?.reason
 
 /** A group for every situation of some event types, as the shipped table decides them, of 1, 2, 3 … events. */
@@ -49,11 +54,11 @@ t.test('an event counts by its last result: a change for parties first unresolve
     changed: 5,
     changes: [{ facts: { party: 'found' }, before: { outcome: 'SEND' }, after: { ruleId: 'muted' } }],
   })
-  const givenUp = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',FAIL,', ',SKIP,')))
+  const givenUp = await createTable(DEFAULT_TABLE.replace(',FAIL,', ',SKIP,'))
   t.match(backtest(givenUp, [retried()]), {
     changed: 5,
     changes: [{ facts: { party: 'unresolved' }, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
-    channels: [{ channel: 'EMAIL', before: 5, after: 0 }, {}, {}],
+    channels: [{ channel: 'EMAIL', before: 5, after: 0 }],
   })
 })
 
@@ -90,7 +95,7 @@ t.test('groups with the same change are added up, with a few of their locators',
 })
 
 t.test("another reason changes an event, unless the reason is unknown or not a table's", async (t) => {
-  const reworded = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',no party locator,', ',nobody,')))
+  const reworded = await createTable(DEFAULT_TABLE.replace(',no party locator,', ',nobody,'))
   const [missing] = groups().filter(({ facts }) => facts.party === 'missing') as [DecisionGroup]
   t.match(backtest(reworded, [missing]), { changed: missing.count, invalidParties: 0 })
   t.match(
@@ -101,7 +106,7 @@ t.test("another reason changes an event, unless the reason is unknown or not a t
     changed: 0,
     invalidParties: missing.count,
   })
-  const failing = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',SKIP,,no party', ',FAIL,,no party')))
+  const failing = await createTable(DEFAULT_TABLE.replace(',SKIP,,no party', ',FAIL,,no party'))
   t.match(backtest(failing, [{ ...missing, invalidParty: true }]), { changed: missing.count })
 })
 
@@ -118,15 +123,20 @@ t.test('the result stays small for any number of event types', async (t) => {
 })
 
 t.test('the result is described in words', async (t) => {
-  const all = groups().filter(
+  const [some, others] = groups().filter(
     ({ facts, ruleId }) => facts.eventType === 'invoice.paid' && ruleId === 'in-app',
-  )
-  t.same(describeBacktest(backtest(muted, all.slice(0, 2))), [
+  ) as [DecisionGroup, DecisionGroup]
+  const all = [
+    { ...some, count: 9 },
+    { ...others, count: 10 },
+  ]
+  const line = ({ facts, count, locators }: DecisionGroup) =>
+    `    ${count}: ${describeSituation(facts as unknown as Situation)}, such as ${locators[0]}`
+  t.same(describeBacktest(backtest(muted, all)), [
     '19 events: 19 change, 0 do not',
     '19 messages fewer by IN_APP',
     '19 events change from SEND by IN_APP to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
-    '    10: party found, not opted out, prefers IN_APP, no email on file, phone on file, such as NTF-invoice.paid-9',
-    '    9: party found, not opted out, prefers IN_APP, no email on file, no phone on file, such as NTF-invoice.paid-8',
+    ...all.toReversed().map(line),
     'Where events change, by event type and rule, unchanged and changed:',
     '    invoice.paid, rule "in-app": 0, 19',
   ])
@@ -136,9 +146,7 @@ t.test('the result is described in words', async (t) => {
   const odd = all
     .slice(0, 1)
     .map((group) => ({ ...group, facts: { ...group.facts, eventType: 'a\u001b[2J\nb' } }))
-  const silent = await tableOf(
-    above('opted-out', 'muted,not claim.rejected,found,,,,,SKIP,,muted,"We are silent."'),
-  )
+  const silent = await createTable(above('opted-out', [{ ...MUTED, 'event type': 'not claim.rejected' }]))
   t.equal(describeBacktest(backtest(silent, odd)).at(-1), '    a\uFFFD[2J\uFFFDb, rule "in-app": 0, 9')
 })
 
@@ -155,8 +163,7 @@ t.test('events with facts that only another version knows are counted, and not d
   const known = { ...ofOther, facts: ofOther.facts, earlier: [{ facts, outcome: 'FAIL', onRequest: false }] }
   const channels = [
     { channel: 'EMAIL', before: 0, after: 3 },
-    {},
-    {},
+    ...CHANNELS.slice(1).map(() => ({})),
     { channel: 'PUSH', before: 3, after: 0 },
   ]
   t.match(backtest(shipped, [known]), { undecided: 0, changed: 3, channels })

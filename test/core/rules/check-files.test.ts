@@ -8,29 +8,37 @@ import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { inWords } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { above, DEFAULT_PROMISES, DEFAULT_ROWS, HEADINGS, rowOf, SITUATIONS } from './default-table.ts'
+import { above, promise, promises as promisesText, type Row, rule, table as tableText } from './build.ts'
+import {
+  DEFAULT_PROMISES,
+  DEFAULT_TABLE,
+  describeThose,
+  findRow,
+  SITUATIONS,
+  without,
+} from './default-table.ts'
 
-const [PROMISE_HEADINGS] = DEFAULT_PROMISES.split('\n')
+const RULE_IDS = loadRuleTable(DEFAULT_TABLE).rules.map(({ id }) => id)
 
-async function review(rows: readonly string[], asked: readonly string[] | null = null) {
-  const promisesText = asked === null ? DEFAULT_PROMISES : [PROMISE_HEADINGS, ...asked].join('\n')
-  const { table, promises } = await checkRuleFiles([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
+async function review(csvText: string, ...asked: Row[]) {
+  const asText = asked.length === 0 ? DEFAULT_PROMISES : promisesText(...asked)
+  const { table, promises } = await checkRuleFiles(csvText, asText, EVENT_TYPES)
   return { table: inWords(table), promises: inWords(promises) }
 }
 
 t.test('the default table keeps the default promises', async (t) => {
-  const { table, promises } = await review(DEFAULT_ROWS)
+  const { table, promises } = await review(DEFAULT_TABLE)
   const none = { faults: [], warnings: [] }
   t.strictSame(table, {
     ...none,
-    summary: `${DEFAULT_ROWS.length} rules for the ${SITUATIONS.length} situations of any event type`,
+    summary: `${RULE_IDS.length} rules for the ${SITUATIONS.length} situations of any event type`,
   })
   t.strictSame(promises, { ...none, summary: '6 promises, all kept' })
 })
 
 /** The rows' result for each situation, without the engine. */
-function outcomes(rows: readonly string[]): (string | null)[] {
-  const { rules } = loadRuleTable([HEADINGS, ...rows].join('\n'))
+function outcomes(csvText: string): (string | null)[] {
+  const { rules } = loadRuleTable(csvText)
   return SITUATIONS.map((situation) => {
     const rule = rules.find((one) => firstMismatch(one, { eventType: 'any.type', ...situation }) === null)
     if (rule === undefined) return null
@@ -40,35 +48,34 @@ function outcomes(rows: readonly string[]): (string | null)[] {
 }
 
 t.test('without any one of its rows the table has faults that name each situation', async (t) => {
-  const before = outcomes(DEFAULT_ROWS)
-  for (const [index, row] of DEFAULT_ROWS.entries()) {
-    const rows = DEFAULT_ROWS.toSpliced(index, 1)
-    const after = outcomes(rows)
+  const before = outcomes(DEFAULT_TABLE)
+  for (const ruleId of RULE_IDS) {
+    const after = outcomes(without(ruleId))
     const changed = SITUATIONS.filter(
       (_, position) => before[position] !== after[position] && !after[position]?.startsWith('SKIP'),
     )
-    t.ok(changed.length > 0, `${row.split(',')[0]}: ${changed.length} situations change`)
-    const { table, promises } = await review(rows)
+    t.ok(changed.length > 0, `${ruleId}: ${changed.length} situations change`)
+    const { table, promises } = await review(without(ruleId))
     const faults = [...table.faults, ...promises.faults].join('\n')
     for (const situation of changed) t.match(faults, `: ${describeSituation(situation)} (`)
   }
 })
 
 t.test('a fault has its place as data, and that of a broken promise the cell that mends it', async (t) => {
-  const table = [
-    HEADINGS,
-    ...DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.paid or x,')),
+  const heeded = DEFAULT_TABLE.replace('opted-out,,', 'opted-out,not claim.paid or x,')
+  const asked = [
+    promise({ eventType: 'not x', optedOut: true }),
+    promise({ promise: 'b', party: 'missing', emailOnFile: true, outcome: 'FAIL' }),
   ]
-  const promises = [PROMISE_HEADINGS, 'a,not x,,yes,,,,not SEND,,', 'b,,missing,,,yes,,FAIL,,']
-  const found = await checkRuleFiles(table.join('\n'), promises.join('\n'), EVENT_TYPES)
+  const found = await checkRuleFiles(heeded, promisesText(...asked), EVENT_TYPES)
   t.match(found.promises.faults, [
     { row: 2, column: null, exclude: { eventTypes: ['claim.paid'], cell: 'not x or claim.paid' } },
     { row: 3, column: 'promise', exclude: undefined },
   ])
-  const unnamed = [PROMISE_HEADINGS, 'a,,missing,,,,,FAIL,,'].join('\n')
-  const [broken] = (await checkRuleFiles(table.join('\n'), unnamed, EVENT_TYPES)).promises.faults
+  const unnamed = promisesText(promise({ party: 'missing', outcome: 'FAIL' }))
+  const [broken] = (await checkRuleFiles(heeded, unnamed, EVENT_TYPES)).promises.faults
   t.match(broken, { row: 2, exclude: undefined }, 'types without names cannot be left out')
-  const gap = await checkRuleFiles(table.slice(0, -1).join('\n'), unnamed, EVENT_TYPES)
+  const gap = await checkRuleFiles(without('in-app'), unnamed, EVENT_TYPES)
   t.match(gap.table.faults[0], { row: null, column: null, text: /^no rule covers/ })
 })
 
@@ -80,118 +87,124 @@ t.test('a table without the column of the opt-out breaks the promise about it', 
 })
 
 t.test('a broken promise names each situation, with the rule that breaks it', async (t) => {
-  const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.rejected,'))
-  const { promises } = await review(rows, [
-    'Opted out is opted out,,,yes,SMS,,,not SEND,,',
-    'Fine,,missing,,,,,SKIP,,',
-  ])
+  const optedOut = { optedOut: true, preferredChannel: 'SMS' } as const
+  const rows = DEFAULT_TABLE.replace('opted-out,,', 'opted-out,not claim.rejected,')
+  const { promises } = await review(
+    rows,
+    promise({ promise: 'Opted out is opted out', ...optedOut }),
+    promise({ promise: 'Fine', party: 'missing', outcome: 'SKIP' }),
+  )
+  const sent = describeThose({ ...optedOut, party: 'found', phoneOnFile: true })
   t.strictSame(promises.faults, [
-    'row 2: "Opted out is opted out" promises that nothing is sent, but it is\n' +
-      `  sent by SMS by rule "sms" (row ${rowOf('sms')}): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n` +
-      `  sent by SMS by rule "sms" (row ${rowOf('sms')}): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)\n` +
+    `row 2: "Opted out is opted out" promises that nothing is sent, but it is
+${sent.map((situation) => `  sent by SMS by rule "sms" (row ${findRow('sms')}): ${situation} (claim.rejected)\n`).join('')}` +
       '  If you mean it, write "not claim.rejected" as the event type of the promise',
   ])
-  const [cell] = (
-    await review(rows, ['a,not claim.* or x,,yes,,,,not SEND,,', 'b,claim.rejected,,yes,,,,not SEND,,'])
-  ).promises.faults
-  t.notMatch(cell, 'If you mean it', 'a promise of that type alone is to be deleted')
-  const two = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.* or x,'))
-  t.match((await review(two, ['a,not x,,yes,SMS,,,not SEND,,'])).promises.faults, [
+  const { faults } = (await review(rows, promise({ eventType: 'claim.rejected', optedOut: true }))).promises
+  t.match(faults, [/but it is/])
+  t.notMatch(faults, [/If you mean it/], 'a promise of that type alone is to be deleted')
+  const two = DEFAULT_TABLE.replace('opted-out,,', 'opted-out,not claim.* or x,')
+  t.match((await review(two, promise({ eventType: 'not x', ...optedOut }))).promises.faults, [
     /write "not x or claim\.\*" as the event type/,
   ])
 })
 
-/** Promises about a situation that the shipped table keeps, and breaks. */
-const KEPT = `
-,found,no,SMS,,yes,SEND,,
-,found,no,SMS,,yes,SEND,SMS,
-,found,no,SMS,,yes,not SKIP,,
-,found,no,SMS,,yes,not FAIL,,
-,found,no,SMS,,yes,not by EMAIL,,
-,not found,,,,,SKIP,,party not found
-,unresolved,,,,,FAIL,,
-,unresolved,,,,,not by SMS,,`
-const BROKEN = `
-,found,no,SMS,,yes,SEND,EMAIL,
-,found,no,SMS,,yes,SKIP,,
-,found,no,SMS,,yes,not SEND,,
-,found,no,SMS,,yes,not by SMS,,
-,found,no,IN_APP,,,not by IN_APP,,
-,not found,,,,,SKIP,,Party not found
-,not found,,,,,not SKIP,,
-,not found,,,,,FAIL,,
-,unresolved,,,,,not FAIL,,
-,,,,,,not FAIL,,`
-
 t.test('outcome, channel and reason decide whether a promise is kept', async (t) => {
-  for (const lines of [KEPT, BROKEN])
-    for (const promise of lines.trim().split('\n')) {
-      const { promises } = await review(DEFAULT_ROWS, [`a,${promise}`])
-      t.equal(promises.faults.length === 0, lines === KEPT, promise)
+  const bySms = { party: 'found', optedOut: false, preferredChannel: 'SMS', phoneOnFile: true }
+  const notFound = { party: 'not found' }
+  const kept: readonly Row[] = [
+    promise({ ...bySms, outcome: 'SEND' }),
+    promise({ ...bySms, outcome: 'SEND', sendBy: 'SMS' }),
+    ...['not SKIP', 'not FAIL', 'not by EMAIL'].map((outcome) => promise({ ...bySms, outcome })),
+    promise({ ...notFound, outcome: 'SKIP', reason: 'party not found' }),
+    ...['FAIL', 'not by SMS'].map((outcome) => promise({ party: 'unresolved', outcome })),
+  ]
+  const broken: readonly Row[] = [
+    promise({ ...bySms, outcome: 'SEND', sendBy: 'EMAIL' }),
+    ...['SKIP', 'not SEND', 'not by SMS'].map((outcome) => promise({ ...bySms, outcome })),
+    promise({ party: 'found', optedOut: false, preferredChannel: 'IN_APP', outcome: 'not by IN_APP' }),
+    promise({ ...notFound, outcome: 'SKIP', reason: 'Party not found' }),
+    ...['not SKIP', 'FAIL'].map((outcome) => promise({ ...notFound, outcome })),
+    promise({ party: 'unresolved', outcome: 'not FAIL' }),
+    promise({ outcome: 'not FAIL' }),
+  ]
+  for (const rows of [kept, broken])
+    for (const row of rows) {
+      const { promises } = await review(DEFAULT_TABLE, row)
+      t.equal(promises.faults.length === 0, rows === kept, JSON.stringify(row))
     }
 })
 
+const BY_EMAIL = { party: 'found', optedOut: false, preferredChannel: 'EMAIL', emailOnFile: true } as const
+const MUTED = above('opted-out', [
+  rule({ eventType: 'claim.* or invoice.paid', party: 'found', optedOut: false }),
+])
+
 t.test('"any other" event type is one that no rule names', async (t) => {
-  const rows = above('opted-out', 'muted,claim.* or invoice.paid,found,no,,,,SKIP,,muted,Y.')
-  const promise = (eventTypes: string) => [`a,${eventTypes},found,no,EMAIL,yes,,SEND,,`]
-  t.strictSame((await review(rows, promise('any other'))).promises.faults, [])
-  t.equal((await review(rows, promise(''))).promises.faults.length, 1)
-  t.match(await review(DEFAULT_ROWS, promise('any other')), {
+  const sent = (eventType: string) => promise({ eventType, ...BY_EMAIL, outcome: 'SEND' })
+  t.strictSame((await review(MUTED, sent('any other'))).promises.faults, [])
+  t.equal((await review(MUTED, sent(''))).promises.faults.length, 1)
+  t.match(await review(DEFAULT_TABLE, sent('any other')), {
     promises: { faults: [], summary: '1 promise, all kept' },
   })
 })
 
 t.test('a broken promise of "any other" says which event types that is', async (t) => {
-  const promise = ['a,any other,found,no,EMAIL,yes,,SKIP,,']
-  t.match((await review(DEFAULT_ROWS, promise)).promises.faults, [
+  const skipped = promise({ eventType: 'any other', ...BY_EMAIL, outcome: 'SKIP' })
+  t.match((await review(DEFAULT_TABLE, skipped)).promises.faults, [
     /^row 2: "a" promises SKIP for every event type, as no rule names one, but it is\n/,
   ])
-  const rows = above('opted-out', 'muted,claim.* or invoice.paid,found,no,,,,SKIP,,muted,Y.')
-  t.match((await review(rows, promise)).promises.faults, [
+  t.match((await review(MUTED, skipped)).promises.faults, [
     /for event types that no rule names \(these are named: invoice\.paid, claim\.\*\), but it is\n/,
   ])
 })
 
 t.test('"no template" is every event type without one, "any template" all others', async (t) => {
-  const rows = above('opted-out', 'silent,no template,found,no,,,,SKIP,,no text for this type,Y.')
-  const kept = await review(rows, [
-    'a,no template,found,no,EMAIL,yes,,SKIP,,no text for this type',
-    'b,claim.paid or policy.issued,found,no,EMAIL,yes,,SEND,,',
-    'c,consent.given,found,no,EMAIL,yes,,SKIP,,',
-    'd,any template,found,no,EMAIL,yes,,SEND,,',
-  ])
+  const silent = rule({ rule: 'silent', eventType: 'no template', party: 'found', optedOut: false })
+  const csvText = above('opted-out', [silent])
+  const kept = await review(
+    csvText,
+    promise({ promise: 'a', eventType: 'no template', ...BY_EMAIL, outcome: 'SKIP', reason: 'x' }),
+    promise({ promise: 'b', eventType: 'claim.paid or policy.issued', ...BY_EMAIL, outcome: 'SEND' }),
+    promise({ promise: 'c', eventType: 'consent.given', ...BY_EMAIL, outcome: 'SKIP' }),
+    promise({ promise: 'd', eventType: 'any template', ...BY_EMAIL, outcome: 'SEND' }),
+  )
   t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
-  const { decide } = await createRuleTable([HEADINGS, ...rows].join('\n'), EVENT_TYPES, () => '')
-  const [found] = SITUATIONS.filter(({ emailOnFile, optedOut }) => emailOnFile && !optedOut)
-  for (const eventType of EVENT_TYPES)
-    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).outcome, 'SEND', eventType)
+  const { decide } = await createRuleTable(csvText, EVENT_TYPES, () => '')
+  for (const eventType of EVENT_TYPES) t.equal(decide({ eventType, ...BY_EMAIL }).outcome, 'SEND', eventType)
   for (const eventType of ['consent.given', '', '__proto__', 'no template'])
-    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).ruleId, 'silent', eventType)
-  const anyOther = ['d,any other,found,no,EMAIL,yes,,SEND,,', 'e,any other,found,no,EMAIL,yes,,SKIP,,']
+    t.equal(decide({ eventType, ...BY_EMAIL }).ruleId, 'silent', eventType)
+  const anyOther = { eventType: 'any other', ...BY_EMAIL }
   t.match(
-    (await review(rows, anyOther)).promises.faults,
-    ['silent', 'email'].map((id) => new RegExp(`by rule "${id}" \\(row ${rowOf(id, rows)}\\)`)),
+    (
+      await review(
+        csvText,
+        promise({ promise: 'd', ...anyOther, outcome: 'SEND' }),
+        promise({ promise: 'e', ...anyOther, outcome: 'SKIP' }),
+      )
+    ).promises.faults,
+    ['silent', 'email'].map((id) => new RegExp(`by rule "${id}" \\(row ${findRow(id, csvText)}\\)`)),
     'these name none',
   )
 })
 
 t.test('a promise that covers no situation is a fault', async (t) => {
-  const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
+  const { promises } = await review(
+    DEFAULT_TABLE,
+    promise({ party: 'not found', emailOnFile: false, outcome: 'SKIP' }),
+  )
   t.strictSame(promises.faults, [
     'row 2, column "promise": it covers no situation: no party can be like that',
   ])
 })
 
 t.test('faults of one file do not hide those of another', async (t) => {
-  const both = await review(['a,,fond,,,,,SKIP,,x,Y.'], ['b,,fond,,,,,SKIP,,'])
+  const both = await review(tableText(rule({ party: 'fond' })), promise({ party: 'fond' }))
   t.match(both, {
     table: { faults: [/^row 2, column "party": "fond"/], summary: null },
     promises: { faults: [/^row 2, column "party": "fond"/], summary: null },
   })
-  const gapAndBreach = await review(
-    DEFAULT_ROWS.filter((row) => !row.startsWith('unresolved,')),
-    ['b,,found,,,,,SKIP,,'],
-  )
+  const gapAndBreach = await review(without('unresolved'), promise({ party: 'found', outcome: 'SKIP' }))
   t.equal(gapAndBreach.table.faults.length, 2 * CHANNELS.length)
   t.equal(gapAndBreach.promises.faults.length, 1)
 })

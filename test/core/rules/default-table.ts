@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Situation } from '../../../src/core/decision/facts.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
-import { foldSituations } from '../../../src/core/rules/situations.ts'
+import { describeSituation, foldSituations } from '../../../src/core/rules/situations.ts'
 import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
 
 const rulesFile = (name: string) =>
@@ -11,29 +11,27 @@ export const DEFAULT_TABLE = rulesFile('dispatch.csv')
 export const DEFAULT_PROMISES = rulesFile('promises.csv')
 export const DEFAULT_OUTCOMES = rulesFile('outcomes.txt')
 
-/** The line of headings, and the lines of the rules. */
-export const [HEADINGS, ...DEFAULT_ROWS] = DEFAULT_TABLE.trim().split('\n') as [string, ...string[]]
-
 /** The situations that these rules tell apart. */
-export const SITUATIONS: readonly Situation[] = foldSituations(
-  loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n')).rules,
-).situations
+export const SITUATIONS: readonly Situation[] = foldSituations(loadRuleTable(DEFAULT_TABLE).rules).situations
 
-/** A table of these lines under the usual headings. */
-export function tableOf(rows: readonly string[]): Promise<RuleTable> {
-  return createRuleTable([HEADINGS, ...rows].join('\n'), [], () => 'revision')
-}
-
-/** The number of a rule's row in the file of these lines. */
-export function rowOf(ruleId: string, lines: readonly string[] = DEFAULT_ROWS): number {
-  return lines.findIndex((line) => line.startsWith(`${ruleId},`)) + 2
-}
-
-/** The lines of the rules with others above the one of this id. */
-export function above(ruleId: string, ...rows: string[]): string[] {
-  return DEFAULT_ROWS.toSpliced(
-    DEFAULT_ROWS.findIndex((row) => row.startsWith(`${ruleId},`)),
-    0,
-    ...rows,
+/** Those with these facts, in words. */
+export function describeThose(facts: Partial<Situation>): readonly string[] {
+  const those = SITUATIONS.filter((situation) =>
+    Object.entries(facts).every(([key, value]) => situation[key as keyof Situation] === value),
   )
+  return those.map((situation) => describeSituation(situation))
+}
+
+export function createTable(csvText: string): Promise<RuleTable> {
+  return createRuleTable(csvText, [], () => 'revision')
+}
+
+/** The number of a rule's row in the file. */
+export function findRow(ruleId: string, csvText = DEFAULT_TABLE): number {
+  return csvText.split('\n').findIndex((line) => line.startsWith(`${ruleId},`)) + 1
+}
+
+/** The default table without this rule. */
+export function without(ruleId: string): string {
+  return DEFAULT_TABLE.replace(new RegExp(`^${ruleId},.*\n`, 'm'), '')
 }

@@ -9,40 +9,39 @@ import { compareOutcomes, listOutcomes } from '../../../src/core/rules/outcomes.
 import { previewTexts } from '../../../src/core/templates/preview.ts'
 import { templatesWith } from '../templates/files.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { above, DEFAULT_OUTCOMES, DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
+import { above, rule } from './build.ts'
+import { DEFAULT_OUTCOMES, DEFAULT_TABLE, describeThose, SITUATIONS } from './default-table.ts'
 
 const PREVIEWS = previewTexts(templatesWith({}))
 
-async function outcomesOf(rows: readonly string[], eventTypes: readonly string[] = EVENT_TYPES) {
-  const { rules } = loadRuleTable([HEADINGS, ...rows].join('\n'))
+async function outcomesOf(csvText: string, eventTypes: readonly string[] = EVENT_TYPES) {
+  const { rules } = loadRuleTable(csvText)
   const previews = PREVIEWS.filter(({ eventType }) => [...eventTypes, UNNAMED].includes(eventType))
   return listOutcomes(await enumerate(rules, eventTypes), previews)
 }
 
 t.test('accepted outcomes are compared line by line', async (t) => {
-  t.strictSame(compareOutcomes(DEFAULT_OUTCOMES, await outcomesOf(DEFAULT_ROWS)), { gone: [], fresh: [] })
-  const muted = await outcomesOf(above('opted-out', 'muted,claim.paid,found,no,IN_APP,no,no,SKIP,,muted,Y.'))
+  t.strictSame(compareOutcomes(DEFAULT_OUTCOMES, await outcomesOf(DEFAULT_TABLE)), { gone: [], fresh: [] })
+  const inApp = { party: 'found', optedOut: false, preferredChannel: 'IN_APP', emailOnFile: false } as const
+  const muted = await outcomesOf(above('opted-out', [rule({ eventType: 'claim.paid', ...inApp })]))
   t.strictSame(compareOutcomes(DEFAULT_OUTCOMES, muted), {
     gone: [],
-    fresh: [
-      'claim.paid: party found, not opted out, prefers IN_APP, no email on file, no phone on file: SKIP (muted), rule "muted"',
-    ],
+    fresh: describeThose(inApp).map((situation) => `claim.paid: ${situation}: SKIP (x), rule "a"`),
   })
 })
 
 t.test('an event type lists only its differences from "any other"', async (t) => {
-  const usual = await outcomesOf(DEFAULT_ROWS)
+  const usual = await outcomesOf(DEFAULT_TABLE)
   t.equal(usual.match(/^ {2}party /gm)?.length, SITUATIONS.length)
   for (const eventType of EVENT_TYPES) t.match(usual, `\n\n${eventType}\n`)
-  const muted = await outcomesOf(above('opted-out', 'muted,claim.paid,found,no,SMS,,,SKIP,,muted,Y.'))
-  const added = ['no email on file, no', 'no email on file,', 'email on file, no', 'email on file,']
-    .map((onFile) => `party found, not opted out, prefers SMS, ${onFile} phone on file`)
-    .map((situation) => `  ${situation}: SKIP (muted), rule "muted"\n`)
+  const bySms = { party: 'found', optedOut: false, preferredChannel: 'SMS' } as const
+  const muted = await outcomesOf(above('opted-out', [rule({ eventType: 'claim.paid', ...bySms })]))
+  const added = describeThose(bySms).map((situation) => `  ${situation}: SKIP (x), rule "a"\n`)
   t.equal(muted, usual.replace('\nclaim.paid\n', `\nclaim.paid\n${added.join('')}`))
 })
 
 t.test('each text is shown as it is read by each channel, and is compared as a whole', async (t) => {
-  const { rules } = loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n'))
+  const { rules } = loadRuleTable(DEFAULT_TABLE)
   const text = 'Subject: Paid\n\nOne {{locator}}\n\nTwo{{#reason}}: {{reason}}{{/reason}}\n'
   const listed = async (body: string) =>
     listOutcomes(
@@ -77,8 +76,8 @@ claim.`,
 })
 
 t.test('types without a template, wildcards and exceptions have sections of their own', async (t) => {
-  const rows = above('opted-out', 'a,consent.given or claim.*,found,,,,,SKIP,,x,Y.')
-  const outcomes = await outcomesOf(rows, ['claim.paid', 'invoice.paid'])
+  const skip = rule({ eventType: 'consent.given or claim.*', party: 'found' })
+  const outcomes = await outcomesOf(above('opted-out', [skip]), ['claim.paid', 'invoice.paid'])
   const titles = outcomes.split('\n').filter((line) => /^[a-z]/.test(line))
   t.strictSame(titles, [
     'any other event type',
@@ -89,9 +88,7 @@ t.test('types without a template, wildcards and exceptions have sections of thei
   ])
   for (const title of ['any other claim.*', 'claim.paid', 'consent.given'])
     t.match(outcomes, `\n${title}\n  party found`)
-  const negated = await outcomesOf(
-    DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not a.b,')),
-  )
+  const negated = await outcomesOf(DEFAULT_TABLE.replace('opted-out,,', 'opted-out,not a.b,'))
   t.match(negated, /\na\.b\n {2}party found, opted out, .*: SKIP \(no email on file\)/)
 })
 
@@ -106,15 +103,20 @@ function merge(t: Test, base: string, one: string, other: string): string {
 }
 
 t.test('changes of two event types merge without a conflict, even of neighbours', async (t) => {
-  const mute = (eventType: string) => `mute-${eventType},${eventType},found,,,,,SKIP,,muted,Y.`
-  const base = await outcomesOf(DEFAULT_ROWS)
+  const muted = (...eventTypes: string[]) => {
+    const rules = eventTypes.map((eventType) =>
+      rule({ rule: `mute-${eventType}`, eventType, party: 'found' }),
+    )
+    return outcomesOf(above('opted-out', rules))
+  }
+  const base = await outcomesOf(DEFAULT_TABLE)
   const sorted = EVENT_TYPES.toSorted()
   for (const [index, eventType] of sorted.slice(0, 4).entries()) {
     const neighbour = sorted[index + 1] as string
     const [one, other, both] = await Promise.all([
-      outcomesOf(above('opted-out', mute(eventType))),
-      outcomesOf(above('opted-out', mute(neighbour))),
-      outcomesOf(above('opted-out', mute(eventType), mute(neighbour))),
+      muted(eventType),
+      muted(neighbour),
+      muted(eventType, neighbour),
     ])
     t.equal(merge(t, base, one, other), both, `${eventType} and ${neighbour}`)
   }

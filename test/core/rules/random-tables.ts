@@ -1,12 +1,19 @@
 import fc from 'fast-check'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
-import { PARTY_STATES, type Situation } from '../../../src/core/decision/facts.ts'
+import { CHANNEL_KINDS, CHANNELS, type Channel } from '../../../src/core/decision/channel.ts'
+import {
+  FACT_COLUMNS,
+  FACT_LIST,
+  type FactColumn,
+  type Facts,
+  PARTY_STATES,
+  type Situation,
+} from '../../../src/core/decision/facts.ts'
 
-// biome-ignore format: a list
-const COLUMNS = ['rule', 'event type', 'party', 'opted out', 'preferred channel', 'email on file', 'phone on file', 'outcome', 'send by', 'reason'] as const
 /** A row as a person would write it. */
-export type Row = Record<(typeof COLUMNS)[number], string>
-const BLANK = Object.fromEntries(COLUMNS.map((column) => [column, ''])) as Row
+export type Row = Record<
+  FactColumn | 'rule' | 'event type' | 'outcome' | 'send by' | 'reason' | 'because',
+  string
+>
 
 const NAMED = ['a', 'a.b', 'a.b.c', 'other', 'z.a.b', '__proto__']
 const WILDCARDS = ['a.*', 'a.b.*', 'z.*']
@@ -21,27 +28,28 @@ const eventTypeCell = fc
 const cell = (...values: string[]) =>
   fc.oneof({ weight: 2, arbitrary: fc.constant('') }, { weight: 1, arbitrary: fc.constantFrom(...values) })
 
+const written = (value: unknown) => (typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value))
+
+const factCells = FACT_LIST.map(([, { column, values }]) => [column, cell(...values.map(written))])
 const skipOrFail: fc.Arbitrary<Row> = fc
   .record({
+    ...(Object.fromEntries(factCells) as Record<FactColumn, fc.Arbitrary<string>>),
     'event type': eventTypeCell,
-    party: cell(...PARTY_STATES),
-    'opted out': cell('yes', 'no'),
-    'preferred channel': cell(...CHANNELS),
-    'email on file': cell('yes', 'no'),
-    'phone on file': cell('yes', 'no'),
     outcome: fc.constantFrom('SKIP', 'FAIL'),
   })
-  .map((cells) => ({ ...BLANK, ...cells }))
+  .map((cells) => ({ rule: '', 'send by': '', reason: '', because: 'Because.', ...cells }))
 const anySend: fc.Arbitrary<Row> = skipOrFail.chain((row) =>
   cell(...CHANNELS).map((channel) => ({ ...row, outcome: 'SEND', 'send by': channel })),
 )
-const safeSend: fc.Arbitrary<Row> = anySend.map((row) => ({
-  ...row,
-  party: 'found',
-  'email on file': 'yes',
-  'phone on file': 'yes',
-}))
-const catchAll: Row = { ...BLANK, outcome: 'SKIP' }
+const blank = (outcome: string) => ({
+  ...(Object.fromEntries(FACT_COLUMNS.map((column) => [column, ''])) as Record<FactColumn, string>),
+  ...{ rule: '', 'event type': '', outcome, 'send by': '', reason: '', because: 'Because.' },
+})
+const onFile = Object.fromEntries(
+  FACT_COLUMNS.filter((column) => column.endsWith(' on file')).map((column) => [column, 'yes']),
+)
+const safeSend: fc.Arbitrary<Row> = anySend.map((row) => ({ ...row, ...onFile, party: 'found' }))
+const catchAll: Row = blank('SKIP')
 /** Some mean something to an emitter of events. */
 const RULE_IDS = ['error', 'success', 'failure', 'constructor', 'toString']
 /** Rows with ids and reasons of their own, most of them with one at the end that leaves no gap. */
@@ -65,38 +73,21 @@ export const tables: fc.Arbitrary<Row[]> = fc
     })),
   )
 
-/** The file of these rows, with this between the cells. */
-export function csvOf(rows: readonly Row[], separator = ','): string {
-  const lines = rows.map((row) => [...COLUMNS.map((column) => row[column]), 'Because.'])
-  return [[...COLUMNS, 'because'], ...lines].map((cells) => cells.join(separator)).join('\n')
-}
-
 /** One situation of one event type. */
-export type Case = {
-  eventType: string
-  party: (typeof PARTY_STATES)[number]
-  optedOut: boolean
-  preferredChannel: (typeof CHANNELS)[number]
-  emailOnFile: boolean | null
-  phoneOnFile: boolean | null
-}
+export type Case = Facts
 
-export const ALL_CASES: readonly Case[] = [...allCases()]
-
-function* allCases(): Generator<Case> {
-  const unknown = { emailOnFile: null, phoneOnFile: null }
-  for (const eventType of EVENT_TYPES) {
-    yield { eventType, party: 'missing', optedOut: false, preferredChannel: 'EMAIL', ...unknown }
-    for (const optedOut of [false, true]) {
-      for (const preferredChannel of CHANNELS) {
-        const base = { eventType, optedOut, preferredChannel }
-        for (const party of ['not found', 'unresolved'] as const) yield { ...base, party, ...unknown }
-        for (const emailOnFile of [false, true])
-          for (const phoneOnFile of [false, true]) yield { ...base, party: 'found', emailOnFile, phoneOnFile }
-      }
-    }
-  }
-}
+const SITUATIONS = PARTY_STATES.flatMap((party) =>
+  FACT_LIST.reduce<object[]>(
+    (some, [key, { knownFor, values, unknown }]) => {
+      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [unknown]
+      return some.flatMap((one) => all.map((value) => ({ ...one, [key]: value })))
+    },
+    [{}],
+  ),
+)
+export const ALL_CASES = EVENT_TYPES.flatMap((eventType) =>
+  SITUATIONS.map((situation) => ({ eventType, ...situation }) as Case),
+)
 
 /** True if a case belongs to a situation, which leaves out facts that neither table tests. */
 export function isIn(one: Case, situation: Situation): boolean {
@@ -105,8 +96,6 @@ export function isIn(one: Case, situation: Situation): boolean {
 
 /** Reads the cells as a person would; shares nothing with the code under test. */
 export function applies(row: Row, one: Case): boolean {
-  const yesNo = (text: string, fact: boolean | null) =>
-    text === '' || (text === 'yes' ? fact === true : fact === false)
   const negated = row['event type'].startsWith('not ')
   const listed = row['event type']
     .replace('not ', '')
@@ -116,11 +105,7 @@ export function applies(row: Row, one: Case): boolean {
     )
   return (
     (row['event type'] === '' || (negated ? !listed : listed)) &&
-    (row.party === '' || row.party === one.party) &&
-    yesNo(row['opted out'], one.optedOut) &&
-    (row['preferred channel'] === '' || row['preferred channel'] === one.preferredChannel) &&
-    yesNo(row['email on file'], one.emailOnFile) &&
-    yesNo(row['phone on file'], one.phoneOnFile)
+    FACT_LIST.every(([key, { column }]) => row[column] === '' || row[column] === written(one[key]))
   )
 }
 
@@ -143,7 +128,8 @@ export function isSafe(rows: readonly Row[]): boolean {
     if (said === null) return false
     if (said.outcome !== 'SEND') return true
     if (one.party !== 'found') return false
-    return { EMAIL: one.emailOnFile, SMS: one.phoneOnFile, IN_APP: true }[said.channel] === true
+    const { address } = CHANNEL_KINDS[said.channel as Channel]
+    return address === null || one[`${address}OnFile`] === true
   })
 }
 

@@ -3,35 +3,31 @@ import { ADDRESSES, CHANNELS } from '../../../src/core/decision/channel.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../../src/core/rules/situations.ts'
 import { someFacts } from '../build.ts'
-import { HEADINGS, SITUATIONS } from './default-table.ts'
+import { type Row, rule, table } from './build.ts'
+import { SITUATIONS } from './default-table.ts'
 
-/** The situations that rules with these conditions tell apart. */
-function fold(...conditions: string[]) {
-  const rows = conditions.map((cells, index) => `r${index},${cells},SKIP,,x,Y.`)
-  return foldSituations(loadRuleTable([HEADINGS, ...rows].join('\n')).rules)
-}
+/** The situations that these rules tell apart. */
+const fold = (...rows: Row[]) => foldSituations(loadRuleTable(table(...rows)).rules)
 
 t.test('a fact that no rule tests is in no situation', async (t) => {
-  const { situations, findPosition } = fold('claim.paid,found,,EMAIL,yes,')
+  const { situations, findPosition } = fold(rule({ party: 'found', emailOnFile: true }))
   t.equal(situations.length, (2 + 1 + 1) * CHANNELS.length + 1)
   for (const situation of situations) t.notOk('optedOut' in situation)
   t.equal(findPosition(someFacts({ optedOut: true })), findPosition(someFacts({ optedOut: false })))
-  t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,yes').situations.length, SITUATIONS.length)
 })
 
 t.test('an address is part of situations once a rule may send to it', async (t) => {
-  const keysOf = (row: string) => {
-    const rules = loadRuleTable([HEADINGS, row].join('\n')).rules
-    return Object.keys(foldSituations(rules).situations[0] ?? {}).filter((key) => key.endsWith('OnFile'))
-  }
-  t.same(keysOf('a,,found,,,,,SEND,SMS,,Y.'), ['phoneOnFile'])
-  t.same(keysOf('a,,found,,EMAIL,,,SEND,,,Y.'), ['emailOnFile'])
+  const addressesIn = (cells: Parameters<typeof rule>[0]) =>
+    Object.keys(fold(rule(cells)).situations[0] ?? {}).filter((key) => key.endsWith('OnFile'))
+  const send = { party: 'found', outcome: 'SEND' }
+  t.same(addressesIn({ ...send, sendBy: 'SMS' }), ['phoneOnFile'])
+  t.same(addressesIn({ ...send, preferredChannel: 'EMAIL' }), ['emailOnFile'])
   t.same(
-    keysOf('a,,found,,,,,SEND,,,Y.'),
+    addressesIn(send),
     ADDRESSES.map((address) => `${address}OnFile`),
   )
-  t.same(keysOf('a,,found,,,,,SEND,IN_APP,,Y.'), [])
-  t.same(keysOf('a,,found,,SMS,,,SKIP,,x,Y.'), [])
+  t.same(addressesIn({ ...send, sendBy: 'IN_APP' }), [])
+  t.same(addressesIn({ party: 'found', preferredChannel: 'SMS' }), [])
 })
 
 t.test('a situation is described by its known facts only', async (t) => {
@@ -54,10 +50,15 @@ t.test('a situation is described by its known facts only', async (t) => {
 })
 
 t.test('facts and values of another version are shown as texts', async (t) => {
-  const facts = { ...someFacts(), preferredChannel: 'PUSH', phoneOnFile: 1, urgent: true, hours: [9, 17] }
   t.equal(
-    describeSituation(facts),
-    'party found, not opted out, prefers PUSH, email on file, phone on file 1, urgent yes, hours [9,17]',
+    describeSituation({
+      party: 'found',
+      preferredChannel: 'PUSH',
+      phoneOnFile: 1,
+      urgent: true,
+      hours: [9, 17],
+    }),
+    'party found, prefers PUSH, phone on file 1, urgent yes, hours [9,17]',
   )
   t.equal(describeSituation({ party: 'deceased', optedOut: true }), 'party deceased, opted out')
 })

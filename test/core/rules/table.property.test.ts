@@ -3,12 +3,13 @@ import t from 'tap'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { faultsOf } from '../build.ts'
-import { ALL_CASES, applying, csvOf, interpret, isSafe, type Row, tables } from './random-tables.ts'
+import { table } from './build.ts'
+import { ALL_CASES, applying, interpret, isSafe, type Row, tables } from './random-tables.ts'
 
 const RUN_COUNT = 25
 
 function create(rows: readonly Row[]) {
-  return createRuleTable(csvOf(rows), ['a', 'a.x', 'known'], () => '')
+  return createRuleTable(table(...rows), ['a', 'a.x', 'known'], () => '')
 }
 
 t.test(`dispatch decides by the first matching row, for ${RUN_COUNT} random tables`, async (t) => {
@@ -34,10 +35,10 @@ t.test(`dispatch decides by the first matching row, for ${RUN_COUNT} random tabl
         return
       }
       served++
-      const table = await create(alive)
+      const created = await create(alive)
       for (const one of ALL_CASES) {
-        const { ruleId, outcome, channel, reason } = table.decide(one)
-        const first = table.rules.find((rule) => firstMismatch(rule, one) === null)?.id
+        const { ruleId, outcome, channel, reason } = created.decide(one)
+        const first = created.rules.find((rule) => firstMismatch(rule, one) === null)?.id
         if (first !== ruleId)
           throw new Error(`${ruleId} decides, but the first without a mismatch is ${first}`)
         const got = JSON.stringify({ ruleId, outcome, channel, reason })

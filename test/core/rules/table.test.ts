@@ -1,56 +1,64 @@
 import t from 'tap'
-import { faultsOf as faultsOfTable } from '../build.ts'
-import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { faultsOf } from '../build.ts'
+import { above, type Row, rule, table } from './build.ts'
+import { createTable, DEFAULT_TABLE, describeThose, without } from './default-table.ts'
 
-const faultsOf = (...rows: string[]) => faultsOfTable(tableOf(rows))
+const faultsIn = (csvText: string) => faultsOf(createTable(csvText))
+const REST = rule({ rule: 'rest' })
 
 t.test('a situation that no rule covers is named in words', async (t) => {
-  const withoutNoPhone = DEFAULT_ROWS.filter((row) => !row.startsWith('no-phone,'))
-  t.strictSame(await faultsOf(...withoutNoPhone), [
-    'no rule covers: party found, not opted out, prefers SMS, no email on file, no phone on file (every event type)',
-    'no rule covers: party found, not opted out, prefers SMS, email on file, no phone on file (every event type)',
-  ])
+  const uncovered = { party: 'found', optedOut: false, preferredChannel: 'SMS', phoneOnFile: false } as const
+  t.strictSame(
+    await faultsIn(without('no-phone')),
+    describeThose(uncovered).map((situation) => `no rule covers: ${situation} (every event type)`),
+  )
 })
 
-t.test('a SEND without a found party is refused', async (t) => {
-  t.strictSame(await faultsOf('missing-in-app,,missing,,,,,SEND,IN_APP,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "missing-in-app" sends by IN_APP without a found party: party missing (every event type)',
-  ])
-  t.strictSame(await faultsOf('a,claim.paid,unresolved,yes,SMS,,,SEND,EMAIL,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "a" sends by EMAIL without a found party: party unresolved, opted out, prefers SMS (claim.paid)',
-  ])
-})
-
-t.test('a SEND without an address for its channel is refused', async (t) => {
-  t.strictSame(await faultsOf('by-choice,,found,yes,EMAIL,no,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "by-choice" sends by EMAIL with no email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
-  ])
-  t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "by-sms" sends by SMS with no phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (every event type)',
-  ])
+t.test('a SEND without a found party or an address for its channel is refused', async (t) => {
+  const send = { outcome: 'SEND', optedOut: true, preferredChannel: 'SMS' } as const
+  const refused: readonly (readonly [Row, string])[] = [
+    [
+      rule({ party: 'missing', outcome: 'SEND', sendBy: 'IN_APP' }),
+      'IN_APP without a found party: party missing (every event type)',
+    ],
+    [
+      rule({ ...send, eventType: 'claim.paid', party: 'unresolved', sendBy: 'EMAIL' }),
+      'EMAIL without a found party: party unresolved, opted out, prefers SMS (claim.paid)',
+    ],
+    [
+      rule({ ...send, party: 'found', preferredChannel: 'EMAIL', emailOnFile: false, phoneOnFile: true }),
+      'EMAIL with no email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
+    ],
+    [
+      rule({ ...send, party: 'found', emailOnFile: true, sendBy: 'SMS' }),
+      'SMS with no phone on file: party found, opted out, prefers SMS, email on file, no phone on file (every event type)',
+    ],
+  ]
+  for (const [row, fault] of refused)
+    t.strictSame(await faultsIn(table(row, REST)), [`row 2: rule "a" sends by ${fault}`])
 })
 
 t.test('a rule hidden by rules above it is refused, and they are named', async (t) => {
-  const [unresolved, ...others] = DEFAULT_ROWS
+  const unresolved = { party: 'unresolved', preferredChannel: 'SMS' } as const
   t.strictSame(
-    await faultsOf(
-      'broad,,unresolved,,,,,SKIP,,x,Y.',
-      'narrow,claim.paid,unresolved,yes,SMS,,,FAIL,,x,Y.',
-      ...others,
+    await faultsIn(
+      above('party-not-found', [
+        rule({ rule: 'narrow', ...unresolved, eventType: 'claim.paid', optedOut: true, outcome: 'FAIL' }),
+      ]),
     ),
     [
       'row 3: rule "narrow" can never apply: rules above it decide all that it covers\n' +
-        '  rule "broad" (row 2): party unresolved, opted out, prefers SMS (claim.paid)',
+        '  rule "unresolved" (row 2): party unresolved, opted out, prefers SMS (claim.paid)',
     ],
   )
   t.strictSame(
-    await faultsOf(
-      'no,,missing,,,,,SKIP,,x,Y.',
-      'yes,not claim.paid,unresolved,,SMS,,,SKIP,,x,Y.',
-      'paid,claim.paid,unresolved,,SMS,,,SKIP,,x,Y.',
-      'both,,unresolved,no,SMS,,,FAIL,,x,Y.',
-      unresolved as string,
-      ...others.filter((row) => !row.startsWith('no-party,')),
+    await faultsIn(
+      above('unresolved', [
+        rule({ rule: 'no', party: 'not found', optedOut: true }),
+        rule({ rule: 'yes', ...unresolved, eventType: 'not claim.paid' }),
+        rule({ rule: 'paid', ...unresolved, eventType: 'claim.paid' }),
+        rule({ rule: 'both', ...unresolved, optedOut: false, outcome: 'FAIL' }),
+      ]),
     ),
     [
       'row 5: rule "both" can never apply: rules above it decide all that it covers\n' +
@@ -61,16 +69,19 @@ t.test('a rule hidden by rules above it is refused, and they are named', async (
 })
 
 t.test('a rule that can match nothing is refused, with the reason', async (t) => {
-  const onFile = 'can never apply: "email on file" is always unknown where "party" is not found'
-  const optedOut = 'can never apply: "opted out" is always no where "party" is missing'
-  const channel = 'can never apply: "preferred channel" is always EMAIL where "party" is missing'
-  t.strictSame(await faultsOf('a,,not found,,,no,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
-    `row 2: rule "a" ${onFile}`,
-  ])
-  t.strictSame(await faultsOf('a,,missing,yes,,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
-    `row 2: rule "a" ${optedOut}`,
-  ])
-  t.strictSame(await faultsOf('a,,missing,,SMS,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
-    `row 2: rule "a" ${channel}`,
-  ])
+  const never: readonly (readonly [Row, string])[] = [
+    [
+      rule({ party: 'not found', emailOnFile: false }),
+      '"email on file" is always unknown where "party" is not found',
+    ],
+    [rule({ party: 'missing', optedOut: true }), '"opted out" is always no where "party" is missing'],
+    [
+      rule({ party: 'missing', preferredChannel: 'SMS' }),
+      '"preferred channel" is always EMAIL where "party" is missing',
+    ],
+  ]
+  for (const [row, reason] of never)
+    t.strictSame(await faultsIn(above('unresolved', [row], DEFAULT_TABLE)), [
+      `row 2: rule "a" can never apply: ${reason}`,
+    ])
 })

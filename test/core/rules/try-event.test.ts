@@ -3,10 +3,10 @@ import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { describeTried, tryEvent } from '../../../src/core/rules/try-event.ts'
 import { aTried, someFacts } from '../build.ts'
 import { templatesWith } from '../templates/files.ts'
-import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { createTable, DEFAULT_TABLE } from './default-table.ts'
 
 const templates = templatesWith({})
-const table = await tableOf(DEFAULT_ROWS)
+const table = await createTable(DEFAULT_TABLE)
 
 const found = someFacts({ eventType: 'claim.rejected', preferredChannel: 'SMS' })
 

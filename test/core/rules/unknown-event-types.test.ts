@@ -3,10 +3,10 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { findUnknownEventTypes } from '../../../src/core/rules/unknown-event-types.ts'
 import { inWords } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { HEADINGS } from './default-table.ts'
+import { rule, table } from './build.ts'
 
 function foundIn(eventTypes: string) {
-  const { rules } = loadRuleTable(`${HEADINGS}\na,${eventTypes},,,,,,SKIP,,x,Y.`)
+  const { rules } = loadRuleTable(table(rule({ eventType: eventTypes })))
   return inWords(findUnknownEventTypes(rules, EVENT_TYPES))
 }
 

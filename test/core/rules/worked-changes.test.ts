@@ -5,11 +5,11 @@ import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { DEFAULT_PROMISES, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
+import { DEFAULT_PROMISES, DEFAULT_TABLE } from './default-table.ts'
 
 const page = readFileSync(new URL('../../../rules/README.md', import.meta.url), 'utf8')
 const sections = page.split('## Eight changes, worked through').at(-1)?.split(/^### /m).slice(1) ?? []
-const TABLE = [HEADINGS, ...DEFAULT_ROWS]
+const TABLE = DEFAULT_TABLE.trim().split('\n')
 const PROMISES = DEFAULT_PROMISES.trim().split('\n')
 
 /** The first cell. */

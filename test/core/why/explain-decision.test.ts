@@ -6,12 +6,12 @@ import { readRules } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain-decision.ts'
 import { ENTRY } from '../../http/fixture.ts'
 import { someFacts } from '../build.ts'
+import { above, rule } from '../rules/build.ts'
 import { DEFAULT_TABLE } from '../rules/default-table.ts'
 
-const TABLE_OF_TODAY = DEFAULT_TABLE.replace(
-  '\nopted-out,',
-  '\nmuted,,found,,,,,SKIP,,muted,"We are silent today."$&',
-)
+const TABLE_OF_TODAY = above('opted-out', [
+  rule({ rule: 'muted', party: 'found', because: 'We are silent today.' }),
+])
 const SOURCES = new Map([
   ['old', DEFAULT_TABLE],
   ['today', TABLE_OF_TODAY],

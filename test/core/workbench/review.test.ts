@@ -13,6 +13,7 @@ import {
   type Version,
 } from '../../../src/core/workbench/review.ts'
 import { someFacts } from '../build.ts'
+import { above, type Row, rule, table as tableText } from '../rules/build.ts'
 import {
   DEFAULT_OUTCOMES as outcomes,
   DEFAULT_PROMISES as promises,
@@ -71,7 +72,9 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
   const { promises: report, summary } = await reviewOf({
     table: table.replace('\nsms,', '\ntext,'),
     promises: promises
-      .replace(/^We never send a text message.*\n/m, ',,,,,,,,,\n')
+      .replace(/^We never send a text message.*
+/m, ',,
+')
       .replace('opted out of,,', 'opted out of,not claim.paid,'),
   })
   t.equal(report.summary, '5 promises, all kept')
@@ -86,25 +89,27 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
 })
 
 t.test('the sentence of a renamed, a reworded and an added rule is reported', async (t) => {
-  const rows = (...rows: string[]) => ({ table: `${RULE_SHEET.columns.join(',')}\n${rows.join('\n')}\n` })
-  const before = await loadVersion({ ...rows('a,,,,,,,SKIP,,x,A.', 'b,,,,,,,SKIP,,y,B.'), promises }, TEXTS)
-  const after = await loadVersion(
-    { ...rows('a,,,,,,,SKIP,,x,Other.', 'c,,,,,,,SKIP,,y,C.', 'd,,,,,,,SKIP,,z,D.'), promises },
-    TEXTS,
+  const load = (...rows: Row[]) => loadVersion({ table: tableText(...rows), promises }, TEXTS)
+  const b = { rule: 'b', reason: 'y', because: 'B.' }
+  const before = await load(rule(), rule(b))
+  const after = await load(
+    rule({ because: 'Other.' }),
+    rule({ ...b, rule: 'c', because: 'C.' }),
+    rule({ rule: 'd', reason: 'z' }),
   )
   t.same(
     summariseChange(before, after, outcomes).rows.map(({ text }) => text),
     [
-      'rule changed: "a": because "Other." instead of "A."',
+      'rule changed: "a": because "Other." instead of "Y."',
       'rule changed: "b" is now "c": because "C." instead of "B."',
-      'rule added: "d": outcome "SKIP", reason "z", because "D."',
+      'rule added: "d": outcome "SKIP", reason "z", because "Y."',
     ],
   )
 })
 
 t.test('a new text counts for the rules, and its file name is checked', async (t) => {
   const withText = (name: string) => ({
-    table: table.replace('\nemail,', `\n${UNTOLD}email,`),
+    table: above('email', [rule({ rule: 'no-text', eventType: 'no template', party: 'found' })]),
     templates: [...templates, { name, text: TEXT }],
   })
   const { summary, ruleTable } = await reviewOf(withText('policy.transferred.mustache'))
@@ -115,8 +120,6 @@ t.test('a new text counts for the rules, and its file name is checked', async (t
   t.match(texts.report.faults, [{ line: null, text: /did you mean "claim\.paid"/ }])
 })
 
-const UNTOLD = 'no-text,no template,found,,,,,SKIP,,no text,Nothing to tell.\n'
-
 t.test(
   'the shipped files are written back byte for byte, so that a diff shows only the change',
   async (t) => {
@@ -124,8 +127,8 @@ t.test(
       [table, RULE_SHEET],
       [promises, PROMISE_SHEET],
     ] as const) {
-      const { rows } = readGrid(source, form)
-      t.equal(rows && gridToCsv(form.columns, rows), source)
+      const { columns, rows } = readGrid(source, form)
+      t.equal(rows && gridToCsv(form.columns, rows, columns), source)
     }
   },
 )

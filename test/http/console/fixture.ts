@@ -11,6 +11,7 @@ import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementNeeds } from '../../../src/http/management.ts'
 import { type Http, serve } from '../../../src/http/server/server.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
+import { promise, promises, rule, table } from '../../core/rules/build.ts'
 import { dependencies, OUTAGE, type WithTokenRules, withKeySet } from '../fixture.ts'
 
 export const PREFERENCES: NewPreferences = {
@@ -31,13 +32,12 @@ const HELD: Blocked = {
   detail: 'not shown',
 }
 
-export const TABLE = `rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because
-muted,claim.* or invoice.paid,,,,,,SKIP,,muted,Nobody wants it.
-sms,,found,no,SMS,,yes,SEND,SMS,,It is wanted.
-`
-const PROMISES = `promise,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason
-Nobody is told,,,,,,,not SEND,,
-`
+const BY_SMS = { party: 'found', optedOut: false, preferredChannel: 'SMS', phoneOnFile: true }
+export const TABLE = table(
+  rule({ rule: 'muted', eventType: 'claim.* or invoice.paid', reason: 'muted', because: 'Nobody wants it.' }),
+  rule({ rule: 'sms', ...BY_SMS, outcome: 'SEND', sendBy: 'SMS', because: 'It is wanted.' }),
+)
+const PROMISES = promises(promise({ promise: 'Nobody is told' }))
 const GENERIC = 'Subject: News\n\nA {{eventType}} event has occurred\n'
 
 /** A workbench with these files in force. */
