@@ -63,8 +63,6 @@ const CHANGES: readonly [name: string, clickCountMax: number, steps: readonly St
       },
     ],
   ],
-  ['Mute two types', 7, muted('invoice.finalised or payment.received')],
-  ['A lapsed policy in spite of an opt-out', 5, inSpiteOfOptOut('policy.lapsed')],
   [
     'Nothing for unknown types',
     7,

@@ -27,12 +27,6 @@ t.test('a row becomes a promise', async (t) => {
   ])
 })
 
-t.test('a column of a fact may be missing, which means any', async (t) => {
-  t.match(loadPromises('promise,event type,opted out,outcome,send by,reason\na,,yes,not SEND,,', []), [
-    { when: { party: null, optedOut: true, emailOnFile: null }, expected: 'not SEND' },
-  ])
-})
-
 t.test('a file without promises is refused', async (t) => {
   t.strictSame(faultsOf(), ['row 1: no line follows: add at least one promise below the headings'])
   t.throws(() => loadPromises('', []), {
@@ -50,7 +44,7 @@ t.test('each fault names row, column, value and remedy; all are reported at once
       promise({ promise: '' }),
       promise({ outcome: 'SNED' }),
       promise({ outcome: '' }),
-      promise({ promise: 'c', eventType: 'claim*', party: 'fond', optedOut: 'ja', outcome: 'SKIP' }),
+      promise({ promise: 'c', eventType: 'claim*', party: 'fond', outcome: 'SKIP' }),
       promise({ promise: 'd', outcome: 'SKIP', sendBy: 'SMS' }),
       promise({ promise: 'e', outcome: 'SEND', reason: 'no reason' }),
       promise({ promise: 'f', sendBy: 'EMAIL', reason: 'x' }),
@@ -63,7 +57,6 @@ t.test('each fault names row, column, value and remedy; all are reported at once
       `row 4, column "outcome": is blank: ${outcomes}`,
       'row 5, column "event type": "claim*" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)',
       'row 5, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
-      'row 5, column "opted out": "ja" is not valid: use yes or no',
       'row 6, column "send by": "SMS" with SKIP: leave it blank, only SEND has one',
       'row 7, column "reason": "no reason" with SEND: leave it blank, only SKIP and FAIL have one',
       'row 8, column "send by": "EMAIL" with not SEND: leave it blank, only SEND has one',

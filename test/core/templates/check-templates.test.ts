@@ -13,21 +13,6 @@ t.test('the shipped texts have no fault and no warning, and each its length by S
   )
 })
 
-t.test('all faults are reported with file and line', async (t) => {
-  const { faults, lines } = checkTemplates(
-    filesWith({
-      'claim.paid.mustache': 'Subject: Paid\n\nHello\n{{locater}}',
-      'policy.issued.mustache': 'Hello {{locator}}',
-    }),
-    { sha256 },
-  )
-  t.match(faults, [
-    { file: 'claim.paid.mustache', line: 4, text: /^"locater" is not a variable/ },
-    { file: 'policy.issued.mustache', line: 1, text: /^the subject is missing/ },
-  ])
-  t.strictSame(lines, [])
-})
-
 t.test('characters that lengthen an SMS and unused variables cause warnings', async (t) => {
   const text = 'Subject: “Paid”\n\nHello,\nyour claim {{locator}} is “paid” ✓\n'
   t.match(checkTemplates(filesWith({ 'claim.paid.mustache': text }), { sha256 }), {

@@ -16,6 +16,8 @@ t.test('a duration is read as milliseconds ago', async (t) => {
 t.test('a time is read in any zone, a day as its start or its end', async (t) => {
   t.equal(parseSince('2026-01-31T12:00:00Z'), '2026-01-31T12:00:00.000000Z')
   t.equal(parseSince('2026-01-31T00:30:00.123456+01:00'), '2026-01-30T23:30:00.123456Z')
+  t.equal(parseSince('0001-01-01T00:00:00Z'), '0001-01-01T00:00:00.000000Z')
+  t.equal(parseSince('9999-12-31T23:59:59.999999Z'), '9999-12-31T23:59:59.999999Z')
   t.equal(parseSince('2026-01-31'), '2026-01-31T00:00:00.000000Z')
   t.equal(parseSince('2026-01-31', 'end'), '2026-01-31T23:59:59.999999Z')
 })
@@ -32,6 +34,9 @@ t.test('other texts are refused', async (t) => {
     '2026-01-31T12:00:00+99:00',
     '0000-01-01',
     '0000-01-01T00:00:00+01:00',
+    '0001-01-01T00:00:00+02:00',
+    '1769860800',
+    'infinity',
     '9999-12-31T23:59:59-01:00',
     'yesterday',
     '36501d',

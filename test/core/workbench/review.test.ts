@@ -4,7 +4,6 @@ import { RULE_SHEET } from '../../../src/core/rules/rule.ts'
 import {
   buildProposeUrl,
   type Files,
-  formatProposal,
   gridToCsv,
   loadVersion,
   readGrid,
@@ -51,21 +50,6 @@ t.test('faults are reported at their row; then nothing is compared', async (t) =
   t.match(report.faults, [{ row: 3, column: 'outcome', text: /^"SKIPP"/ }])
   t.equal(summary.diff, null)
   t.equal(promises.summary, null, 'nor are promises held against it')
-})
-
-t.test('a broken promise is reported at its row, with the cell that excludes the case', async (t) => {
-  const { promises, summary } = await reviewOf({
-    table: table.replace('opted-out,,', 'opted-out,not claim.paid,'),
-  })
-  t.match(promises.faults, [
-    {
-      row: 2,
-      column: null,
-      text: /^"We never tell a member about .*" promises that nothing is sent/,
-      exclude: { cell: 'not claim.paid', eventTypes: ['claim.paid'] },
-    },
-  ])
-  t.match(formatProposal(summary), /newly sent/)
 })
 
 t.test('deleted, narrowed or renamed rows are reported, even if no decision changes', async (t) => {

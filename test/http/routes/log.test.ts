@@ -31,19 +31,6 @@ for (const path of ['/log', '/notifications']) {
   })
 }
 
-t.test('a decision of a version with other facts is shown with those', async (t) => {
-  const { all } = dependencies()
-  const facts = { eventType: 'a', party: 'found', preferredChannel: 'PUSH', optedOut: false, urgent: 1 }
-  const decisions = ENTRY.decisions.map((decision) => ({ ...decision, facts }))
-  const app = documentedApp({
-    ...all,
-    logEntries: { ...all.logEntries, get: async () => ({ ...ENTRY, decisions }) },
-  })
-  const response = await app.inject(`/log/${ENTRY.locator}`)
-  t.equal(response.statusCode, 200)
-  t.strictSame(response.json().decisions[0].facts, facts)
-})
-
 t.test('a text that is not a locator is not looked up', async (t) => {
   const { all, askedFor } = dependencies()
   const app = documentedApp(all)
@@ -70,22 +57,18 @@ t.test('filters reach the query unchanged', async (t) => {
   t.same(asked, [{ filter, page: { limit: 200, after: null } }])
 })
 
-t.test('a time keeps its offset and its decimals', async (t) => {
-  for (const [given, meant] of [
-    ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000000Z'],
-    ['2026-01-31T23:30:00.123456-01:30', '2026-02-01T01:00:00.123456Z'],
-    ['2026-03-01T00:30:00+01:00', '2026-02-28T23:30:00.000000Z'],
-    ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
-    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
+t.test('a time, a date or a duration means the same as on the command line', async (t) => {
+  for (const [from, to, filter] of [
+    ['7d', '2026-01-31', { from: 7 * 86_400_000, to: '2026-01-31T00:00:00.000000Z' }],
+    [
+      '2026-01-31T23:30:00.123456-01:30',
+      '9999-12-31T23:59:59.999999Z',
+      { from: '2026-02-01T01:00:00.123456Z', to: '9999-12-31T23:59:59.999999Z' },
+    ],
   ] as const) {
-    t.equal((await app.inject({ url: '/log/list', query: { from: given, to: given } })).statusCode, 200)
-    t.same(asked.pop()?.filter, { from: meant, to: meant })
+    t.equal((await app.inject({ url: '/log/list', query: { from, to } })).statusCode, 200)
+    t.same(asked.pop()?.filter, filter)
   }
-})
-
-t.test('a date means its start and a duration the time before now, as on the command line', async (t) => {
-  t.equal((await app.inject('/log/list?from=7d&to=2026-01-31')).statusCode, 200)
-  t.same(asked[0]?.filter, { from: 7 * 86_400_000, to: '2026-01-31T00:00:00.000000Z' })
 })
 
 const cursorOf = (text: string) => Buffer.from(text).toString('base64url')
@@ -119,19 +102,7 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ...[
     '',
     'yesterday',
-    '2026-01-31T12:00:00',
     '2026-01-31T12:00:00+02:00', // Its + is a space.
-    '2026-02-30',
-    '2026-02-30T12:00:00Z',
-    '36501d',
-    '7',
-    '2026-01-31T24:00:00Z',
-    '2026-01-31T12:00:00.1234567Z',
-    '0000-01-01T00:00:00Z',
-    '0001-01-01T00:00:00%2B02:00',
-    '9999-12-31T23:59:59-02:00',
-    '1769860800',
-    'infinity',
     '2026-01-31T12:00:00Z&from=2026-01-31T12:00:00Z',
   ].map((text) => [`from=${text}`, ['from']] as const),
   ['partyLocator=%00', ['partyLocator']],
