@@ -102,7 +102,7 @@ t.test('for an unchanged table every step passes and says that nothing changes',
     stdout: '### Rule table: 0 situations change\n',
     stderr: 'templates: 21 compiled, module written\n',
   })
-  t.match(make(clone, 'rules-check'), { status: 0, stdout: /^rules\/dispatch\.csv: 9 rules / })
+  t.match(make(clone, 'rules-check'), { status: 0, stdout: /^rules\/dispatch\.csv: \d+ rules / })
   t.match(make(clone, 'templates-check'), { status: 0, stdout: /^claim\.paid\.mustache: 1 segment /m })
   t.equal(make(clone, 'rules-outcomes').stdout, readFileSync(join(clone, 'rules/outcomes.txt'), 'utf8'))
   t.equal(git(clone, 'status', '--porcelain', '--', '.'), '?? node_modules\n')
