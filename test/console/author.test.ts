@@ -51,42 +51,6 @@ const CHANGES: readonly [name: string, clickCountMax: number, steps: readonly St
   ],
   ['A critical type that ignores the opt-out', 5, inSpiteOfOptOut('claim.rejected')],
   [
-    'Claims by email where there is no phone',
-    10,
-    [
-      {
-        above: 'no-phone',
-        row: rule({
-          ...{ ...SEND, rule: 'claims-by-email', eventType: 'claim.*', sendBy: 'EMAIL' },
-          ...{ preferredChannel: 'SMS', emailOnFile: true, phoneOnFile: false },
-        }),
-      },
-    ],
-  ],
-  [
-    'Nothing for unknown types',
-    7,
-    [
-      {
-        above: 'email',
-        row: rule({ ...FOUND, rule: 'no-text', eventType: 'no template', reason: 'no text' }),
-      },
-    ],
-  ],
-  [
-    'An overdue invoice by SMS',
-    8,
-    [
-      {
-        above: 'no-email',
-        row: rule({
-          ...{ ...SEND, rule: 'overdue-by-sms', eventType: 'invoice.overdue', sendBy: 'SMS' },
-          phoneOnFile: true,
-        }),
-      },
-    ],
-  ],
-  [
     'Another wording of a text',
     4,
     [{ press: 'Texts' }, { text: 'claim.paid', replace: ['{{locator}}', '{{locator}} at last'] }],

@@ -7,6 +7,7 @@ import { DEFAULT_TABLE, SITUATIONS } from './default-table.ts'
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const table = await createRuleTable(DEFAULT_TABLE, ['claim.paid'], sha256)
 
+const SPECIFIED: readonly string[] = ['EMAIL', 'SMS', 'IN_APP']
 /** The specification's result for all situations that have these facts. */
 const EXPECTED: readonly (readonly [Partial<Situation>, string])[] = [
   [{ party: 'missing' }, 'SKIP: no party locator'],
@@ -21,7 +22,7 @@ const EXPECTED: readonly (readonly [Partial<Situation>, string])[] = [
 ]
 
 t.test('the default table gives the dispatch rules of the specification', async (t) => {
-  for (const facts of SITUATIONS) {
+  for (const facts of SITUATIONS.filter(({ preferredChannel }) => SPECIFIED.includes(preferredChannel))) {
     const { outcome, channel, reason } = table.decide({ eventType: 'claim.paid', ...facts })
     const said = outcome === 'SEND' ? `SEND by ${channel}` : `${outcome}: ${reason}`
     const expected = EXPECTED.filter(([some]) =>

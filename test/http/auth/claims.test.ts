@@ -29,17 +29,6 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
       ['nobody', { ...of('notifications.admin'), 'extn.partyLocator': ['PTY-1'] }],
     ],
   ],
-  'Entra ID, delegated': [
-    'scp',
-    'notifications.admin',
-    'extn.partyLocator',
-    [
-      ['administrator', { scp: 'User.Read notifications.admin' }],
-      ['member', { scp: 'User.Read', 'extn.partyLocator': 'PTY-1' }],
-      ['nobody', { scp: 'notifications.administer' }],
-      ['nobody', of('notifications.admin')],
-    ],
-  ],
   'Okta, scopes': [
     'scp',
     'notifications:admin',
@@ -49,16 +38,6 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
       ['member', { scp: ['openid'], partyLocator: 'PTY-1' }],
       ['nobody', { scp: ['openid'] }],
       ['nobody', { scp: ['openid notifications:admin'] }],
-    ],
-  ],
-  'Okta, groups': [
-    'groups',
-    'notifications-admins',
-    'partyLocator',
-    [
-      ['administrator', { groups: ['Everyone', 'notifications-admins'], partyLocator: 'PTY-2' }],
-      ['member', { groups: ['Everyone'], partyLocator: 'PTY-1' }],
-      ['nobody', { groups: ['Everyone'], partyLocator: 'PTY-2' }],
     ],
   ],
   'Keycloak, realm roles': [
@@ -81,16 +60,6 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
       ['administrator', { resource_access: { account, notifications: of('admin') } }],
       ['member', { resource_access: { account }, party: 'PTY-1' }],
       ['nobody', { resource_access: { account: of('admin') } }],
-    ],
-  ],
-  'Auth0, permissions': [
-    'permissions',
-    'admin:notifications',
-    'https://insurer.example/party',
-    [
-      ['administrator', { scope: 'openid', permissions: ['read:reports', 'admin:notifications'] }],
-      ['member', { permissions: [], 'https://insurer.example/party': 'PTY-1' }],
-      ['nobody', { scope: 'openid admin:notifications', permissions: [] }],
     ],
   ],
   'Auth0, roles in a claim of its own': [
