@@ -249,31 +249,28 @@ t.test('outcomes are accepted by a commit of one file, which starts the checks',
   t.equal(git(runner, 'rev-parse', '--abbrev-ref', 'HEAD'), 'main\n', 'nothing of the branch was checked out')
 })
 
-t.test(
-  'nothing is pushed for a fork, an older commit or checks, no outcomes or something else',
-  async (t) => {
-    const { author, made, head } = pullRequest()
-    const runner = checkOut()
-    const refused = (error: RegExp, variables = { PR: '12' }) => {
-      const { status, stderr } = make(runner, 'rules-commit', variables)
-      t.not(status, 0)
-      t.match(stderr, error)
-      t.equal(git(forge.bare, 'rev-parse', 'change').trim(), git(author, 'rev-parse', 'HEAD').trim())
-    }
-    answerAsGitHub({ head, fork: true }, made)
-    refused(
-      /comes from a fork.*download the artifact "outcomes".*upload it to the branch as rules\/outcomes\.txt/,
-    )
-    refused(/name the pull request by its number/, { PR: '12; touch x' })
-    answerAsGitHub({ head, workflowState: 'disabled_manually' }, made)
-    refused(/the checks \(pull-request\.yml\) are switched off.*nothing was pushed/)
-    answerAsGitHub({ head }, made)
-    refused(/::error::there is no pull request 13 in this repository/, { PR: '13' })
-    edit(author, '.github/workflows/pull-request.yml', (text) => text.replace('workflow_dispatch:', 'push:'))
-    git(author, 'commit', '--quiet', '--all', '-m', 'Older checks')
-    git(author, 'push', '--quiet', 'origin', 'change')
-    refused(/stale info|rejected/)
-    answerAsGitHub({ head: git(author, 'rev-parse', 'HEAD').trim() }, made)
-    refused(/cannot be started by hand: bring it up to date with main; nothing was pushed/)
-  },
-)
+t.test('nothing is pushed for a fork, an older commit or checks, or other outcomes', async (t) => {
+  const { author, made, head } = pullRequest()
+  const runner = checkOut()
+  const refused = (error: RegExp, variables = { PR: '12' }) => {
+    const { status, stderr } = make(runner, 'rules-commit', variables)
+    t.not(status, 0)
+    t.match(stderr, error)
+    t.equal(git(forge.bare, 'rev-parse', 'change').trim(), git(author, 'rev-parse', 'HEAD').trim())
+  }
+  answerAsGitHub({ head, fork: true }, made)
+  refused(
+    /comes from a fork.*download the artifact "outcomes".*upload it to the branch as rules\/outcomes\.txt/,
+  )
+  refused(/name the pull request by its number/, { PR: '12; touch x' })
+  answerAsGitHub({ head, workflowState: 'disabled_manually' }, made)
+  refused(/the checks \(pull-request\.yml\) are switched off.*nothing was pushed/)
+  answerAsGitHub({ head }, made)
+  refused(/::error::there is no pull request 13 in this repository/, { PR: '13' })
+  edit(author, '.github/workflows/pull-request.yml', (text) => text.replace('workflow_dispatch:', 'push:'))
+  git(author, 'commit', '--quiet', '--all', '-m', 'Older checks')
+  git(author, 'push', '--quiet', 'origin', 'change')
+  refused(/stale info|rejected/)
+  answerAsGitHub({ head: git(author, 'rev-parse', 'HEAD').trim() }, made)
+  refused(/cannot be started by hand: bring it up to date with main; nothing was pushed/)
+})

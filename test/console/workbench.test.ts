@@ -212,32 +212,29 @@ async function testWorkbench(): Promise<void> {
     t.same(complaints, [])
   })
 
-  t.test(
-    'a file is pasted whole, its text stays text, and one that cannot be split is refused',
-    async (t) => {
-      const { page, complaints } = await openWorkbench()
-      const { eventType } = HOSTILE
-      await page.getByText('Paste a CSV…').click()
-      const pasted = page.getByLabel(/^Paste the whole of a dispatch\.csv/)
-      const use = page.getByRole('button', { name: 'Use this file' })
-      await pasted.fill('rule,nonsense\na,b\n')
-      await use.click()
-      await page.getByRole('alert').filter({ hasText: '"nonsense" is not a column' }).waitFor()
-      const texts = { reason: eventType, because: eventType }
-      const hostile = rule({ ...texts, eventType: 'claim.paid', party: 'found', optedOut: false })
-      await pasted.fill(above('no-email', [hostile]).replace(',SKIP', ',<b>'))
-      await use.click()
-      await page.getByText('"<b>"').first().waitFor()
-      await page.getByLabel('outcome, party-not-found').selectOption('SKIP')
-      await page.getByText(`to SKIP (${eventType}) for claim.paid`).first().waitFor()
-      await page.getByLabel('Event type', { exact: true }).fill(eventType)
-      await page.getByRole('combobox', { name: 'Preferred channel', exact: true }).selectOption('SMS')
-      await page.getByText(`A ${eventType} event has occurred`).waitFor()
-      t.equal(await page.locator('main img').count(), 0)
-      t.equal(await page.evaluate('typeof attacked'), 'undefined')
-      t.same(complaints, [])
-    },
-  )
+  t.test('a file is pasted whole and stays text; one that cannot be split is refused', async (t) => {
+    const { page, complaints } = await openWorkbench()
+    const { eventType } = HOSTILE
+    await page.getByText('Paste a CSV…').click()
+    const pasted = page.getByLabel(/^Paste the whole of a dispatch\.csv/)
+    const use = page.getByRole('button', { name: 'Use this file' })
+    await pasted.fill('rule,nonsense\na,b\n')
+    await use.click()
+    await page.getByRole('alert').filter({ hasText: '"nonsense" is not a column' }).waitFor()
+    const texts = { reason: eventType, because: eventType }
+    const hostile = rule({ ...texts, eventType: 'claim.paid', party: 'found', optedOut: false })
+    await pasted.fill(above('no-email', [hostile]).replace(',SKIP', ',<b>'))
+    await use.click()
+    await page.getByText('"<b>"').first().waitFor()
+    await page.getByLabel('outcome, party-not-found').selectOption('SKIP')
+    await page.getByText(`to SKIP (${eventType}) for claim.paid`).first().waitFor()
+    await page.getByLabel('Event type', { exact: true }).fill(eventType)
+    await page.getByRole('combobox', { name: 'Preferred channel', exact: true }).selectOption('SMS')
+    await page.getByText(`A ${eventType} event has occurred`).waitFor()
+    t.equal(await page.locator('main img').count(), 0)
+    t.equal(await page.evaluate('typeof attacked'), 'undefined')
+    t.same(complaints, [])
+  })
 
   t.test('a promise is changed, reverted and deleted in the same way', async (t) => {
     const { page } = await openWorkbench()

@@ -69,18 +69,15 @@ function started(command: string, env: Record<string, string> = {}) {
   return { ...said, isSameProcess: said.pid === pid, stderr }
 }
 
-t.test(
-  'serve starts with a bound on its memory, and handles signals before it loads its modules',
-  async (t) => {
-    const { execArgv, arenas, heapMb, handled, isSameProcess, stderr } = started('serve')
-    t.strictSame(execArgv, ['--heap-growing-percent=130'])
-    t.equal(arenas, '1')
-    t.ok(heapMb > 1_000 && heapMb < 1_200, `${heapMb} MB`)
-    t.strictSame(handled, ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'])
-    t.ok(isSameProcess)
-    t.equal(stderr, '')
-  },
-)
+t.test('serve bounds its memory, and handles signals before it loads its modules', async (t) => {
+  const { execArgv, arenas, heapMb, handled, isSameProcess, stderr } = started('serve')
+  t.strictSame(execArgv, ['--heap-growing-percent=130'])
+  t.equal(arenas, '1')
+  t.ok(heapMb > 1_000 && heapMb < 1_200, `${heapMb} MB`)
+  t.strictSame(handled, ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'])
+  t.ok(isSameProcess)
+  t.equal(stderr, '')
+})
 
 t.test("the operator's own settings are kept", async (t) => {
   const env = { NODE_OPTIONS: '--max_old_space_size=2048', MALLOC_ARENA_MAX: '4' }

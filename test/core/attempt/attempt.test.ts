@@ -70,15 +70,12 @@ t.test('attempts are ordered by event id, so that two transactions cannot deadlo
   )
 })
 
-t.test(
-  'a key counts the committed sends, and repeats while the result of the last one is unknown',
-  async (t) => {
-    const keyOf = (before: RowBefore | null) => nextKeyNumber(anOpenAttempt('e', { before }))
-    t.equal(keyOf(null), 1)
-    t.equal(keyOf(BEFORE), 2)
-    t.equal(keyOf({ ...BEFORE, unknownKey: 1 }), 1)
-  },
-)
+t.test('a key counts the committed sends, and repeats while a result is unknown', async (t) => {
+  const keyOf = (before: RowBefore | null) => nextKeyNumber(anOpenAttempt('e', { before }))
+  t.equal(keyOf(null), 1)
+  t.equal(keyOf(BEFORE), 2)
+  t.equal(keyOf({ ...BEFORE, unknownKey: 1 }), 1)
+})
 
 t.test('only a SEND has a message', async (t) => {
   const skipped = decideAttempts(SIMPLE_RULES, [anOpenAttempt('skipped', { contact: NOT_FOUND })], new Map())
@@ -139,15 +136,12 @@ t.test('skipped and given-up rows can be retried on request, others cannot', asy
   t.match(findRefusal(pruned), /may have been told before a pruning/)
 })
 
-t.test(
-  'a failed row is sent as stored; the text of a skipped one is rendered from its stored variables',
-  async (t) => {
-    const failed = toDueEntry(FAILED)
-    t.match(failed, { subject: 'S', body: 'B' })
-    t.equal(failed.variables, undefined)
-    t.match(toDueEntry(SKIPPED), { isPartyInvalid: false, variables: variables })
-  },
-)
+t.test('a failed row is sent as stored, a skipped one rendered from its variables', async (t) => {
+  const failed = toDueEntry(FAILED)
+  t.match(failed, { subject: 'S', body: 'B' })
+  t.equal(failed.variables, undefined)
+  t.match(toDueEntry(SKIPPED), { isPartyInvalid: false, variables: variables })
+})
 
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
   const decision = { ruleId: 'no-party', hasInvalidLocator: true, variables }

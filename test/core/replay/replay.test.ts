@@ -52,37 +52,34 @@ t.test('a past table may have columns and cells of another version', async (t) =
   t.equal(table.decide(someFacts({ party: 'missing' })), null, 'its outcome is unknown')
 })
 
-t.test(
-  'a recorded reason is the one of the rule, but for the error of a look-up and an invalid locator',
-  async (t) => {
-    const decide = (outcome: 'SKIP' | 'FAIL') => async () => ({
-      decide: () => ({ ruleId: 'a', outcome, channel: 'EMAIL' as const, reason: 'x' }),
-    })
-    const differs = async (change: Partial<ReplayedDecision>) => {
-      const decision = { ...A_DECISION, ...change }
-      const loadTable = decide(decision.outcome as 'SKIP' | 'FAIL')
-      const { differences } = await verify(
-        { locator: 'NTF-1', row: null, decisions: [decision] },
-        { findTemplate: () => undefined, loadTable },
-      )
-      return differences.some(({ kind }) => kind === 'decision')
-    }
-    const invalid = {
-      partyLocator: null,
-      facts: { ...someFacts({ party: 'missing' }), invalidLocator: true },
-    }
-    t.notOk(await differs({}))
-    t.ok(await differs({ reason: 'y' }))
-    t.ok(await differs({ reason: 'x: an error' }))
-    t.notOk(await differs({ ...invalid, reason: 'in other words' }))
-    t.ok(await differs({ ...invalid, partyLocator: 'p', reason: 'in other words' }))
-    t.notOk(await differs({ partyLocator: null, reason: 'invalid party locator' }), 'of version 1.0')
-    t.notOk(await differs({ outcome: 'FAIL', reason: 'x: an error' }))
-    t.notOk(await differs({ outcome: 'FAIL', reason: 'x' }))
-    for (const reason of ['xy: an error', 'y: x: an error', null])
-      t.ok(await differs({ outcome: 'FAIL', reason }))
-  },
-)
+t.test('a recorded reason is the rule’s, but for a failed look-up or an invalid locator', async (t) => {
+  const decide = (outcome: 'SKIP' | 'FAIL') => async () => ({
+    decide: () => ({ ruleId: 'a', outcome, channel: 'EMAIL' as const, reason: 'x' }),
+  })
+  const differs = async (change: Partial<ReplayedDecision>) => {
+    const decision = { ...A_DECISION, ...change }
+    const loadTable = decide(decision.outcome as 'SKIP' | 'FAIL')
+    const { differences } = await verify(
+      { locator: 'NTF-1', row: null, decisions: [decision] },
+      { findTemplate: () => undefined, loadTable },
+    )
+    return differences.some(({ kind }) => kind === 'decision')
+  }
+  const invalid = {
+    partyLocator: null,
+    facts: { ...someFacts({ party: 'missing' }), invalidLocator: true },
+  }
+  t.notOk(await differs({}))
+  t.ok(await differs({ reason: 'y' }))
+  t.ok(await differs({ reason: 'x: an error' }))
+  t.notOk(await differs({ ...invalid, reason: 'in other words' }))
+  t.ok(await differs({ ...invalid, partyLocator: 'p', reason: 'in other words' }))
+  t.notOk(await differs({ partyLocator: null, reason: 'invalid party locator' }), 'of version 1.0')
+  t.notOk(await differs({ outcome: 'FAIL', reason: 'x: an error' }))
+  t.notOk(await differs({ outcome: 'FAIL', reason: 'x' }))
+  for (const reason of ['xy: an error', 'y: x: an error', null])
+    t.ok(await differs({ outcome: 'FAIL', reason }))
+})
 
 t.test('a row with an outcome of another version is not verified, and not restored', async (t) => {
   const decision = { ...A_DECISION, outcome: 'HOLD' }

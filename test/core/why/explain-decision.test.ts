@@ -62,25 +62,22 @@ t.test('a trace id is a link if the URL of traces is configured', async (t) => {
   t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
 })
 
-t.test(
-  'a decision is explained in one sentence, with the reason why each rule above did not match',
-  async (t) => {
-    const { decisions } = await explained({})
-    t.match(decisions, [
-      {
-        why: /^SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file.*: The member prefers text messages, and we have a phone number\.$/,
-        because: 'The member prefers text messages, and we have a phone number.',
-      },
-    ])
-    t.same(decisions[0]?.rulesAbove.slice(0, 5), [
-      { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
-      { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
-      { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
-      { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
-      { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
-    ])
-  },
-)
+t.test('a decision is explained, with the reason why each rule above did not match', async (t) => {
+  const { decisions } = await explained({})
+  t.match(decisions, [
+    {
+      why: /^SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file.*: The member prefers text messages, and we have a phone number\.$/,
+      because: 'The member prefers text messages, and we have a phone number.',
+    },
+  ])
+  t.same(decisions[0]?.rulesAbove.slice(0, 5), [
+    { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
+    { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
+    { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
+    { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
+    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+  ])
+})
 
 t.test('each decision is explained by the table of its own time', async (t) => {
   const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
@@ -116,14 +113,11 @@ const WHY: readonly [Partial<RecordedDecision>, string | RegExp][] = [
   [{ ruleId: 'gone' }, / \(the rule table then in force has no such rule\)\.$/],
 ]
 
-t.test(
-  'the explanation includes preferences, the answer of the sender and missing information',
-  async (t) => {
-    for (const [decision, words] of WHY) t.match((await explained(decision)).decisions[0]?.why, words)
-    const [unknown] = (await explained({ ruleId: 'gone' })).decisions
-    t.match(unknown, { because: null, rulesAbove: [] })
-  },
-)
+t.test('an explanation has preferences, the answer of the sender, and what is missing', async (t) => {
+  for (const [decision, words] of WHY) t.match((await explained(decision)).decisions[0]?.why, words)
+  const [unknown] = (await explained({ ruleId: 'gone' })).decisions
+  t.match(unknown, { because: null, rulesAbove: [] })
+})
 
 t.test('an event is read by the envelope map of its time', async (t) => {
   const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'

@@ -249,23 +249,17 @@ t.test('open routes ignore tokens; unknown paths and methods need none', async (
   }
 })
 
-t.test(
-  'on a real connection, two headers are refused, and one of 100 kB gets a 401 or is ignored',
-  async (t) => {
-    const { port } = await served(t, dependencies({ tokens: tokensOf(idp) }).all)
-    const statusOf = async (path: string, ...lines: string[]) => {
-      const socket = connect(port, '127.0.0.1')
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`)
-      return Number((await text(socket)).split(' ')[1])
-    }
-    const big = `Authorization: Bearer ${'A'.repeat(100 * 1024)}`
-    t.equal(await statusOf('/log/list', `Authorization: Bearer ${good}`), 200)
-    t.equal(
-      await statusOf('/log/list', `Authorization: Bearer ${good}`, `authorization: Bearer ${good}`),
-      401,
-    )
-    t.equal(await statusOf('/log/list', big), 401)
-    t.equal(await statusOf('/healthz', big), 200)
-    t.equal(await statusOf('/healthz', `X-Big: ${'A'.repeat(100 * 1024)}`), 431)
-  },
-)
+t.test('two headers are refused, and one of 100 kB gets a 401 or is ignored', async (t) => {
+  const { port } = await served(t, dependencies({ tokens: tokensOf(idp) }).all)
+  const statusOf = async (path: string, ...lines: string[]) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`)
+    return Number((await text(socket)).split(' ')[1])
+  }
+  const big = `Authorization: Bearer ${'A'.repeat(100 * 1024)}`
+  t.equal(await statusOf('/log/list', `Authorization: Bearer ${good}`), 200)
+  t.equal(await statusOf('/log/list', `Authorization: Bearer ${good}`, `authorization: Bearer ${good}`), 401)
+  t.equal(await statusOf('/log/list', big), 401)
+  t.equal(await statusOf('/healthz', big), 200)
+  t.equal(await statusOf('/healthz', `X-Big: ${'A'.repeat(100 * 1024)}`), 431)
+})

@@ -53,32 +53,29 @@ t.test('a back-test is streamed line by line', async (t) => {
   t.match(logged.join(''), /"from":"2026-01-01.*"msg":"back-test"/)
 })
 
-t.test(
-  'a back-test that cannot start has an error status; one that fails later ends with an error line',
-  async (t) => {
-    const one = (message: BacktestMessage): Partial<Workbench> => ({
-      backtest: async function* () {
-        yield message
-      },
-    })
-    const busy = await anApp(t, { backtest: () => null }).post(JOB)
-    t.match(busy, { statusCode: 503, headers: { 'retry-after': '5' }, body: /only one can run at a time/ })
-    const faulty = one({ kind: 'faults', faults: [{ row: 2, column: 'outcome', text: 'x' }] })
-    t.match(await anApp(t, faulty).post(JOB), { statusCode: 400, body: /row 2, column/ })
-    const down = one({ kind: 'problem', problem: 'The database did not respond.' })
-    t.match(await anApp(t, down).post(JOB), { statusCode: 503, body: /did not respond/ })
-    const { post } = anApp(t, {
-      backtest: async function* () {
-        yield { kind: 'progress', events: 1 }
-        throw new Error('secret')
-      },
-    })
-    const { statusCode, body } = await post(JOB)
-    t.equal(statusCode, 200)
-    t.match(body, /"kind":"problem","problem":"The back-test failed/)
-    t.notMatch(body, /secret/)
-  },
-)
+t.test('a back-test that cannot start has an error status, one that fails an error line', async (t) => {
+  const one = (message: BacktestMessage): Partial<Workbench> => ({
+    backtest: async function* () {
+      yield message
+    },
+  })
+  const busy = await anApp(t, { backtest: () => null }).post(JOB)
+  t.match(busy, { statusCode: 503, headers: { 'retry-after': '5' }, body: /only one can run at a time/ })
+  const faulty = one({ kind: 'faults', faults: [{ row: 2, column: 'outcome', text: 'x' }] })
+  t.match(await anApp(t, faulty).post(JOB), { statusCode: 400, body: /row 2, column/ })
+  const down = one({ kind: 'problem', problem: 'The database did not respond.' })
+  t.match(await anApp(t, down).post(JOB), { statusCode: 503, body: /did not respond/ })
+  const { post } = anApp(t, {
+    backtest: async function* () {
+      yield { kind: 'progress', events: 1 }
+      throw new Error('secret')
+    },
+  })
+  const { statusCode, body } = await post(JOB)
+  t.equal(statusCode, 200)
+  t.match(body, /"kind":"problem","problem":"The back-test failed/)
+  t.notMatch(body, /secret/)
+})
 
 t.test('a back-test that ends before its stream begins is released', async (t) => {
   let isLeft = false

@@ -9,7 +9,6 @@ const app = documentedApp(all)
 t.teardown(() => app.close())
 t.beforeEach(() => stored.clear())
 
-const _DEFAULTS = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }
 const FULL = {
   email: 'member@example.com',
   phone: '+41 44 000 00 00',
