@@ -80,6 +80,7 @@ const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
   ],
   [{ optedOutEvents: ['😀'.repeat(128)] }, ['#/optedOutEvents/0']],
   [{ partyLocator: 'PTY-1' }, ['#/partyLocator']],
+  [JSON.parse('{"__proto__":{"email":"x"}}'), ['#/__proto__']],
   [{ 'a/b~c %"é\ud800': 1 }, ['#/a~1b~0c%20%25%22%C3%A9%EF%BF%BD']],
   [
     { email: 1, phone: 2, preferredChannel: 3, optedOutEvents: [4], constructor: 5, toString: 6 },
@@ -106,17 +107,6 @@ t.test('invalid preferences are refused with each wrong field named', async (t) 
     t.equal(response.json().errors.length, pointers.length, what)
     t.equal(stored.size, 0)
   }
-})
-
-t.test('__proto__ is refused like any unknown field', async (t) => {
-  const response = await app.inject({
-    method: 'PUT',
-    url: urlOf('PTY-1'),
-    headers: { 'content-type': 'application/json' },
-    payload: '{"__proto__":{"email":"x"}}',
-  })
-  t.equal(response.statusCode, 400)
-  t.same(response.json().errors, [{ detail: 'is not a known name here', pointer: '#/__proto__' }])
 })
 
 const JSON_TYPE = 'application/json'
