@@ -15,6 +15,11 @@ export type Row = Record<
   string
 >
 
+const BLANK: Row = {
+  ...(Object.fromEntries(FACT_COLUMNS.map((column) => [column, ''])) as Record<FactColumn, string>),
+  ...{ rule: '', 'event type': '', outcome: 'SKIP', 'send by': '', reason: '', because: 'Because.' },
+}
+
 const NAMED = ['a', 'a.b', 'a.b.c', 'other', 'z.a.b', '__proto__']
 const WILDCARDS = ['a.*', 'a.b.*', 'z.*']
 /** All that the cells can tell apart: the named ones, some under each wildcard, and some under none. */
@@ -37,19 +42,15 @@ const skipOrFail: fc.Arbitrary<Row> = fc
     'event type': eventTypeCell,
     outcome: fc.constantFrom('SKIP', 'FAIL'),
   })
-  .map((cells) => ({ rule: '', 'send by': '', reason: '', because: 'Because.', ...cells }))
+  .map((cells) => ({ ...BLANK, ...cells }))
 const anySend: fc.Arbitrary<Row> = skipOrFail.chain((row) =>
   cell(...CHANNELS).map((channel) => ({ ...row, outcome: 'SEND', 'send by': channel })),
 )
-const blank = (outcome: string) => ({
-  ...(Object.fromEntries(FACT_COLUMNS.map((column) => [column, ''])) as Record<FactColumn, string>),
-  ...{ rule: '', 'event type': '', outcome, 'send by': '', reason: '', because: 'Because.' },
-})
 const onFile = Object.fromEntries(
   FACT_COLUMNS.filter((column) => column.endsWith(' on file')).map((column) => [column, 'yes']),
 )
 const safeSend: fc.Arbitrary<Row> = anySend.map((row) => ({ ...row, ...onFile, party: 'found' }))
-const catchAll: Row = blank('SKIP')
+const catchAll = BLANK
 /** Some mean something to an emitter of events. */
 const RULE_IDS = ['error', 'success', 'failure', 'constructor', 'toString']
 /** Rows with ids and reasons of their own, most of them with one at the end that leaves no gap. */
