@@ -27,6 +27,12 @@ t.test('a row becomes a promise', async (t) => {
   ])
 })
 
+t.test('a column of a fact may be missing, which means any', async (t) => {
+  t.match(loadPromises('promise,event type,opted out,outcome,send by,reason\na,,yes,not SEND,,', []), [
+    { when: { party: null, optedOut: true, emailOnFile: null }, expected: 'not SEND' },
+  ])
+})
+
 t.test('a file without promises is refused', async (t) => {
   t.strictSame(faultsOf(), ['row 1: no line follows: add at least one promise below the headings'])
   t.throws(() => loadPromises('', []), {
