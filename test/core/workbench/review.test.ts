@@ -55,9 +55,7 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
   const { promises: report, summary } = await reviewOf({
     table: table.replace('\nsms,', '\ntext,'),
     promises: promises
-      .replace(/^We never send a text message.*
-/m, ',,
-')
+      .replace(/^We never send a text message.*\n/m, ',,\n')
       .replace('opted out of,,', 'opted out of,not claim.paid,'),
   })
   t.equal(report.summary, '5 promises, all kept')
