@@ -21,28 +21,33 @@ GRANT INSERT, UPDATE ON
   notifications.notification_log,
   notifications.notification_preferences,
   notifications.projection_checkpoints,
-  notifications.checkpoint_message
+  notifications.checkpoint_message,
+  notifications.request
 TO notifications_service;
 GRANT INSERT ON
   notifications.decision,
   notifications.preference_change,
   notifications.rejected_message,
+  notifications.redrive,
   notifications.ruleset,
   notifications.template_revision,
   notifications.envelope_map,
   notifications.rule_table_activation
 TO notifications_service;
 
--- retry, rejected redrive, replay --rebuild; erase blanks texts and contacts; prune deletes.
+-- replay --rebuild; erase blanks texts and contacts; prune deletes.
 GRANT INSERT, UPDATE, DELETE ON notifications.notification_log, notifications.decision TO notifications_operator;
 GRANT UPDATE ON notifications.notification_preferences, notifications.preference_change TO notifications_operator;
 GRANT UPDATE, DELETE ON notifications.rejected_message TO notifications_operator;
-GRANT INSERT, UPDATE ON notifications.redrive, notifications.erasure, notifications.pruning TO notifications_operator;
+GRANT UPDATE ON notifications.redrive TO notifications_operator;
+GRANT INSERT, UPDATE ON notifications.erasure, notifications.pruning TO notifications_operator;
 GRANT INSERT, UPDATE, DELETE ON notifications.pruned_partition TO notifications_operator;
--- rejected skip moves a checkpoint.
-GRANT INSERT ON notifications.rejected_message TO notifications_operator;
-GRANT INSERT, UPDATE ON notifications.projection_checkpoints, notifications.checkpoint_message TO notifications_operator;
--- A decision names revisions, which are archived with it.
-GRANT INSERT ON notifications.ruleset, notifications.template_revision, notifications.envelope_map TO notifications_operator;
+-- Commands ask the service, which carries out the requests; prune deletes old ones.
+GRANT INSERT, UPDATE, DELETE ON notifications.request TO notifications_operator;
+
+-- Earlier versions granted the operator what the service does now.
+REVOKE INSERT ON notifications.redrive, notifications.rejected_message FROM notifications_operator;
+REVOKE INSERT, UPDATE ON notifications.projection_checkpoints, notifications.checkpoint_message FROM notifications_operator;
+REVOKE INSERT ON notifications.ruleset, notifications.template_revision, notifications.envelope_map FROM notifications_operator;
 
 COMMIT;

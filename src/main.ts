@@ -33,6 +33,7 @@ const COMMANDS = {
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   why: async () => (await import('./commands/why.ts')).whyCommand,
   log: async () => (await import('./commands/log.ts')).logCommand,
+  requests: async () => (await import('./commands/requests.ts')).requestsCommand,
   retry: async () => (await import('./commands/retry.ts')).retryCommand,
   export: async () => (await import('./commands/export.ts')).exportCommand,
   erase: async () => (await import('./commands/erase.ts')).eraseCommand,

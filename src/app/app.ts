@@ -72,7 +72,7 @@ export async function createApp(
     const pool = await database.reach(stopping.signal, (reached) => archiveRuleFiles(reached, ruleFiles))
     if (stopping.signal.aborted) return
     const onFirstDecision = () => recordInForce(pool, ruleFiles, config.gitCommit, log)
-    const needs = { config, connection, ruleFiles, senders, parties, pool, metrics, tracing, log }
+    const needs = { config, connection, brokers, ruleFiles, senders, parties, pool, metrics, tracing, log }
     worker = createWorker({ ...needs, onFirstDecision })
     opened.defer(worker.stop)
     await worker.run()

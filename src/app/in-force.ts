@@ -4,10 +4,10 @@ import { diffRuleTables } from '../core/rules/diff.ts'
 import { describeDiff } from '../core/rules/diff-text.ts'
 import { RuleTableError } from '../core/rules/errors.ts'
 import type { RuleTable } from '../core/rules/table.ts'
-import { CorrectableError, describeFault } from '../core/text/faults.ts'
+import { describeFault } from '../core/text/faults.ts'
 import { readRules } from '../core/why/archived-rules.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { findInForce, readArchived } from '../postgres/read/read-archive.ts'
+import { readArchived } from '../postgres/read/read-archive.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { compileRuleTable, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
@@ -24,19 +24,6 @@ export async function archiveRuleFiles(
 ): Promise<void> {
   await archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
   await archiveEnvelopeMap(pool, envelopeMapRevision)
-}
-
-/**
- * Throws CorrectableError if another rule table made the newest decision: a replica that starts, but decides nothing, puts no
- * table in force. A new database has none.
- */
-export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFiles): Promise<void> {
-  const inForce = await findInForce(pool)
-  if (inForce === null || inForce.revision === ruleTable.revision) return
-  throw new CorrectableError(
-    `rule table ${ruleTable.revision} of this version is not in force: ${inForce.revision} made the newest decision, at ${inForce.decidedAt}. ` +
-      'Use the version that is running (the console names its commit under "Rules"), or try again after this version has decided an event',
-  )
 }
 
 /** Records that the archived rule table is in force from now on, and logs the changes. */

@@ -4,17 +4,22 @@ import { templates } from '#generated/templates.ts'
 import type { Config } from '../config/config.ts'
 import { RETRY_MIN_PAUSE_MS } from '../core/attempt/retry-interval.ts'
 import { type RunStage, unobserved } from '../core/attempt/stage.ts'
+import { type Assignment, listPartitions } from '../core/batch/position.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import type { StartTimer } from '../core/time/timer.ts'
+import type { Brokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createConsumer } from '../kafka/consumer.ts'
+import { inspectPartition } from '../kafka/inspect-partition.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { takeFingerprint } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds, type LookUpNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
+import { createRequests, type RequestNeeds } from '../pipeline/requests.ts'
 import { createRetry, type RetryNeeds } from '../pipeline/retry.ts'
 import { isConflict, isLocked } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
@@ -22,15 +27,30 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { createFindLogged } from '../postgres/read/find-logged.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { listDueEntries } from '../postgres/read/list-due-entries.ts'
+import { readRejectedPage, toRejectedFilter } from '../postgres/read/list-rejected-messages.ts'
+import { listRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
+import { dismissPage } from '../postgres/write/record-redrive.ts'
+import {
+  lockRequest,
+  notePaused,
+  postponeRequest,
+  recordProgress,
+  releaseRequest,
+  takeRequest,
+} from '../postgres/write/requests.ts'
+import { skipUnreadable } from '../postgres/write/skip-unreadable.ts'
 import { createStore } from '../postgres/write/store.ts'
 import { type Senders, sendByChannel } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { createSenders } from './clients.ts'
 import type { RuleFiles } from './rule-files.ts'
+import { findUnreadable } from './skip-batch.ts'
 
 export type Worker = ReturnType<typeof createWorker>
+
+/** A page of a redrive: each message has its own transaction. */
+const REDRIVEN_COUNT_MAX = 50
 
 interface WorkerNeeds {
   readonly config: Config
@@ -39,6 +59,7 @@ interface WorkerNeeds {
   readonly senders: Senders
   readonly parties: PartyClient
   readonly pool: DatabasePool
+  readonly brokers: Brokers
   readonly metrics: Pick<Metrics, 'stage' | 'countConflict' | 'countLost'>
   readonly tracing: Tracing | null
   /** Called after the first attempt is committed; after the next one if it rejects. */
@@ -54,20 +75,29 @@ export function createWorker(needs: WorkerNeeds) {
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attemptNeeds = createAttemptNeeds(config, log, ruleFiles, pool, stage, needs.senders)
+  const attemptNeeds: AttemptNeeds = {
+    ruleTable: ruleFiles.ruleTable,
+    templates,
+    store: createStore(pool),
+    send: sendByChannel(needs.senders),
+    stage,
+    nowMs: () => performance.now(),
+  }
   const { observed, settled } = observeFirst(needs.onFirstDecision, log)
   const newAttempt = () => observed(createAttempt(attemptNeeds))
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
   const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)
   const retry = createRetry<LogPosition>(retryNeeds(needs, pool, newAttempt(), stage))
+  const requests = createRequests(requestNeeds(needs, pool, newAttempt(), stage, consumer.assignment))
   return {
     ...consumer,
     run: () => {
       retry.start()
+      requests.start()
       return consumer.run()
     },
     stop: async () => {
-      await Promise.all([consumer.stop(), retry.stop()])
+      await Promise.all([consumer.stop(), retry.stop(), requests.stop()])
       await settled()
     },
   }
@@ -119,6 +149,47 @@ function retryNeeds(
   }
 }
 
+function requestNeeds(
+  { config, brokers, ruleFiles, parties, log }: WorkerNeeds,
+  pool: DatabasePool,
+  attempt: MakeAttempts,
+  stage: RunStage,
+  assignment: () => Assignment | null,
+): RequestNeeds {
+  const record: RequestNeeds['record'] = (request, progress, end) =>
+    pool.transaction(async (tx) => {
+      if (await lockRequest(tx, request)) await recordProgress(tx, request.id, progress, end)
+    })
+  return {
+    take: () => takeRequest(pool, listPartitions(assignment() ?? {}), parties.isDown()),
+    listCandidates: (target, after) => listRetryCandidates(pool, config.retry, target, after),
+    listRejected: (target, after) =>
+      readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
+    lookUpContacts: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
+    isDown: parties.isDown,
+    lookUps: createLookUps(ruleFiles, parties.lookUp, pool, unobserved),
+    attempt,
+    record,
+    dismissPage: (request, target) => dismissPage(pool, request, target),
+    skip: async (request, target) => {
+      const { topic, partition } = target
+      const inspect = (from: bigint) => inspectPartition(brokers, { topic, partition }, from)
+      try {
+        const checkpoint = await loadCheckpoint(pool, topic, partition)
+        await skipUnreadable(pool, request, await findUnreadable(inspect, checkpoint, request, target))
+      } catch (error) {
+        if (!(error instanceof CorrectableError)) throw error
+        await record(request, request.progress, { state: 'stopped', note: error.message })
+      }
+    },
+    release: (id) => releaseRequest(pool, id),
+    postpone: (id, note) => postponeRequest(pool, id, note),
+    notePaused: () => notePaused(pool),
+    sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
+    log,
+  }
+}
+
 /** Calls `onFirst` after the first committed attempt, without waiting for it; again after the next one if it rejects. */
 function observeFirst(onFirst: () => Promise<void>, log: Logger) {
   let called: Promise<void> | null = null
@@ -141,7 +212,7 @@ function observeFirst(onFirst: () => Promise<void>, log: Logger) {
   }
 }
 
-export function createLookUps(
+function createLookUps(
   { envelopeMap, envelopeMapRevision }: RuleFiles,
   lookUpContacts: LookUpNeeds['lookUpContacts'],
   pool: DatabasePool,
@@ -156,19 +227,6 @@ export function createLookUps(
     takeFingerprint,
     stage,
   }
-}
-
-/** Dependencies of the transaction of attempts, with the rules and templates in force. */
-export function createAttemptNeeds(
-  config: Config,
-  log: Logger,
-  { ruleTable }: RuleFiles,
-  pool: DatabasePool,
-  stage: RunStage = unobserved,
-  senders: Senders = createSenders(config, log),
-): AttemptNeeds {
-  const send = sendByChannel(senders)
-  return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }
 }
 
 const startTimer: StartTimer = (durationMs, run) => {

@@ -12,6 +12,7 @@ import {
   type PruneCounts,
   type PruneLimits,
   prune,
+  pruneRequests,
 } from '../postgres/retention/prune.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
 import { parseSince, UsageError } from './terminal/options.ts'
@@ -33,6 +34,7 @@ A pruned event that is published again counts as new: its member is told twice.
 Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
+Requests that ended before go with them.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.
 Exit codes: 0 done, 1 failed, 2 wrong usage.
 
@@ -74,6 +76,7 @@ async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void>
 async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
   const pruning = await beginPruning(pool, limits.before, by)
   const counts = await countPruned(pool, limits, pruning)
+  await pruneRequests(pool, limits.before)
   await finishPruning(pool, pruning)
   return counts
 }

@@ -2,8 +2,7 @@ import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { countRejectedMessages, readRejected } from '../postgres/read/list-rejected-messages.ts'
-import { dismissRejected } from '../postgres/write/record-redrive.ts'
+import { readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { formatLine, formatWhole, showWhole, summarize } from './rejected/describe.ts'
 import {
   choose,
@@ -14,10 +13,10 @@ import {
   withChoice,
   withFilter,
 } from './rejected/filter.ts'
-import { redriveCommand } from './rejected/redrive.ts'
 import { skipCommand } from './rejected/skip.ts'
-import { confirm, type WriteOptions, withWriteOptions } from './terminal/confirm.ts'
-import { helpEnd, notBlank, UsageError } from './terminal/options.ts'
+import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
+import { withWriteOptions } from './terminal/confirm.ts'
+import { helpEnd, notBlank } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
 const listCommand = withFilter(new Command('list'))
@@ -49,9 +48,9 @@ const showCommand = new Command('show')
   )
   .action(show)
 
-async function show(id: bigint, { json }: { readonly json?: true }): Promise<void> {
+async function show(id: string, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const filter = await parseFilter(pool, {}, { ids: [id], open: false })
+    const filter = await parseFilter(pool, {}, { ids: [BigInt(id)], open: false })
     for await (const [rejected] of readRejected(pool, filter))
       if (rejected !== undefined)
         return print(json ? JSON.stringify(showWhole(rejected)) : formatWhole(rejected))
@@ -60,36 +59,45 @@ async function show(id: bigint, { json }: { readonly json?: true }): Promise<voi
   })
 }
 
+const redriveCommand = withWriteOptions(withChoice(new Command('redrive')))
+  .description(
+    'send rejected messages through the pipeline again, once the cause of their rejection is fixed',
+  )
+  .option('--because <text>', 'the reason for it; recorded', notBlank)
+  .option('--dry-run', 'ask for nothing; count the messages by their codes')
+  .option('--json', 'print the request as one JSON object when it has ended')
+  .addHelpText(
+    'after',
+    `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, 'rejected redrive --code refused-by-database --because "the column is wider"')}`,
+  )
+  .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) =>
+    askFor('redrive', ids, options),
+  )
+
 const dismissCommand = withWriteOptions(withChoice(new Command('dismiss')))
   .description(
     'settle rejected messages that nobody needs, such as junk, so that they no longer count; ' +
       '`prune` deletes them later, and until then they can be redriven by id',
   )
-  .option('--because <text>', 'why they are dismissed; required unless --dry-run; recorded', notBlank)
-  .option('--dry-run', 'write nothing; count what would be dismissed')
-  .option('--json', 'print a JSON object')
+  .option('--because <text>', 'why they are dismissed; recorded', notBlank)
+  .option('--dry-run', 'ask for nothing; count the messages by their codes')
+  .option('--json', 'print the request as one JSON object when it has ended')
   .addHelpText(
     'after',
-    helpEnd('0 dismissed, 1 failed', 'rejected dismiss --topic claims --code not-json --because "load test"'),
+    `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, 'rejected dismiss --topic claims --code not-json --because "load test"')}`,
   )
-  .action(dismiss)
+  .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) =>
+    askFor('dismiss', ids, options),
+  )
 
-type DismissOptions = FilterOptions & WriteOptions & { readonly because?: string }
-
-async function dismiss(ids: readonly bigint[] = [], options: DismissOptions): Promise<void> {
-  const { because = '', dryRun, by, json } = options
-  if (!dryRun && because === '')
-    throw new UsageError('give --because: the reason for the dismissal; recorded (or --dry-run)')
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const { filter, count } = await choose(pool, ids, options)
-    if (dryRun) {
-      const found = await countRejectedMessages(pool, { ...filter, open: true })
-      return print(json ? JSON.stringify({ found }) : `Dry run: would dismiss ${found}`)
-    }
-    const isConfirmed = count === 0 || (await confirm(`Dismiss ${counted(count, 'message')}?`, options))
-    const dismissed = isConfirmed ? await dismissRejected(pool, filter, by, because) : 0
-    await print(json ? JSON.stringify({ dismissed, by, because }) : `${dismissed} dismissed`)
-  })
+async function askFor(
+  kind: 'redrive' | 'dismiss',
+  ids: readonly string[],
+  options: FilterOptions & AskOptions,
+): Promise<void> {
+  checkAsked(options, ids)
+  const choice = choose(ids, options)
+  await withDatabase(loadDatabaseUrl(process.env), (pool) => ask(pool, { kind, ...choice }, options))
 }
 
 export const rejectedCommand = new Command('rejected')

@@ -1,5 +1,6 @@
 import type { Batch } from '../core/batch/batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
+import type { Progress, TakenRequest } from '../core/request/request.ts'
 import type { Made } from './attempt.ts'
 import {
   collectRejected,
@@ -10,7 +11,7 @@ import {
 } from './dispatch.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
-export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<LookedUpBatch> {
+function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<LookedUpBatch> {
   const { topic, partition, message } = rejected
   const { offset } = message
   const batch: Batch = {
@@ -25,21 +26,41 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<
 }
 
 /**
- * Takes a rejected message through the pipeline again, and records that `by` redrove it. If its event got a row in the meantime,
- * nothing is sent. Returns null if the message no longer exists or was erased.
+ * Takes a rejected message through the pipeline again, and records the result with the request's progress after it, which it
+ * returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica processed it.
  */
 export async function redrive(
   needs: LookUpNeeds & Pick<DispatchNeeds, 'attempt'>,
   message: Rejected,
-  by: string,
-): Promise<RedriveResult | null> {
+  request: TakenRequest,
+  progressAfter: (result: string | { readonly reason: string }) => Progress,
+): Promise<Progress | null> {
   const lookedUp = await lookUpRejected(needs, message)
+  let isGone = false
+  let progress: Progress | null = null
   const made = await needs.attempt({
-    lock: async (tx) => ((await tx.lockRejected(message.id)) ? { open: lookedUp.open, moves: [] } : null),
-    reject: (tx, refused) => tx.insertRejected(message, collectRejected(lookedUp, refused)),
-    finish: (tx, attempted) => tx.recordRedrive(message.id, by, toRedriveResult(lookedUp, attempted)),
+    lock: async (tx) => {
+      if (!(await tx.lockRequest(request))) return null
+      isGone = !(await tx.lockRejected(message.id))
+      return { open: isGone ? [] : lookedUp.open.map((attempt) => ({ ...attempt, request })), moves: [] }
+    },
+    reject: async (tx, refused) => {
+      if (!isGone) await tx.insertRejected(message, collectRejected(lookedUp, refused))
+    },
+    finish: async (tx, attempted) => {
+      const result = toRedriveResult(lookedUp, attempted)
+      if (!isGone) await tx.recordRedrive(message.id, request.by, result)
+      progress = progressAfter(isGone ? GONE : toRequestResult(result))
+      await tx.recordProgress(request.id, progress, null)
+    },
   })
-  return made === null ? null : toRedriveResult(lookedUp, made)
+  return made === null ? null : progress
+}
+
+const GONE = { reason: 'it was erased or pruned meanwhile' }
+
+function toRequestResult(redriven: RedriveResult): string | { readonly reason: string } {
+  return redriven.result === 'rejected' ? { reason: `still rejected: ${redriven.error}` } : redriven.result
 }
 
 function toRedriveResult(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {

@@ -1,8 +1,14 @@
 import type { Logger } from 'pino'
-import { type Attempt, distinctParties, type RetryRequest } from '../core/attempt/attempt.ts'
+import {
+  type Attempt,
+  type AttemptRequest,
+  distinctParties,
+  type OpenAttempt,
+} from '../core/attempt/attempt.ts'
 import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
 import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
+import type { Transaction } from '../core/attempt/store.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
 
@@ -130,7 +136,7 @@ async function commitPage(
 ): Promise<Retried> {
   if (asked.length === 0) return NONE_RETRIED
   try {
-    const retried = await stage('retry', asked, () => commitRetries(attempt, asked, null))
+    const retried = await stage('retry', asked, () => commitRetries(attempt, asked))
     for (const [locator, error] of retried.refused)
       log.error(
         { locator, error },
@@ -144,7 +150,7 @@ async function commitPage(
 }
 
 /** Asks for the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
-export async function* askParties(
+async function* askParties(
   { lookUpContacts }: Pick<RetryNeeds<unknown>, 'lookUpContacts'>,
   due: readonly DueEntry[],
 ): AsyncGenerator<Asked> {
@@ -163,23 +169,25 @@ export async function* askParties(
 }
 
 /** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
-export async function commitRetries(
-  attempt: MakeAttempts,
-  asked: readonly AskedEntry[],
-  request: RetryRequest | null,
-): Promise<Retried> {
+export async function commitRetries(attempt: MakeAttempts, asked: readonly AskedEntry[]): Promise<Retried> {
   const made = await attempt({
-    lock: async (tx) => {
-      const due = asked.map((entry) => entry.due)
-      const locked = await tx.lockEntries(due, request !== null)
-      const open = asked.flatMap((entry) => {
-        const row = locked.get(entry.due.locator)
-        return row === undefined ? [] : [nextAttempt(entry, row, request)]
-      })
-      return { open, moves: [] }
-    },
+    lock: async (tx) => ({ open: await lockAsked(tx, asked, null), moves: [] }),
   })
   if (made === null) return NONE_RETRIED
   const refused = new Map([...made.refused].map(([{ locator }, { message }]) => [locator, message]))
   return { made: made.attempts, refused, deferred: made.deferred }
+}
+
+/** Locks the rows that nobody else has locked or changed since they were read, and opens their next attempts. */
+export async function lockAsked(
+  tx: Transaction,
+  asked: readonly AskedEntry[],
+  request: AttemptRequest | null,
+): Promise<OpenAttempt[]> {
+  const due = asked.map((entry) => entry.due)
+  const locked = await tx.lockEntries(due, request !== null)
+  return asked.flatMap((entry) => {
+    const row = locked.get(entry.due.locator)
+    return row === undefined ? [] : [nextAttempt(entry, row, request)]
+  })
 }

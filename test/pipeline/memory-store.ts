@@ -6,6 +6,8 @@ import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import { partitionKey, type TopicPartition } from '../../src/core/batch/position.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
+import type { End, TakenRequest } from '../../src/core/request/request.ts'
+import type { RequestTarget } from '../../src/core/request/schemas.ts'
 
 /** The log row of an attempt. */
 function rowOf(
@@ -33,7 +35,8 @@ function recordOf(attempt: Attempt, deliveries: Deliveries, ruleTableRevision: s
     attempt: attempt.attemptCount,
     unknownKey: sendError !== null && (isUnknown || wasUnknown) ? nextKeyNumber(attempt) : null,
     templateRevision: (text ?? stored)?.templateRevision ?? null,
-    requestedBy: attempt.request?.by ?? null,
+    requestedBy: attempt.before === null ? null : (attempt.request?.by ?? null),
+    request: attempt.request?.id ?? null,
   }
 }
 type RecordedAttempt = ReturnType<typeof recordOf>
@@ -42,7 +45,9 @@ export interface StoredRejection extends RejectedMessage, TopicPartition {
   readonly id: bigint
 }
 
-type Table = 'log' | 'decision' | 'checkpoint' | 'rejected' | 'redrive'
+type MemoryRequest = TakenRequest & { readonly end: End | { readonly state: 'cancelled' } | null }
+
+type Table = 'log' | 'decision' | 'checkpoint' | 'rejected' | 'redrive' | 'request'
 
 /** A fault of the database, with PostgreSQL's SQLSTATE. */
 export class DatabaseFault extends Error {
@@ -82,6 +87,8 @@ export class MemoryStore {
   readonly #preferences = new Map<string, Preferences>()
   #changeCount = 0
   #rejectedCount = 0n
+  #requestCount = 0
+  #redriveCount = 0
   deadlockCount = 0
   /** Returns the database's words if it refuses the row or decision. */
   refuses: (table: 'log' | 'decision', attempt: Attempt) => string | null = () => null
@@ -137,6 +144,32 @@ export class MemoryStore {
   redrives(): RedriveResult[] {
     return this.#all<RedriveResult>('redrive')
   }
+  requests(): MemoryRequest[] {
+    return this.#all<MemoryRequest>('request')
+  }
+  addRequest(wanted: RequestTarget, by = 'alice', because = 'an outage'): string {
+    const id = String(++this.#requestCount)
+    const progress = { position: null, counts: {}, unchanged: [] }
+    this.#tables.set(`request ${id}`, { ...wanted, id, by, because, progress, end: null })
+    return id
+  }
+  /** Cancels a request once no transaction holds it; false if it has ended. */
+  async cancelRequest(id: string): Promise<boolean> {
+    const scope = new Scope(null, this.now())
+    const key = `request ${id}`
+    await this.#lock(scope, key, async () => {})
+    const request = this.#tables.get(key) as MemoryRequest
+    if (request.end === null) this.#tables.set(key, { ...request, end: { state: 'cancelled' } })
+    this.#end(scope)
+    return request.end === null
+  }
+  /** Erases a party once no request is under way that might write about it. */
+  async erase(party: string): Promise<void> {
+    const scope = new Scope(null, this.now())
+    await this.#lock(scope, 'erasure', async () => {})
+    this.#tables.set(`erased ${party}`, true)
+    this.#end(scope)
+  }
   forgetDecisions(eventId: string): void {
     for (const { locator, attempt } of this.decisions().filter((one) => one.eventId === eventId))
       this.#tables.delete(`decision ${locator}/${attempt}`)
@@ -189,12 +222,29 @@ export class MemoryStore {
         }
         return { offsets, preferences: this.#preferencesOf(parties) }
       },
-      lockEntries: async (due) => {
+      lockEntries: async (due, isRequested) => {
         await before('lockEntries')
-        return new Map(due.flatMap((entry) => this.#lockEntry(scope, entry)))
+        if (isRequested) await lock('erasure')
+        const isLeftOut = ({ partyLocator }: DueEntry) =>
+          isRequested && this.#tables.has(`erased ${partyLocator}`)
+        return new Map(due.flatMap((entry) => (isLeftOut(entry) ? [] : this.#lockEntry(scope, entry))))
+      },
+      lockRequest: async ({ id, progress }) => {
+        await before('lockRequest')
+        const key = `request ${id}`
+        await lock(key)
+        const found = this.#read<MemoryRequest>(scope, key)
+        const isSame = JSON.stringify(found?.progress.position) === JSON.stringify(progress.position)
+        return found !== undefined && found.end === null && isSame
+      },
+      recordProgress: async (id, progress, end) => {
+        await before('recordProgress')
+        const found = this.#read<MemoryRequest>(scope, `request ${id}`)
+        scope.writes.set(`request ${id}`, { ...found, progress, end })
       },
       lockRejected: async (id) => {
         await before('lockRejected')
+        await lock('erasure')
         return this.rejected().some((message) => message.id === id)
       },
       readPreferences: async (parties) => {
@@ -244,7 +294,7 @@ export class MemoryStore {
       },
       recordRedrive: async (rejectedId, by, result) => {
         await before('recordRedrive')
-        scope.writes.set(`redrive ${rejectedId} ${by} ${this.now()}`, result)
+        scope.writes.set(`redrive ${rejectedId} ${by} ${++this.#redriveCount}`, result)
       },
       tryOut: async (work) => {
         await before('SAVEPOINT')

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { type Attempt, nextKeyNumber } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
-import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { RetryCandidate } from '../../src/core/attempt/retry-candidate.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Dispatch } from '../../src/core/batch/batch.ts'
@@ -15,16 +15,18 @@ import {
 } from '../../src/core/decision/channel.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
+import type { Rejected } from '../../src/core/event/rejected-message.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
+import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { type AttemptSource, createAttempt, type Made } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
-import { redrive } from '../../src/pipeline/redrive.ts'
-import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
+import { processPage, type RequestNeeds } from '../../src/pipeline/requests.ts'
+import { createRetry } from '../../src/pipeline/retry.ts'
 import { createRandom } from '../bench/random.ts'
-import { aParsedEvent, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aParsedEvent, aRetryCandidate, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
-import { DatabaseFault, isConflict, MemoryStore, type Session } from './memory-store.ts'
+import { DatabaseFault, isConflict, MemoryStore, type Session, type StoredRejection } from './memory-store.ts'
 import { Scheduler } from './scheduler.ts'
 
 const TOPIC = 'claims'
@@ -34,7 +36,8 @@ const ATTEMPT_COUNT_MAX = 5
 const STEP_COUNT_MAX = 20_000
 const DEFERRED = 'EMAIL deferred: quota'
 const SILENT = pino({ level: 'silent' })
-const REQUEST = { by: 'alice', because: 'an outage' }
+/** Items of a page of a request. */
+const PAGE_COUNT = 2
 
 /** The party that an event is about. */
 const partyOf = (eventId: string) => PARTIES[EVENT_IDS.indexOf(eventId as 'a') % PARTIES.length] ?? PARTIES[0]
@@ -49,6 +52,11 @@ export const noCounts = () => ({
   refused: 0,
   retried: 0,
   redriven: 0,
+  askedAgain: 0,
+  cancelled: 0,
+  pages: 0,
+  lostPages: 0,
+  erasedOnes: 0,
   heeded: 0,
   conflicts: 0,
   deferred: 0,
@@ -60,8 +68,8 @@ export type Counts = ReturnType<typeof noCounts>
 export type Sabotage = (store: Store, expected: ReadonlyMap<string, bigint>) => Store
 
 /**
- * One schedule: an owner of one partition, two of this and another with the same events, a background retry, a requested retry, a
- * redrive and changes of preferences, interleaved step by step, beside a database and processes that fail. Returns the
+ * One schedule: an owner of one partition, two of this and another with the same events, background retries, people who ask for
+ * retries and redrives or cancel them, two replicas that do it, erasures and changes of preferences, interleaved step by step, beside a database and processes that fail. Returns the
  * broken promises, none if all hold.
  */
 export async function simulate(
@@ -80,6 +88,10 @@ export async function simulate(
   /** Changes of preferences that were answered. */
   const answered: { readonly party: string; readonly id: number; readonly at: number }[] = []
   const optOuts = new Set<number>()
+  /** Steps at which the erasure of a party was answered. */
+  const erasedAt = new Map<string, number>()
+  /** The decisions of a request when its cancellation was answered. */
+  const cancelledWith = new Map<string, number>()
   /** The keys under which the transport accepted a message, by event. It remembers them, whatever becomes of the answer. */
   const acceptedKeys = new Map<string, Set<string>>()
   const partitions = [aPartition(), aPartition()]
@@ -125,6 +137,7 @@ export async function simulate(
         if (isDead) await new Promise(() => {})
       },
       attempt: () => Promise.reject(new Error('not started')),
+      store: memory.connect(),
     }
     const session: Session = memory.connect(async (statement) => {
       await actor.step()
@@ -139,6 +152,7 @@ export async function simulate(
       return 'lost'
     })
     const store = checked(sabotage(session, actor.expected), actor.expected)
+    actor.store = store
     actor.attempt = createAttempt({
       ...SIMPLE_RULES,
       store,
@@ -169,6 +183,7 @@ export async function simulate(
             lockCheckpoints: noting(tx.lockCheckpoints),
             lockEntries: noting(tx.lockEntries),
             lockRejected: noting(tx.lockRejected),
+            lockRequest: noting(tx.lockRequest),
             insertEntries: noting(tx.insertEntries),
             recordDecisions: async (attempts, deliveries, revision, moves) => {
               for (const attempt of attempts) checkConsent(attempt, lockedAt)
@@ -182,7 +197,14 @@ export async function simulate(
     }
   }
 
-  function checkConsent({ eventId, partyLocator, decision }: Attempt, lockedAt: number): void {
+  function checkConsent(
+    { eventId, partyLocator, decision, before, request }: Attempt,
+    lockedAt: number,
+  ): void {
+    const isRequested = request !== null && before !== null
+    const isErased = (erasedAt.get(partyLocator ?? '') ?? lockedAt) < lockedAt
+    require(!isRequested || !isErased, `${eventId} is retried on request after an erasure`)
+    require(!isRequested || decision.outcome !== 'SKIP', `${eventId} is skipped again on request`)
     const changeId = Number(decision.preferenceChangeId ?? 0)
     const last = answered.filter(({ party, at }) => party === partyLocator && at < lockedAt).at(-1)
     if (last !== undefined) counts.heeded++
@@ -250,6 +272,16 @@ export async function simulate(
       const isSent = decision?.outcome === 'SEND' && decision.sendError === null
       const expected = isSent ? 'SENT' : decision?.outcome === 'SKIP' ? 'SKIPPED' : 'FAILED'
       require(status === expected, `${eventId} is ${status} though its last decision makes it ${expected}`)
+    }
+    for (const { id, progress } of memory.requests()) {
+      const made = decisions.filter(({ request }) => request === id)
+      const { unchanged = 0, duplicate = 0, ...results } = progress.counts
+      const sum = Object.values(results).reduce((all, count) => all + count, 0)
+      require(made.length === sum, `request ${id} counts ${sum} of its ${made.length} attempts`)
+      require(new Set(made.map(({ locator }) => locator)).size ===
+        made.length, `request ${id} tries an entry twice`)
+      require((cancelledWith.get(id) ?? made.length) ===
+        made.length, `request ${id} goes on after it was cancelled`)
     }
     const rejected = new Set(
       memory.rejected().map(({ partition, message }) => `${partition}/${message.offset}`),
@@ -368,37 +400,136 @@ export async function simulate(
     }
   }
 
-  async function retryOnRequest(actor: Actor): Promise<void> {
-    await scheduler.step(random.below(120))
-    const variablesOf = ({ eventId: locator }: DueEntry) => ({
-      eventType: 'claim.paid',
-      locator,
-      reason: null,
-    })
-    const skipped = memory.entries('SKIPPED').map((entry) => ({ ...entry, variables: variablesOf(entry) }))
-    const due = [...skipped, ...memory.entries('FAILED')]
-    const contacts = await lookUpContacts(actor, [...PARTIES])
-    const asked = due.flatMap((entry) => {
-      const contact = contacts.get(entry.partyLocator ?? '')
-      return contact === undefined ? [] : [{ due: entry, contact }]
-    })
-    await commitRetries((source) => countRetried(actor, source), asked, REQUEST)
+  /** People ask for entries by name, for all that were not told, and for rejected messages; some ask twice, or cancel. */
+  async function ask(): Promise<void> {
+    for (let i = 0; i < 4; i++) {
+      await scheduler.step(random.below(120))
+      const locators = memory.rows().map(({ locator }) => locator)
+      const isRedrive = random.chance(0.4)
+      const target: RequestTarget = isRedrive
+        ? { kind: 'redrive', target: { filter: { upTo: '999' } } }
+        : {
+            kind: 'retry',
+            target: random.chance(0.5) && locators.length > 0 ? { locators } : { filter: { to: 'now' } },
+          }
+      const id = memory.addRequest(target)
+      if (random.chance(0.3)) {
+        counts.askedAgain++
+        memory.addRequest(target, 'bob')
+      }
+      await scheduler.step(random.below(60))
+      if (random.chance(0.3) && (await memory.cancelRequest(id))) {
+        counts.cancelled++
+        cancelledWith.set(id, decisionsOf(id).length)
+      }
+    }
+  }
+
+  const decisionsOf = (id: string) => memory.decisions().filter(({ request }) => request === id)
+
+  /** A replica works on open requests in any order: its lease is no promise, only the fence is. */
+  async function serve(actor: Actor, turnCount: number): Promise<void> {
+    for (let turn = 0; turn < turnCount; turn++) {
+      await scheduler.step(random.below(30))
+      const request = random.pick([null, ...memory.requests().filter(({ end }) => end === null)])
+      if (request === null) continue
+      counts.pages++
+      const before = request.progress
+      await processPage(requestNeedsOf(actor), request).catch((error) => {
+        if (!(error instanceof DatabaseFault)) throw error
+      })
+      const after = memory.requests().find(({ id }) => id === request.id)
+      if (after?.progress === before && after.end === null) counts.lostPages++
+    }
+  }
+
+  async function serveToTheEnd(actor: Actor): Promise<void> {
+    const open = () => memory.requests().filter(({ end }) => end === null)
+    for (let turn = 0; turn < 1_000 && open().length > 0; turn++) {
+      const [request] = open()
+      if (request !== undefined) await processPage(requestNeedsOf(actor), request)
+    }
+    require(open().length === 0, 'a request does not end')
+  }
+
+  function requestNeedsOf(actor: Actor): RequestNeeds {
+    const unused = () => Promise.reject(new Error('not part of the simulation'))
+    const store = actor.store
+    return {
+      take: unused,
+      listCandidates: async (target, after) => {
+        await actor.step()
+        const wanted = memory
+          .rows()
+          .filter(({ locator, status }) =>
+            'locators' in target ? target.locators.includes(locator) : status !== 'SENT',
+          )
+          .filter(({ locator }) => after === null || locator < after.locator)
+          .sort((a, b) => (a.locator < b.locator ? 1 : -1))
+        const candidates = wanted.slice(0, PAGE_COUNT).map(candidateOf)
+        const last = candidates.at(-1)
+        const isMore = wanted.length > candidates.length && last !== undefined
+        return { candidates, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : null }
+      },
+      listRejected: async (_, after) => {
+        await actor.step()
+        const left = memory.rejected().filter(({ id }) => id > BigInt(after ?? 0))
+        return left
+          .sort((a, b) => Number(a.id - b.id))
+          .slice(0, PAGE_COUNT)
+          .map(repaired)
+      },
+      lookUpContacts: (parties) => lookUpContacts(actor, parties),
+      isDown: () => false,
+      lookUps: needsOf(actor),
+      attempt: async (source) => {
+        const made = await actor.attempt(source)
+        for (const { before } of made?.attempts ?? []) counts[before === null ? 'redriven' : 'retried']++
+        return made
+      },
+      record: (request, progress, end) =>
+        store.transaction(async (tx) => {
+          if (await tx.lockRequest(request)) await tx.recordProgress(request.id, progress, end)
+        }),
+      dismissPage: unused,
+      skip: unused,
+      release: unused,
+      postpone: async () => {},
+      notePaused: unused,
+      sleep: unused,
+      log: SILENT,
+    }
+  }
+
+  function candidateOf({ locator, status }: { locator: string; status: string }): RetryCandidate {
+    const entry = [...memory.entries('FAILED'), ...memory.entries('SKIPPED')].find(
+      (one) => one.locator === locator,
+    )
+    if (entry === undefined || status === 'SENT') return aRetryCandidate(locator, { status: 'SENT' })
+    const variables = { eventType: 'claim.paid', locator: entry.eventId, reason: null }
+    const decision = { ruleId: 'rule', hasInvalidLocator: false, variables }
+    return aRetryCandidate(locator, { ...entry, status: status as 'FAILED', isGivenUp: true, decision })
+  }
+
+  function repaired({ id, topic, partition, message }: StoredRejection): Rejected {
+    const value = Buffer.from(String(message.value).replace('!', ''))
+    const stored = { code: 'not-json', error: 'no', rejectedAt: '', erasedAt: null, redriven: null }
+    return { id, topic, partition, message: { ...message, value }, ...stored }
+  }
+
+  async function erase(): Promise<void> {
+    await scheduler.step(random.below(600))
+    if (!random.chance(0.3)) return
+    const party = random.pick(PARTIES)
+    await memory.erase(party)
+    counts.erasedOnes++
+    erasedAt.set(party, scheduler.now)
   }
 
   async function countRetried(actor: Actor, source: AttemptSource): Promise<Made | null> {
     const made = await actor.attempt(source)
     counts.retried += made?.attempts.length ?? 0
     return made
-  }
-
-  async function redriveAll(actor: Actor): Promise<void> {
-    await scheduler.step(random.below(120))
-    for (const { id, topic, partition, message } of memory.rejected()) {
-      const repaired = { ...message, value: Buffer.from(String(message.value).replace('!', '')) }
-      const stored = { code: 'not-json', error: 'no', rejectedAt: '', erasedAt: null, redriven: null }
-      const rejected = { id, topic, partition, message: repaired, ...stored }
-      if ((await redrive(needsOf(actor), rejected, 'bob')) !== null) counts.redriven++
-    }
   }
 
   async function changePreferences(actor: Actor): Promise<void> {
@@ -423,11 +554,12 @@ export async function simulate(
   }
 
   for (const owned of [[0], [0, 1], [1, 0]]) spawn((actor) => own(owned, actor))
-  for (const run of [retryInBackground, retryInBackground, retryOnRequest, redriveAll, changePreferences])
-    spawn(run)
+  for (const run of [retryInBackground, retryInBackground, changePreferences, ask, erase]) spawn(run)
+  for (const turnCount of [12, 12]) spawn((actor) => serve(actor, turnCount))
   await scheduler.run(STEP_COUNT_MAX)
   isFaulty = false
   spawn((actor) => own([...partitions.keys()], actor))
+  spawn(serveToTheEnd)
   await scheduler.run(STEP_COUNT_MAX)
   for (const [partition, messages] of partitions.entries())
     require(memory.checkpoint({ topic: TOPIC, partition }) ===
@@ -441,6 +573,7 @@ interface Actor {
   readonly expected: Map<string, bigint>
   readonly step: () => Promise<void>
   attempt: ReturnType<typeof createAttempt>
+  store: Store
 }
 
 function parseMessage({ value }: Message): Parsed {
@@ -499,6 +632,7 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
         },
         lockEntries: after(tx.lockEntries),
         lockRejected: after(tx.lockRejected),
+        lockRequest: after(tx.lockRequest),
         readPreferences: () => read,
       }
     }),
@@ -565,6 +699,32 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
         return tx.recordDecisions(attempts, new Map(known), ...rest)
       },
     })),
+  'a page of a request without its fence': (store) => wrap(store, () => ({ lockRequest: async () => true })),
+  'a cancelled request that goes on': (store) =>
+    wrap(store, (tx) => ({
+      lockRequest: async (request) => {
+        await tx.lockRequest(request)
+        return true
+      },
+    })),
+  'progress recorded in another transaction': (store) => ({
+    ...store,
+    transaction: async (work) => {
+      let recorded: Parameters<Transaction['recordProgress']> | undefined
+      const result = await wrap(store, () => ({
+        recordProgress: async (...progress) => {
+          recorded = progress
+        },
+      })).transaction(work)
+      if (recorded !== undefined) {
+        const progress = recorded
+        await store.transaction((tx) => tx.recordProgress(...progress))
+      }
+      return result
+    },
+  }),
+  'a retry on request that ignores erasures': (store) =>
+    wrap(store, (tx) => ({ lockEntries: (due) => tx.lockEntries(due, false) })),
   'a retry without its lock': (store) =>
     wrap(store, (tx) => ({
       lockEntries: async (...args) => {

@@ -1,16 +1,19 @@
 import type { Test } from 'tap'
-import type { OpenAttempt } from '../../src/core/attempt/attempt.ts'
+import type { AttemptRequest, OpenAttempt } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
-import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
+import type { Rejected } from '../../src/core/event/rejected-message.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
+import type { TakenRequest } from '../../src/core/request/request.ts'
+import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
 import { commitBatch, type LookedUpBatch } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
-import { commitRetries } from '../../src/pipeline/retry.ts'
+import { commitRetries, lockAsked } from '../../src/pipeline/retry.ts'
 import {
   anAttempt,
   anOpenAttempt,
@@ -33,6 +36,9 @@ export interface TestStore {
   rejected(): Promise<readonly { readonly id: bigint; readonly offset: bigint; readonly error: string }[]>
   /** The results of redrives. */
   redrives(): Promise<readonly string[]>
+  /** Adds a request of alice, and takes it. Each has its number, from 1. */
+  request(): Promise<TakenRequest>
+  requests(): Promise<readonly { readonly position: unknown; readonly isOpen: boolean }[]>
   /** The checkpoint of partition 0. */
   checkpoint(): Promise<bigint>
   setCheckpoint(offset: bigint): Promise<void>
@@ -44,7 +50,7 @@ export interface TestStore {
   forgetDecisions(eventId: string): Promise<void>
 }
 
-const REQUEST = { by: 'alice', because: 'an outage' }
+export const RETRY_ALL: RequestTarget = { kind: 'retry', target: { filter: { to: '2999' } } }
 const OPT_OUT: NewPreferences = {
   email: null,
   phone: null,
@@ -86,6 +92,18 @@ export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES, now
   return createAttempt({ ...rules, store, send, stage: unobserved, nowMs })
 }
 
+/** The attempts of a request on these rows, without its page and progress. */
+export async function commitRequested(
+  attempt: MakeAttempts,
+  asked: readonly AskedEntry[],
+  request: AttemptRequest,
+) {
+  return (
+    (await attempt({ lock: async (tx) => ({ open: await lockAsked(tx, asked, request), moves: [] }) }))
+      ?.attempts ?? []
+  )
+}
+
 const askedOf = (due: readonly DueEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
 const failed = (...eventIds: string[]) => eventIds.map((id) => anOpenAttempt(id, { contact: UNRESOLVED }))
 
@@ -121,7 +139,17 @@ function attemptsOn(store: TestStore) {
     answerOf: (_eventId: string): Delivery => SENT,
     dispatch: (...batch: Parameters<typeof aLookedUpBatch>) => commitBatch(attempt, aLookedUpBatch(...batch)),
     /** Retries all that is due. */
-    retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact), null),
+    /** A page of a request, by default of a new one. */
+    retryOnRequest: async (asked: readonly AskedEntry[] = [], request?: TakenRequest) => {
+      const taken = request ?? (await store.request())
+      const made = await attempt({
+        lock: async (tx) =>
+          (await tx.lockRequest(taken)) ? { open: await lockAsked(tx, asked, taken), moves: [] } : null,
+        finish: (tx) => tx.recordProgress(taken.id, { ...taken.progress, position: 'page 1' }, null),
+      })
+      return { made: made?.attempts ?? [], deferred: made?.deferred ?? new Map<string, string>() }
+    },
+    retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact)),
   }
   return seen
 }
@@ -364,11 +392,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [due] = await seen.due()
     t.match(due, { eventId: 'a', attemptCount: 0, sendCount: 0, unknownKey: null, body: 'B' })
     const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
-    const { made } = await commitRetries(
-      makeAttempts(seen.store, seen.send, next),
-      askedOf(await seen.due()),
-      null,
-    )
+    const { made } = await commitRetries(makeAttempts(seen.store, seen.send, next), askedOf(await seen.due()))
     t.match(made, [{ status: 'SENT', address: 'member@example.com' }])
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
@@ -391,7 +415,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [a, b] = await seen.due()
     if (a === undefined || b === undefined) throw new Error('too little is due')
     const asked = [...askedOf([a], NOT_FOUND), ...askedOf([b], UNRESOLVED)]
-    await commitRetries(seen.attempt, asked, null)
+    await commitRetries(seen.attempt, asked)
     t.match(await seen.rows(), [
       { status: 'SKIPPED', attemptCount: 1, subject: null, body: null, failureReason: 'not found' },
       { status: 'FAILED', attemptCount: 1, body: 'B' },
@@ -402,16 +426,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch(failed('a', 'b', 'c'))
     const due = await seen.due()
     const made = await Promise.all([
-      commitRetries(seen.attempt, askedOf(due), null),
-      commitRetries(seen.attempt, askedOf(due), null),
+      commitRetries(seen.attempt, askedOf(due)),
+      commitRetries(seen.attempt, askedOf(due)),
     ])
     t.equal(made.flatMap((one) => one.made).length, 3)
     t.same(seen.keys.sort(), ['a/1', 'b/1', 'c/1'])
-    t.same(
-      (await commitRetries(seen.attempt, askedOf(due), null)).made,
-      [],
-      'a row that has changed is left alone',
-    )
+    t.same((await commitRetries(seen.attempt, askedOf(due))).made, [], 'a row that has changed is left alone')
   })
 
   test('a row that failed again since it was read is left alone', async (t, seen) => {
@@ -419,7 +439,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const due = await seen.due()
     seen.answerOf = () => REFUSED
     for (const count of [1, 0]) {
-      const { made, refused } = await commitRetries(seen.attempt, askedOf(due), null)
+      const { made, refused } = await commitRetries(seen.attempt, askedOf(due))
       t.same([made.length, refused.size], [count, 0])
     }
     t.same(seen.keys, ['a/1'])
@@ -467,21 +487,22 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
     const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
-    t.same((await commitRetries(seen.attempt, askedOf(failedOnes), null)).made, [], 'they are not FAILED')
+    t.same((await commitRetries(seen.attempt, askedOf(failedOnes))).made, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
-    t.equal((await commitRetries(seen.attempt, asked, REQUEST)).made.length, 2)
+    const { made, deferred } = await seen.retryOnRequest(asked)
+    t.match(made, [{ locator: 'NTF-a' }])
+    t.same([...deferred], [['NTF-b', 'it would be skipped again: not found']])
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [
       { status: 'SENT', subject: 'S', body: 'B', attemptCount: 1 },
-      { status: 'SKIPPED', body: null, attemptCount: 1 },
+      { status: 'SKIPPED', body: null, attemptCount: 0 },
     ])
     t.match(await seen.decisions(), [
+      { attempt: 0, request: null },
+      { attempt: 1, request: '1', requestedBy: 'alice', variables: VARIABLES, templateRevision: 'rev' },
       { attempt: 0 },
-      { attempt: 1, requestedBy: 'alice', variables: VARIABLES, templateRevision: 'rev' },
-      { attempt: 0 },
-      { attempt: 1, requestedBy: 'alice', variables: VARIABLES, templateRevision: null },
     ])
-    t.same((await commitRetries(seen.attempt, asked, REQUEST)).made, [], 'both have changed')
+    t.same((await seen.retryOnRequest(asked.slice(0, 1))).made, [], 'it has changed')
   })
 
   test('the idempotency key counts committed sends, and stays while one is unknown', async (t, seen) => {
@@ -547,7 +568,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const before = { rows: await seen.rows(), decisions: await seen.decisions() }
     seen.answerOf = () => DEFERRED
     const { made, deferred } = await seen.retry()
-    const requested = await commitRetries(seen.attempt, askedOf([skippedRow('c')]), REQUEST)
+    const requested = await seen.retryOnRequest(askedOf([skippedRow('c')]))
     t.same([made, requested.made], [[], []])
     t.same([...deferred.keys(), ...requested.deferred.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
     t.same({ rows: await seen.rows(), decisions: await seen.decisions() }, before)
@@ -572,14 +593,46 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       attempt: seen.attempt,
     }
     const rejected = { ...REJECTED, id, message }
-    const results = await Promise.all([redrive(needs, rejected, 'alice'), redrive(needs, rejected, 'bob')])
-    t.same(results.map((result) => result?.result).sort(), ['duplicate', 'logged'])
+    const redriveOnce = async (message: Rejected, request?: TakenRequest) =>
+      redrive(needs, message, request ?? (await seen.request()), (result) => ({
+        position: 'after',
+        counts: {},
+        unchanged: [{ item: '', reason: JSON.stringify(result) }],
+      }))
+    const request = await seen.request()
+    const results = await Promise.all([redriveOnce(rejected, request), redriveOnce(rejected)])
+    t.same(results.map((progress) => progress?.unchanged[0]?.reason).sort(), ['"duplicate"', '"logged"'])
+    t.equal(await redriveOnce(rejected, request), null, 'its request is past it')
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SENT' }])
-    t.match(await seen.decisions(), [{ origin: { topic: 'claims', partition: 0, offset: 4n } }])
+    t.match(await seen.decisions(), [
+      { origin: { topic: 'claims', partition: 0, offset: 4n }, request: /^[12]$/, requestedBy: null },
+    ])
     t.same((await seen.redrives()).toSorted(), ['duplicate', 'logged'])
     t.equal(await seen.checkpoint(), 4n)
-    t.equal(await redrive(needs, { ...rejected, id: 999n }, 'alice'), null, 'one that is gone')
+    const gone = await redriveOnce({ ...rejected, id: 999n })
+    t.match(gone?.unchanged, [{ reason: /erased or pruned meanwhile/ }])
+    t.equal((await seen.redrives()).length, 2)
+  })
+
+  test('a page of a request is written once, and not after its end', async (t, seen) => {
+    await seen.dispatch([skippedOne('a'), skippedOne('b')])
+    const [a, b] = ['a', 'b'].map((name) => askedOf([skippedRow(name)]))
+    const request = await seen.request()
+    const made = await Promise.all([seen.retryOnRequest(a, request), seen.retryOnRequest(b, request)])
+    t.equal(made.flatMap((one) => one.made).length, 1, 'of two replicas with the same page, one writes it')
+    t.equal(seen.keys.length, 1)
+    const [next] = await seen.requests()
+    t.match(next, { position: 'page 1', isOpen: true })
+    const end = { state: 'done', note: null } as const
+    const after = { ...request, progress: { ...request.progress, position: 'page 1' } }
+    await seen.store.transaction(async (tx) => {
+      t.equal(await tx.lockRequest(after), true)
+      await tx.recordProgress(request.id, after.progress, end)
+    })
+    t.match(await seen.requests(), [{ position: 'page 1', isOpen: false }])
+    t.same((await seen.retryOnRequest(b, after)).made, [], 'it has ended')
+    t.equal(await seen.store.transaction((tx) => tx.lockRequest(after)), false)
   })
 
   test('a trial is rolled back, and lets go of what it wrote', async (t, seen) => {

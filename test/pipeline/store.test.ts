@@ -1,11 +1,13 @@
 import t from 'tap'
+import type { TakenRequest } from '../../src/core/request/request.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { putPreferences } from '../../src/postgres/write/put-preferences.ts'
+import { addRequest, takeRequest } from '../../src/postgres/write/requests.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { MemoryStore } from './memory-store.ts'
-import { type TestStore, testStore } from './store.contract.ts'
+import { RETRY_ALL, type TestStore, testStore } from './store.contract.ts'
 
 const FIRST = { topic: 'claims', partition: 0 }
 
@@ -25,6 +27,12 @@ t.test('in memory', async (t) => {
           error: rejection.error,
         })),
       redrives: async () => memory.redrives().map(({ result }) => result),
+      request: async () => {
+        const id = memory.addRequest(RETRY_ALL)
+        return memory.requests().find((request) => request.id === id) as TakenRequest
+      },
+      requests: async () =>
+        memory.requests().map(({ progress: { position }, end }) => ({ position, isOpen: end === null })),
       checkpoint: async () => memory.checkpoint(FIRST),
       setCheckpoint: async (offset) => memory.setCheckpoint(FIRST, offset),
       due: async () => memory.entries('FAILED'),
@@ -50,7 +58,8 @@ t.test('in PostgreSQL', async (t) => {
   testStore(t, async (): Promise<TestStore> => {
     await client.query(`
       TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,
-        notifications.projection_checkpoints, notifications.notification_preferences, notifications.redrive`)
+        notifications.projection_checkpoints, notifications.notification_preferences, notifications.redrive,
+        notifications.request RESTART IDENTITY`)
     for (const table of ['notification_log', 'decision'])
       await client.query(`ALTER TABLE notifications.${table} DROP CONSTRAINT IF EXISTS trap`)
     for (const partition of [0, 1]) await loadCheckpoint(pool, 'claims', partition)
@@ -66,7 +75,7 @@ t.test('in PostgreSQL', async (t) => {
           SELECT locator, event_id AS "eventId", attempt, outcome, receipt, send_error AS "sendError",
             unknown_attempt AS "unknownKey", rule_table_revision AS "ruleTableRevision",
             template_revision AS "templateRevision", variables, retried_by AS "requestedBy",
-            preference_change_id AS "preferenceChangeId", json_build_object(
+            request_id::text AS request, preference_change_id AS "preferenceChangeId", json_build_object(
               'topic', topic, 'partition', partition_id, 'envelopeMapRevision', envelope_map_revision
             ) AS origin, "offset"
           FROM notifications.decision ORDER BY event_id, attempt`).then((rows) =>
@@ -81,6 +90,16 @@ t.test('in PostgreSQL', async (t) => {
         ).map(({ id, offset, error }) => ({ id: BigInt(id), offset: BigInt(offset), error })),
       redrives: async () =>
         (await rowsOf('SELECT result FROM notifications.redrive')).map(({ result }) => result),
+      request: async () => {
+        const id = await addRequest(pool, RETRY_ALL, 'alice', 'an outage')
+        const taken = await takeRequest(pool, [], false)
+        if (taken?.id !== id) throw new Error(`request ${id} was not taken`)
+        return taken
+      },
+      requests: () =>
+        rowsOf(
+          'SELECT progress AS position, ended_at IS NULL AS "isOpen" FROM notifications.request ORDER BY id',
+        ),
       checkpoint: async () => (await loadCheckpoint(pool, 'claims', 0)).offset,
       setCheckpoint: async (offset) =>
         void (await client.query(

@@ -101,7 +101,7 @@ export async function retryAll(
   const { due } = await listDueEntries(pool, limits, null, 1_000)
   const asked = due.map((entry) => ({ due: entry, contact }))
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
-  await commitRetries(attemptBy(pool, inForce, send, preferences), asked, null)
+  await commitRetries(attemptBy(pool, inForce, send, preferences), asked)
 }
 
 /** Compares the whole log with its decisions, in pages of 5, and inserts missing rows where told to. */

@@ -162,7 +162,14 @@ for (const [name, [entry, decision]] of Object.entries(COLUMNS)) {
     t.equal(receipt !== null, decision.outcome === 'SEND')
     t.strictSame(decided, {
       ...{ ...common, preference_change_id: null, unknown_attempt: null, send_error: null, trace_id: null },
-      ...{ erased_at: null, retried_by: null, retried_because: null, sent: false, attempted: false },
+      ...{
+        erased_at: null,
+        retried_by: null,
+        retried_because: null,
+        request_id: null,
+        sent: false,
+        attempted: false,
+      },
       recorded_only: receipt === null ? null : true,
       rule_table_revision: sha256('rules/dispatch.csv'),
       envelope_map_revision: sha256('rules/envelope.json'),

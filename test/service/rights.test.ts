@@ -3,6 +3,7 @@ import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { addRequest, takeRequest } from '../../src/postgres/write/requests.ts'
 import { skipUnreadable } from '../../src/postgres/write/skip-unreadable.ts'
 import { createDatabase, onServer } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
@@ -76,33 +77,46 @@ t.test('the rights of db/grants.sql are enough for owner and service', async (t)
 
 const COMMANDS = [
   ['retry', '--since', '1h', '--because', 'an outage', '--yes'],
-  ['rejected', 'redrive', '--all', '--yes'],
+  ['rejected', 'redrive', '--all', '--because', 'an outage', '--yes'],
   ['erase', '--party', 'party-3', '--yes'],
   ['erase', '--party', 'party-1', '--yes'],
   ['replay', '--rebuild'],
   ['prune', '--older-than', '1d', '--yes'],
 ]
 
-t.test('the rights of the operator are enough for each command that writes', async (t) => {
-  for (const args of COMMANDS) {
-    const { stderr } = await command(args, envOf('operator'))
-    t.notMatch(stderr, /permission denied/, args.join(' '))
-  }
-  t.match(await command(['doctor'], envOf('operator')), {
-    code: 1,
-    stdout: /^failed +schema .*\n +→ name the service's role in DATABASE_URL, or /m,
-  })
-})
+t.test(
+  'the rights of the operator are enough for each command that writes, those of the service for what it is asked',
+  async (t) => {
+    const service = await world.serve({ DATABASE_URL: urlOf('service') })
+    for (const args of COMMANDS) {
+      const { stderr } = await command(args, envOf('operator'))
+      t.notMatch(stderr, /permission denied/, args.join(' '))
+    }
+    t.match(await command(['requests', 'list'], envOf('operator')), {
+      stdout: /done: 1 logged, 1 left unchanged\n.*done/,
+    })
+    await service.stop()
+    t.match(await command(['doctor'], envOf('operator')), {
+      code: 1,
+      stdout: /^failed +schema .*\n +→ name the service's role in DATABASE_URL, or /m,
+    })
+  },
+)
 
-t.test('the rights of the operator are enough to skip what cannot be read', async (t) => {
-  const pool = await openPool({ databaseUrl: urlOf('operator'), connectionCountMax: 1 })
+t.test('the rights of the service are enough to skip what cannot be read', async (t) => {
+  const pool = await openPool({ databaseUrl: urlOf('service'), connectionCountMax: 1 })
   t.teardown(() => pool.end())
   const topic = world.topics.claims
   const { offset: checkpoint } = await loadCheckpoint(pool, topic, 0)
   const rejection = { code: 'unreadable' as const, error: 'it is damaged' }
   const damaged = { topic, partition: 0, checkpoint, to: checkpoint + 3n, bytes: Buffer.of(1), rejection }
-  t.equal(await skipUnreadable(pool, damaged), checkpoint)
+  const target = { topic, partition: 0, offset: String(checkpoint + 1n) }
+  await addRequest(pool, { kind: 'skip', target }, 'alice', 'a test')
+  const request = await takeRequest(pool, [{ topic, partition: 0 }], false)
+  if (request === null) throw new Error('no request was taken')
+  await skipUnreadable(pool, request, damaged)
   t.strictSame(await loadCheckpoint(pool, topic, 0), { offset: checkpoint + 3n, lastMessage: null })
+  t.equal(await takeRequest(pool, [{ topic, partition: 0 }], false), null, 'it is done')
 })
 
 t.test('a command under the rights of the service says which rights it needs', async (t) => {

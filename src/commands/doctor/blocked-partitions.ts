@@ -75,11 +75,10 @@ async function findUnreadable(brokers: Brokers, all: readonly Next[]): Promise<s
     const inspected = await inspectPartition(brokers, { topic, partition }, next)
     if (inspected.kind !== 'unreadable') continue
     const { reason, detail, last, next: intact } = inspected
-    const end = last ?? (intact === null ? null : intact - 1n)
-    const skip =
-      end === null
-        ? ''
-        : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --because …`
+    const to = last === null && intact === null ? ' --to <its last offset>' : ''
+    const skip = BLOCK_REASONS[reason].isSkippable
+      ? `; to skip it: rejected skip --topic ${topic} --partition ${partition} --offset ${next}${to} --because …`
+      : ''
     faults.push(describeBlocked(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
   }
   return faults.sort()

@@ -1,19 +1,10 @@
-import type { RedriveResult, Rejected, Settled } from '../../core/event/rejected-message.ts'
+import type { Rejected, Settled } from '../../core/event/rejected-message.ts'
 import { printable } from '../../core/text/sanitize.ts'
 
-interface Refused {
-  readonly result: 'refused'
-  readonly error: string
-}
-/** The result of a redrive or of its dry run; `note` gives details. */
-export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
-
-export function describeOutcome(outcome: RedriveOutcome | Settled): string {
-  const { result, locator, error = '', note = '' }: Settled & { readonly note?: string } = outcome
-  if (result === 'refused') return `cannot be redriven: ${error}`
+function describeSettled({ result, locator, error = '' }: Settled): string {
   if (result === 'rejected') return `still rejected: ${printable(error)}`
   if (result === 'duplicate') return 'already logged, no second row'
-  return [result, locator, printable(note)].filter(Boolean).join('  ')
+  return [result, locator].filter(Boolean).join('  ')
 }
 
 export function summarize(rejected: Rejected) {
@@ -85,7 +76,7 @@ function settledBy({ at, by, result }: NonNullable<Rejected['redriven']>): strin
   const when = `${at} by ${printable(by)}`
   return result.result === 'dismissed'
     ? `dismissed  ${when}: ${printable(result.error ?? '')}`
-    : `redriven   ${when}: ${describeOutcome(result)}`
+    : `redriven   ${when}: ${describeSettled(result)}`
 }
 
 function shownBytes(bytes: Uint8Array | null): string {

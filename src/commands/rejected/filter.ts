@@ -3,11 +3,7 @@ import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Since } from '../../core/time/duration.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import {
-  countRejectedMessages,
-  type RejectedFilter,
-  readRejected,
-} from '../../postgres/read/list-rejected-messages.ts'
+import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
 import { resolveTime } from '../../postgres/read/time-of.ts'
 import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
 
@@ -35,28 +31,16 @@ export function withChoice(command: Command): Command {
     .option('--all', 'instead of ids or a filter: all unsettled messages')
 }
 
-/** Throws UsageError unless exactly one of ids, filter and `--all` is given, and each id exists. */
-export async function choose(
-  pool: DatabasePool,
-  ids: readonly bigint[],
-  options: FilterOptions,
-): Promise<{ filter: RejectedFilter; count: number }> {
-  const { topic, code, since, all } = options
+/** Throws UsageError unless exactly one of ids, filter and `--all` is given. */
+export function choose(ids: readonly string[], { topic, code, since, all }: FilterOptions) {
   const byFilter = [topic, code, since].some((value) => value !== undefined)
   const isById = ids.length > 0
   if (isById && (byFilter || all)) throw new UsageError('give ids or a filter, not both')
   if (!isById && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
-  const filter = await parseFilter(pool, options, { ids: isById ? ids : null, open: !isById })
-  const count = await countRejectedMessages(pool, filter)
-  const missingCount = isById ? new Set(ids).size - count : 0
-  if (missingCount > 0)
-    throw new UsageError(
-      `there is no rejected message with ${missingCount === 1 ? 'one' : missingCount} of these ids`,
-    )
-  return { filter, count }
+  return isById ? { ids } : { filter: { topic, code, since } }
 }
 
-function addId(text: string, previous: readonly bigint[] = []): bigint[] {
+function addId(text: string, previous: readonly string[] = []): string[] {
   return [...previous, parseId(text)]
 }
 
@@ -66,7 +50,7 @@ export async function parseFilter(
   rest: Pick<RejectedFilter, 'ids' | 'open'>,
 ): Promise<RejectedFilter> {
   const sinceTime = since === undefined ? null : await resolveTime(pool, since)
-  return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime, kept: false }
+  return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime, upTo: null, kept: false }
 }
 
 /** Rejected messages, oldest first, read page by page. */
@@ -77,7 +61,7 @@ export async function* rejectedMessages(
   for await (const page of readRejected(pool, filter)) yield* page
 }
 
-export function parseId(text: string): bigint {
+export function parseId(text: string): string {
   if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
-  return BigInt(text)
+  return text
 }

@@ -26,8 +26,9 @@ export interface RenderedText {
   readonly templateRevision: string | null
 }
 
-/** An operator's request to retry rows that the service no longer retries, with the reason. */
-export interface RetryRequest {
+/** The request that an attempt belongs to, who made it, and why. */
+export interface AttemptRequest {
+  readonly id: string
   readonly by: string
   readonly because: string
 }
@@ -67,8 +68,8 @@ export interface OpenAttempt {
   readonly isPruned: boolean
   /** Null for a new event. */
   readonly before: RowBefore | null
-  /** Null unless an operator asked for the attempt. */
-  readonly request: RetryRequest | null
+  /** Null unless somebody asked for the attempt. */
+  readonly request: AttemptRequest | null
 }
 
 export interface Attempt extends OpenAttempt {
@@ -153,15 +154,14 @@ export function outgoingMessages(attempts: readonly Attempt[]): OutgoingMessage[
 
 /**
  * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message costs no attempt:
- * a first attempt counts as 0, and a retry is left out, so its row stays unchanged. So does a retry for preferences that
- * only another version can read.
+ * a first attempt counts as 0, and a retry is left out, so its row stays unchanged. So does a retry that `staysUnchanged`.
  */
 export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
   const isAsDecided = (attempt: Attempt) =>
-    (deliveries.get(attempt.locator)?.error ?? null) === null && !isForOtherVersion(attempt)
+    (deliveries.get(attempt.locator)?.error ?? null) === null && !staysUnchanged(attempt)
   if (attempts.every(isAsDecided)) return attempts
   return attempts.flatMap((attempt) => {
-    if (isForOtherVersion(attempt)) return []
+    if (staysUnchanged(attempt)) return []
     const delivery = deliveries.get(attempt.locator)
     if (delivery === undefined || delivery.error === null) return attempt
     if (delivery.isDeferred !== true) return { ...attempt, status: 'FAILED' }
@@ -169,11 +169,13 @@ export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveri
   })
 }
 
-function isForOtherVersion({ before, decision }: Attempt): boolean {
-  return before !== null && OTHER_VERSION_RULE_IDS.includes(decision.ruleId)
+/** A retry for preferences that only another version can read, or one on request that would only be skipped. */
+function staysUnchanged({ before, decision, request }: Attempt): boolean {
+  if (before === null) return false
+  return OTHER_VERSION_RULE_IDS.includes(decision.ruleId) || (request !== null && decision.outcome === 'SKIP')
 }
 
-/** The reasons, by the locators of deferred retries. */
+/** The reasons, by the locators of the retries whose rows stay unchanged. */
 export function deferredRetries(
   attempts: readonly Attempt[],
   deliveries: Deliveries,
@@ -183,7 +185,10 @@ export function deferredRetries(
     const { locator, before, decision } = attempt
     const { isDeferred, error } = (before && deliveries.get(locator)) ?? {}
     if (isDeferred) deferred.set(locator, error ?? '')
-    if (isForOtherVersion(attempt)) deferred.set(locator, decision.failureReason ?? '')
+    if (staysUnchanged(attempt)) {
+      const again = decision.outcome === 'SKIP' ? 'it would be skipped again: ' : ''
+      deferred.set(locator, `${again}${decision.failureReason ?? ''}`)
+    }
   }
   return deferred
 }

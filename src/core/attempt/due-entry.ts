@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { logEntry } from '../log/log-entry.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Variables } from '../templates/template.ts'
-import type { LockedRow, OpenAttempt, RetryRequest } from './attempt.ts'
+import type { AttemptRequest, LockedRow, OpenAttempt } from './attempt.ts'
 
 /** A row to retry. The retry of a FAILED row sends its stored text. */
 export const dueEntry = logEntry
@@ -39,7 +39,7 @@ export function isPostponed({ contact }: AskedEntry): boolean {
 export function nextAttempt(
   { due, contact }: AskedEntry,
   locked: LockedRow,
-  request: RetryRequest | null,
+  request: AttemptRequest | null,
 ): OpenAttempt {
   const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey } = due
   const { templateRevision } = locked

@@ -1,11 +1,16 @@
 import { z } from 'zod'
+import { ADDRESSES } from '../decision/channel.ts'
+import { decide } from '../decision/decide.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { logEntry } from '../log/log-entry.ts'
+import type { FoundContact } from '../party/contact.ts'
+import type { Preferences } from '../party/preferences.ts'
 import type { Variables } from '../templates/template.ts'
 import { type DueEntry, dueEntry } from './due-entry.ts'
 
-/** A row that an operator asks to retry, with data from its last decision. */
-export const retryCandidate = dueEntry.extend(logEntry.pick({ status: true, createdAt: true }).shape).extend({
+/** A row that somebody asks to retry, with data from its last decision. */
+const { status, createdAt, failureReason } = logEntry.shape
+export const retryCandidate = dueEntry.extend({ status, createdAt, failureReason }).extend({
   /** FAILED, and past its last retry. */
   isGivenUp: z.boolean(),
   /** The row or its party was erased at some time. */
@@ -32,6 +37,24 @@ export function findRefusal(candidate: RetryCandidate): string | null {
   if (status === 'SKIPPED' && decision.variables === null)
     return 'what its text is rendered from is not stored'
   return null
+}
+
+/** Even a member with every address on file would be skipped. */
+const ALL_ON_FILE = {
+  state: 'found',
+  ...Object.fromEntries(ADDRESSES.map((address) => [address, 'on file'])),
+} as FoundContact
+
+/** Why a retry would skip an entry again, whatever the look-up says; null if it may be sent. */
+export function findSkipReason(
+  decideByRules: Parameters<typeof decide>[0],
+  { eventType, partyLocator, decision }: RetryCandidate,
+  preferences: Preferences | undefined,
+): string | null {
+  const recipient = { partyLocator, invalid: decision?.hasInvalidLocator ?? false }
+  const contact = partyLocator === null ? undefined : ALL_ON_FILE
+  const { outcome, failureReason } = decide(decideByRules, eventType, recipient, contact, preferences)
+  return outcome === 'SKIP' ? `it would be skipped again: ${failureReason}` : null
 }
 
 /** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */

@@ -2,6 +2,7 @@ import type { RejectedMessage } from '../batch/batch.ts'
 import type { Checkpoint, TopicPartition } from '../batch/position.ts'
 import type { RedriveResult } from '../event/rejected-message.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
+import type { End, Progress, TakenRequest } from '../request/request.ts'
 import type { Attempt, LockedRow } from './attempt.ts'
 import type { Deliveries, Query } from './delivery.ts'
 import type { DueEntry } from './due-entry.ts'
@@ -41,6 +42,8 @@ export interface Transaction {
   lockEntries(due: readonly DueEntry[], isRequested: boolean): Promise<ReadonlyMap<string, LockedRow>>
   /** Protects a rejected message from erasure until the transaction ends; false if it is already gone. */
   lockRejected(id: bigint): Promise<boolean>
+  /** Locks a request; false if it has ended, or another replica has processed its page. Waits for another transaction. */
+  lockRequest(request: Pick<TakenRequest, 'id' | 'progress'>): Promise<boolean>
   /** Sees every change committed before this call. */
   readPreferences(partyLocators: readonly string[]): Promise<PreferencesByParty>
   /** Inserts rows, ordered by event id. Returns the attempts whose event had no row. */
@@ -64,6 +67,8 @@ export interface Transaction {
     moves: readonly Move[],
   ): Promise<void>
   recordRedrive(rejectedId: bigint, by: string, result: RedriveResult): Promise<void>
+  /** Writes the progress of a locked request, and with `end` ends it. */
+  recordProgress(id: string, progress: Progress, end: End | null): Promise<void>
   /** Runs `work` and rolls it back. Returns the database's error if it refuses the data, else null. */
   tryOut(work: (tx: Transaction) => Promise<unknown>): Promise<Error | null>
 }

@@ -11,6 +11,12 @@ export function partitionKey({ topic, partition }: TopicPartition): string {
 /** The partitions that a member of the consumer group owns, by topic. */
 export type Assignment = Readonly<Record<string, readonly number[]>>
 
+export function listPartitions(assignment: Assignment): TopicPartition[] {
+  return Object.entries(assignment).flatMap(([topic, partitions]) =>
+    partitions.map((partition) => ({ topic, partition })),
+  )
+}
+
 /** Fingerprint of a processed message, so that a different message at its offset is noticed. */
 export interface Fingerprint {
   readonly offset: bigint

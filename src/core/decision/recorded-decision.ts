@@ -43,8 +43,10 @@ export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 
 /** A decision with the change of preferences that it followed; null if the party had none on record. */
 export const recordedDecision = decisionRecord.extend({
-  /** The operator's request for a retry; null if the service retried on its own. */
+  /** Who asked for a retry or a redrive, and why; null if nobody did. */
   retry: z.object({ by: z.string(), because: z.string() }).nullable(),
+  /** Id of the request, in decimal digits; null if nobody asked, or it was recorded without one. */
+  request: z.string().nullable(),
   preferenceChange: followedChange.nullable(),
   /** Source of its envelope map; null if the archive does not have it. */
   envelopeMap: z.string().nullable(),

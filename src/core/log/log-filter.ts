@@ -18,6 +18,8 @@ export interface LogFilter<Time = string> {
   readonly reasonPrefix?: string | undefined
   /** The rule of the last decision. */
   readonly rule?: string | undefined
+  /** The id of a request that one of its decisions belongs to. */
+  readonly request?: string | undefined
   readonly from?: Time | undefined
   /** `createdAt` is earlier than this time. */
   readonly to?: Time | undefined

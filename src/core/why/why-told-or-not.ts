@@ -59,10 +59,9 @@ function describeNext(entry: Entry): string {
   if (status === 'SKIPPED') {
     const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
     if (isErased || last?.ruleId === PRUNED_RULE_ID) return 'Nothing. It can no longer be sent.'
-    const optedOutAt = last?.facts.optedOut ? last.preferenceChange?.optedOutAt : null
-    return optedOutAt
-      ? `Nothing. The member opted out on ${optedOutAt}.`
-      : 'Nothing. It is sent only if an administrator retries it.'
+    if (!last?.facts.optedOut) return 'Nothing, unless somebody asks to try it again.'
+    const at = last.preferenceChange?.optedOutAt ?? null
+    return `Nothing. The member opted out${at === null ? '' : ` on ${at}`}.`
   }
   if (nextRetry === null) return 'Nothing. It is not tried again.'
   if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${version}`
@@ -113,9 +112,10 @@ function preferredIn({ preferredChannel }: ExplainedDecision['facts']): string {
 }
 
 function retryWords({ retry }: ExplainedDecision, index: number, count: number): string {
-  if (index === 0) return ''
+  const whom = retry === null ? '' : ` for ${retry.by} (${retry.because})`
+  if (index === 0) return retry === null ? '' : `Processed again${whom}: `
   const times = count === 1 ? '' : ` ${count} times`
-  return `Tried again${times}${retry === null ? '' : ` for ${retry.by} (${retry.because})`}: `
+  return `Tried again${times}${whom}: `
 }
 
 function isLike(one: ExplainedDecision, other: ExplainedDecision | undefined): boolean {

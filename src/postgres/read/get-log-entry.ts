@@ -49,7 +49,9 @@ export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_
         'receipt', receipt, 'recordedOnly', ${RECORDED_ONLY}, 'sendError', send_error,
         'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
         'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
-        'retry', CASE WHEN retried_by IS NOT NULL THEN json_build_object('by', retried_by, 'because', retried_because) END,
+        'retry', CASE WHEN retried_by IS NOT NULL THEN json_build_object('by', retried_by, 'because', retried_because)
+          ELSE (SELECT json_build_object('by', requested_by, 'because', because) FROM notifications.request WHERE id = request_id) END,
+        'request', request_id::text,
         'preferenceChange', (
           SELECT json_build_object(
             'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,

@@ -90,11 +90,12 @@ const CONDITIONS: {
   reason: hasReason,
   reasonPrefix: (prefix) => sql.fragment`starts_with(failure_reason, ${prefix})`,
   rule: hasRule,
+  request: isOfRequest,
   notTold: (_, limits) => isNotTold(limits),
 }
 const FILTER_NAMES = Object.keys(CONDITIONS) as readonly FilterName[]
 /** Filters by which an index finds few entries, the most selective first. */
-const KEYS = ['eventId', 'reference', 'partyLocator'] as const
+const KEYS = ['eventId', 'reference', 'request', 'partyLocator'] as const
 
 function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
   const { eventType, status, reason, reasonPrefix, notTold } = filter
@@ -144,6 +145,11 @@ function isAbout(reference: string): Fragment {
     SELECT locator FROM notifications.decision
     WHERE left(variables ->> 'locator', 255) = left(${reference}, 255) AND variables ->> 'locator' = ${reference}
   ))`
+}
+
+/** The condition for rows that a request retried or redrove. */
+function isOfRequest(id: string): Fragment {
+  return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE request_id = ${id}::bigint))`
 }
 
 function hasRule(rule: string): Fragment {

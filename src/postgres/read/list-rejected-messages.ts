@@ -5,6 +5,7 @@ import {
   type RejectedMessagePage,
   rejectionRecord,
 } from '../../core/event/rejected-message.ts'
+import type { RejectedTarget } from '../../core/request/schemas.ts'
 import { isoTime } from '../sql/columns.ts'
 import { jsonBytes, textBytes, withinBytes } from '../sql/page-bytes.ts'
 
@@ -14,6 +15,8 @@ export interface RejectedFilter {
   readonly code: string | null
   /** Rejected at this time or later, ISO 8601. */
   readonly since: string | null
+  /** The highest id. */
+  readonly upTo: bigint | null
   /** Only messages that no redrive or dismissal has settled. */
   readonly open: boolean
   /** Only messages that are not erased. */
@@ -25,6 +28,7 @@ export const ALL_REJECTED: RejectedFilter = {
   topic: null,
   code: null,
   since: null,
+  upTo: null,
   open: false,
   kept: false,
 }
@@ -49,27 +53,44 @@ const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: b
 
 const READ_COUNT_MAX = 1_000
 
-/** Rejected messages, oldest first, each complete and with its last redrive; page by page, each of at most `PAGE_BYTES_MAX`. */
+/** Rejected messages, oldest first, each complete and with its last redrive, page by page. */
 export async function* readRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
 ): AsyncGenerator<readonly Rejected[]> {
-  const bytes = sql.fragment`(
-    ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
   for (let after = 0n; ; ) {
-    const found = sql.fragment`
-      SELECT * FROM notifications.rejected_message
-      WHERE id > ${after} AND ${conditions(filter)}
-      ORDER BY id LIMIT ${READ_COUNT_MAX}`
-    const page: readonly Rejected[] = await pool.any(sql.type(rejectedRow)`
-      SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
-      FROM (${withinBytes(found, sql.fragment`id`, bytes)}) AS rejected_message ${LAST_REDRIVE}
-      ORDER BY rejected_message.id`)
+    const page = await readRejectedPage(pool, filter, after, READ_COUNT_MAX)
     const last = page.at(-1)
     if (last === undefined) return
     yield page
     after = last.id
   }
+}
+
+/** The next rejected messages after an id, in the order of ids: at most `countMax` and `PAGE_BYTES_MAX`; none at the end. */
+export function readRejectedPage(
+  pool: CommonQueryMethods,
+  filter: RejectedFilter,
+  after: bigint,
+  countMax: number,
+): Promise<readonly Rejected[]> {
+  const bytes = sql.fragment`(
+    ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
+  const found = sql.fragment`
+    SELECT * FROM notifications.rejected_message
+    WHERE id > ${after} AND ${conditions(filter)}
+    ORDER BY id LIMIT ${countMax}`
+  return pool.any(sql.type(rejectedRow)`
+    SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
+    FROM (${withinBytes(found, sql.fragment`id`, bytes)}) AS rejected_message ${LAST_REDRIVE}
+    ORDER BY rejected_message.id`)
+}
+
+/** The messages of a request. Those given by id are processed whatever their last result; else the unsettled ones. */
+export function toRejectedFilter(target: RejectedTarget): RejectedFilter {
+  if ('ids' in target) return { ...ALL_REJECTED, ids: target.ids.map(BigInt) }
+  const { topic = null, code = null, since = null, upTo } = target.filter
+  return { ...ALL_REJECTED, topic, code, since, upTo: BigInt(upTo), open: true }
 }
 
 const BEGIN_BYTES = 256
@@ -119,12 +140,13 @@ export function countRejectedMessages(pool: CommonQueryMethods, filter: Rejected
     SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
 }
 
-export function conditions({ ids, topic, code, since, open, kept }: RejectedFilter) {
+export function conditions({ ids, topic, code, since, upTo, open, kept }: RejectedFilter) {
   const all = [
     ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
     topic && sql.fragment`topic = ${topic}`,
     code && sql.fragment`rejected_message.code = ${code}`,
     since && sql.fragment`rejected_at >= ${since}::timestamptz`,
+    upTo !== null && sql.fragment`rejected_message.id <= ${upTo}`,
     open &&
       sql.fragment`NOT EXISTS (
         SELECT FROM notifications.redrive

@@ -30,23 +30,6 @@ export async function readArchivedTemplates(pool: DatabasePool): Promise<Readonl
   return new Map(rows.map(({ revision, source }) => [revision, source]))
 }
 
-/** Some retries among them, and more than the events of a moment in which the clocks of two replicas differ. */
-const NEWEST_COUNT = 1_000
-
-const inForce = z.object({ revision: z.string(), decidedAt: z.string() })
-
-/**
- * The rule table of the newest decision, by the database's clock; null without any. Looks at the newest events, whose locators
- * begin with their time.
- */
-export function findInForce(pool: DatabasePool): Promise<z.infer<typeof inForce> | null> {
-  return pool.maybeOne(sql.type(inForce)`
-    SELECT rule_table_revision AS revision, decided_at AS "decidedAt" FROM (
-      SELECT rule_table_revision, decided_at FROM notifications.decision
-      ORDER BY locator DESC, attempt DESC LIMIT ${NEWEST_COUNT}
-    ) AS newest ORDER BY decided_at DESC LIMIT 1`)
-}
-
 /** All activations, oldest first: there are few. */
 export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
   return pool.any(sql.type(activation)`

@@ -1,7 +1,12 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-candidate.ts'
+import { logEntry } from '../../core/log/log-entry.ts'
+import type { LogFilter } from '../../core/log/log-filter.ts'
+import type { LogPosition } from '../../core/log/log-page.ts'
+import type { RetryFilter, RetryTarget } from '../../core/request/schemas.ts'
 import { sqlArray } from '../sql/columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
+import { listLogEntries } from './list-log-entries.ts'
 import {
   DUE_BYTES,
   DUE_COLUMNS,
@@ -13,29 +18,80 @@ import {
 
 const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 
+const PAGE_COUNT_MAX = 500
+/** A preview needs no texts, which can be large. */
+type Texts = 'with texts' | 'without texts'
+
+/**
+ * The next page of a retry's log entries, newest first, after a position: as many as fit into `PAGE_BYTES_MAX`. `next` is null on
+ * the last page. A page can be empty without being the last one.
+ */
+export async function listRetryCandidates(
+  pool: CommonQueryMethods,
+  limits: GivenUpLimits,
+  target: RetryTarget,
+  after: LogPosition | null,
+  texts: Texts = 'with texts',
+): Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }> {
+  const { items, next } = await ('locators' in target
+    ? listNamed(pool, target.locators, after)
+    : listLogEntries(pool, limits, toNotTold(target.filter), { limit: PAGE_COUNT_MAX, after }))
+  const locators = items.map(({ locator }) => locator)
+  const candidates = await readRetryCandidates(pool, limits, locators, texts)
+  const last = candidates.at(-1)
+  // An entry that was pruned meanwhile is missing at the end: it is looked for once more, with the next page.
+  const isWhole = last === undefined || last.locator === items.at(-1)?.locator
+  return { candidates, next: isWhole ? next : { createdAt: last.createdAt, locator: last.locator } }
+}
+
+/** The filter of the entries that a retry is for: whatever else it asks for, their members were not told and will not be. */
+export function toNotTold(filter: RetryFilter): LogFilter {
+  return { ...filter, notTold: true }
+}
+
+const positionRow = logEntry.pick({ createdAt: true, locator: true })
+
+async function listNamed(pool: CommonQueryMethods, locators: readonly string[], after: LogPosition | null) {
+  const items = await pool.any(sql.type(positionRow)`
+    SELECT created_at AS "createdAt", locator FROM notifications.notification_log
+    WHERE locator = ANY(${sqlArray('text', locators)})
+      AND (created_at, locator) < (${after?.createdAt ?? 'infinity'}::timestamptz, ${after?.locator ?? ''})
+    ORDER BY ${NEWEST_FIRST} LIMIT ${PAGE_COUNT_MAX + 1}`)
+  const page = items.slice(0, PAGE_COUNT_MAX)
+  return { items: page, next: items.length > page.length ? (page.at(-1) ?? null) : null }
+}
+
 /**
  * Rows of the log by their locators, newest first, with the data that a requested retry needs: as many as fit into
  * `PAGE_BYTES_MAX`. Locks nothing.
  */
-export function readRetryCandidates(
+function readRetryCandidates(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
   locators: readonly string[],
+  texts: Texts = 'with texts',
 ): Promise<readonly RetryCandidate[]> {
   const ofEntry = sql.fragment`FROM notifications.decision WHERE decision.locator = notification_log.locator`
+  const isShort = texts === 'without texts'
+  const row = isShort
+    ? sql.fragment`locator, event_id, event_type, party_locator, created_at, status, attempt_count, failure_reason, NULL AS subject, NULL AS body`
+    : sql.fragment`notification_log.*`
+  const variables = isShort
+    ? sql.fragment`CASE WHEN variables IS NOT NULL THEN '{}'::jsonb END`
+    : sql.fragment`variables`
   const named = sql.fragment`
-    SELECT * FROM notifications.notification_log ${WITH_DECIDED}
+    SELECT ${row}, decided.* FROM notifications.notification_log ${WITH_DECIDED}
     WHERE locator = ANY(${sqlArray('text', locators)})`
   return pool.any(sql.type(retryCandidate)`
     SELECT
-      ${DUE_COLUMNS}, status, ${isGivenUp(limits)} AS "isGivenUp",
+      ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
       EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
       (
         SELECT json_build_object(
-          'ruleId', rule_id, 'variables', variables, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}
+          'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}
         ) ${ofEntry} ORDER BY attempt DESC LIMIT 1
       ) AS decision
-    FROM (${withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log
+    FROM (${isShort ? named : withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log
     ORDER BY ${NEWEST_FIRST}`)
 }

@@ -49,6 +49,11 @@ export async function finishPruning(pool: DatabasePool, pruning: bigint): Promis
   )
 }
 
+/** Deletes requests that ended before a time. */
+export async function pruneRequests(pool: DatabasePool, before: string): Promise<void> {
+  await pool.query(sql.unsafe`DELETE FROM notifications.request WHERE ended_at < ${before}::timestamptz`)
+}
+
 /**
  * Deletes what is older than the limit, a page in each transaction, and yields the numbers of each page, which it adds to the
  * pruning's record. Without a pruning it only counts.

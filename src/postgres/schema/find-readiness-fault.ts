@@ -17,7 +17,8 @@ const NEEDED = {
   template_revision: ['SELECT', 'INSERT'],
   envelope_map: ['SELECT', 'INSERT'],
   rule_table_activation: ['SELECT', 'INSERT'],
-  redrive: ['SELECT'],
+  redrive: ['SELECT', 'INSERT'],
+  request: ['SELECT', 'INSERT', 'UPDATE'],
   pruned_partition: ['SELECT'],
 } as const
 

@@ -9,17 +9,21 @@ import { cutBytes, keptHeaders, notKept } from './cut-large-message.ts'
 /**
  * Stores rejected messages in one statement. A key or value above `VALUE_BYTES_MAX` is cut to its first bytes, and its hash is
  * added to the error; the headers are cut to the same size. A message already stored stays unchanged.
+ *
+ * @param skippedTo the last offset that the message stands for, if it is a skipped batch
  */
 export async function insertRejectedMessages(
   tx: CommonQueryMethods,
   { topic, partition }: TopicPartition,
   rejected: readonly RejectedMessage[],
+  skippedTo: bigint | null = null,
 ): Promise<void> {
   if (rejected.length === 0) return
   const column = sqlColumns(rejected)
   await tx.query(sql.unsafe`
-    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error)
-    SELECT ${topic}, ${partition}::integer, "offset", decode(key, 'base64'), decode(value, 'base64'), headers, code, error
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error, skipped_to)
+    SELECT ${topic}, ${partition}::integer, "offset", decode(key, 'base64'), decode(value, 'base64'), headers, code, error,
+      ${skippedTo}::bigint
     FROM unnest(
       ${column('int8', ({ message }) => message.offset)},
       ${column('text', ({ message }) => base64(cutBytes(message.key)))},

@@ -1,5 +1,5 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import { type Attempt, nextKeyNumber } from '../../core/attempt/attempt.ts'
+import { type Attempt, type AttemptRequest, nextKeyNumber } from '../../core/attempt/attempt.ts'
 import type { Deliveries, Delivery } from '../../core/attempt/delivery.ts'
 import type { Move } from '../../core/attempt/store.ts'
 import { storable } from '../../core/text/sanitize.ts'
@@ -29,7 +29,7 @@ export async function recordDecisions(
 /** All columns but the facts and the revision of the rule table. */
 const COLUMNS = sql.fragment`
   locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, variables, template_revision,
-  receipt, recorded_only, send_error, unknown_attempt, preference_change_id, retried_by, retried_because, topic, partition_id, "offset",
+  receipt, recorded_only, send_error, unknown_attempt, preference_change_id, retried_by, retried_because, request_id, topic, partition_id, "offset",
   trace_id, envelope_map_revision`
 
 function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, ruleTableRevision: string) {
@@ -65,14 +65,20 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('text', (attempt) => findDelivery(attempt)?.error ?? null)},
       ${column('int4', (attempt) => nextUnknownKey(attempt, deliveries))},
       ${column('int8', ({ decision }) => decision.preferenceChangeId)},
-      ${column('text', ({ request }) => (request === null ? null : storable(request.by)))},
-      ${column('text', ({ request }) => (request === null ? null : storable(request.because)))},
+      ${column('text', (attempt) => (isRetryOnRequest(attempt) ? storable(attempt.request.by) : null))},
+      ${column('text', (attempt) => (isRetryOnRequest(attempt) ? storable(attempt.request.because) : null))},
+      ${column('int8', ({ request }) => request?.id ?? null)},
       ${column('text', ({ origin }) => origin.topic)},
       ${column('int4', ({ origin }) => origin.partition)},
       ${column('int8', ({ origin }) => origin.offset)},
       ${column('text', ({ origin }) => origin.traceId)},
       ${column('text', ({ origin }) => origin.envelopeMapRevision)}
     ) AS attempt (facts, ${COLUMNS})`
+}
+
+/** A redrive is no retry: its request is named by its id alone. */
+function isRetryOnRequest(attempt: Attempt): attempt is Attempt & { readonly request: AttemptRequest } {
+  return attempt.request !== null && attempt.before !== null
 }
 
 /** True or false in words, as the column is sent; null without a receipt. */

@@ -1,7 +1,9 @@
 import { type DatabasePool, sql } from 'slonik'
 import type { Rejection } from '../../core/event/rejection.ts'
+import { addResults, DONE, type TakenRequest } from '../../core/request/request.ts'
 import { lockCheckpoint, moveCheckpoints } from './checkpoints.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
+import { lockRequest, recordProgress } from './requests.ts'
 
 export interface Unreadable {
   readonly topic: string
@@ -16,22 +18,28 @@ export interface Unreadable {
 
 /**
  * Skips unreadable offsets: stores their bytes as a rejected message and moves the checkpoint to the last of them, under its
- * lock. The new checkpoint has no last message, since none can be read there. Returns the checkpoint found, and does nothing if it
- * differs from the given one.
+ * lock. The new checkpoint has no last message, since none can be read there. If the checkpoint has moved, the request is
+ * stopped, and nothing else is written.
  */
-export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Promise<bigint> {
+export function skipUnreadable(
+  pool: DatabasePool,
+  request: TakenRequest,
+  unreadable: Unreadable,
+): Promise<void> {
   const { topic, partition, checkpoint, to, bytes, rejection } = unreadable
   return pool.transaction(async (tx) => {
+    if (!(await lockRequest(tx, request))) return
     const found = await lockCheckpoint(tx, unreadable)
-    if (found !== checkpoint) return found
+    if (found !== checkpoint) {
+      const note = `the checkpoint of ${topic}/${partition} has moved to ${found}: nothing was skipped`
+      return recordProgress(tx, request.id, request.progress, { state: 'stopped', note })
+    }
     const message = { offset: checkpoint + 1n, key: null, value: bytes, headers: {} }
-    await insertRejectedMessages(tx, unreadable, [{ message, rejection }])
-    await tx.query(sql.unsafe`
-      UPDATE notifications.rejected_message SET skipped_to = ${to}
-      WHERE topic = ${topic} AND partition_id = ${partition} AND "offset" = ${message.offset} AND code = ${rejection.code}`)
+    await insertRejectedMessages(tx, unreadable, [{ message, rejection }], to)
     await tx.query(
       sql.unsafe`WITH ${moveCheckpoints([{ topic, partition, offset: to, lastMessage: null }])} SELECT`,
     )
-    return found
+    const place = `${topic}/${partition}, offsets ${message.offset} to ${to}`
+    await recordProgress(tx, request.id, addResults(request.progress, String(to), [[place, 'skipped']]), DONE)
   })
 }

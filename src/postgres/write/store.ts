@@ -10,6 +10,7 @@ import { insertRejectedMessages } from './insert-rejected-messages.ts'
 import { lockEntries } from './lock-entries.ts'
 import { recordDecisions } from './record-decisions.ts'
 import { lockRejected, recordRedrive } from './record-redrive.ts'
+import { lockRequest, recordProgress } from './requests.ts'
 import { markSendFailures, updateEntries } from './update-entries.ts'
 
 export function createStore(pool: DatabasePool): Store {
@@ -26,6 +27,7 @@ function createTransaction(tx: DatabaseTransactionConnection): Transaction {
     lockCheckpoints: (...args) => lockCheckpoints(tx, ...args),
     lockEntries: (...args) => lockEntries(tx, ...args),
     lockRejected: (...args) => lockRejected(tx, ...args),
+    lockRequest: (...args) => lockRequest(tx, ...args),
     readPreferences: (...args) => readPreferences(tx, ...args),
     insertEntries: (...args) => insertEntries(tx, ...args),
     handOver: (send) => handOver(tx, send),
@@ -34,6 +36,7 @@ function createTransaction(tx: DatabaseTransactionConnection): Transaction {
     markSendFailures: (...args) => markSendFailures(tx, ...args),
     recordDecisions: (...args) => recordDecisions(tx, ...args),
     recordRedrive: (...args) => recordRedrive(tx, ...args),
+    recordProgress: (...args) => recordProgress(tx, ...args),
     tryOut: async (work) => {
       try {
         await tx.transaction(async (savepoint) => {

@@ -1,11 +1,6 @@
-import {
-  type Attempt,
-  decideAttempts,
-  type OpenAttempt,
-  type RulesInForce,
-} from '../../../src/core/attempt/attempt.ts'
+import type { Attempt, OpenAttempt, RulesInForce } from '../../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../src/core/attempt/delivery.ts'
-import { type AskedEntry, type DueEntry, nextAttempt } from '../../../src/core/attempt/due-entry.ts'
+import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
 import type { CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Decision } from '../../../src/core/decision/decide.ts'
@@ -119,6 +114,7 @@ export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate>
     attemptCount: 0,
     sendCount: 0,
     unknownKey: null,
+    failureReason: 'no email',
     isGivenUp: false,
     isErased: false,
     decision: {
@@ -144,14 +140,6 @@ export const SIMPLE_RULES: RulesInForce = {
     byEventType: new Map(),
     generic: { name: 't', revision: 'rev', source: '', subject: () => 'S', body: () => 'B' },
   },
-}
-
-/** The next attempts of rows, decided by the simple rules. */
-export function decideRetries(asked: readonly AskedEntry[]): readonly Attempt[] {
-  const { origin, variables } = anOpenAttempt('')
-  const locked = { origin, variables, templateRevision: 'rev' }
-  const open = asked.map((entry) => nextAttempt(entry, locked, null))
-  return decideAttempts(SIMPLE_RULES, open, new Map())
 }
 
 /** A send that remembers the idempotency keys of its messages. */

@@ -1,7 +1,6 @@
 import t from 'tap'
 import type { NewPreferences } from '../../../src/core/party/preferences.ts'
 import { commitBatch } from '../../../src/pipeline/dispatch.ts'
-import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { archiveEnvelopeMap } from '../../../src/postgres/write/archive-revisions.ts'
@@ -9,7 +8,7 @@ import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../core/attempt/build.ts'
-import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
+import { aLookedUpBatch, commitRequested, makeAttempts } from '../../pipeline/store.contract.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -37,10 +36,10 @@ t.test('an entry has its decisions, oldest first', async (t) => {
   await client.query(attempted, ['3 minutes'])
   t.match(await nextRetry(), { isOverdue: true })
   const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'next' } }
-  await commitRetries(
+  await commitRequested(
     makeAttempts(createStore(pool), send, next),
     due.map((entry) => ({ due: entry, contact: FOUND })),
-    { by: 'alice', because: 'an outage' },
+    { id: '1', by: 'alice', because: 'an outage' },
   )
 
   const entry = await getLogEntry(pool, LIMITS, open.locator)

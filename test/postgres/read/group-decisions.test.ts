@@ -2,7 +2,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
-import { readRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
+import { listRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
 import { resolveTime } from '../../../src/postgres/read/time-of.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -65,9 +65,9 @@ t.test(
       await client.query(`UPDATE notifications.decision SET ${change} WHERE event_id = 'f'`)
       const { all } = await groupsSince(await hourAgo(), 100)
       const { rows } = await client.query(`SELECT locator FROM notifications.decision WHERE event_id = 'f'`)
-      const [candidate] = await readRetryCandidates(pool, { maxAgeMs: 0, attemptCountMax: 0 }, [
-        rows[0].locator,
-      ])
+      const limits = { maxAgeMs: 0, attemptCountMax: 0 }
+      const target = { locators: [rows[0].locator] }
+      const [candidate] = (await listRetryCandidates(pool, limits, target, null)).candidates
       t.equal(
         countOf(all.filter(({ invalidParty }) => invalidParty)),
         candidate?.decision?.hasInvalidLocator ? 1 : 0,

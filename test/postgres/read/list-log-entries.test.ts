@@ -57,15 +57,15 @@ const insert = (prefix: string, count: number, time = NOON) =>
 const insertDecisions = () =>
   client.query(`
     INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, facts, variables,
-      rule_table_revision, topic, partition_id, "offset")
+      rule_table_revision, topic, partition_id, "offset", request_id)
     SELECT locator, attempt, event_id, event_type, 'FAIL', channel,
       CASE attempt WHEN 0 THEN 'first' ELSE 'rule-' || attempt_count % 2 END, '{}',
-      jsonb_build_object('locator', 'CLM-' || attempt_count), 'x', 'claims', 0, 0
+      jsonb_build_object('locator', 'CLM-' || attempt_count), 'x', 'claims', 0, 0, CASE attempt WHEN 0 THEN attempt_count END
     FROM notifications.notification_log, generate_series(0, 1) AS attempt`)
 
 /** True if an entry is one of the filter's. */
 function isListed(entry: LogPage['items'][number], filter: LogFilter): boolean {
-  const { from = '', to = '9', reason, reasonPrefix, rule, reference, notTold, ...equal } = filter
+  const { from = '', to = '9', reason, reasonPrefix, rule, reference, request, notTold, ...equal } = filter
   const { createdAt, failureReason, attemptCount, status } = entry
   return (
     createdAt >= from &&
@@ -73,6 +73,7 @@ function isListed(entry: LogPage['items'][number], filter: LogFilter): boolean {
     (reason === undefined || failureReason === reason || failureReason?.startsWith(`${reason}:`) === true) &&
     (reasonPrefix === undefined || failureReason?.startsWith(reasonPrefix) === true) &&
     (rule === undefined || rule === `rule-${attemptCount % 2}`) &&
+    (request === undefined || Number(request) === attemptCount) &&
     (reference === undefined || reference === `CLM-${attemptCount}`) &&
     (!notTold || status === 'SKIPPED' || (status === 'FAILED' && attemptCount >= 3)) &&
     Object.entries(equal).every(
@@ -108,6 +109,7 @@ t.test('any combination of filters lists exactly the matching rows, newest first
       { rule: 'rule-1' },
       { rule: 'first' },
       { reference: 'CLM-2' },
+      { request: '2' },
       { notTold: true },
       { notTold: true, reason: 'later', rule: 'rule-0' },
     ],

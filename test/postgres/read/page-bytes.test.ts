@@ -12,7 +12,7 @@ import {
   readRejected,
 } from '../../../src/postgres/read/list-rejected-messages.ts'
 import { listPreferenceChanges, listPreferences } from '../../../src/postgres/read/read-preferences.ts'
-import { readRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
+import { listRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
 import { jsonBytes, PAGE_BYTES_MAX, textBytes, withinBytes } from '../../../src/postgres/sql/page-bytes.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -90,11 +90,9 @@ const READERS = {
     return pages.map((page) => page.toReversed()).toReversed()
   },
   candidates: () =>
-    pagesOf<readonly string[]>(async (left) => {
-      const asked = left ?? ALL
-      const ids = locatorsIn(await readRetryCandidates(pool, LIMITS, asked))
-      const rest = asked.filter((locator) => !ids.includes(locator))
-      return { ids, next: rest.length === 0 ? null : rest }
+    pagesOf<LogPosition>(async (after) => {
+      const { candidates, next } = await listRetryCandidates(pool, LIMITS, { locators: ALL }, after)
+      return { ids: locatorsIn(candidates), next }
     }),
   recorded: async () => {
     const pages: string[][] = []

@@ -9,14 +9,14 @@ import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { FOUND } from '../../core/attempt/build.ts'
-import { makeAttempts } from '../../pipeline/store.contract.ts'
+import { commitRequested, makeAttempts } from '../../pipeline/store.contract.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
 const store = createStore(pool)
-const REQUEST = { by: 'alice', because: 'an outage' }
+const REQUEST = { id: '1', by: 'alice', because: 'an outage' }
 const ANY = { maxAgeMs: 3_600_000, attemptCountMax: 3, minPauseMs: -3_600_000 }
 
 t.beforeEach(async () => {
@@ -52,7 +52,10 @@ async function retry(
   request: typeof REQUEST | null = REQUEST,
 ) {
   const asked = [{ due: entry, contact: FOUND }]
-  return (await commitRetries(makeAttempts(store, send), asked, request)).made
+  const attempt = makeAttempts(store, send)
+  return request === null
+    ? (await commitRetries(attempt, asked)).made
+    : commitRequested(attempt, asked, request)
 }
 
 t.test('a row erased after it was read is never retried', async (t) => {

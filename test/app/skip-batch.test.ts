@@ -1,8 +1,8 @@
 import t from 'tap'
-import { inspectAll } from '../../../src/commands/rejected/skip.ts'
-import { CorrectableError } from '../../../src/core/text/faults.ts'
-import { inspect } from '../../../src/kafka/inspect-partition.ts'
-import { type WrittenBatch, writeBatch } from '../../kafka/records/write-batch.ts'
+import { inspectAll } from '../../src/app/skip-batch.ts'
+import { CorrectableError } from '../../src/core/text/faults.ts'
+import { inspect } from '../../src/kafka/inspect-partition.ts'
+import { type WrittenBatch, writeBatch } from '../kafka/records/write-batch.ts'
 
 const batch = (baseOffset: number, count: number, more: Partial<WrittenBatch> = {}) =>
   writeBatch({ baseOffset, records: Array.from({ length: count }, () => ({ value: 'v' })), ...more })

@@ -1,0 +1,74 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { loadDatabaseUrl } from '../config/config.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { getRequest, listRequests } from '../postgres/read/list-requests.ts'
+import { cancelRequest } from '../postgres/write/requests.ts'
+import { describeRequest, describeState } from './requests/follow.ts'
+import { helpEnd } from './terminal/options.ts'
+import { note, print } from './terminal/print.ts'
+
+const LISTED_COUNT = 50
+
+interface Options {
+  readonly json?: true
+}
+
+const listCommand = new Command('list')
+  .description(`list the newest ${LISTED_COUNT} requests, newest first`)
+  .option('--json', 'one JSON object per line')
+  .addHelpText('after', helpEnd('0 listed, 1 failed', 'requests list'))
+  .action(async ({ json }: Options) => {
+    await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+      const { items } = await listRequests(pool, { limit: LISTED_COUNT, after: null })
+      for (const request of items)
+        await print(json ? JSON.stringify(request) : `${request.requestedAt}  ${describeState(request)}`)
+    })
+  })
+
+const showCommand = new Command('show')
+  .description('show a request: what it is for, who asked, why, how far it is, and what it left unchanged')
+  .argument('<id>', 'the id, as listed', parseId)
+  .option('--json', 'as one JSON object')
+  .addHelpText('after', helpEnd('0 shown, 1 no request has this id', 'requests show 12'))
+  .action(async (id: string, { json }: Options) => {
+    await withDatabase(loadDatabaseUrl(process.env), (pool) => show(pool, id, json))
+  })
+
+async function show(pool: DatabasePool, id: string, json?: true): Promise<void> {
+  const request = await getRequest(pool, id)
+  if (request === null) {
+    note(`no request has the id ${id}`)
+    process.exitCode = 1
+    return
+  }
+  await print(...(json ? [JSON.stringify(request)] : describeRequest(request)))
+}
+
+const cancelCommand = new Command('cancel')
+  .description('cancel a request that has not ended; what it has done stays')
+  .argument('<id>', 'the id, as listed', parseId)
+  .option('--json', 'print a JSON object')
+  .addHelpText('after', helpEnd('0 cancelled, 1 it had ended, or there is none', 'requests cancel 12'))
+  .action(async (id: string, { json }: Options) => {
+    await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+      const isCancelled = await cancelRequest(pool, id)
+      if (json) await print(JSON.stringify({ id, isCancelled }))
+      else if (isCancelled) await print(`request ${id} is cancelled`)
+      if (isCancelled) return
+      process.exitCode = 1
+      note(`there is no open request ${id}: \`requests list\` shows them`)
+    })
+  })
+
+export const requestsCommand = new Command('requests')
+  .description('list, show and cancel what people asked the running service to do')
+  .addCommand(listCommand)
+  .addCommand(showCommand)
+  .addCommand(cancelCommand)
+  .addHelpText('after', '\nExample:\n  $ notifications-service requests list')
+
+function parseId(text: string): string {
+  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
+  return text
+}

@@ -1,0 +1,69 @@
+import { counted } from '../text/count.ts'
+import type { StoredRequest } from './schemas.ts'
+
+/** Results in words. A log entry has its status. */
+const RESULT_WORDS: Readonly<Record<string, string>> = {
+  SENT: 'sent',
+  FAILED: 'failed',
+  logged: 'logged',
+  duplicate: 'logged already',
+  dismissed: 'dismissed',
+  skipped: 'skipped',
+  unchanged: 'left unchanged',
+}
+
+/** Example: "40 sent, 2 left unchanged"; empty before the first result. */
+export function describeCounts(counts: StoredRequest['counts']): string {
+  return Object.entries(counts)
+    .map(([result, count]) => `${count} ${RESULT_WORDS[result] ?? result}`)
+    .join(', ')
+}
+
+/** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
+export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 'target'>): string {
+  const { locators, ids, filter, topic, partition, offset } = target as Partial<KnownTarget>
+  switch (kind) {
+    case 'retry':
+      return `retry of ${locators === undefined ? `all log entries not told${describeFilter(filter)}` : named(locators, 'log entry', 'log entries')}`
+    case 'redrive':
+    case 'dismiss': {
+      const verb = kind === 'redrive' ? 'redrive' : 'dismissal'
+      const all = `all unsettled rejected messages${describeFilter(filter)}`
+      return `${verb} of ${ids === undefined ? all : named(ids, 'rejected message', 'rejected messages')}`
+    }
+    case 'skip':
+      return `skip of the unreadable batch at offset ${offset} of ${topic}/${partition}`
+    default:
+      return kind
+  }
+}
+
+interface KnownTarget {
+  readonly locators: readonly string[]
+  readonly ids: readonly string[]
+  readonly filter: Readonly<Record<string, unknown>>
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+}
+
+function named(items: readonly string[], one: string, many: string): string {
+  return items.length === 1 ? `${one} ${items[0]}` : counted(items.length, one, many)
+}
+
+/** Names of filters in words. The fixed end of a filter is not told. */
+const FILTER_WORDS: Readonly<Record<string, string>> = {
+  partyLocator: 'member',
+  eventType: 'event type',
+  eventId: 'event id',
+  reasonPrefix: 'reason',
+  from: 'since',
+}
+const FILTER_ENDS: readonly string[] = ['to', 'upTo']
+
+function describeFilter(filter: KnownTarget['filter'] = {}): string {
+  const parts = Object.entries(filter)
+    .filter(([name, value]) => value !== undefined && !FILTER_ENDS.includes(name))
+    .map(([name, value]) => `${FILTER_WORDS[name] ?? name} ${value}`)
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`
+}

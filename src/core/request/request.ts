@@ -1,0 +1,52 @@
+import type { RequestTarget, UnchangedItem } from './schemas.ts'
+
+/** What people can ask the running service to do. */
+export const REQUEST_KINDS = ['retry', 'redrive', 'dismiss', 'skip'] as const
+export type RequestKind = (typeof REQUEST_KINDS)[number]
+
+/** Kinds that need policy administration. */
+export const LOOK_UP_KINDS: readonly RequestKind[] = ['retry', 'redrive']
+
+/** Characters of the reason for a request. */
+export const BECAUSE_LENGTH_MAX = 500
+
+/** How a request ended, but for a cancellation; the note says why it was stopped. */
+export interface End {
+  readonly state: 'done' | 'stopped'
+  readonly note: string | null
+}
+export const DONE: End = { state: 'done', note: null }
+
+/** The state of a request between two pages: what a page expects to find, and what it leaves behind. */
+export interface Progress {
+  /** The last item that was processed; null before the first. A page is written only if it follows this one. */
+  readonly position: unknown
+  readonly counts: Readonly<Record<string, number>>
+  readonly unchanged: readonly UnchangedItem[]
+}
+
+/** A request that a replica works on. */
+export type TakenRequest = RequestTarget & {
+  readonly id: string
+  readonly by: string
+  readonly because: string
+  readonly progress: Progress
+}
+
+const UNCHANGED_COUNT_MAX = 100
+
+/** The progress after some more items, each with its result. */
+export function addResults(
+  { counts, unchanged }: Progress,
+  position: unknown,
+  results: readonly (readonly [item: string, result: string | { readonly reason: string }])[],
+): Progress {
+  const sums: Record<string, number> = { ...counts }
+  const kept = [...unchanged]
+  for (const [item, result] of results) {
+    const name = typeof result === 'string' ? result : 'unchanged'
+    sums[name] = (sums[name] ?? 0) + 1
+    if (typeof result !== 'string' && kept.length < UNCHANGED_COUNT_MAX) kept.push({ item, ...result })
+  }
+  return { position, counts: sums, unchanged: kept }
+}

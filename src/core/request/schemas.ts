@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import { CHANNELS } from '../decision/channel.ts'
+import { STATUSES } from '../log/status.ts'
+
+/** Locators or ids that one request names; more are asked for by a filter. */
+export const NAMED_COUNT_MAX = 1_000
+
+const text = z.string().min(1)
+const digits = z.string().regex(/^\d{1,18}$/, 'must be a whole number')
+
+/** Names and words are those of a list of the log. */
+const retryFilter = z.strictObject({
+  partyLocator: text.optional(),
+  eventType: text.optional(),
+  status: z.enum(STATUSES).optional(),
+  channel: z.enum(CHANNELS).optional(),
+  eventId: text.optional(),
+  reference: text.optional(),
+  reason: text.optional(),
+  reasonPrefix: text.optional(),
+  rule: text.optional(),
+  request: digits.optional(),
+  from: text.optional(),
+  to: text,
+})
+export type RetryFilter = Readonly<z.infer<typeof retryFilter>>
+
+/** Log entries by their locators, or those that match a filter and were created before `to`. */
+export const retryTarget = z.union([
+  z.strictObject({ locators: z.array(text).min(1).max(NAMED_COUNT_MAX).readonly() }),
+  z.strictObject({ filter: retryFilter }),
+])
+export type RetryTarget = z.infer<typeof retryTarget>
+
+/** Rejected messages by their ids, or the unsettled ones that match a filter, up to an id. */
+export const rejectedTarget = z.union([
+  z.strictObject({ ids: z.array(digits).min(1).max(NAMED_COUNT_MAX).readonly() }),
+  z.strictObject({
+    filter: z.strictObject({
+      topic: text.optional(),
+      code: text.optional(),
+      since: text.optional(),
+      upTo: digits,
+    }),
+  }),
+])
+export type RejectedTarget = z.infer<typeof rejectedTarget>
+
+/** The unreadable record batch that begins at an offset; `to` is its last offset, if that cannot be read from it. */
+export const skipTarget = z.strictObject({
+  topic: text,
+  partition: z.int().min(0),
+  offset: digits,
+  to: digits.optional(),
+})
+export type SkipTarget = z.infer<typeof skipTarget>
+
+/** What a request is for, by its kind. */
+export const requestTarget = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('retry'), target: retryTarget }),
+  z.object({ kind: z.enum(['redrive', 'dismiss']), target: rejectedTarget }),
+  z.object({ kind: z.literal('skip'), target: skipTarget }),
+])
+export type RequestTarget = z.infer<typeof requestTarget>
+
+/** An item that a request left unchanged: a log entry, a rejected message or a partition, and the reason. */
+const unchangedItem = z.object({ item: z.string(), reason: z.string() })
+export type UnchangedItem = z.infer<typeof unchangedItem>
+
+/** A request as stored. Another version may have stored it: its kind and state are any text. */
+export const storedRequest = z.object({
+  /** Decimal digits. */
+  id: z.string(),
+  kind: z.string(),
+  target: z.unknown(),
+  by: z.string(),
+  because: z.string(),
+  /** ISO 8601. */
+  requestedAt: z.string(),
+  state: z.string(),
+  /** Items by their result; `unchanged` counts those that stayed as they were. */
+  counts: z.record(z.string(), z.number()),
+  /** The first of the unchanged items. */
+  unchanged: z.array(unchangedItem).readonly(),
+  /** Why it waits, or why it was stopped; null if there is nothing to say. */
+  note: z.string().nullable(),
+  endedAt: z.string().nullable(),
+})
+export type StoredRequest = Readonly<z.infer<typeof storedRequest>>
+
+/** What a request would be for, if it were made now. */
+export const requestPreview = z.object({
+  /** Of items, up to a limit. */
+  count: z.int(),
+  isMore: z.boolean(),
+  /** Items by their reason, the largest group first; `isUnchanged`: the request would leave them as they are, for this reason. */
+  groups: z.array(z.object({ reason: z.string(), count: z.int(), isUnchanged: z.boolean() })).readonly(),
+})
+export type RequestPreview = Readonly<z.infer<typeof requestPreview>>

@@ -1,0 +1,18 @@
+import type { LogFilter } from '../log/log-filter.ts'
+import type { Since } from '../time/duration.ts'
+import type { SkipTarget } from './schemas.ts'
+
+/** What a request is for, as people say it: items by name, or by a filter that ends now. */
+export type WantedTarget =
+  | { readonly kind: 'retry'; readonly locators: readonly string[] }
+  | { readonly kind: 'retry'; readonly filter: Omit<LogFilter<Since>, 'notTold'> }
+  | { readonly kind: 'redrive' | 'dismiss'; readonly ids: readonly string[] }
+  | {
+      readonly kind: 'redrive' | 'dismiss'
+      readonly filter: {
+        readonly topic?: string | undefined
+        readonly code?: string | undefined
+        readonly since?: Since | undefined
+      }
+    }
+  | { readonly kind: 'skip'; readonly batch: SkipTarget }

@@ -1,0 +1,200 @@
+import type { Logger } from 'pino'
+import { distinctParties } from '../core/attempt/attempt.ts'
+import { isPostponed } from '../core/attempt/due-entry.ts'
+import { findRefusal, type RetryCandidate, toDueEntry } from '../core/attempt/retry-candidate.ts'
+import type { Rejected } from '../core/event/rejected-message.ts'
+import { UNREDRIVABLE } from '../core/event/rejection.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
+import { addResults, DONE, type End, type Progress, type TakenRequest } from '../core/request/request.ts'
+import type { RejectedTarget, RetryTarget, SkipTarget } from '../core/request/schemas.ts'
+import { errorMessage } from '../core/text/faults.ts'
+import type { Made } from './attempt.ts'
+import type { LookUpNeeds } from './dispatch.ts'
+import { redrive } from './redrive.ts'
+import { lockAsked, type RetryNeeds } from './retry.ts'
+
+export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpContacts' | 'isDown' | 'attempt'> {
+  /** Takes the open request that has waited longest for its next page; null if there is none. */
+  readonly take: () => Promise<TakenRequest | null>
+  /** The next page of a retry's log entries, newest first; `next` is null on the last one. */
+  readonly listCandidates: (
+    target: RetryTarget,
+    after: LogPosition | null,
+  ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
+  /** The next page of rejected messages, in the order of their ids; empty at the end. */
+  readonly listRejected: (target: RejectedTarget, after: string | null) => Promise<readonly Rejected[]>
+  readonly lookUps: LookUpNeeds
+  /** Writes progress outside an attempt, unless the request has ended or another replica has processed the page. */
+  readonly record: (request: TakenRequest, progress: Progress, end: End | null) => Promise<void>
+  /** Dismisses a page of rejected messages, and records the progress. */
+  readonly dismissPage: (request: TakenRequest, target: RejectedTarget) => Promise<void>
+  /** Skips an unreadable batch and records the end. */
+  readonly skip: (request: TakenRequest, target: SkipTarget) => Promise<void>
+  /** Gives a request back to all replicas after a page. */
+  readonly release: (id: string) => Promise<void>
+  /** Lets a request wait a few seconds, and says why. */
+  readonly postpone: (id: string, note: string) => Promise<void>
+  /** Notes on open requests that policy administration is down. */
+  readonly notePaused: () => Promise<void>
+  readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
+  readonly log: Logger
+}
+
+const POLL_MS = 1_000
+/** Requests that a replica works on at the same time. */
+const LANE_COUNT_MAX = 3
+const PAUSED = 'paused: policy administration is down'
+
+/** Carries out what people asked for: page by page, in turns, beside dispatch and the background retry. */
+export function createRequests(needs: RequestNeeds) {
+  const stopping = new AbortController()
+  const lanes = new Set<Promise<void>>()
+
+  /** The first lane waits for requests; others help while there is more than one, and end when there is none left to take. */
+  async function work(isFirst: boolean): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const request = await take()
+      if (request !== null) {
+        if (lanes.size < LANE_COUNT_MAX) open(false)
+        await serve(request)
+      } else if (!isFirst) return
+      else await needs.sleep(POLL_MS, stopping.signal).catch(() => {})
+    }
+  }
+
+  function open(isFirst: boolean): void {
+    const lane = work(isFirst).finally(() => lanes.delete(lane))
+    lanes.add(lane)
+  }
+
+  async function take(): Promise<TakenRequest | null> {
+    try {
+      if (needs.isDown()) await needs.notePaused()
+      return await needs.take()
+    } catch (error) {
+      needs.log.warn({ err: error }, 'requests cannot be read; they wait')
+      return null
+    }
+  }
+
+  /** Processes one page. An error leaves the request as it is: its page is tried again later. */
+  async function serve(request: TakenRequest): Promise<void> {
+    const { id, kind } = request
+    try {
+      const isDone = await processPage(needs, request)
+      if (isDone) await needs.release(id)
+    } catch (error) {
+      needs.log.warn({ err: error, request: id, kind }, 'a page of a request failed; it is tried again')
+      await needs.postpone(id, `tries again: ${errorMessage(error)}`).catch(() => {})
+    }
+  }
+
+  return {
+    start: (): void => open(true),
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await Promise.all(lanes)
+    },
+  }
+}
+
+/**
+ * Processes the next page of a request; false if it was postponed, since policy administration is down. Rejects if the page cannot
+ * be read or committed: then nothing is written.
+ */
+export async function processPage(needs: RequestNeeds, request: TakenRequest): Promise<boolean> {
+  switch (request.kind) {
+    case 'retry':
+      return retryPage(needs, request, request.target)
+    case 'redrive':
+      return redrivePage(needs, request, request.target)
+    case 'dismiss':
+      await needs.dismissPage(request, request.target)
+      return true
+    case 'skip':
+      await needs.skip(request, request.target)
+      return true
+    default:
+      return request satisfies never
+  }
+}
+
+/** Retries one page of log entries in one transaction, together with the progress. */
+async function retryPage(needs: RequestNeeds, request: TakenRequest, target: RetryTarget): Promise<boolean> {
+  if (needs.isDown()) return postponed(needs, request)
+  const after = request.progress.position as LogPosition | null
+  const { candidates, next } = await needs.listCandidates(target, after)
+  const allowed = candidates.filter((candidate) => findRefusal(candidate) === null)
+  const contacts = await needs.lookUpContacts(distinctParties(allowed))
+  const page = candidates.map((candidate) => {
+    const { partyLocator } = candidate
+    const refusal = findRefusal(candidate)
+    const contact = contacts.get(partyLocator ?? '')
+    const asked = refusal === null ? { due: toDueEntry(candidate), contact } : null
+    const isAsked = refusal !== null || partyLocator === null || contact !== undefined
+    return { candidate, refusal, asked, isAsked, isPostponed: asked !== null && isPostponed(asked) }
+  })
+  // Those that were not asked in time, or because policy administration went down, begin the next page.
+  const end = page.findIndex((one) => !one.isAsked || (one.isPostponed && needs.isDown()))
+  if (end === 0) return postponed(needs, request)
+  const now = end === -1 ? page : page.slice(0, end)
+  const last = now.at(-1)?.candidate
+  const position = end === -1 ? next : last && { createdAt: last.createdAt, locator: last.locator }
+  const asked = now.flatMap((one) => (one.asked === null || one.isPostponed ? [] : [one.asked]))
+
+  await needs.attempt({
+    lock: async (tx) =>
+      (await tx.lockRequest(request)) ? { open: await lockAsked(tx, asked, request), moves: [] } : null,
+    finish: async (tx, made) => {
+      const results = now.map(({ candidate: { locator }, refusal, isPostponed }) => {
+        const reason = refusal ?? (isPostponed ? 'policy administration could not be asked' : null)
+        return [locator, reason === null ? findResult(locator, made) : { reason }] as const
+      })
+      const progress = addResults(request.progress, position ?? null, results)
+      await tx.recordProgress(request.id, progress, position ? null : DONE)
+    },
+  })
+  return true
+}
+
+async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<false> {
+  await needs.postpone(id, PAUSED)
+  return false
+}
+
+function findResult(locator: string, { attempts, refused, deferred }: Made): string | { reason: string } {
+  const attempt = attempts.find((one) => one.locator === locator)
+  if (attempt !== undefined) return attempt.status
+  const error = [...refused].find(([one]) => one.locator === locator)?.[1]
+  if (error !== undefined) return { reason: `the database refused it: ${error.message}` }
+  return { reason: deferred.get(locator) ?? 'another process has it, or changed it' }
+}
+
+/** Takes a page of rejected messages through the pipeline again, each in its own transaction, with the progress. */
+async function redrivePage(
+  needs: RequestNeeds,
+  taken: TakenRequest,
+  target: RejectedTarget,
+): Promise<boolean> {
+  const messages = await needs.listRejected(target, taken.progress.position as string | null)
+  if (messages.length === 0) await needs.record(taken, taken.progress, DONE)
+  let request = taken
+  for (const message of messages) {
+    if (needs.isDown()) return postponed(needs, request)
+    const id = String(message.id)
+    const { code, erasedAt } = message
+    const reason = erasedAt === null ? UNREDRIVABLE[code] : `it was erased on ${erasedAt}`
+    const after = (result: string | { reason: string }) => addResults(request.progress, id, [[id, result]])
+    let progress: Progress
+    if (reason !== undefined) {
+      progress = after({ reason })
+      await needs.record(request, progress, null)
+    } else {
+      const done = await redrive({ ...needs.lookUps, attempt: needs.attempt }, message, request, after)
+      if (done === null) return true
+      progress = done
+    }
+    request = { ...request, progress }
+  }
+  return true
+}

@@ -1,0 +1,24 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { type StoredRequest, storedRequest } from '../../core/request/schemas.ts'
+
+const COLUMNS = sql.fragment`
+  id::text, kind, target, requested_by AS by, because, requested_at AS "requestedAt", state, counts, unchanged, note,
+  ended_at AS "endedAt"`
+
+export function getRequest(pool: CommonQueryMethods, id: string): Promise<StoredRequest | null> {
+  return pool.maybeOne(sql.type(storedRequest)`
+    SELECT ${COLUMNS} FROM notifications.request WHERE id = ${id}::bigint`)
+}
+
+/** Requests with ids before `after` (null: from the newest on), newest first. `next` is the `after` of the next page. */
+export async function listRequests(
+  pool: CommonQueryMethods,
+  { limit, after }: { readonly limit: number; readonly after: string | null },
+): Promise<{ readonly items: readonly StoredRequest[]; readonly next: string | null }> {
+  const found = await pool.any(sql.type(storedRequest)`
+    SELECT ${COLUMNS} FROM notifications.request
+    WHERE ${after === null ? sql.fragment`true` : sql.fragment`id < ${after}::bigint`}
+    ORDER BY id DESC LIMIT ${limit + 1}`)
+  const items = found.slice(0, limit)
+  return { items, next: found.length > limit ? (items.at(-1)?.id ?? null) : null }
+}

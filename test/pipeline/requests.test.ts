@@ -1,0 +1,133 @@
+import { pino } from 'pino'
+import t from 'tap'
+import type { RetryCandidate } from '../../src/core/attempt/retry-candidate.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
+import type { TakenRequest } from '../../src/core/request/request.ts'
+import { createRequests, processPage, type RequestNeeds } from '../../src/pipeline/requests.ts'
+import { aRetryCandidate as aCandidate, FOUND, recordingSend } from '../core/attempt/build.ts'
+import { MemoryStore } from './memory-store.ts'
+import { makeAttempts } from './store.contract.ts'
+
+const UNASKED: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
+
+/** A request for all entries over one page of candidates, none of which has a row: whatever is asked for stays unchanged. */
+function aRequest(candidates: readonly RetryCandidate[], overrides: Partial<RequestNeeds> = {}) {
+  const memory = new MemoryStore()
+  memory.addRequest({ kind: 'retry', target: { filter: { to: 'now' } } })
+  const postponed: string[] = []
+  const unused = () => Promise.reject(new Error('not part of this test'))
+  const needs: RequestNeeds = {
+    take: async () => null,
+    listCandidates: async () => ({ candidates, next: null }),
+    listRejected: unused,
+    lookUpContacts: async (parties) => new Map(parties.map((party) => [party, FOUND])),
+    isDown: () => false,
+    lookUps: {} as never,
+    attempt: makeAttempts(memory.connect(), recordingSend().send),
+    record: unused,
+    dismissPage: unused,
+    skip: unused,
+    release: async () => {},
+    postpone: async (_, note) => void postponed.push(note),
+    notePaused: async () => {},
+    sleep: async () => {},
+    log: pino({ level: 'silent' }),
+    ...overrides,
+  }
+  const taken = () => memory.requests()[0] as TakenRequest & { end: object | null }
+  return { needs, taken, postponed, page: () => processPage(needs, taken()) }
+}
+
+t.test(
+  'each entry of a page is counted once, with its result or the reason why it is unchanged',
+  async (t) => {
+    const { page, taken } = aRequest([
+      aCandidate('a'),
+      aCandidate('sent', { status: 'SENT' }),
+      aCandidate('unexplained', { decision: null }),
+    ])
+    await page()
+    t.match(taken(), {
+      end: { state: 'done' },
+      progress: {
+        counts: { unchanged: 3 },
+        unchanged: [
+          { item: 'a', reason: 'another process has it, or changed it' },
+          { item: 'sent', reason: 'it was sent' },
+          { item: 'unexplained', reason: 'no decision explains it' },
+        ],
+      },
+    })
+  },
+)
+
+t.test('entries whose party was not asked in time begin the next page', async (t) => {
+  const { page, taken } = aRequest([aCandidate('c'), aCandidate('b'), aCandidate('a')], {
+    lookUpContacts: async ([first = '']) => new Map([[first, FOUND]]),
+  })
+  await page()
+  t.match(taken(), { end: null, progress: { position: { locator: 'c' }, counts: { unchanged: 1 } } })
+})
+
+t.test('while policy administration is down, a request waits where it is and says why', async (t) => {
+  const { page, taken, postponed } = aRequest([aCandidate('a')], { isDown: () => true })
+  await page()
+  t.match(postponed, [/paused: policy administration is down/])
+  t.match(taken(), { end: null, progress: { position: null, counts: {} } })
+})
+
+t.test('entries that were not asked because it went down in between begin the next page', async (t) => {
+  let isDown = false
+  const { page, taken, postponed } = aRequest([aCandidate('b'), aCandidate('a')], {
+    isDown: () => isDown,
+    lookUpContacts: async () => {
+      isDown = true
+      return new Map([
+        ['b', FOUND],
+        ['a', UNASKED],
+      ])
+    },
+  })
+  await page()
+  t.match(taken(), { end: null, progress: { position: { locator: 'b' }, counts: { unchanged: 1 } } })
+  await page()
+  t.equal(postponed.length, 1)
+})
+
+t.test('an entry whose party alone cannot be asked is left unchanged, and holds up no other', async (t) => {
+  const { page, taken } = aRequest([aCandidate('a')], {
+    lookUpContacts: async () => new Map([['a', UNASKED]]),
+  })
+  await page()
+  t.match(taken(), {
+    end: { state: 'done' },
+    progress: { unchanged: [{ item: 'a', reason: 'policy administration could not be asked' }] },
+  })
+})
+
+t.test('a page that fails is tried again later, and others go on beside it', async (t) => {
+  const failing = aRequest([])
+  const open = [1, 2].map((number) => ({ ...failing.taken(), id: String(number) }))
+  const served: string[] = []
+  const done = Promise.withResolvers<void>()
+  const { needs, postponed } = aRequest([], {
+    take: async () => open.shift() ?? null,
+    listCandidates: async () => {
+      served.push('page')
+      throw new Error('the connection is lost')
+    },
+    postpone: async (id, note) => {
+      postponed.push(`${id} ${note}`)
+      if (postponed.length === 2) done.resolve()
+    },
+    sleep: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+  })
+  const requests = createRequests(needs)
+  requests.start()
+  await done.promise
+  await requests.stop()
+  t.same(postponed.toSorted(), [
+    '1 tries again: the connection is lost',
+    '2 tries again: the connection is lost',
+  ])
+})
