@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { findSkipReason, type RetryCandidate } from '../core/attempt/retry-candidate.ts'
 import { showBlocked } from '../core/batch/service-status.ts'
+import type { Preferences } from '../core/party/preferences.ts'
 import { showRules } from '../core/rules/current-rules.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import type { Since } from '../core/time/duration.ts'
@@ -8,6 +10,7 @@ import { explain } from '../core/why/explain-decision.ts'
 import { createKeySet } from '../http/auth/key-set.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import { readConsolePage } from '../http/console/page.ts'
+import type { Requests } from '../http/console/requests.ts'
 import type { Workbench } from '../http/console/workbench.ts'
 import { buildManagement } from '../http/management.ts'
 import { buildApp } from '../http/public.ts'
@@ -21,10 +24,14 @@ import { findEventTypes } from '../postgres/read/find-event-types.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { ALL_REJECTED, listRejected } from '../postgres/read/list-rejected-messages.ts'
+import { getRequest, listRequests } from '../postgres/read/list-requests.ts'
+import { previewRequest } from '../postgres/read/preview-request.ts'
 import { listActivations } from '../postgres/read/read-archive.ts'
 import { getPreferences, listPreferenceChanges, listPreferences } from '../postgres/read/read-preferences.ts'
+import { resolveTarget } from '../postgres/read/resolve-target.ts'
 import { resolveTime } from '../postgres/read/time-of.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
+import { addRequest, cancelRequest } from '../postgres/write/requests.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Database } from './database.ts'
 import { loadArchivedRules } from './in-force.ts'
@@ -70,6 +77,7 @@ export function createListeners(needs: ListenerNeeds) {
       const managementApp = buildManagement({
         ...shared,
         hosts: [host, ...allowedHosts],
+        isLoopback: isLoopback(host),
         document: app.swagger(),
         startup,
         exposeMetrics: metrics.expose,
@@ -140,6 +148,33 @@ async function unknownEventTypes(
   return unnamed.filter((type) => !logged.includes(type))
 }
 
+/** Takes what people ask for. Previews judge by today's preferences and rules, as far as they are known without a look-up. */
+function createRequestDesk({ config, ruleTable, database: { httpPool, listPool } }: ListenerNeeds): Requests {
+  const willBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) =>
+    findSkipReason(ruleTable.decide, candidate, preferences)
+  return {
+    list: async (page) => listRequests(listPool(), page),
+    get: async (id) => getRequest(httpPool(), id),
+    preview: async (wanted, signal) =>
+      readUntil(signal, listPool(), async (connection) => {
+        const target = await resolveTarget(connection, wanted)
+        return previewRequest(connection, config.retry, target, willBeSkipped)
+      }),
+    add: async (wanted, by, because) => {
+      const target = await resolveTarget(httpPool(), wanted)
+      const added = await getRequest(httpPool(), await addRequest(httpPool(), target, by, because))
+      if (added === null) throw new Error('the request that was added is gone')
+      return added
+    },
+    cancel: async (id) => cancelRequest(httpPool(), id),
+  }
+}
+
+/** True if only this machine reaches a listener with this host. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
 function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): ConsoleData {
   const { config, ruleTable, workbench, isPolicyAdministrationDown } = needs
   const { httpPool, listPool, fault } = needs.database
@@ -152,6 +187,7 @@ function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): Consol
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
     workbench,
+    requests: createRequestDesk(needs),
     status: async () => {
       const worker = needs.worker()
       return {

@@ -27,6 +27,7 @@ async function printDocument(): Promise<void> {
       issuer: null,
       audience: null,
       adminScope: null,
+      operatorScope: null,
       adminClaim: 'scope',
       partyClaim: null,
     },

@@ -134,6 +134,7 @@ function buildConfig(value: Values) {
             issuer: value.IDP_ISSUER ?? null,
             audience: value.IDP_AUDIENCE ?? null,
             adminScope: value.IDP_ADMIN_SCOPE ?? null,
+            operatorScope: value.IDP_OPERATOR_SCOPE ?? null,
             /** The name of a claim, or a JSON Pointer, which starts with a slash. */
             adminClaim: value.IDP_ADMIN_CLAIM,
             /** Null: any token may use anyone's preferences. Never set without `adminScope`. */

@@ -41,6 +41,10 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const NAME = matching(/^.{1,255}$/, '1 to 255 characters').optional()
 const SECRET = secret().optional()
 const SCOPES = matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces').optional()
+const SCOPE = matching(
+  /^[!#-[\]-~]{1,255}$/,
+  'one OAuth scope (printable characters without spaces, quotes and backslashes)',
+).optional()
 const PRINTABLE = matching(/^[ -~]{1,255}$/, '1 to 255 printable characters').optional()
 
 /**
@@ -201,18 +205,18 @@ export const variables = z.object({
     description: 'The `aud` that a token must have, alone or among others; unset: any',
     example: 'notifications-service',
   }),
-  IDP_ADMIN_SCOPE: matching(
-    /^[!#-[\]-~]{1,255}$/,
-    'one OAuth scope (printable characters without spaces, quotes and backslashes)',
-  )
-    .optional()
-    .meta({
-      description: 'The scope or role that the administrative views require; unset: any valid token',
-      example: 'notifications:admin',
-    }),
+  IDP_ADMIN_SCOPE: SCOPE.meta({
+    description: 'The scope or role that the administrative views require; unset: any valid token',
+    example: 'notifications:admin',
+  }),
+  IDP_OPERATOR_SCOPE: SCOPE.meta({
+    description:
+      'The scope or role with which the console asks the service to retry, redrive, dismiss or skip; unset: none does',
+    example: 'notifications:operator',
+  }),
   IDP_ADMIN_CLAIM: claim().prefault('scope').meta({
     description:
-      'The claim that holds it, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
+      'The claim that holds them, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
     example: '/realm_access/roles',
   }),
   IDP_PARTY_CLAIM: PRINTABLE.meta({

@@ -58,20 +58,20 @@ const WITHOUT_EFFECT: readonly WithoutEffect[] = [
     when: (value) => value.POLICY_ADMIN_TOKEN_URL && value.POLICY_ADMIN_CLIENT_SECRET_FILE,
   },
   {
-    names: /^IDP_(ISSUER|AUDIENCE|ADMIN_SCOPE|PARTY_CLAIM)$/,
+    names: /^IDP_(ISSUER|AUDIENCE|ADMIN_SCOPE|OPERATOR_SCOPE|PARTY_CLAIM)$/,
     reason: ': without IDP_JWKS_URI all routes are open',
     when: (value) => !value.IDP_JWKS_URI,
   },
   {
     names: /^IDP_ADMIN_CLAIM$/,
-    reason: ': IDP_ADMIN_SCOPE is not set',
-    when: (value) => value.IDP_JWKS_URI && !value.IDP_ADMIN_SCOPE,
+    reason: ': neither IDP_ADMIN_SCOPE nor IDP_OPERATOR_SCOPE is set',
+    when: (value) => value.IDP_JWKS_URI && !value.IDP_ADMIN_SCOPE && !value.IDP_OPERATOR_SCOPE,
   },
   { names: /^SMTP_/, reason: ': no mail server is contacted', when: () => true, onlyIfFaulty: true },
   {
     names: /^IDP_ADMIN_CLAIM$/,
-    reason: ': IDP_ADMIN_SCOPE is not set',
-    when: (value) => !value.IDP_ADMIN_SCOPE,
+    reason: ': neither IDP_ADMIN_SCOPE nor IDP_OPERATOR_SCOPE is set',
+    when: (value) => !value.IDP_ADMIN_SCOPE && !value.IDP_OPERATOR_SCOPE,
     onlyIfFaulty: true,
   },
   {

@@ -33,6 +33,19 @@ export async function read<Data>(path: readonly string[], query: Query, signal: 
   })
 }
 
+/** Posts JSON to the console's data. Rejects like `read`. */
+export async function post<Data>(path: readonly string[], body: object, signal: AbortSignal): Promise<Data> {
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
+  const headers = { 'content-type': 'application/json' }
+  const response = await request(
+    pathWith(path, {}),
+    { method: 'POST', headers, body: JSON.stringify(body) },
+    signal,
+    inTime,
+  )
+  return response.json()
+}
+
 /** Yields the values of a response with one JSON value per line, as they arrive. Rejects like `read`. */
 export async function* askLines<Data>(
   path: readonly string[],

@@ -148,7 +148,7 @@ export function List<Item>(props: ListProps<Item>) {
   const found = items.length > 0 ? counted(items.length, ...noun) : describeEmpty(noun[1], active, isPart)
   return (
     <>
-      <Filters filters={filters} route={route} />
+      {filters.length > 0 && <Filters filters={filters} route={route} />}
       <Problem
         problem={problem}
         title={items.length === 0 ? NOT_LOADED : 'Could not load all.'}

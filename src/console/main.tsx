@@ -19,6 +19,7 @@ import { LogView } from './views/log.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PartyView } from './views/party.tsx'
 import { RejectedView } from './views/rejected.tsx'
+import { RequestsView, RequestView } from './views/requests.tsx'
 import { RulesView } from './views/rules.tsx'
 import { Search, SearchView } from './views/search.tsx'
 import { TokenForm } from './views/token.tsx'
@@ -32,6 +33,7 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
   parties: (route) => (route.path[1]?.trim() ? <PartyView {...route} /> : <NotFound />),
   search: SearchView,
   rejected: RejectedView,
+  requests: (route) => (route.path.length > 1 ? <RequestView {...route} /> : <RequestsView {...route} />),
   rules: RulesView,
   workbench: Later,
 }
@@ -42,6 +44,7 @@ const NAVIGATION = {
   'Not told': NOT_TOLD,
   Log: '#/log',
   Rejected: '#/rejected',
+  Requests: '#/requests',
   Rules: '#/rules',
   Workbench: '#/workbench',
 }

@@ -1,6 +1,7 @@
 import type { ServiceStatus } from '../core/batch/service-status.ts'
-import { Details, Tag } from './parts.tsx'
-import { counted, localTime } from './text.ts'
+import { Ask, useRefusal } from './ask.tsx'
+import { Tag } from './parts.tsx'
+import { counted, localTime, visible } from './text.ts'
 import { useData } from './use-data.ts'
 
 const EVERY_MS = 5_000
@@ -15,10 +16,7 @@ export function Status() {
     fault: problem ?? data?.[key as keyof typeof PARTS] ?? null,
   }))
   const faults = parts.flatMap(({ name, fault }) => (fault === null ? [] : [`${name}: ${fault}`]))
-  const blocked = (data?.blocked ?? []).map(
-    ({ topic, partition, since, reason, remedy }) =>
-      `${topic}/${partition}, since ${localTime(since)}: ${reason}. ${remedy}`,
-  )
+  const blocked = data?.blocked ?? []
   return (
     <>
       <ul class="hstack unstyled" aria-label="State of the service">
@@ -37,12 +35,37 @@ export function Status() {
           </p>
         ))}
         {blocked.length > 0 && (
-          <Details
-            summary={counted(blocked.length, 'blocked partition', 'blocked partitions')}
-            lines={blocked}
-          />
+          <details>
+            <summary>{counted(blocked.length, 'blocked partition', 'blocked partitions')}</summary>
+            <ul>
+              {blocked.map((one) => (
+                <BlockedPartition key={`${one.topic}/${one.partition}`} blocked={one} />
+              ))}
+            </ul>
+          </details>
         )}
       </div>
     </>
+  )
+}
+
+const LOST = 'Its events are lost, and their members get no message, unless they are published again.'
+
+function BlockedPartition({ blocked }: { blocked: ServiceStatus['blocked'][number] }) {
+  const { topic, partition, offset, since, reason, remedy, isSkippable } = blocked
+  const mayAsk = useRefusal() === null
+  const wanted = { kind: 'skip', batch: { topic, partition, offset } }
+  return (
+    <li>
+      {visible(`${topic}/${partition}, since ${localTime(since)}: ${reason}. ${remedy}`)}{' '}
+      {mayAsk && isSkippable && offset !== null && (
+        <Ask
+          verb="Skip this batch"
+          what={`offset ${offset} of ${topic}/${partition}`}
+          wanted={wanted}
+          warning={LOST}
+        />
+      )}
+    </li>
   )
 }

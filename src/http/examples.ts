@@ -51,6 +51,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
     {
       attempt: 1,
       retry: null,
+      request: null,
       outcome: 'SEND',
       channel: 'EMAIL',
       ruleId: 'email',

@@ -22,6 +22,8 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly consoleData: ConsoleData
   /** Null: the console's data is open. */
   readonly tokens: Tokens | null
+  /** Only this machine reaches the listener. */
+  readonly isLoopback: boolean
 }
 
 /**
@@ -44,7 +46,7 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
   })
   app.get('/openapi.json', async () => document as never)
   app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
-  app.register(consoleData(needs.consoleData, tokens), { prefix: '/console/data' })
+  app.register(consoleData(needs.consoleData, tokens, needs.isLoopback), { prefix: '/console/data' })
   return app
 }
 

@@ -34,8 +34,8 @@ async function testViews(): Promise<void> {
   const { page } = tab
 
   /** Opens a view of a console with this data. */
-  async function open(t: Test, path: string, data: Partial<ConsoleData> = {}) {
-    const http = serveConsole(data)
+  async function open(t: Test, path: string, data: Partial<ConsoleData> = {}, mayAsk = true) {
+    const http = serveConsole(data, { isLoopback: mayAsk })
     const url = await http.listen()
     t.teardown(async () => {
       await tab.renew()
@@ -457,11 +457,12 @@ async function testViews(): Promise<void> {
     t.notMatch(line, 'CLM-1', 'no text of a message')
   })
 
-  t.test('a rejected message says what to do next, by its code, with a command to copy', async (t) => {
-    const { listRejected } = aConsole()
-    const redriven = { at: TIME, by: 'ada', result: { result: 'logged', locator: ENTRY.locator } } as const
-    const { page } = await open(t, '#/rejected', {
-      listRejected: async (...asked) => {
+  t.test(
+    'a rejected message says what to do next, with a command for a reader who may not ask',
+    async (t) => {
+      const { listRejected } = aConsole()
+      const redriven = { at: TIME, by: 'ada', result: { result: 'logged', locator: ENTRY.locator } } as const
+      const rejected: ConsoleData['listRejected'] = async (...asked) => {
         const { items } = await listRejected(...asked)
         const [first] = items as [(typeof items)[number]]
         const others = [
@@ -471,25 +472,33 @@ async function testViews(): Promise<void> {
           { id: 10n, redriven },
         ]
         return { items: [first, ...others.map((other) => ({ ...first, ...other }))], next: null }
-      },
-    })
-    const rows = page.getByRole('region', { name: 'Rejected messages' }).locator('tbody tr')
-    await rows.nth(4).waitFor()
-    const buttons = (index: number) => rows.nth(index).getByRole('button').allInnerTexts()
-    t.same(await buttons(0), ['rejected show 7', 'rejected redrive 7', 'rejected dismiss 7 --because "…"'])
-    t.match(await rows.nth(1).innerText(), /Redrive it once the database takes its row/)
-    t.same(await buttons(2), ['rejected show 9', 'rejected dismiss 9 --because "…"'])
-    t.match(await rows.nth(2).innerText(), /its producer must publish it again/)
-    t.same(await buttons(3), ['rejected show 11', 'rejected dismiss 11 --because "…"'])
-    t.same(await buttons(4), [])
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    await rows.nth(1).getByRole('button', { name: 'rejected redrive 8' }).click()
-    await page.getByText('copied', { exact: true }).waitFor()
-    t.equal(await page.evaluate('navigator.clipboard.readText()'), 'notifications-service rejected redrive 8')
-    t.same(await accessibilityFaults(page), [])
-    await rows.nth(4).getByRole('link', { name: 'Redriven: logged' }).click()
-    await page.waitForURL(/#\/log\/NTF-/)
-  })
+      }
+      const { page } = await open(t, '#/rejected', { listRejected: rejected }, false)
+      const rows = page.getByRole('region', { name: 'Rejected messages' }).locator('tbody tr')
+      await rows.nth(4).waitFor()
+      const buttons = (index: number) => rows.nth(index).getByRole('button').allInnerTexts()
+      t.same(await buttons(0), [
+        'rejected show 7',
+        'rejected redrive 7 --because "…"',
+        'rejected dismiss 7 --because "…"',
+      ])
+      t.match(await rows.nth(1).innerText(), /Process it again once the database takes its row/)
+      t.same(await buttons(2), ['rejected show 9', 'rejected dismiss 9 --because "…"'])
+      t.match(await rows.nth(2).innerText(), /its producer must publish it again/)
+      t.same(await buttons(3), ['rejected show 11', 'rejected dismiss 11 --because "…"'])
+      t.same(await buttons(4), [])
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+      await rows.nth(1).getByRole('button', { name: 'rejected redrive 8' }).click()
+      await page.getByText('copied', { exact: true }).waitFor()
+      t.equal(
+        await page.evaluate('navigator.clipboard.readText()'),
+        'notifications-service rejected redrive 8 --because "…"',
+      )
+      t.same(await accessibilityFaults(page), [])
+      await rows.nth(4).getByRole('link', { name: 'Redriven: logged' }).click()
+      await page.waitForURL(/#\/log\/NTF-/)
+    },
+  )
 
   t.test('an entry leads to its trace, and to all that its rule decided alike', async (t) => {
     const { page } = await open(t, `#/log/${ENTRY.locator}`, withEntry(GIVEN_UP))

@@ -12,7 +12,7 @@ import { EXPLAINED_ENTRY_EXAMPLE } from '../../src/http/examples.ts'
 import { buildApp, type PublicNeeds } from '../../src/http/public.ts'
 import { type Http, serve } from '../../src/http/server/server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider } from '../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider, OPERATOR_SCOPE } from '../stack/identity-provider.ts'
 
 /** A log locator that ends in this number. */
 export function locator(number: number): string {
@@ -58,6 +58,7 @@ export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUr
     issuer,
     audience: AUDIENCE,
     adminScope: ADMIN_SCOPE,
+    operatorScope: OPERATOR_SCOPE,
     adminClaim: 'scope',
     partyClaim: null,
   }
@@ -65,7 +66,15 @@ export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUr
 
 /** Options that check only signature and times. */
 export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>): TokenRules {
-  return { keySetUrl, issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
+  return {
+    keySetUrl,
+    issuer: null,
+    audience: null,
+    adminScope: null,
+    operatorScope: null,
+    adminClaim: 'scope',
+    partyClaim: null,
+  }
 }
 
 export type WithTokenRules<Needs> = Partial<Omit<Needs, 'tokens'>> & { readonly tokens?: TokenRules | null }

@@ -5,6 +5,7 @@ import { freePort } from './free-port.ts'
 
 export const AUDIENCE = 'notifications-service'
 export const ADMIN_SCOPE = 'notifications:admin'
+export const OPERATOR_SCOPE = 'notifications:operator'
 /** The client of the client credentials grant. */
 export const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
 const RESOURCE = 'https://notifications.example'

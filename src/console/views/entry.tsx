@@ -1,7 +1,9 @@
+import { useState } from 'preact/hooks'
 import { channelKind } from '../../core/decision/channel.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { nameOfAttempt } from '../../core/log/status.ts'
+import { Ask, usePreview, useRefusal } from '../ask.tsx'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
@@ -15,13 +17,19 @@ const refreshInterval = ({ status, givenUp }: ExplainedLogEntry) =>
 
 /** One entry as a story: what happened, why, what comes next, the message, and each step. Ids are folded away. */
 export function EntryView({ path: [, locator = ''] }: Route) {
+  // Another number loads the entry anew.
+  const [turn, setTurn] = useState(0)
+  return <LoadedEntry key={turn} locator={locator} onAsked={() => setTurn(turn + 1)} />
+}
+
+function LoadedEntry({ locator, onAsked }: { locator: string; onAsked: () => void }) {
   const loaded = useData<ExplainedLogEntry>(['log', locator], {}, refreshInterval)
   const { data } = loaded
   return (
     <>
       <Title name={data === null ? `Entry ${visible(locator)}` : buildTitle(data)} />
       <State loaded={loaded} />
-      {data !== null && <Entry entry={data} />}
+      {data !== null && <Entry entry={data} onAsked={onAsked} />}
     </>
   )
 }
@@ -30,7 +38,21 @@ function buildTitle({ eventType, partyLocator }: ExplainedLogEntry): string {
   return `${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`
 }
 
-function Entry({ entry }: { entry: ExplainedLogEntry }) {
+/** A button to try an entry again that was given up or skipped, or why that would change nothing. */
+function TryAgain({ locator, onAsked }: { locator: string; onAsked: () => void }) {
+  const mayAsk = useRefusal() === null
+  const wanted = { kind: 'retry', locators: [locator] }
+  const [group] = usePreview(mayAsk ? wanted : null).data?.groups ?? []
+  if (group === undefined) return null
+  if (group.isUnchanged) return <p>Trying again would not help: {visible(group.reason)}.</p>
+  return (
+    <p>
+      <Ask verb="Try again" what="this message" wanted={wanted} onAsked={onAsked} />
+    </p>
+  )
+}
+
+function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
   const { status, partyLocator, failureReason, body, story, reference } = entry
   const rule = entry.decisions.at(-1)?.ruleId
   const state = status !== 'SENT' ? 'NOT SENT' : entry.recordedOnly ? 'RECORDED, NOT DELIVERED' : status
@@ -54,6 +76,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         <p>
           <strong>Next:</strong> <Told sentence={story.next} />
         </p>
+        {(entry.givenUp || status === 'SKIPPED') && <TryAgain locator={entry.locator} onAsked={onAsked} />}
         <p class="hstack">
           {partyLocator !== null && <a href={buildHref(['parties', partyLocator])}>All about this member</a>}
           {reference !== null && reference !== partyLocator && (
@@ -145,7 +168,10 @@ function Decision({ decision, index }: { decision: ExplainedDecision; index: num
       <Facts
         facts={{
           Rule: decision.ruleId,
-          'Retried by': retry && `${retry.by}: ${retry.because}`,
+          'Asked for by': retry && `${retry.by}: ${retry.because}`,
+          Request: decision.request && (
+            <a href={buildHref(['requests', decision.request])}>{decision.request}</a>
+          ),
           Receipt: decision.receipt,
           Source: `${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`,
           'Trace ID': traceUrl ? (

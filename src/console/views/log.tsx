@@ -1,9 +1,10 @@
 import { CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
+import { Ask, useRefusal } from '../ask.tsx'
 import { Download } from '../download.tsx'
-import { type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
-import { Badge, Title } from '../parts.tsx'
+import { type Filter, List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
+import { Badge, go, Title } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { nameOfStatus } from '../series.ts'
 import { ago, inWords } from '../text.ts'
@@ -29,12 +30,15 @@ const FILTERS: readonly Filter[] = [
   { name: 'partyLocator', label: 'Member' },
   { name: 'reference', label: 'Claim, policy or invoice' },
   { name: 'eventId', label: 'Event ID' },
+  { name: 'request', label: 'Request' },
 ]
 
 /** The log, filtered, newest first. */
 export function LogView(route: Route) {
   const values = pickValues(FILTERS, route.query)
   const isNotTold = values.notTold !== undefined
+  const { notTold: _, ...filter } = values
+  const refusal = useRefusal()
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: route.query.cursor })
   return (
     <>
@@ -44,6 +48,16 @@ export function LogView(route: Route) {
           ? 'No message was sent, and none will be.'
           : 'Every event has exactly one entry. Newest first.'}
       </p>
+      {refusal === null && Object.values(values).some(Boolean) && (
+        <p>
+          <Ask
+            verb="Try all again"
+            what="all entries of this list whose member was not told"
+            wanted={{ kind: 'retry', filter: { ...filter, from: filter.from && windowStart(filter.from) } }}
+            onAsked={() => go(location.hash)}
+          />
+        </p>
+      )}
       <List
         label="Log entries"
         route={route}

@@ -1,7 +1,8 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS, UNREDRIVABLE } from '../../core/event/rejection.ts'
+import { Ask, useRefusal } from '../ask.tsx'
 import { type Cell, Clamped, type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
-import { Copy, Time, Title, Value } from '../parts.tsx'
+import { Copy, go, Time, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { counted, decodeBegin, inWords, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
@@ -14,26 +15,41 @@ const FILTERS: readonly Filter[] = [
 
 /** Rejected messages, newest first. */
 export function RejectedView(route: Route) {
+  const { topic, code } = route.query
+  const refusal = useRefusal()
+  const mayAsk = refusal === null
+  const all = { what: 'all unsettled messages of this list', onAsked: () => go(location.hash) }
+  const wanted = (kind: string) => ({ kind, filter: { topic, code } })
   const asked = { ...pickValues(FILTERS, route.query), cursor: route.query.cursor }
   return (
     <>
       <Title name="Rejected messages" />
       <p class="text-light">
-        Messages that are not valid events, or whose row the database refused. A command is copied by a click.
+        Messages that are not valid events, or whose row the database refused.
+        {!mayAsk && ' A command is copied by a click.'}
       </p>
+      {mayAsk && (
+        <p class="hstack">
+          <Ask verb="Process all again" {...all} wanted={wanted('redrive')} />
+          <Ask verb="Dismiss all" {...all} wanted={wanted('dismiss')} warning={DISMISSED} />
+        </p>
+      )}
       <List
         label="Rejected messages"
         route={route}
         filters={FILTERS}
         pages={usePages<ShownRejectedMessage>(['rejected'], asked)}
-        renderRow={renderRow}
+        renderRow={(message) => renderRow(message, mayAsk)}
         noun={['message', 'messages']}
       />
     </>
   )
 }
 
-function renderRow(rejected: ShownRejectedMessage): Row {
+const DISMISSED =
+  'Their members get no message. They can still be processed again, one by one, until they are pruned.'
+
+function renderRow(rejected: ShownRejectedMessage, mayAsk: boolean): Row {
   const { id, rejectedAt, topic, partition, offset, error, code } = rejected
   return {
     key: id,
@@ -43,7 +59,7 @@ function renderRow(rejected: ShownRejectedMessage): Row {
       Source: twoLines(topic, `partition ${partition}, offset ${offset}`),
       Error: twoLines(error, code),
       'First bytes': beginCell(rejected),
-      'What next': <Next message={rejected} />,
+      'What next': <Next message={rejected} mayAsk={mayAsk} />,
     },
   }
 }
@@ -79,21 +95,25 @@ const RESULTS: Readonly<Record<string, string>> = {
   dismissed: 'Dismissed',
 }
 
-/** The use of a redrive, by the code of a rejection. */
+/** The use of processing it again, by the code of a rejection. */
 function describeRemedy(code: string): string {
-  if (UNREDRIVABLE[code] !== undefined) return 'A redrive does not help: its producer must publish it again.'
-  if (code === 'refused-by-database') return 'Redrive it once the database takes its row.'
-  return 'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
+  if (UNREDRIVABLE[code] !== undefined)
+    return 'Processing it again does not help: its producer must publish it again.'
+  if (code === 'refused-by-database') return 'Process it again once the database takes its row.'
+  return 'Processing it again helps only once rules/envelope.json reads it; else its producer must publish it again.'
 }
 
 /** The result of the last redrive, or the next step. */
-function Next({ message: { id, code, erasedAt, redriven } }: { message: ShownRejectedMessage }) {
+function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
+  const { id, code, erasedAt, redriven } = message
   const isOpen = redriven === null || redriven.result === 'rejected'
   const isErased = erasedAt !== null
-  const remedy = isErased ? 'A redrive does not help: it was erased.' : describeRemedy(code)
+  const remedy = isErased ? 'Processing it again does not help: it was erased.' : describeRemedy(code)
+  const isRedrivable = !isErased && UNREDRIVABLE[code] === undefined
+  const one = { what: `message ${id}`, onAsked: () => go(location.hash) }
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
-    ...(isErased || UNREDRIVABLE[code] !== undefined ? [] : [`rejected redrive ${id}`]),
+    ...(isRedrivable ? [`rejected redrive ${id} --because "…"`] : []),
     `rejected dismiss ${id} --because "…"`,
   ]
   const result = redriven && (RESULTS[redriven.result] ?? inWords(redriven.result))
@@ -108,9 +128,16 @@ function Next({ message: { id, code, erasedAt, redriven } }: { message: ShownRej
       {isOpen && (
         <>
           <p>{remedy}</p>
-          {commands.map((command) => (
-            <Copy key={command} text={`notifications-service ${command}`} label={command} />
-          ))}
+          {mayAsk ? (
+            <p class="hstack">
+              {isRedrivable && <Ask verb="Process again" {...one} wanted={{ kind: 'redrive', ids: [id] }} />}
+              <Ask verb="Dismiss" {...one} wanted={{ kind: 'dismiss', ids: [id] }} warning={DISMISSED} />
+            </p>
+          ) : (
+            commands.map((command) => (
+              <Copy key={command} text={`notifications-service ${command}`} label={command} />
+            ))
+          )}
         </>
       )}
     </>

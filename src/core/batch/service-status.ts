@@ -12,6 +12,7 @@ export const serviceStatus = z.object({
       partition: z.int(),
       reason: z.string(),
       remedy: z.string(),
+      isSkippable: z.boolean(),
       /** The first unprocessed offset; null if the topic is missing. */
       offset: z.string().nullable(),
       /** ISO 8601. */
@@ -31,6 +32,7 @@ export function showBlocked(
     partition,
     reason,
     remedy: BLOCK_REASONS[reason].remedy,
+    isSkippable: BLOCK_REASONS[reason].isSkippable === true,
     offset: offset === null ? null : String(offset),
     since: toIso(sinceMs),
   }))

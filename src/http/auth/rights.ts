@@ -66,6 +66,24 @@ export function requireRight(
   })
 }
 
+/**
+ * Why a request may not ask the service to do something, or null. Without an identity provider everyone may who reaches a listener of
+ * this machine alone.
+ */
+export function findAskRefusal(
+  request: FastifyRequest,
+  { tokens, isLoopback }: { readonly tokens: TokenRules | null; readonly isLoopback: boolean },
+): string | null {
+  if (tokens === null)
+    return isLoopback
+      ? null
+      : 'Without an identity provider (IDP_JWKS_URI) the console only shows, unless MANAGEMENT_HOST is a loopback address.'
+  const { operatorScope, adminClaim } = tokens
+  if (operatorScope === null) return 'IDP_OPERATOR_SCOPE is not set: the console only shows.'
+  if (wordsIn(request.user ?? {}, adminClaim).includes(operatorScope)) return null
+  return `The token needs ${operatorScope} in its claim ${adminClaim}.`
+}
+
 /** The elements of a list claim, or the words of a string claim; none for any other claim. */
 function wordsIn(token: object, claim: string): readonly unknown[] {
   const value = valueAt(token, claim.startsWith('/') ? parsePointer(claim) : [claim])

@@ -16,6 +16,7 @@ import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
+import { type AskRules, type Requests, requestRoutes, rightsRoute } from './requests.ts'
 import { type Workbench, workbenchRoutes } from './workbench.ts'
 
 /** The console's data. Reads reject if the database fails. */
@@ -28,6 +29,7 @@ export interface ConsoleData {
   /** Works while the database is down. */
   readonly status: () => Promise<ServiceStatus>
   readonly workbench: Workbench
+  readonly requests: Requests
 }
 
 interface PreferenceReader {
@@ -52,10 +54,11 @@ const window = z
   .default('24h' satisfies CountWindow)
 
 /**
- * The console's read-only data, under the rules of the public listener's administrative views: same tokens, same scope, same
- * audit log for reads of personal data.
+ * The console's data, under the rules of the public listener's administrative views: same tokens, same scope, same audit log for
+ * reads of personal data. Requests to the service need a scope of their own.
  */
-export function consoleData(data: ConsoleData, tokens: Tokens | null) {
+export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback: boolean) {
+  const askRules: AskRules = { tokens, isLoopback }
   return async (app: HttpApp): Promise<void> => {
     app.addHook('onRoute', requireAccess)
     if (tokens !== null) requireTokens(app, tokens)
@@ -68,12 +71,14 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null) {
       const status = { querystring: nothing, response: { 200: serviceStatus } }
       counted.get('/status', { config, schema: status }, data.status)
       workbenchRoutes(counted, data.workbench)
+      rightsRoute(counted, askRules)
     })
     app.register(async (personal: HttpApp) => {
       logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
+      requestRoutes(personal, data.requests, askRules)
     })
   }
 }

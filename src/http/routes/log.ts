@@ -52,7 +52,8 @@ function only<Schema extends z.ZodType>(schema: Schema, description: string) {
   return schema.optional().meta({ description: `Only entries ${description}` })
 }
 
-const query = z.strictObject({
+/** The filters of a list. */
+export const logFilter = z.strictObject({
   partyLocator: only(identifier, 'of this party'),
   eventType: only(identifier, 'of this type of event'),
   status: only(z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`), 'with this status'),
@@ -64,6 +65,10 @@ const query = z.strictObject({
   ),
   reason: only(identifier, 'with this failure reason, or with one that begins with it and a colon'),
   rule: only(identifier, 'that this rule decided last'),
+  request: only(
+    z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request'),
+    'that this request retried or redrove',
+  ),
   notTold: z
     .literal('true', 'must be true')
     .transform(() => true as const)
@@ -74,9 +79,8 @@ const query = z.strictObject({
     }),
   from: only(since, `created then or later: ${SINCE_WORDS}`),
   to: only(since, `created earlier: ${SINCE_WORDS}`),
-  limit,
-  cursor: cursor.parameter,
 })
+const query = logFilter.extend({ limit, cursor: cursor.parameter })
 
 /** The specification's names for the log, and their words in operation ids. */
 const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications': 'Notifications' }

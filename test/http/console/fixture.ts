@@ -2,17 +2,19 @@ import type { Blocked } from '../../../src/core/batch/blocked.ts'
 import { showBlocked } from '../../../src/core/batch/service-status.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { NewPreferences } from '../../../src/core/party/preferences.ts'
+import type { StoredRequest } from '../../../src/core/request/schemas.ts'
 import { showRules } from '../../../src/core/rules/current-rules.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { WorkbenchStart } from '../../../src/core/workbench/review.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
 import { readConsolePage } from '../../../src/http/console/page.ts'
+import type { Requests } from '../../../src/http/console/requests.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementNeeds } from '../../../src/http/management.ts'
 import { type Http, serve } from '../../../src/http/server/server.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { promise, promises, rule, table } from '../../core/rules/build.ts'
-import { dependencies, OUTAGE, type WithTokenRules, withKeySet } from '../fixture.ts'
+import { dependencies, ENTRY, OUTAGE, type WithTokenRules, withKeySet } from '../fixture.ts'
 
 export const PREFERENCES: NewPreferences = {
   email: null,
@@ -62,6 +64,42 @@ export function aWorkbench(
   }
 }
 
+export const REQUEST: StoredRequest = {
+  id: '12',
+  kind: 'retry',
+  target: { locators: [ENTRY.locator] },
+  by: 'alice',
+  because: 'an outage',
+  requestedAt: TIME,
+  state: 'running',
+  counts: { SENT: 3, unchanged: 1 },
+  unchanged: [{ item: ENTRY.locator, reason: 'it was sent' }],
+  note: null,
+  endedAt: null,
+}
+
+/** Takes requests, and knows one. `added` are those that were asked for. */
+export function aRequestDesk(added: unknown[] = [], overrides: Partial<Requests> = {}): Requests {
+  return {
+    list: async ({ after }) => ({ items: [REQUEST], next: after === null ? REQUEST.id : null }),
+    get: async (id) => (id === REQUEST.id ? REQUEST : null),
+    preview: async () => ({
+      count: 1,
+      isMore: false,
+      groups: [{ reason: 'party not found', count: 1, isUnchanged: false }],
+    }),
+    add: async (wanted, by, because) => {
+      added.push({ wanted, by, because })
+      return { ...REQUEST, by, because, kind: wanted.kind }
+    },
+    cancel: async (id) => {
+      added.push({ cancel: id })
+      return id === REQUEST.id
+    },
+    ...overrides,
+  }
+}
+
 /** A console with one example of everything that it shows. */
 export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
   return {
@@ -103,6 +141,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       next: after === null ? 7n : null,
     }),
     workbench: aWorkbench(),
+    requests: aRequestDesk(),
     status: async () => ({
       consuming: null,
       database: null,
@@ -137,13 +176,14 @@ export function aManagement({ tokens = null, ...overrides }: WithTokenRules<Mana
     isUnavailable: (error) => error === OUTAGE,
     observeResponse: () => {},
     requestCountMax: 100,
+    isLoopback: true,
     ...overrides,
   }
   return { all, app: buildManagement(all), logged }
 }
 
 /** A listener with the console's page over this data, on a free port. */
-export function serveConsole(data: Partial<ConsoleData> = {}): Http {
-  const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole(data) })
+export function serveConsole(data: Partial<ConsoleData> = {}, { isLoopback = true } = {}): Http {
+  const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole(data), isLoopback })
   return serve(app, { host: '127.0.0.1', port: 0 })
 }

@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { REJECTIONS } from '../../core/event/rejection.ts'
+import { isLogLocator } from '../../core/log/log-locator.ts'
+import { pageSchema } from '../../core/log/log-page.ts'
+import { BECAUSE_LENGTH_MAX } from '../../core/request/request.ts'
+import {
+  NAMED_COUNT_MAX,
+  type RequestPreview,
+  requestPreview,
+  type StoredRequest,
+  skipTarget,
+  storedRequest,
+} from '../../core/request/schemas.ts'
+import type { WantedTarget } from '../../core/request/wanted.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
+import { CHALLENGE, findAskRefusal, type TokenRules } from '../auth/rights.ts'
+import { readSubject } from '../auth/tokens.ts'
+import { ProblemError } from '../problems/problem.ts'
+import { identifier, parseJson, since, text } from '../request/fields.ts'
+import { cursors, limit } from '../request/paging.ts'
+import { logFilter } from '../routes/log.ts'
+import type { HttpApp } from '../server/base.ts'
+
+/** What people ask the service to do. All reject if the database fails. */
+export interface Requests {
+  readonly list: (page: {
+    readonly limit: number
+    readonly after: string | null
+  }) => Promise<{ readonly items: readonly StoredRequest[]; readonly next: string | null }>
+  readonly get: (id: string) => Promise<StoredRequest | null>
+  /** What the request would be for now. Rejects with CorrectableError for items that do not exist, as `add` does. */
+  readonly preview: (wanted: WantedTarget, signal: AbortSignal) => Promise<RequestPreview>
+  readonly add: (wanted: WantedTarget, by: string, because: string) => Promise<StoredRequest>
+  /** False if it has ended, or does not exist. */
+  readonly cancel: (id: string) => Promise<boolean>
+}
+
+/** Who may ask: holders of the operators' scope; without an identity provider everyone, if only this machine reaches the listener. */
+export interface AskRules {
+  readonly tokens: TokenRules | null
+  readonly isLoopback: boolean
+}
+
+const BODY_BYTES_MAX = 128 * 1024
+/** Recorded as the author if there is no token that names one. */
+const NOBODY = 'console'
+
+const id = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request')
+const cursor = cursors('requests', id)
+const locators = z
+  .array(z.string().refine(isLogLocator, 'must be a locator of a log entry'))
+  .min(1)
+  .max(NAMED_COUNT_MAX)
+const ids = z
+  .array(z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a rejected message'))
+  .min(1)
+  .max(NAMED_COUNT_MAX)
+const rejectedFilter = z.strictObject({
+  topic: identifier.optional(),
+  code: z.enum(Object.keys(REJECTIONS)).optional(),
+  since: since.optional(),
+})
+const rejectedKind = z.enum(['redrive', 'dismiss'])
+const wanted = z.union([
+  z.strictObject({ kind: z.literal('retry'), locators }),
+  z.strictObject({ kind: z.literal('retry'), filter: logFilter }),
+  z.strictObject({ kind: rejectedKind, ids }),
+  z.strictObject({ kind: rejectedKind, filter: rejectedFilter }),
+  z.strictObject({ kind: z.literal('skip'), batch: skipTarget }),
+])
+const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== '', 'must not be blank')
+
+/** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
+export function requestRoutes(app: HttpApp, requests: Requests, rules: AskRules): void {
+  const admin = { access: 'admin' } as const
+  const listSchema = {
+    querystring: z.strictObject({ limit, cursor: cursor.parameter }),
+    response: { 200: pageSchema(storedRequest) },
+  }
+  app.get('/requests', { config: admin, schema: listSchema }, async ({ query: { limit, cursor: after } }) => {
+    const { items, next } = await requests.list({ limit, after: after ?? null })
+    return { items: [...items], nextCursor: next === null ? null : cursor.encode(next) }
+  })
+  const params = z.object({ id })
+  const oneSchema = { params, response: { 200: storedRequest } }
+  app.get('/requests/:id', { config: admin, schema: oneSchema }, async ({ params: { id } }) => {
+    const found = await requests.get(id)
+    if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
+    return found
+  })
+  app.register(async (asking: HttpApp) => askRoutes(asking, requests, rules))
+}
+
+/** Tells the console why its reader may not ask, or null. */
+export function rightsRoute(app: HttpApp, rules: AskRules): void {
+  const schema = {
+    querystring: z.strictObject({}),
+    response: { 200: z.object({ refusal: z.string().nullable() }) },
+  }
+  app.get('/rights', { config: { access: 'admin' }, schema }, async (request) => ({
+    refusal: findAskRefusal(request, rules),
+  }))
+}
+
+/** The routes that write. A page of another origin cannot send JSON, nor a token. */
+function askRoutes(app: HttpApp, requests: Requests, rules: AskRules): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
+    parseJson(body),
+  )
+  app.addHook('onRequest', async (request) => {
+    const refusal = findAskRefusal(request, rules)
+    if (refusal === null) return
+    const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
+    throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
+  })
+  const options = { config: { access: 'token' } as const, bodyLimit: BODY_BYTES_MAX }
+  const previewSchema = { body: wanted, response: { 200: requestPreview } }
+  app.post('/requests/preview', { ...options, schema: previewSchema }, async ({ body }, reply) => {
+    // The request's own signal is aborted as soon as its body has been read.
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
+    return refuseUnknown(requests.preview(body as WantedTarget, gone.signal))
+  })
+  const addSchema = { body: z.strictObject({ wanted, because }), response: { 201: storedRequest } }
+  app.post('/requests', { ...options, schema: addSchema }, async (request, reply) => {
+    const { wanted, because } = request.body
+    const by = readSubject(request) ?? NOBODY
+    const added = await refuseUnknown(requests.add(wanted as WantedTarget, by, because))
+    request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
+    return reply.code(201).send(added)
+  })
+  const cancelSchema = { params: z.object({ id }), response: { 200: storedRequest } }
+  app.post('/requests/:id/cancel', { ...options, schema: cancelSchema }, async (request) => {
+    const { id } = request.params
+    const isCancelled = await requests.cancel(id)
+    const found = await requests.get(id)
+    if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
+    if (isCancelled)
+      request.log.info({ tokenSubject: readSubject(request), request: id }, 'a request was cancelled')
+    return found
+  })
+}
+
+async function refuseUnknown<Result>(result: Promise<Result>): Promise<Result> {
+  return result.catch((error: unknown) => {
+    if (error instanceof CorrectableError)
+      throw new ProblemError('invalid-request', { detail: `${error.message}.` })
+    throw error
+  })
+}
