@@ -27,7 +27,7 @@ FIRST := NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-look-ups soak-transactions soak-histories soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -144,7 +144,7 @@ chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
-soak: soak-look-ups soak-transactions soak-histories soak-upgrade ## Run all soak tests below
+soak: soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade ## Run all soak tests below
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(FIRST) $(NODE) test/soak/look-ups.ts
@@ -155,6 +155,9 @@ soak-transactions: build ## Random transactions against Kafka's own client (STEP
 
 soak-histories: build ## 100,000 random histories of a partition (HISTORIES), on all processors
 	@$(FIRST) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
+
+soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messages asked for at 2,000 events/s (RATE), with kills
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/requests.ts
 
 soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts

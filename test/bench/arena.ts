@@ -8,7 +8,8 @@ import { insertPreferences } from './parties.ts'
 import type { Running, Side } from './sides.ts'
 
 /** The resources of one run. */
-interface Arena {
+export interface Arena {
+  readonly databaseUrl: string
   readonly client: pg.Client
   /** The real names of the topics. */
   readonly topics: Record<TopicName, string>
@@ -49,7 +50,7 @@ export async function inArena<T>(
   }
   try {
     await insertPreferences(client)
-    return await use({ client, topics, start })
+    return await use({ databaseUrl: database.url, client, topics, start })
   } finally {
     await Promise.all(started.map((running) => running.stop()))
     await client.end()
