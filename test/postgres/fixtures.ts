@@ -2,7 +2,9 @@ import pg from 'pg'
 import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import type { Message } from '../../src/core/event/message.ts'
+import type { DecisionPage } from '../../src/core/rules/decision-group.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
+import { groupDecisions, type Period } from '../../src/postgres/read/group-decisions.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 
 /** A migrated database for one test file: our pool, and a client with which the tests arrange and inspect data. */
@@ -27,6 +29,22 @@ export async function planOf(pool: CommonQueryMethods, query: QuerySqlToken): Pr
   const explained = sql.type(z.object({ 'QUERY PLAN': z.string() }))
   const lines = await pool.anyFirst(explained`EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${query}`)
   return lines.map((line) => line.slice(0, 100)).join('\n')
+}
+
+/** All pages of the decisions of a period. */
+export async function decisionPages(
+  pool: CommonQueryMethods,
+  since: string,
+  { until = null, decisionCountMax }: Partial<Period> & { readonly decisionCountMax: number },
+): Promise<DecisionPage[]> {
+  const pages: DecisionPage[] = []
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const options = { locatorCountMax: 1_000, decisionCountMax }
+    const page = await groupDecisions(pool, { since, until }, cursor ?? null, options)
+    pages.push(page)
+    cursor = page.nextCursor
+  }
+  return pages
 }
 
 export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
 import { RuleTableError } from '../../core/rules/errors.ts'
+import { type BacktestSource, runBacktest } from '../../core/rules/run-backtest.ts'
 import { createRuleTable } from '../../core/rules/table.ts'
 import {
   type BacktestJob,
@@ -12,16 +14,15 @@ import {
 import { isUnreachable } from '../../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { findMembers } from '../../postgres/read/find-members.ts'
-import { sha256 } from '../rule-files.ts'
-import { runBacktest } from '../run-backtest.ts'
+import { groupDecisions } from '../../postgres/read/group-decisions.ts'
+import { readArchived } from '../../postgres/read/read-archive.ts'
+import { sha256, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
 
 export interface BacktestData {
   readonly databaseUrl: string
   readonly job: BacktestJob
 }
 
-/** Small enough for a short pause after each page while dispatch is busy. */
-const PAGE_COUNT_MAX = 25_000
 /** A tenth of the other threads' share if processors are scarce; at the lowest priority it would starve. */
 const PRIORITY = 10
 
@@ -36,8 +37,14 @@ async function runToEnd({ table, eventTypes, from, to }: BacktestJob): Promise<B
   let pool: DatabasePool | null = null
   try {
     const candidate = await createRuleTable(table, eventTypes, sha256)
-    pool = await openPool({ databaseUrl, connectionCountMax: 1, endWithClient: true })
-    const result = await runBacktest(pool, candidate, [from, to], PAGE_COUNT_MAX, async (events) => {
+    const opened = await openPool({ databaseUrl, connectionCountMax: 1, endWithClient: true })
+    pool = opened
+    const source: BacktestSource = {
+      readPage: (cursor) =>
+        groupDecisions(opened, { since: from, until: to }, cursor, { locatorCountMax: LOCATOR_COUNT_MAX }),
+      readRuleTable: (revision) => readArchived(opened, 'ruleset', revision),
+    }
+    const result = await runBacktest(candidate, source, TEMPLATE_EVENT_TYPES, async (events) => {
       const goOn = once(port, 'message')
       port.postMessage({ kind: 'progress', events } satisfies BacktestMessage)
       await goOn

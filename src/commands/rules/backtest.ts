@@ -1,16 +1,16 @@
 import { Command } from 'commander'
-import { compileRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
-import { runBacktest } from '../../app/run-backtest.ts'
+import { compileRuleTable, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
-import { describeBacktest } from '../../core/rules/backtest.ts'
+import { describeBacktest, LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
+import { type BacktestSource, runBacktest } from '../../core/rules/run-backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import type { Since } from '../../core/time/duration.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { groupDecisions } from '../../postgres/read/group-decisions.ts'
+import { readArchived } from '../../postgres/read/read-archive.ts'
 import { resolveTime } from '../../postgres/read/time-of.ts'
 import { fileOption, sinceOption } from '../terminal/options.ts'
 import { print, showProgress } from '../terminal/print.ts'
-
-const PAGE_COUNT_MAX = 50_000
 
 export const backtestCommand = new Command('backtest')
   .description('decide past events again by a candidate rule table; send and write nothing')
@@ -39,7 +39,12 @@ async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await compileRuleTable(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const start = await resolveTime(pool, since)
-    const backtested = await runBacktest(pool, candidate, [start, null], PAGE_COUNT_MAX, (count) =>
+    const source: BacktestSource = {
+      readPage: (cursor) =>
+        groupDecisions(pool, { since: start, until: null }, cursor, { locatorCountMax: LOCATOR_COUNT_MAX }),
+      readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
+    }
+    const backtested = await runBacktest(candidate, source, TEMPLATE_EVENT_TYPES, (count) =>
       showProgress(`${count} events decided again`),
     )
     const result = { since: start, ...backtested }

@@ -11,7 +11,7 @@ import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
 /** Events of one type and situation that a candidate table decides differently. */
-interface BacktestChange {
+export interface BacktestChange {
   readonly eventType: string
   readonly facts: RecordedFacts
   readonly before: RecordedResult
@@ -61,13 +61,14 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason:
   }
 
   return {
-    add: (group: DecisionGroup): void => {
+    /** Returns the change to which the group belongs; null if its events do not change. */
+    add: (group: DecisionGroup): BacktestChange | null => {
       const { ruleId, count } = group
       counts.events += count
       const { facts, result: after } = decideAgain(candidate, group)
       if (after === null) {
         counts.undecided += count
-        return
+        return null
       }
       const eventType = boundedEventType(facts.eventType)
       const before = recordedResult(group, after, findReason)
@@ -80,7 +81,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason:
 
       const line = findOrAdd(lines, [eventType, ruleId], { eventType, ruleId, unchanged: 0, changed: 0 })
       line[isChanged ? 'changed' : 'unchanged'] += count
-      if (!isChanged) return
+      if (!isChanged) return null
       const fresh = { eventType, facts, before, after, count: 0, locators: [] }
       const change = findOrAdd(changes, [eventType, describeSituation(facts), before, after], fresh)
       change.count += count
@@ -88,6 +89,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason:
       const some = group.locators.slice(0, room)
       locatorsHeld += some.length
       change.locators.push(...some)
+      return change
     },
     result: () => ({
       ...counts,

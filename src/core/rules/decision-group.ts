@@ -13,6 +13,8 @@ export const earlierDecision = z.object({
 
 /** Events that were decided alike from the same facts. */
 export const decisionGroup = z.object({
+  /** A digest of all that its events have in common. */
+  id: z.string(),
   facts: recordedFacts,
   /** Oldest first; empty if the event was decided once. */
   earlier: z.array(earlierDecision),
@@ -29,3 +31,13 @@ export const decisionGroup = z.object({
   locators: z.array(z.string()),
 })
 export type DecisionGroup = Readonly<z.infer<typeof decisionGroup>>
+
+/** Decisions of a period: a part of them, in groups. */
+export const decisionPage = z.object({
+  /** Events that were looked at, in the period or near it. */
+  events: z.int(),
+  groups: z.array(decisionGroup),
+  /** Requests the next page; null on the last one. */
+  nextCursor: z.string().nullable(),
+})
+export type DecisionPage = Readonly<z.infer<typeof decisionPage>>

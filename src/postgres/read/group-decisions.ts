@@ -1,16 +1,15 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
-import { LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
-import { type DecisionGroup, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
+import { type DecisionPage, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
-import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn, HAS_INVALID_LOCATOR } from './log-columns.ts'
 
 const page = z.object({
   last: z.string().nullable(),
-  events: z.number(),
+  looked: z.number(),
   found: z.number(),
+  events: z.number(),
   groups: z.array(
     decisionGroup.extend({
       facts: factsColumn,
@@ -22,75 +21,90 @@ const page = z.object({
 /** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
-/** 50,000 usual events fit. Most of them are alike, and so become few groups. */
-const FACTS_BYTES_MAX = 8 * 1024 * 1024
+/** The database takes some 40 ms for as many usual decisions. Most of them are alike, and so become few groups. */
+const DECISION_COUNT_MAX = 5_000
+
+/** A period, in the database's format: without an end, up to now. */
+export interface Period {
+  readonly since: string
+  readonly until: string | null
+}
+
+interface PageOptions {
+  /** Locators of each group. */
+  readonly locatorCountMax: number
+  readonly decisionCountMax?: number
+}
 
 /**
- * Yields the decisions of a period (without end: up to now), grouped by facts and result, one page at a time. A page looks at
- * `countMax` events and `FACTS_BYTES_MAX` at most, so that progress can be shown. An event belongs to the period and rule of its
- * first decision, and counts once, by its last one. Read-only.
+ * A page of the decisions of a period, grouped by facts and result. It looks at `decisionCountMax` decisions after the locator
+ * `after` and at `PAGE_BYTES_MAX` of facts; only of its last event it reads all decisions. An event belongs to the period and rule
+ * of its first decision, and counts once, by its last one.
  */
-export async function* decisionGroups(
-  pool: DatabasePool,
-  since: string,
-  countMax: number,
-  until: string | null = null,
-): AsyncGenerator<{ readonly events: number; readonly groups: readonly DecisionGroup[] }> {
-  let after: string | null = firstLocatorAt(since)
+export async function groupDecisions(
+  connection: CommonQueryMethods,
+  { since, until }: Period,
+  after: string | null,
+  { locatorCountMax, decisionCountMax = DECISION_COUNT_MAX }: PageOptions,
+): Promise<DecisionPage> {
+  const start = after ?? firstLocatorAt(since)
   const end = until && firstLocatorAt(new Date(Date.parse(until) + 2 * CLOCKS_APART_MAX_MS).toISOString())
-  while (after !== null) {
-    const start: string = after
-    const looked = sql.fragment`
-          SELECT DISTINCT ON (locator)
-            locator, facts, rule_id, outcome, channel, rule_table_revision,
-            ${HAS_INVALID_LOCATOR} AS invalid_party, decided_at,
-            lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AS superseded,
-            sum(${jsonBytes(sql.fragment`facts`)}) OVER (PARTITION BY locator) AS bytes
-          FROM notifications.decision
-          WHERE locator > ${start} AND (${end}::text IS NULL OR locator < ${end})
-          ORDER BY locator, attempt LIMIT ${countMax}`
-    const { events, found, groups, last } = await inSnapshot(pool, (tx) =>
-      tx.one(sql.type(page)`
-        WITH first AS MATERIALIZED (
-          ${withinBytes(looked, sql.fragment`locator`, sql.fragment`bytes`, FACTS_BYTES_MAX)}
-        ), of_rules AS (
-          SELECT * FROM first 
-          WHERE decided_at >= ${since}::timestamptz AND (${until}::timestamptz IS NULL OR decided_at < ${until}) AND rule_id <> ${PRUNED_RULE_ID}
-        ), counting AS (
-          SELECT locator, facts, '[]'::jsonb AS earlier, false AS on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
-          FROM of_rules WHERE NOT superseded
-          UNION ALL
-          SELECT locator, last.* FROM of_rules CROSS JOIN LATERAL (
-            SELECT d.facts, (
-              SELECT jsonb_agg(
-                jsonb_build_object('facts', e.facts, 'outcome', e.outcome, 'onRequest', e.retried_by IS NOT NULL)
-                ORDER BY e.attempt
-              )
-              FROM notifications.decision e WHERE e.locator = d.locator AND e.attempt < d.attempt
-            ), d.retried_by IS NOT NULL, d.rule_id, d.outcome, d.channel, d.rule_table_revision, ${HAS_INVALID_LOCATOR}
-            FROM notifications.decision d WHERE d.locator = of_rules.locator ORDER BY d.attempt DESC LIMIT 1
-          ) AS last
-          WHERE superseded
-        ), counted AS (
-          SELECT facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party,
-            count(*) AS count, (array_agg(locator ORDER BY locator))[1:${LOCATOR_COUNT_MAX}] AS locators
-          FROM counting
-          GROUP BY facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
-        )
-        SELECT
-          (SELECT max(locator) FROM first) AS last,
-          (SELECT count(*)::integer FROM first) AS events,
-          coalesce((SELECT max(found) FROM first), 0) AS found,
-          ARRAY(
-            SELECT json_build_object(
-              'facts', facts, 'earlier', earlier, 'onRequest', on_request, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
-              'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count, 'locators', locators
-            ) FROM counted
-          ) AS groups`),
+  const decisions = sql.fragment`
+    SELECT
+      locator, attempt, facts, rule_id, outcome, channel, rule_table_revision, ${HAS_INVALID_LOCATOR} AS invalid_party,
+      decided_at, ${jsonBytes(sql.fragment`facts`)} AS bytes
+    FROM notifications.decision
+    WHERE locator > ${start} AND (${end}::text IS NULL OR locator < ${end})
+    ORDER BY locator, attempt LIMIT ${decisionCountMax}`
+  const { last, looked, found, events, groups } = await connection.one(sql.type(page)`
+    WITH looked AS MATERIALIZED (
+      ${withinBytes(decisions, sql.fragment`locator, attempt`, sql.fragment`bytes`)}
+    ), first AS MATERIALIZED (
+      -- More decisions may follow the last one of a page.
+      SELECT DISTINCT ON (locator) *, coalesce(lead(locator) OVER (ORDER BY locator, attempt) = locator, true) AS may_be_retried
+      FROM looked ORDER BY locator, attempt
+    ), of_rules AS (
+      SELECT * FROM first
+      WHERE decided_at >= ${since}::timestamptz AND (${until}::timestamptz IS NULL OR decided_at < ${until}) AND rule_id <> ${PRUNED_RULE_ID}
+    ), counting AS (
+      SELECT locator, facts, '[]'::jsonb AS earlier, false AS on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
+      FROM of_rules WHERE NOT may_be_retried
+      UNION ALL
+      SELECT locator, last.* FROM of_rules CROSS JOIN LATERAL (
+        SELECT d.facts, coalesce((
+          SELECT jsonb_agg(
+            jsonb_build_object('facts', e.facts, 'outcome', e.outcome, 'onRequest', e.retried_by IS NOT NULL)
+            ORDER BY e.attempt
+          )
+          FROM notifications.decision e WHERE e.locator = d.locator AND e.attempt < d.attempt
+        ), '[]'), d.attempt > of_rules.attempt AND d.retried_by IS NOT NULL, d.rule_id, d.outcome, d.channel, d.rule_table_revision,
+          ${HAS_INVALID_LOCATOR}
+        FROM notifications.decision d WHERE d.locator = of_rules.locator ORDER BY d.attempt DESC LIMIT 1
+      ) AS last
+      WHERE may_be_retried
+    ), counted AS (
+      SELECT facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party,
+        count(*) AS count, array_agg(locator) AS locators
+      FROM counting
+      GROUP BY facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
     )
-    yield { events, groups }
-    after = events === found && found < countMax ? null : last
-  }
+    SELECT
+      (SELECT max(locator) FROM looked) AS last,
+      (SELECT count(*)::integer FROM looked) AS looked,
+      coalesce((SELECT max(found) FROM looked), 0) AS found,
+      (SELECT count(*)::integer FROM first) AS events,
+      ARRAY(
+        SELECT json_build_object(
+          'id', encode(sha256(convert_to(jsonb_build_array(
+            facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
+          )::text, 'UTF8')), 'hex'),
+          'facts', facts, 'earlier', earlier, 'onRequest', on_request, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
+          'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count,
+          'locators', ARRAY(SELECT unnest(locators) AS locator ORDER BY locator LIMIT ${locatorCountMax})
+        ) FROM counted
+      ) AS groups`)
+  const isLast = looked === found && found < decisionCountMax
+  return { events, groups, nextCursor: isLast ? null : last }
 }
 
 /** All entries from this time on have greater locators: see CLOCKS_APART_MAX_MS. */

@@ -19,6 +19,7 @@ function groups(): DecisionGroup[] {
       const facts = { eventType, ...situation }
       const { ruleId, outcome, channel } = shipped.decide(facts)
       const recorded = {
+        id: `${eventType} ${i}`,
         facts,
         earlier: [],
         onRequest: false,

@@ -1,11 +1,13 @@
-import { sql } from 'slonik'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
-import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
+import { groupDecisions } from '../../../src/postgres/read/group-decisions.ts'
 import { listRetryCandidates } from '../../../src/postgres/read/read-retry-candidates.ts'
 import { resolveTime } from '../../../src/postgres/read/time-of.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
-import { openDatabase } from '../fixtures.ts'
+import { decisionPages, openDatabase, planOf } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -21,13 +23,11 @@ t.before(async () => {
 })
 
 async function groupsSince(since: string, pageSize: number) {
-  const all = []
-  let events = 0
-  for await (const page of decisionGroups(pool, since, pageSize)) {
-    all.push(...page.groups)
-    events += page.events
+  const pages = await decisionPages(pool, since, { decisionCountMax: pageSize })
+  return {
+    all: pages.flatMap(({ groups }) => groups),
+    events: pages.reduce((sum, { events }) => sum + events, 0),
   }
-  return { all, events }
 }
 const countOf = (groups: readonly { readonly count: number }[]) =>
   groups.reduce((sum, { count }) => sum + count, 0)
@@ -115,10 +115,124 @@ t.test('a snapshot refuses to write', async (t) => {
 })
 
 t.test('a period ends before its end', async (t) => {
-  const all = []
-  for await (const { groups } of decisionGroups(pool, '2020-01-01T00:00:00Z', 3, await hourAgo()))
-    all.push(...groups)
-  t.strictSame(all, [])
+  const period = { until: await hourAgo(), decisionCountMax: 3 }
+  const pages = await decisionPages(pool, '2020-01-01T00:00:00Z', period)
+  t.strictSame(
+    pages.flatMap(({ groups }) => groups),
+    [],
+  )
   const { all: now } = await groupsSince('2020-01-01T00:00:00Z', 3)
   t.equal(now.flatMap(({ locators }) => locators).length, countOf(now))
+})
+
+t.test('a page walks the key from its cursor, and reads no more decisions than it may', async (t) => {
+  const queries: QuerySqlToken[] = []
+  const one = (query: QuerySqlToken) => {
+    queries.push(query)
+    return pool.one(query)
+  }
+  const period = { since: await hourAgo(), until: null }
+  const options = { locatorCountMax: 0, decisionCountMax: 3 }
+  const { nextCursor } = await groupDecisions({ one } as CommonQueryMethods, period, null, options)
+  t.match(nextCursor, /^NTF-/)
+  t.match(
+    await planOf(pool, queries[0] as QuerySqlToken),
+    /-> {2}Limit \(actual rows=3\.00 loops=1\)\n[^>]*-> {2}Index Scan using decision_pkey on decision \(actual rows=3\.00/,
+  )
+})
+
+/** A decision, with those values that make a group. */
+const decision = fc.record({
+  facts: fc.constantFrom({ party: 'found', eventType: 'a.b' }, { party: 'unresolved', eventType: 'a.b' }),
+  outcome: fc.constantFrom('SEND', 'FAIL'),
+  onRequest: fc.boolean(),
+  ruleTableRevision: fc.constantFrom('r1', 'r2'),
+})
+const event = fc.record({
+  decisions: fc.array(decision, { minLength: 1, maxLength: 5 }),
+  isOfPeriod: fc.boolean(),
+  isPruned: fc.boolean(),
+})
+type GeneratedEvent = typeof event extends fc.Arbitrary<infer Value> ? Value : never
+
+/** Stores the decisions of these events, in the order of their locators. */
+async function store(events: readonly GeneratedEvent[]): Promise<void> {
+  await client.query('TRUNCATE notifications.decision')
+  await client.query(
+    `INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, facts,
+      rule_table_revision, topic, partition_id, "offset", decided_at, retried_by, retried_because)
+    SELECT 'NTF-99-' || to_char(e.n, 'FM00'), d.n, e.n, 'a.b', d.value ->> 'outcome', 'EMAIL',
+      CASE WHEN (e.value -> 'isPruned')::boolean THEN '(pruned)' ELSE 'x' END, d.value -> 'facts',
+      d.value ->> 'ruleTableRevision', 'claims', 0, 0,
+      -- A retry belongs to the period of the first decision.
+      CASE WHEN (e.value -> 'isOfPeriod')::boolean = (d.n = 1) THEN now() ELSE now() - interval '2 h' END,
+      who, who
+    FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, n),
+      jsonb_array_elements(e.value -> 'decisions') WITH ORDINALITY AS d (value, n),
+      LATERAL (SELECT CASE WHEN (d.value -> 'onRequest')::boolean THEN 'alice' END) AS asked (who)`,
+    [JSON.stringify(events)],
+  )
+}
+
+/** The number of events in each group, counted without pages. */
+function countWhole(events: readonly GeneratedEvent[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { decisions, isOfPeriod, isPruned } of events) {
+    if (!isOfPeriod || isPruned) continue
+    const { ruleTableRevision: _, ...last } = decisions.at(-1) as (typeof decisions)[number]
+    const earlier = decisions.slice(0, -1).map(({ ruleTableRevision: _, ...step }) => step)
+    const onRequest = earlier.length > 0 && last.onRequest
+    const key = JSON.stringify([
+      last.facts,
+      earlier,
+      onRequest,
+      last.outcome,
+      decisions.at(-1)?.ruleTableRevision,
+    ])
+    counts[key] = (counts[key] ?? 0) + 1
+  }
+  return counts
+}
+
+t.test('pages of any size add up to the whole, and none exceeds its bound', async (t) => {
+  const since = await hourAgo()
+  let spanning = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(event, { maxLength: 12 }),
+      fc.integer({ min: 1, max: 7 }),
+      async (events, size) => {
+        await store(events)
+        const pages = await decisionPages(pool, since, { decisionCountMax: size })
+        const counts: Record<string, number> = {}
+        const ids: Record<string, string> = {}
+        for (const { id, facts, earlier, onRequest, outcome, ruleTableRevision, count } of pages.flatMap(
+          ({ groups }) => groups,
+        )) {
+          const key = JSON.stringify([facts, earlier, onRequest, outcome, ruleTableRevision])
+          counts[key] = (counts[key] ?? 0) + count
+          ids[key] ??= id
+          if (ids[key] !== id) throw new Error('a group has another id on another page')
+        }
+        if (new Set(Object.values(ids)).size !== Object.keys(ids).length)
+          throw new Error('two groups have one id')
+        if (!isDeepStrictEqual(new Map(Object.entries(counts)), new Map(Object.entries(countWhole(events)))))
+          throw new Error(`${JSON.stringify(counts)}, not ${JSON.stringify(countWhole(events))}`)
+
+        let at = 0
+        for (const page of pages) {
+          const decisionCounts = events.slice(at, at + page.events).map(({ decisions }) => decisions.length)
+          at += page.events
+          const [last = 0, ...others] = decisionCounts.reverse()
+          const othersCount = others.reduce((sum, count) => sum + count, 0)
+          if (othersCount >= size)
+            throw new Error(`${othersCount} decisions before the last event of a page of ${size}`)
+          if (othersCount + last > size) spanning++
+        }
+        if (at !== events.length) throw new Error(`${at} of ${events.length} events`)
+      },
+    ),
+    { numRuns: 100 },
+  )
+  t.ok(spanning > 0, `the decisions of ${spanning} events span pages`)
 })
