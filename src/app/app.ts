@@ -15,7 +15,7 @@ import { createDatabase, type Database } from './database.ts'
 import { archiveRuleFiles, recordInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
 import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
-import { createWorkbench } from './workbench/workbench.ts'
+import { createWorkbench } from './workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 export interface App {
@@ -51,21 +51,19 @@ export async function createApp(
   opened.defer(brokers.close)
 
   const metrics = createMetrics(metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker))
-  const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
     config,
     ruleTable: ruleFiles.ruleTable,
     database,
     worker: () => worker,
     isPolicyAdministrationDown: parties.isDown,
-    workbench,
+    workbench: createWorkbench(config, ruleFiles, database.listPool),
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
     log,
   })
   opened.defer(listeners.close)
-  opened.defer(workbench.close)
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {

@@ -46,30 +46,6 @@ export async function post<Data>(path: readonly string[], body: object, signal: 
   return response.json()
 }
 
-/** Yields the values of a response with one JSON value per line, as they arrive. Rejects like `read`. */
-export async function* askLines<Data>(
-  path: readonly string[],
-  body: object,
-  signal: AbortSignal,
-): AsyncGenerator<Data> {
-  const headers = { 'content-type': 'application/json' }
-  const init = { method: 'POST', headers, body: JSON.stringify(body) }
-  const response = await request(pathWith(path, {}), init, signal)
-  const reader = (response.body as ReadableStream<Uint8Array>)
-    .pipeThrough(new TextDecoderStream() as never)
-    .getReader()
-  let rest = ''
-  for (;;) {
-    const { done, value } = await reader.read().catch((error: unknown) => {
-      throw signal.aborted ? error : new RequestError(0, 'The connection was lost.')
-    })
-    const lines = `${rest}${value ?? ''}`.split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) yield JSON.parse(line)
-    if (done) return
-  }
-}
-
 /** `inTime` is aborted with `signal`, or after too long a time. */
 async function request(
   path: string,

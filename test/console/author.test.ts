@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
-import { createWorkbench } from '../../src/app/workbench/workbench.ts'
+import { createWorkbench } from '../../src/app/workbench.ts'
 import { type Row, rule } from '../core/rules/build.ts'
 import { serveConsole } from '../http/console/fixture.ts'
 import { until } from '../stack/until.ts'
@@ -78,10 +78,9 @@ async function testChanges(): Promise<void> {
     readRuleFiles(),
     readFile(new URL('../../rules/README.md', import.meta.url), 'utf8'),
   ])
-  const workbench = createWorkbench(
-    { database: { url: 'postgres://unused' }, repositoryUrl: null },
-    ruleFiles,
-  )
+  const workbench = createWorkbench({ repositoryUrl: null }, ruleFiles, () => {
+    throw new Error('no database is needed')
+  })
   const http = serveConsole({ workbench })
   const url = await http.listen()
   const withFewColumns = serveConsole({
@@ -89,7 +88,6 @@ async function testChanges(): Promise<void> {
   })
   t.teardown(async () => {
     await browser.close()
-    await workbench.close()
     await http.close()
     await withFewColumns.close()
   })

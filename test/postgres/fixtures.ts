@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Message } from '../../src/core/event/message.ts'
 import type { DecisionPage } from '../../src/core/rules/decision-group.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { groupDecisions, type Period } from '../../src/postgres/read/group-decisions.ts'
+import { groupDecisions } from '../../src/postgres/read/group-decisions.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 
 /** A migrated database for one test file: our pool, and a client with which the tests arrange and inspect data. */
@@ -34,13 +34,16 @@ export async function planOf(pool: CommonQueryMethods, query: QuerySqlToken): Pr
 /** All pages of the decisions of a period. */
 export async function decisionPages(
   pool: CommonQueryMethods,
-  since: string,
-  { until = null, decisionCountMax }: Partial<Period> & { readonly decisionCountMax: number },
+  from: string,
+  { to = null, decisionCountMax }: { readonly to?: string | null; readonly decisionCountMax: number },
 ): Promise<DecisionPage[]> {
   const pages: DecisionPage[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const options = { locatorCountMax: 1_000, decisionCountMax }
-    const page = await groupDecisions(pool, { since, until }, cursor ?? null, options)
+    const page = await groupDecisions(
+      pool,
+      { from, to, cursor },
+      { locatorCountMax: 1_000, decisionCountMax },
+    )
     pages.push(page)
     cursor = page.nextCursor
   }

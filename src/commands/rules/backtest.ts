@@ -41,7 +41,7 @@ async function backtest({ table, since, json }: Options): Promise<void> {
     const start = await resolveTime(pool, since)
     const source: BacktestSource = {
       readPage: (cursor) =>
-        groupDecisions(pool, { since: start, until: null }, cursor, { locatorCountMax: LOCATOR_COUNT_MAX }),
+        groupDecisions(pool, { from: start, to: null, cursor }, { locatorCountMax: LOCATOR_COUNT_MAX }),
       readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
     }
     const backtested = await runBacktest(candidate, source, TEMPLATE_EVENT_TYPES, (count) =>

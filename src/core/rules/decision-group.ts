@@ -41,3 +41,11 @@ export const decisionPage = z.object({
   nextCursor: z.string().nullable(),
 })
 export type DecisionPage = Readonly<z.infer<typeof decisionPage>>
+
+/** An entry of the log and its member; null if the event names none, if the member's data was erased or the entry is gone. */
+export const listedMember = z.object({
+  locator: z.string(),
+  partyLocator: z.string().nullable(),
+  createdAt: z.string().nullable(),
+})
+export type ListedMember = Readonly<z.infer<typeof listedMember>>

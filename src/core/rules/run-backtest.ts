@@ -19,7 +19,7 @@ export async function runBacktest(
   candidate: Pick<RuleTable, 'decide'>,
   { readPage, readRuleTable }: BacktestSource,
   knownEventTypes: readonly string[],
-  onProgress: (eventCount: number) => Promise<void> | void,
+  onProgress: (eventCount: number) => void,
   onChange: (change: BacktestChange, group: DecisionGroup, cursor: string | null) => void = () => {},
 ): Promise<BacktestResult> {
   let rules: RulesByRevision = new Map()
@@ -38,7 +38,7 @@ export async function runBacktest(
       if (change !== null) onChange(change, group, cursor)
     }
     seen += events
-    await onProgress(seen)
+    onProgress(seen)
     next = nextCursor
   }
   return test.result()

@@ -17,7 +17,7 @@ import type { HttpApp } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type AskRules, type Requests, requestRoutes, rightsRoute } from './requests.ts'
-import { type Workbench, workbenchRoutes } from './workbench.ts'
+import { backtestMembersRoute, type Workbench, workbenchRoutes } from './workbench.ts'
 
 /** The console's data. Reads reject if the database fails. */
 export interface ConsoleData {
@@ -79,6 +79,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
       requestRoutes(personal, data.requests, askRules)
+      backtestMembersRoute(personal, data.workbench)
     })
   }
 }

@@ -1,6 +1,5 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import type { ListedMember } from '../../core/workbench/backtest-report.ts'
 import { sqlArray } from '../sql/columns.ts'
 
 const member = z.object({ locator: z.string(), partyLocator: z.string().nullable(), createdAt: z.string() })
@@ -9,7 +8,7 @@ const member = z.object({ locator: z.string(), partyLocator: z.string().nullable
 export async function findMembers(
   pool: CommonQueryMethods,
   locators: readonly string[],
-): Promise<ReadonlyMap<string, ListedMember>> {
+): Promise<ReadonlyMap<string, z.infer<typeof member>>> {
   const rows = await pool.any(sql.type(member)`
     SELECT locator, party_locator AS "partyLocator", created_at AS "createdAt"
     FROM notifications.notification_log WHERE locator = ANY(${sqlArray('text', locators)})`)

@@ -24,31 +24,33 @@ export const CLOCKS_APART_MAX_MS = 86_400_000
 /** The database takes some 40 ms for as many usual decisions. Most of them are alike, and so become few groups. */
 const DECISION_COUNT_MAX = 5_000
 
-/** A period, in the database's format: without an end, up to now. */
-export interface Period {
-  readonly since: string
-  readonly until: string | null
+/** A page of the decisions of a period. */
+export interface PageRequest {
+  /** In ISO 8601. */
+  readonly from: string
+  /** Null: up to now. */
+  readonly to: string | null
+  /** The locator at which the page before ended; none for the first page. */
+  readonly cursor?: string | null | undefined
 }
 
-interface PageOptions {
+interface PageLimits {
   /** Locators of each group. */
   readonly locatorCountMax: number
   readonly decisionCountMax?: number
 }
 
 /**
- * A page of the decisions of a period, grouped by facts and result. It looks at `decisionCountMax` decisions after the locator
- * `after` and at `PAGE_BYTES_MAX` of facts; only of its last event it reads all decisions. An event belongs to the period and rule
- * of its first decision, and counts once, by its last one.
+ * Reads decisions, grouped by facts and result: at most `decisionCountMax` and `PAGE_BYTES_MAX` of facts; only of the last event on
+ * the page all. An event belongs to the period and rule of its first decision, and counts once, by its last one.
  */
 export async function groupDecisions(
   connection: CommonQueryMethods,
-  { since, until }: Period,
-  after: string | null,
-  { locatorCountMax, decisionCountMax = DECISION_COUNT_MAX }: PageOptions,
+  { from, to, cursor }: PageRequest,
+  { locatorCountMax, decisionCountMax = DECISION_COUNT_MAX }: PageLimits,
 ): Promise<DecisionPage> {
-  const start = after ?? firstLocatorAt(since)
-  const end = until && firstLocatorAt(new Date(Date.parse(until) + 2 * CLOCKS_APART_MAX_MS).toISOString())
+  const start = cursor ?? firstLocatorAt(from)
+  const end = to && firstLocatorAt(new Date(Date.parse(to) + 2 * CLOCKS_APART_MAX_MS).toISOString())
   const decisions = sql.fragment`
     SELECT
       locator, attempt, facts, rule_id, outcome, channel, rule_table_revision, ${HAS_INVALID_LOCATOR} AS invalid_party,
@@ -65,7 +67,7 @@ export async function groupDecisions(
       FROM looked ORDER BY locator, attempt
     ), of_rules AS (
       SELECT * FROM first
-      WHERE decided_at >= ${since}::timestamptz AND (${until}::timestamptz IS NULL OR decided_at < ${until}) AND rule_id <> ${PRUNED_RULE_ID}
+      WHERE decided_at >= ${from}::timestamptz AND (${to}::timestamptz IS NULL OR decided_at < ${to}) AND rule_id <> ${PRUNED_RULE_ID}
     ), counting AS (
       SELECT locator, facts, '[]'::jsonb AS earlier, false AS on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
       FROM of_rules WHERE NOT may_be_retried

@@ -23,7 +23,7 @@ export const PREFERENCES: NewPreferences = {
   optedOutEvents: ['claim.paid'],
 }
 export const TIME = '2026-01-31T12:00:00.000000Z'
-const REVISION = 'b'.repeat(64)
+export const REVISION = 'b'.repeat(64)
 
 const HELD: Blocked = {
   topic: 'claims',
@@ -56,10 +56,9 @@ export function aWorkbench(
       repositoryUrl: null,
       ...files,
     }),
-    backtest: async function* () {
-      yield { kind: 'progress', events: 1 }
-      yield { kind: 'progress', events: 2 }
-    },
+    readDecisions: async ({ cursor }) => ({ events: 2, groups: [], nextCursor: cursor ? null : 'NTF-2' }),
+    listMembers: async () => [{ locator: 'NTF-1', partyLocator: 'PTY-1', createdAt: TIME }],
+    readRuleTable: async (revision) => (revision === REVISION ? TABLE : null),
     ...overrides,
   }
 }

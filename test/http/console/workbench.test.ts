@@ -1,139 +1,137 @@
-import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { until } from '../../stack/until.ts'
-import { aConsole, aManagement, aWorkbench } from './fixture.ts'
+import { OUTAGE } from '../fixture.ts'
+import { aConsole, aManagement, aWorkbench, REVISION, TABLE, TIME } from './fixture.ts'
 
 const DATA = '/console/data/workbench'
-const JOB = {
-  table: 'rule,because\n',
-  eventTypes: ['claim.paid'],
-  from: '2026-01-01T00:00:00Z',
-  to: '2026-01-08T00:00:00+01:00',
+const PERIOD = { from: '2026-01-01T00:00:00Z', to: '2026-01-08T00:00:00+01:00' }
+const IN_UTC = { from: '2026-01-01T00:00:00.000000Z', to: '2026-01-07T23:00:00.000000Z' }
+const GROUP = {
+  id: 'g1',
+  facts: { eventType: 'claim.paid', party: 'found', 'of another version': 7 },
+  earlier: [{ facts: { eventType: 'claim.paid', party: 'unresolved' }, outcome: 'FAIL', onRequest: false }],
+  onRequest: true,
+  ruleId: 'email',
+  outcome: 'SEND',
+  channel: 'EMAIL',
+  ruleTableRevision: REVISION,
+  invalidParty: false,
+  count: 3,
+  locators: [],
 }
 
 function anApp(t: Test, overrides: Partial<Workbench> = {}) {
   const management = aManagement({ consoleData: aConsole({ workbench: aWorkbench(overrides) }) })
   t.teardown(() => management.app.close())
-  const post = (payload: object) =>
-    management.app.inject({ method: 'POST', url: `${DATA}/backtest`, payload })
-  return { ...management, post }
+  const get = (path: string, query: Record<string, string> = {}) =>
+    management.app.inject({ url: `${DATA}/${path}`, query })
+  return { ...management, get }
 }
 
-t.test('a body of up to 256 kB is accepted; a larger or malformed one is refused', async (t) => {
-  const { post, app } = anApp(t)
-  const large = (bytes: number) => ({ ...JOB, table: 'x'.repeat(bytes) })
-  t.equal((await post(large(250 * 1024))).statusCode, 200)
-  t.equal((await post(large(256 * 1024))).statusCode, 413)
-  for (const change of [
-    { to: '2025-12-31T00:00:00Z' },
-    { to: '2026-02-02T00:00:00Z' },
-    { from: 'yesterday' },
-    { from: '0000-12-31T00:00:00Z', to: '0001-01-02T00:00:00Z' },
-    { table: undefined },
-    { more: 1 },
-  ]) {
-    t.equal((await post({ ...JOB, ...change })).statusCode, 400, JSON.stringify(change))
+t.test('decisions come in groups, page by page; the log says who began a back-test', async (t) => {
+  const asked: unknown[] = []
+  const { get, logged } = anApp(t, {
+    readDecisions: async (page) => {
+      asked.push(page)
+      return { events: 3, groups: [GROUP], nextCursor: page.cursor ? null : 'NTF-2' }
+    },
+  })
+  const first = (await get('decisions', PERIOD)).json()
+  t.match(first, { events: 3, groups: [GROUP], nextCursor: /^[A-Za-z0-9_-]+$/ })
+  t.same((await get('decisions', { ...PERIOD, cursor: first.nextCursor })).json().nextCursor, null)
+  t.same(asked, [IN_UTC, { ...IN_UTC, cursor: 'NTF-2' }])
+  t.equal(logged.filter((line) => /"from":"2026-01-01.*"msg":"a back-test begins"/.test(line)).length, 1)
+})
+
+t.test('members of a group are listed from its page on', async (t) => {
+  const asked: unknown[] = []
+  const { get } = anApp(t, {
+    listMembers: async (page, group) => {
+      asked.push([page, group])
+      return [{ locator: 'NTF-3', partyLocator: null, createdAt: null }]
+    },
+  })
+  const { nextCursor: cursor } = (await get('decisions', PERIOD)).json()
+  const { items } = (await get('members', { ...PERIOD, cursor, group: 'g1' })).json()
+  t.same(items, [{ locator: 'NTF-3', partyLocator: null, createdAt: null }])
+  t.same(asked, [[{ ...IN_UTC, cursor: 'NTF-2' }, 'g1']])
+  t.same((await anApp(t).get('members', { ...PERIOD, group: 'g1' })).json().items, [
+    { locator: 'NTF-1', partyLocator: 'PTY-1', createdAt: TIME },
+  ])
+})
+
+t.test('a rule table that was in force can be read; one that was not is null', async (t) => {
+  const { get } = anApp(t)
+  t.same((await get(`rule-tables/${REVISION}`)).json(), { source: TABLE })
+  t.same((await get('rule-tables/unknown')).json(), { source: null })
+  t.equal((await get('rule-tables/%00')).statusCode, 400)
+})
+
+t.test('a period is two times, the later one last; all else is refused', async (t) => {
+  const { app, get } = anApp(t)
+  for (const [change, parameter] of [
+    [{ to: '2025-12-31T00:00:00Z' }, 'to'],
+    [{ to: PERIOD.from }, 'to'],
+    [{ from: 'yesterday' }, 'from'],
+    [{ from: '7d' }, 'from'],
+    [{ from: '0000-12-31T00:00:00Z', to: '0001-01-02T00:00:00Z' }, 'from'],
+    [{ to: '' }, 'to'],
+    [{ cursor: 'x' }, 'cursor'],
+    [{ cursor: Buffer.from('decisions"CLM-1"').toString('base64url') }, 'cursor'],
+    [{ table: 'rule,because\n' }, 'table'],
+  ] as const) {
+    for (const path of ['decisions', 'members']) {
+      const more: Record<string, string> = path === 'members' ? { group: 'g1' } : {}
+      const { statusCode, headers, body } = await get(path, { ...PERIOD, ...more, ...change })
+      t.equal(statusCode, 400, `${path} ${JSON.stringify(change)}`)
+      t.match(headers['content-type'], 'application/problem+json')
+      t.match(JSON.parse(body).errors, [{ parameter }])
+    }
   }
-  // October in Berlin has an hour more.
-  const october = { from: '2026-10-01T00:00:00+02:00', to: '2026-11-01T00:00:00+01:00' }
-  t.equal((await post({ ...JOB, ...october })).statusCode, 200)
-  const payload = JSON.stringify(JOB)
-  const plain = { 'content-type': 'text/plain' }
-  const sent = await app.inject({ method: 'POST', url: `${DATA}/backtest`, payload, headers: plain })
-  t.equal(sent.statusCode, 400, "a stranger's page can send no JSON without being asked for leave")
+  t.equal((await get('members', PERIOD)).statusCode, 400, 'without a group')
+  t.equal((await get('decisions')).statusCode, 400, 'without a period')
+  const posted = { method: 'POST', url: `${DATA}/decisions`, payload: { ...PERIOD, table: TABLE } } as const
+  t.equal((await app.inject(posted)).statusCode, 404, 'nobody can send a table')
 })
 
-t.test('a back-test is streamed line by line', async (t) => {
-  const { post, logged } = anApp(t)
-  const { headers, body } = await post(JOB)
-  t.equal(headers['content-type'], 'application/x-ndjson')
-  t.equal(body, '{"kind":"progress","events":1}\n{"kind":"progress","events":2}\n')
-  t.match(logged.join(''), /"from":"2026-01-01.*"msg":"back-test"/)
+t.test('while the database is down, a page says so in words', async (t) => {
+  const down = async () => {
+    throw OUTAGE
+  }
+  const { get } = anApp(t, { readDecisions: down, listMembers: down, readRuleTable: down })
+  for (const response of [
+    await get('decisions', PERIOD),
+    await get('members', { ...PERIOD, group: 'g1' }),
+    await get('rule-tables/x'),
+  ])
+    t.match(response, {
+      statusCode: 503,
+      headers: { 'retry-after': '5' },
+      body: /database cannot be used now/,
+    })
 })
 
-t.test('a back-test that cannot start has an error status, one that fails an error line', async (t) => {
-  const one = (message: BacktestMessage): Partial<Workbench> => ({
-    backtest: async function* () {
-      yield message
-    },
-  })
-  const busy = await anApp(t, { backtest: () => null }).post(JOB)
-  t.match(busy, { statusCode: 503, headers: { 'retry-after': '5' }, body: /only one can run at a time/ })
-  const faulty = one({ kind: 'faults', faults: [{ row: 2, column: 'outcome', text: 'x' }] })
-  t.match(await anApp(t, faulty).post(JOB), { statusCode: 400, body: /row 2, column/ })
-  const down = one({ kind: 'problem', problem: 'The database did not respond.' })
-  t.match(await anApp(t, down).post(JOB), { statusCode: 503, body: /did not respond/ })
-  const { post } = anApp(t, {
-    backtest: async function* () {
-      yield { kind: 'progress', events: 1 }
-      throw new Error('secret')
-    },
-  })
-  const { statusCode, body } = await post(JOB)
-  t.equal(statusCode, 200)
-  t.match(body, /"kind":"problem","problem":"The back-test failed/)
-  t.notMatch(body, /secret/)
-})
-
-t.test('a back-test that ends before its stream begins is released', async (t) => {
-  let isLeft = false
-  const { post } = anApp(t, {
-    backtest: async function* () {
-      try {
-        yield { kind: 'faults', faults: [{ row: 2, column: null, text: 'x' }] }
-        yield { kind: 'progress', events: 1 }
-      } finally {
-        isLeft = true
-      }
-    },
-  })
-  t.equal((await post(JOB)).statusCode, 400)
-  await until(() => isLeft, { what: 'the back-test to be left' })
-})
-
-t.test('a back-test without lines yet keeps its connection open', async (t) => {
-  const sockets: Socket[] = []
-  let silenceMsMax: number | undefined
+t.test('a page ends when its client disconnects', async (t) => {
+  const waiting: AbortSignal[] = []
+  const wait = async (signal: AbortSignal) => {
+    waiting.push(signal)
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    throw new Error('never')
+  }
   const { app } = anApp(t, {
-    backtest: async function* () {
-      silenceMsMax = sockets[0]?.timeout
-      yield { kind: 'progress', events: 1 }
-    },
-  })
-  app.server.on('connection', (socket) => sockets.push(socket))
-  const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const body = JSON.stringify(JOB)
-  const headers = { 'content-type': 'application/json' }
-  await (await fetch(`${url}${DATA}/backtest`, { method: 'POST', body, headers })).text()
-  t.equal(silenceMsMax, 180_000)
-})
-
-t.test('a back-test ends when its client disconnects', async (t) => {
-  let seen: AbortSignal | undefined
-  let isLeft = false
-  const { app } = anApp(t, {
-    backtest: async function* (_, signal) {
-      seen = signal
-      try {
-        yield { kind: 'progress', events: 1 }
-        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-      } finally {
-        isLeft = true
-      }
-    },
+    readDecisions: (_, signal) => wait(signal),
+    listMembers: (_, __, signal) => wait(signal),
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const client = new AbortController()
-  const response = await fetch(`${url}${DATA}/backtest`, {
-    method: 'POST',
-    body: JSON.stringify(JOB),
-    headers: { 'content-type': 'application/json' },
-    signal: client.signal,
-  })
-  const reader = response.body?.getReader()
-  t.match(new TextDecoder().decode((await reader?.read())?.value), /"events":1/)
-  client.abort()
-  await until(() => seen?.aborted && isLeft, { what: 'the back-test to end' })
+  for (const path of ['decisions?', 'members?group=g1&']) {
+    const client = new AbortController()
+    const query = new URLSearchParams(PERIOD)
+    const response = fetch(`${url}${DATA}/${path}${query}`, { signal: client.signal })
+    await until(() => waiting.length > 0, { what: `${path} to be read` })
+    client.abort()
+    await t.rejects(response, { name: 'AbortError' })
+    await until(() => waiting[0]?.aborted, { what: `${path} to end` })
+    waiting.length = 0
+  }
 })

@@ -115,7 +115,7 @@ t.test('a snapshot refuses to write', async (t) => {
 })
 
 t.test('a period ends before its end', async (t) => {
-  const period = { until: await hourAgo(), decisionCountMax: 3 }
+  const period = { to: await hourAgo(), decisionCountMax: 3 }
   const pages = await decisionPages(pool, '2020-01-01T00:00:00Z', period)
   t.strictSame(
     pages.flatMap(({ groups }) => groups),
@@ -131,9 +131,9 @@ t.test('a page walks the key from its cursor, and reads no more decisions than i
     queries.push(query)
     return pool.one(query)
   }
-  const period = { since: await hourAgo(), until: null }
-  const options = { locatorCountMax: 0, decisionCountMax: 3 }
-  const { nextCursor } = await groupDecisions({ one } as CommonQueryMethods, period, null, options)
+  const period = { from: await hourAgo(), to: null }
+  const limits = { locatorCountMax: 0, decisionCountMax: 3 }
+  const { nextCursor } = await groupDecisions({ one } as CommonQueryMethods, period, limits)
   t.match(nextCursor, /^NTF-/)
   t.match(
     await planOf(pool, queries[0] as QuerySqlToken),
