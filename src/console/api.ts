@@ -51,7 +51,7 @@ async function request(
   path: string,
   init: RequestInit,
   signal: AbortSignal,
-  inTime = signal,
+  inTime: AbortSignal,
 ): Promise<Response> {
   const held = token.get()
   const response = await fetch(`console/data/${path}`, {
