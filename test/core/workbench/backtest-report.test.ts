@@ -8,10 +8,13 @@ import {
   type Place,
   reportBacktest,
 } from '../../../src/core/workbench/backtest-report.ts'
-import { above, DEFAULT_ROWS, DEFAULT_TABLE, SITUATIONS, tableOf } from '../rules/default-table.ts'
+import { above, rule } from '../rules/build.ts'
+import { createTable, DEFAULT_TABLE, SITUATIONS } from '../rules/default-table.ts'
 
-const shipped = await tableOf(DEFAULT_ROWS)
-const muted = await tableOf(above('opted-out', 'muted,claim.paid,found,,,,,SKIP,,muted,"We are silent."'))
+const shipped = await createTable(DEFAULT_TABLE)
+const muted = await createTable(
+  above('opted-out', [rule({ rule: 'muted', eventType: 'claim.paid', party: 'found', reason: 'muted' })]),
+)
 const reasonOf = (_: string, ruleId: string) => shipped.rules.find(({ id }) => id === ruleId)?.reason
 
 function aGroup(eventType: string, index: number, count: number): DecisionGroup {
@@ -123,7 +126,9 @@ t.test('a list ends at its limit, and so do the places that are kept for it', as
 })
 
 t.test('many event types are named up to a readable number', async (t) => {
-  const all = await tableOf(above('opted-out', 'muted,type.*,found,,,,,SKIP,,muted,"We are silent."'))
+  const all = await createTable(
+    above('opted-out', [rule({ rule: 'muted', eventType: 'type.*', party: 'found', reason: 'muted' })]),
+  )
   const groups = Array.from({ length: 22 }, (_, i) => aGroup(`type.${i}`, FOUND, 100 - i))
   const { kinds } = await reportBacktest(all, aSource([groups]), [], () => {})
   t.match(kinds[0]?.eventTypes, /^type\.0 100, type\.1 99, .*type\.19 81, 2 more event types$/)
