@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { share } from '../core/time/share.ts'
 import { errorCode, isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
-import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
+import { type DatabasePool, openPool, type PoolOptions } from '../postgres/connection/pool.ts'
 import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 
@@ -31,11 +31,22 @@ export async function createDatabase(
     return outage
   }
   const listPoolMax = Math.floor(httpPoolMax / 2)
-  const open = async () => ({
-    dispatch: await openPool({ databaseUrl, connectionCountMax: poolMax }),
-    http: await openPool({ databaseUrl, connectionCountMax: httpPoolMax - listPoolMax }),
-    lists: await openPool({ databaseUrl, connectionCountMax: listPoolMax, endWithClient: true }),
-  })
+  /** Opens all pools, or none: what was opened before a failure is closed again. */
+  const open = async () => {
+    await using opened = new AsyncDisposableStack()
+    const add = async (options: Omit<PoolOptions, 'databaseUrl'>) => {
+      const pool = await openPool({ databaseUrl, ...options })
+      opened.defer(() => pool.end())
+      return pool
+    }
+    const all = {
+      dispatch: await add({ connectionCountMax: poolMax }),
+      http: await add({ connectionCountMax: httpPoolMax - listPoolMax }),
+      lists: await add({ connectionCountMax: listPoolMax, endWithClient: true }),
+    }
+    opened.move()
+    return all
+  }
   return {
     /** For dispatch and retries. */
     pool: () => pools().dispatch,
