@@ -10,10 +10,11 @@ export const CHALLENGE = 'Bearer realm="notifications-service"'
 
 /**
  * The token that a route needs if tokens are validated: `open` none, `token` any valid one, `admin` one with the scope for the
- * administrative views (specification, "Authentication" and "Endpoints"). `party`: without `IDP_PARTY_CLAIM` any valid token; with
+ * administrative views (specification, "Authentication" and "Endpoints"). `operator`: one with the scope to ask the service, or none
+ * where `findAskRefusal` allows it. `party`: without `IDP_PARTY_CLAIM` any valid token; with
  * it, a token of the party in the path, or one with that scope.
  */
-export type Access = 'open' | 'token' | 'party' | 'admin'
+export type Access = 'open' | 'token' | 'party' | 'admin' | 'operator'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -16,7 +16,7 @@ import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
-import { type AskRules, type Requests, requestRoutes, rightsRoute } from './requests.ts'
+import { type AskRules, type Requests, requestRoutes, requireAsker, rightsRoute } from './requests.ts'
 import { backtestMembersRoute, type Workbench, workbenchRoutes } from './workbench.ts'
 
 /** The console's data. Reads reject if the database fails. */
@@ -62,6 +62,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
   return async (app: HttpApp): Promise<void> => {
     app.addHook('onRoute', requireAccess)
     if (tokens !== null) requireTokens(app, tokens)
+    requireAsker(app, askRules)
     app.register(async (counted: HttpApp) => {
       const countEntries = share(data.countEntries, COUNTS_SHARED, () => performance.now())
       const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }
@@ -78,7 +79,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       logRoutes(personal, data.logEntries, ['/log'])
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
-      requestRoutes(personal, data.requests, askRules)
+      requestRoutes(personal, data.requests)
       backtestMembersRoute(personal, data.workbench)
     })
   }

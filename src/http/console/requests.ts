@@ -71,7 +71,7 @@ const wanted = z.union([
 const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== '', 'must not be blank')
 
 /** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
-export function requestRoutes(app: HttpApp, requests: Requests, rules: AskRules): void {
+export function requestRoutes(app: HttpApp, requests: Requests): void {
   const admin = { access: 'admin' } as const
   const listSchema = {
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
@@ -88,7 +88,18 @@ export function requestRoutes(app: HttpApp, requests: Requests, rules: AskRules)
     if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
     return found
   })
-  app.register(async (asking: HttpApp) => askRoutes(asking, requests, rules))
+  app.register(async (asking: HttpApp) => askRoutes(asking, requests))
+}
+
+/** Refuses whoever may not ask, on every route for operators. Call it before routes are added. */
+export function requireAsker(app: HttpApp, rules: AskRules): void {
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.access !== 'operator') return
+    const refusal = findAskRefusal(request, rules)
+    if (refusal === null) return
+    const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
+    throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
+  })
 }
 
 /** Tells the console why its reader may not ask, or null. */
@@ -103,18 +114,12 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
 }
 
 /** The routes that write. A page of another origin cannot send JSON, nor a token. */
-function askRoutes(app: HttpApp, requests: Requests, rules: AskRules): void {
+function askRoutes(app: HttpApp, requests: Requests): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
     parseJson(body),
   )
-  app.addHook('onRequest', async (request) => {
-    const refusal = findAskRefusal(request, rules)
-    if (refusal === null) return
-    const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
-    throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
-  })
-  const options = { config: { access: 'token' } as const, bodyLimit: BODY_BYTES_MAX }
+  const options = { config: { access: 'operator' } as const, bodyLimit: BODY_BYTES_MAX }
   const previewSchema = { body: wanted, response: { 200: requestPreview } }
   app.post('/requests/preview', { ...options, schema: previewSchema }, async ({ body }, reply) => {
     // The request's own signal is aborted as soon as its body has been read.

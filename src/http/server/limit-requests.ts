@@ -16,7 +16,7 @@ const BODY_COUNT_MAX = 256
  * probes. Beyond BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most gets 408.
  */
 export function limitRequests(app: HttpApp, countMax: number): void {
-  const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
+  const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0, operator: 0 }
   const counted = new WeakMap<FastifyReply, LimitedAccess>()
   // Values are token subjects. A Map keeps the order of insertion, so the first entry is the oldest.
   const arriving = new Map<FastifyReply, string | null>()
