@@ -19,7 +19,7 @@ interface Found {
  * Finds the unreadable batch of a request: what to skip. Throws CorrectableError if the partition is at another offset, or if
  * anything of it can be read.
  */
-export async function findUnreadable(
+export async function findBatch(
   inspect: Inspect,
   { offset: checkpoint }: Checkpoint,
   { by, because }: Pick<TakenRequest, 'by' | 'because'>,
@@ -57,7 +57,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
   const found: Found = { bytes: [], details: [] }
   for (let at = from; at <= to; ) {
     const inspected = await inspect(at)
-    const refusal = findRefusal(inspected, at, from, to)
+    const refusal = whyNotSkipped(inspected, at, from, to)
     if (refusal !== null) throw new CorrectableError(`nothing was skipped: ${refusal}`)
     if (inspected.kind !== 'unreadable') break
     const { detail, bytes, next, last } = inspected
@@ -72,7 +72,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
   return found
 }
 
-function findRefusal(inspected: Inspected, at: bigint, from: bigint, to: bigint): string | null {
+function whyNotSkipped(inspected: Inspected, at: bigint, from: bigint, to: bigint): string | null {
   if (inspected.kind === 'end') return `the partition has nothing from offset ${at} on`
   if (inspected.kind === 'readable') {
     const { offset, begin } = inspected

@@ -45,7 +45,7 @@ import { type Senders, sendByChannel } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import type { RuleFiles } from './rule-files.ts'
-import { findUnreadable } from './skip-batch.ts'
+import { findBatch } from './skip-batch.ts'
 
 export type Worker = ReturnType<typeof createWorker>
 
@@ -176,7 +176,7 @@ function requestNeeds(
       const inspect = (from: bigint) => inspectPartition(brokers, { topic, partition }, from)
       try {
         const checkpoint = await loadCheckpoint(pool, topic, partition)
-        await skipUnreadable(pool, request, await findUnreadable(inspect, checkpoint, request, target))
+        await skipUnreadable(pool, request, await findBatch(inspect, checkpoint, request, target))
       } catch (error) {
         if (!(error instanceof CorrectableError)) throw error
         await record(request, request.progress, { state: 'stopped', note: error.message })

@@ -192,7 +192,7 @@ export function createPartyClient(options: PartyClientOptions) {
 
   return {
     /**
-     * Contacts of distinct parties, requested in their order. Left out are those that timed out recently, and those not asked
+     * Contacts of distinct parties, requested in their order. Those that timed out recently are answered without a request. Left out are those not asked
      * within half a deadline, except the first. Rejects only if the client is closed.
      */
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),

@@ -108,7 +108,9 @@ function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean
     const startedMs = nowMs()
     const locked = await source.lock(tx)
     if (locked === null) return null
-    const { open, moves, preferences = await tx.readPreferences(distinctParties(open)) } = locked
+    const { open, moves } = locked
+    // After the locks: an opt-out that was answered before them must be seen.
+    const preferences = locked.preferences ?? (await tx.readPreferences(distinctParties(open)))
     const decided = decideAttempts(needs, open, preferences)
     const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
     await source.reject?.(tx, refused)

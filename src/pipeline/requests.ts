@@ -5,7 +5,14 @@ import { findRefusal, type RetryCandidate, toDueEntry } from '../core/attempt/re
 import type { Rejected } from '../core/event/rejected-message.ts'
 import { UNREDRIVABLE } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
-import { addResults, DONE, type End, type Progress, type TakenRequest } from '../core/request/request.ts'
+import {
+  addResults,
+  DONE,
+  type End,
+  PAUSED,
+  type Progress,
+  type TakenRequest,
+} from '../core/request/request.ts'
 import type { RejectedTarget, RetryTarget, SkipTarget } from '../core/request/schemas.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import type { Made } from './attempt.ts'
@@ -43,7 +50,6 @@ export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpConta
 const POLL_MS = 1_000
 /** Requests that a replica works on at the same time. */
 const LANE_COUNT_MAX = 3
-const PAUSED = 'paused: policy administration is down'
 
 /** Carries out what people asked for: page by page, in turns, beside dispatch and the background retry. */
 export function createRequests(needs: RequestNeeds) {
@@ -56,7 +62,7 @@ export function createRequests(needs: RequestNeeds) {
       const request = await take()
       if (request !== null) {
         if (lanes.size < LANE_COUNT_MAX) open(false)
-        await serve(request)
+        await processTaken(request)
       } else if (!isFirst) return
       else await needs.sleep(POLL_MS, stopping.signal).catch(() => {})
     }
@@ -78,7 +84,7 @@ export function createRequests(needs: RequestNeeds) {
   }
 
   /** Processes one page. An error leaves the request as it is: its page is tried again later. */
-  async function serve(request: TakenRequest): Promise<void> {
+  async function processTaken(request: TakenRequest): Promise<void> {
     const { id, kind } = request
     try {
       const isDone = await processPage(needs, request)
@@ -126,27 +132,27 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   const { candidates, next } = await needs.listCandidates(target, after)
   const allowed = candidates.filter((candidate) => findRefusal(candidate) === null)
   const contacts = await needs.lookUpContacts(distinctParties(allowed))
-  const page = candidates.map((candidate) => {
+  const looked = candidates.map((candidate) => {
     const { partyLocator } = candidate
     const refusal = findRefusal(candidate)
     const contact = contacts.get(partyLocator ?? '')
-    const asked = refusal === null ? { due: toDueEntry(candidate), contact } : null
-    const isAsked = refusal !== null || partyLocator === null || contact !== undefined
-    return { candidate, refusal, asked, isAsked, isPostponed: asked !== null && isPostponed(asked) }
+    const entry = refusal === null ? { due: toDueEntry(candidate), contact } : null
+    const isLookedUp = refusal !== null || partyLocator === null || contact !== undefined
+    return { candidate, refusal, entry, isLookedUp, isPostponed: entry !== null && isPostponed(entry) }
   })
-  // Those that were not asked in time, or because policy administration went down, begin the next page.
-  const end = page.findIndex((one) => !one.isAsked || (one.isPostponed && needs.isDown()))
+  // Those that were not looked up in time, or because policy administration went down, begin the next page.
+  const end = looked.findIndex((one) => !one.isLookedUp || (one.isPostponed && needs.isDown()))
   if (end === 0) return postponed(needs, request)
-  const now = end === -1 ? page : page.slice(0, end)
-  const last = now.at(-1)?.candidate
+  const page = end === -1 ? looked : looked.slice(0, end)
+  const last = page.at(-1)?.candidate
   const position = end === -1 ? next : last && { createdAt: last.createdAt, locator: last.locator }
-  const asked = now.flatMap((one) => (one.asked === null || one.isPostponed ? [] : [one.asked]))
+  const entries = page.flatMap(({ entry, isPostponed }) => (entry === null || isPostponed ? [] : [entry]))
 
   await needs.attempt({
     lock: async (tx) =>
-      (await tx.lockRequest(request)) ? { open: await lockAsked(tx, asked, request), moves: [] } : null,
+      (await tx.lockRequest(request)) ? { open: await lockAsked(tx, entries, request), moves: [] } : null,
     finish: async (tx, made) => {
-      const results = now.map(({ candidate: { locator }, refusal, isPostponed }) => {
+      const results = page.map(({ candidate: { locator }, refusal, isPostponed }) => {
         const reason = refusal ?? (isPostponed ? 'policy administration could not be asked' : null)
         return [locator, reason === null ? findResult(locator, made) : { reason }] as const
       })

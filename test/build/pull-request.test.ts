@@ -153,7 +153,7 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
     party: 'found',
   }
   edit(clone, 'rules/promises.csv', (text) =>
-    above(null, [promise({ ...kept, outcome: 'SKIP' })], text.replace(/^No message is dropped.*\n/m, '')),
+    above(null, [promise({ ...kept, outcome: 'SKIP' })], text.replace(/^We never drop a message.*\n/m, '')),
   )
   edit(clone, 'rules/envelope.json', (text) => text.replace('"/payload/reason"', '"header:reason"'))
   edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
@@ -166,7 +166,7 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
     '#### With another reason only\n',
     '### Envelope map, promises and rules: 1 envelope field changed, 1 promise deleted, 1 promise added, 1 rule added\n\n',
     '- envelope field changed: "reason": place "header:reason" instead of "/payload/reason"\n',
-    '- promise deleted: "No message is dropped',
+    '- promise deleted: "We never drop a message',
     '- promise added: "Nobody is told that an invoice is paid": event type "invoice.paid", party "found", outcome "SKIP"\n',
     '- rule added: "muted": event type "invoice.paid or consent.given", party "found", outcome "SKIP", reason "muted", because "Y."\n',
     '### Texts: 1 event type with another text\n\n#### claim.paid\n\nBefore:\n',

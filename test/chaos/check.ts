@@ -82,7 +82,7 @@ export interface Violation {
   readonly what: string
 }
 
-/** Recomputes the truth from the input alone and says where the snapshot is another. */
+/** Recomputes the truth from the input alone and says where the snapshot differs. */
 export function check(checked: Checked, stage: Stage): Violation[] {
   const world = worldOf(checked)
   return Object.entries(INVARIANTS).flatMap(([invariant, [from, find]]) =>
@@ -201,10 +201,10 @@ const OUTAGES: readonly FaultKind[] = ['party look-ups fail', 'party look-ups ha
 /** Two probes, 5 s apart, and the deadline of each; then whatever a busy machine adds. */
 const OUTAGE_ECHO_MS = 20_000
 const SLEEP_ECHO_MS = 10_000
-/** So long a party is remembered that hung. */
+/** How long a party is remembered that hung. */
 const HUNG_ECHO_MS = 180_000
 
-/** Each reason of a failed look-up, and what must have gone on for it. */
+/** Each reason of a failed look-up, and what must have happened before it. */
 const GROUNDS: readonly [
   reason: RegExp,
   given: (said: ReadonlySet<PartyAnswer['said']>, after: After) => boolean,

@@ -68,9 +68,9 @@ export type Counts = ReturnType<typeof noCounts>
 export type Sabotage = (store: Store, expected: ReadonlyMap<string, bigint>) => Store
 
 /**
- * One schedule: an owner of one partition, two of this and another with the same events, background retries, people who ask for
- * retries and redrives or cancel them, two replicas that do it, erasures and changes of preferences, interleaved step by step, beside a database and processes that fail. Returns the
- * broken promises, none if all hold.
+ * One schedule, step by step, beside a database and processes that fail: an owner of one partition, two of this and another with
+ * the same events, background retries, people who ask for retries and redrives or cancel them, two replicas that do it, erasures
+ * and changes of preferences. Returns the broken promises, none if all hold.
  */
 export async function simulate(
   seed: number,

@@ -138,7 +138,6 @@ function attemptsOn(store: TestStore) {
     attempt,
     answerOf: (_eventId: string): Delivery => SENT,
     dispatch: (...batch: Parameters<typeof aLookedUpBatch>) => commitBatch(attempt, aLookedUpBatch(...batch)),
-    /** Retries all that is due. */
     /** A page of a request, by default of a new one. */
     retryOnRequest: async (asked: readonly AskedEntry[] = [], request?: TakenRequest) => {
       const taken = request ?? (await store.request())
@@ -149,6 +148,7 @@ function attemptsOn(store: TestStore) {
       })
       return { made: made?.attempts ?? [], deferred: made?.deferred ?? new Map<string, string>() }
     },
+    /** Retries all that is due. */
     retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact)),
   }
   return seen

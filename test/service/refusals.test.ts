@@ -43,7 +43,7 @@ const SPOILT: readonly (readonly [file: string, change: (text: string) => string
   [
     'dispatch.csv',
     (text) => text.replace(/^opted-out,.*\n/m, ''),
-    /^the promises have 1 fault:\n {2}row 2: "A party that opted out .* promises that nothing is sent, but it is/m,
+    /^the promises have 1 fault:\n {2}row 2: "We never tell a member about .* promises that nothing is sent, but it is/m,
   ],
   ['envelope.json', () => '{ "partyLocator": "no pointer" }', /no pointer/],
 ]

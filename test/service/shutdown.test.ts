@@ -172,7 +172,7 @@ t.test('a failed start ends the process, though nobody reads its output', { buff
       env: { ...EXECUTABLE_ENV, ...world.env, HOST: '127.0.0.1', RETRY_INTERVAL: '1s', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const inTime = setTimeout(() => child.kill('SIGKILL'), 15_000)
+    const inTime = setTimeout(() => child.kill('SIGKILL'), 30_000)
     t.same(await once(child, 'exit'), [1, null], `${JSON.stringify(env)} ${redirect}`)
     clearTimeout(inTime)
     child.stdout.destroy()

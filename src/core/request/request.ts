@@ -7,6 +7,9 @@ export type RequestKind = (typeof REQUEST_KINDS)[number]
 /** Kinds that need policy administration. */
 export const LOOK_UP_KINDS: readonly RequestKind[] = ['retry', 'redrive']
 
+/** The note of a request that waits for policy administration. */
+export const PAUSED = 'paused: policy administration is down'
+
 /** Characters of the reason for a request. */
 export const BECAUSE_LENGTH_MAX = 500
 

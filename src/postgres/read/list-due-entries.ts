@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
-import { DUE_BYTES, DUE_COLUMNS, type GivenUpLimits, isToBeRetried, WITH_DECIDED } from './log-columns.ts'
+import { type GivenUpLimits, isToBeRetried } from './given-up.ts'
+import { DUE_BYTES, DUE_COLUMNS, WITH_DECIDED } from './log-columns.ts'
 
 const OLDEST_FIRST = sql.fragment`created_at, locator`
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { RECORDED } from '../../core/attempt/delivery.ts'
 import { INVALID_LOCATOR, INVALID_LOCATOR_IN_1_0, type RecordedFacts } from '../../core/decision/facts.ts'
 import { jsonBytes, textBytes } from '../sql/page-bytes.ts'
+import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 
 /** The columns of a log entry, under their names in the core. */
 export const LOG_COLUMNS = sql.fragment`
@@ -51,30 +52,3 @@ export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === '
 /** The condition for a decision about an event with an invalid party locator, see `hasInvalidLocator`. */
 export const HAS_INVALID_LOCATOR = sql.fragment`
   (facts ? ${INVALID_LOCATOR} OR coalesce(reason = ${INVALID_LOCATOR_IN_1_0}, false))`
-
-/** The specification's limits for retries: rows that are older, or have this many attempts, are given up. */
-export interface GivenUpLimits {
-  readonly maxAgeMs: number
-  readonly attemptCountMax: number
-}
-
-export function isGivenUp(limits: GivenUpLimits) {
-  return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
-}
-
-/** The condition for a row whose member was not told, and will not be. */
-export function isNotTold(limits: GivenUpLimits) {
-  return sql.fragment`(status = 'SKIPPED' OR ${isGivenUp(limits)})`
-}
-
-/** The condition for a row that is still to be retried, now or later. */
-export function isToBeRetried(limits: GivenUpLimits) {
-  return sql.fragment`(status = 'FAILED' AND NOT ${isPastRetry(limits)})`
-}
-
-/** The condition for a row that is no longer retried if it failed. */
-export function isPastRetry({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
-  return sql.fragment`(
-    attempt_count >= ${attemptCountMax} OR created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'
-  )`
-}

@@ -5,8 +5,8 @@ import { findRefusal, type RetryCandidate } from '../../core/attempt/retry-candi
 import type { LogPosition } from '../../core/log/log-page.ts'
 import type { Preferences } from '../../core/party/preferences.ts'
 import type { RequestPreview, RequestTarget, RetryTarget } from '../../core/request/schemas.ts'
+import type { GivenUpLimits } from './given-up.ts'
 import { conditions, toRejectedFilter } from './list-rejected-messages.ts'
-import type { GivenUpLimits } from './log-columns.ts'
 import { readPreferences } from './read-preferences.ts'
 import { listRetryCandidates } from './read-retry-candidates.ts'
 

@@ -6,15 +6,9 @@ import type { LogPosition } from '../../core/log/log-page.ts'
 import type { RetryFilter, RetryTarget } from '../../core/request/schemas.ts'
 import { sqlArray } from '../sql/columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
+import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 import { listLogEntries } from './list-log-entries.ts'
-import {
-  DUE_BYTES,
-  DUE_COLUMNS,
-  type GivenUpLimits,
-  HAS_INVALID_LOCATOR,
-  isGivenUp,
-  WITH_DECIDED,
-} from './log-columns.ts'
+import { DUE_BYTES, DUE_COLUMNS, HAS_INVALID_LOCATOR, WITH_DECIDED } from './log-columns.ts'
 
 const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 

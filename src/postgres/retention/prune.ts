@@ -2,8 +2,8 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { storable } from '../../core/text/sanitize.ts'
+import { type GivenUpLimits, isToBeRetried } from '../read/given-up.ts'
 import { CLOCKS_APART_MAX_MS, firstLocatorAt } from '../read/group-decisions.ts'
-import { type GivenUpLimits, isToBeRetried } from '../read/log-columns.ts'
 import { sqlArray } from '../sql/columns.ts'
 
 /** Pruning deletes everything older than `before`, except failed rows that are still retried. */

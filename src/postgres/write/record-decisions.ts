@@ -37,13 +37,13 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
   const findDelivery = ({ locator }: Attempt) => deliveries.get(locator)
   // Facts repeat, and the server takes 2 µs to parse them: it gets the distinct ones, and a number from 1 for each row.
   const numbers = new Map<string, number>()
-  const findReasonNumber = ({ decision }: Attempt) => {
+  const findFactsNumber = ({ decision }: Attempt) => {
     const facts = JSON.stringify(decision.facts)
     const number = numbers.get(facts) ?? numbers.size + 1
     if (number > numbers.size) numbers.set(facts, number)
     return number
   }
-  const factNumbers = column('int4', findReasonNumber)
+  const factNumbers = column('int4', findFactsNumber)
   return sql.fragment`
     INSERT INTO notifications.decision (rule_table_revision, facts, ${COLUMNS})
     SELECT ${ruleTableRevision}, (${sqlArray('jsonb', [...numbers.keys()])})[facts], ${COLUMNS}

@@ -4,6 +4,7 @@ import type { TopicPartition } from '../../core/batch/position.ts'
 import {
   type End,
   LOOK_UP_KINDS,
+  PAUSED,
   type Progress,
   REQUEST_KINDS,
   type TakenRequest,
@@ -116,8 +117,6 @@ export async function notePaused(pool: CommonQueryMethods): Promise<void> {
     UPDATE notifications.request SET note = ${PAUSED}
     WHERE ended_at IS NULL AND kind = ANY(${sqlArray('text', LOOK_UP_KINDS)}) AND note IS DISTINCT FROM ${PAUSED}`)
 }
-
-const PAUSED = 'paused: policy administration is down'
 
 /** Cancels an open request, after the page that is being processed. False if it had ended, or there is none. */
 export async function cancelRequest(pool: CommonQueryMethods, id: string): Promise<boolean> {

@@ -42,7 +42,7 @@ class History {
   readonly #waitOneIn: number
   /** The owner of the partition is last. The one before it has not noticed its loss. */
   #processes: Process[] = []
-  /** Committed messages of all processes. */
+  /** Wakes whatever waits. */
   #waiting: (() => void)[] = []
   #sleeping: { readonly untilMs: number; readonly wake: () => void }[] = []
   #nowMs = 0
