@@ -50,7 +50,10 @@ export interface TestStore {
   forgetDecisions(eventId: string): Promise<void>
 }
 
-export const RETRY_ALL: RequestTarget = { kind: 'retry', target: { filter: { to: '2999' } } }
+export const RETRY_ALL: RequestTarget = {
+  kind: 'retry',
+  target: { filter: { to: '2999-01-01T00:00:00.000000Z' } },
+}
 const OPT_OUT: NewPreferences = {
   email: null,
   phone: null,

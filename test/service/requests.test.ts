@@ -3,6 +3,7 @@ import { openPool } from '../../src/postgres/connection/pool.ts'
 import { OPTED_OUT, somePreferences } from '../core/build.ts'
 import { record, UNRESOLVED } from '../postgres/record.ts'
 import '../stack/record-recipients.ts'
+import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
@@ -249,17 +250,25 @@ t.test('entries that do not fit into one page are all retried once, by filter an
 })
 
 t.test('a request that cannot be served waits, and can be cancelled', async (t) => {
-  const target = JSON.stringify({ topic: 'nowhere', partition: 0, offset: '4' })
+  const skip = { topic: 'nowhere', partition: 0, offset: '4' }
+  // Times are compared as texts: one in another format would select the same entries again and again.
+  const inOtherFormat = { filter: { to: '2999-01-01 00:00:00+00' } }
   await world.sql(
-    `INSERT INTO notifications.request (kind, target, requested_by, because) VALUES ('skip', $1, 'bob', 'x'), ('later', '{}', 'bob', 'x')`,
-    [target],
+    `INSERT INTO notifications.request (kind, target, requested_by, because)
+     VALUES ('skip', $1, 'bob', 'x'), ('later', '{}', 'bob', 'x'), ('retry', $2, 'bob', 'x')`,
+    [JSON.stringify(skip), JSON.stringify(inOtherFormat)],
   )
   const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND })
   t.match(await retry(locator, ...BECAUSE), { code: 0 }, 'it holds up no other')
-  const open = await world.sql(
-    'SELECT id, state FROM notifications.request WHERE ended_at IS NULL ORDER BY id',
-  )
-  t.match(open, [{ state: 'waiting' }, { state: 'waiting' }])
+  const readOpen = () =>
+    world.sql('SELECT id, state, note FROM notifications.request WHERE ended_at IS NULL ORDER BY id')
+  await until(async () => (await readOpen())[2]?.note !== null, { what: 'the third to be looked at' })
+  const open = await readOpen()
+  t.match(open, [
+    { state: 'waiting' },
+    { state: 'waiting' },
+    { note: 'this version of the service cannot read what it is for' },
+  ])
   for (const { id } of open) t.match(await requests('cancel', id), { code: 0, stdout: /is cancelled/ })
   t.match(await requests('show', '999999'), { code: 1, stderr: 'no request has the id 999999\n' })
 })

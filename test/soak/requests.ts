@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
+import { resolveTime } from '../../src/postgres/read/time-of.ts'
 import { addRequest } from '../../src/postgres/write/requests.ts'
 import { type Arena, inArena } from '../bench/arena.ts'
 import { startContacts } from '../bench/contacts.ts'
@@ -52,8 +53,7 @@ async function soak(arena: Arena): Promise<Readonly<Record<string, boolean>>> {
     const askForAll = async (name: string) => {
       await giveUp(client, await recordFailed(pool, name, entryCount))
       const upTo = String(await keepRejected(client, name))
-      const { rows } = await client.query('SELECT now()::text AS now')
-      const to = rows[0].now
+      const to = await resolveTime(pool, 0)
       return [
         await ask({ kind: 'retry', target: { filter: { to, partyLocator: PARTY } } }),
         await ask({ kind: 'redrive', target: { filter: { upTo } } }),
@@ -157,11 +157,19 @@ function publishSteadily({ topics }: Arena) {
   }
 }
 
-function ended(client: pg.Client, ids: readonly string[]): Promise<boolean> {
-  const open = async () =>
-    (await client.query('SELECT FROM notifications.request WHERE id = ANY($1) AND ended_at IS NULL', [ids]))
-      .rowCount === 0
-  return until(open, { what: 'the requests to end', timeoutMs: TIMEOUT_MS, intervalMs: 100 })
+async function ended(client: pg.Client, ids: readonly string[]): Promise<void> {
+  let rows: { state: string; endedAt: Date | null }[] = []
+  const areEnded = async () => {
+    const query = `SELECT state, counts, note, ended_at AS "endedAt" FROM notifications.request WHERE id = ANY($1)`
+    rows = (await client.query(query, [ids])).rows
+    return rows.every(({ endedAt }) => endedAt !== null)
+  }
+  await until(areEnded, { what: 'the requests to end', timeoutMs: TIMEOUT_MS, intervalMs: 500 }).catch(
+    (error) => {
+      say(JSON.stringify(rows))
+      throw error
+    },
+  )
 }
 
 async function judge(

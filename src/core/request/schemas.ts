@@ -6,6 +6,8 @@ import { STATUSES } from '../log/status.ts'
 export const NAMED_COUNT_MAX = 1_000
 
 const text = z.string().min(1)
+/** In the format of an entry, since a list compares it with those as text. */
+const time = z.iso.datetime({ precision: 6 })
 const digits = z.string().regex(/^\d{1,18}$/, 'must be a whole number')
 
 /** Names and words are those of a list of the log. */
@@ -20,8 +22,8 @@ const retryFilter = z.strictObject({
   reasonPrefix: text.optional(),
   rule: text.optional(),
   request: digits.optional(),
-  from: text.optional(),
-  to: text,
+  from: time.optional(),
+  to: time,
 })
 export type RetryFilter = Readonly<z.infer<typeof retryFilter>>
 
