@@ -166,7 +166,7 @@ function createRequestDesk({ config, ruleTable, database: { httpPool, listPool }
       if (added === null) throw new Error('the request that was added is gone')
       return added
     },
-    cancel: async (id) => cancelRequest(httpPool(), id),
+    cancel: async (id, by) => cancelRequest(httpPool(), id, by),
   }
 }
 

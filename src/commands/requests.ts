@@ -5,6 +5,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getRequest, listRequests } from '../postgres/read/list-requests.ts'
 import { cancelRequest } from '../postgres/write/requests.ts'
 import { describeRequest, describeState } from './requests/follow.ts'
+import { byOption } from './terminal/confirm.ts'
 import { helpEnd } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
@@ -48,16 +49,18 @@ async function show(pool: DatabasePool, id: string, json?: true): Promise<void> 
 const cancelCommand = new Command('cancel')
   .description('cancel a request that has not ended; what it has done stays')
   .argument('<id>', 'the id, as listed', parseId)
+  .addOption(byOption())
   .option('--json', 'print a JSON object')
   .addHelpText('after', helpEnd('0 cancelled, 1 it had ended, or there is none', 'requests cancel 12'))
-  .action(async (id: string, { json }: Options) => {
+  .action(async (id: string, { json, by }: Options & { readonly by: string }) => {
     await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-      const isCancelled = await cancelRequest(pool, id)
+      const isCancelled = await cancelRequest(pool, id, by)
       if (json) await print(JSON.stringify({ id, isCancelled }))
       else if (isCancelled) await print(`request ${id} is cancelled`)
       if (isCancelled) return
       process.exitCode = 1
-      note(`there is no open request ${id}: \`requests list\` shows them`)
+      const found = await getRequest(pool, id)
+      note(found === null ? `no request has the id ${id}` : `request ${id} is ${found.state} already`)
     })
   })
 

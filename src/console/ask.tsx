@@ -59,13 +59,19 @@ function AskDialog({
   const { refused } = useContext(Visit)
   const preview = usePreview(wanted)
   const [asked, setAsked] = useState<Answer<StoredRequest>>(NO_ANSWER)
+  const [isAsking, setIsAsking] = useState(false)
+  const { data: found } = preview
+  const left = found === null ? 0 : countOf(found, false)
+  const isOpen = found !== null && (left > 0 || found.isMore) && asked.data === null
   useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => dialog.current?.querySelector<HTMLInputElement>('[name=because]')?.focus(), [isOpen])
   const close = () => {
     if (asked.data !== null) onAsked?.()
     onClose()
   }
   const ask = async (event: SubmitEvent) => {
     const { because } = filledIn(event)
+    setIsAsking(true)
     try {
       const stop = new AbortController()
       setAsked({
@@ -76,11 +82,10 @@ function AskDialog({
       if (!(error instanceof RequestError)) throw error
       if (error.status === 401) refused(error)
       setAsked({ data: null, problem: error.message })
+    } finally {
+      setIsAsking(false)
     }
   }
-  const { data: found } = preview
-  const left = found === null ? 0 : countOf(found, false)
-  const isOpen = found !== null && (left > 0 || found.isMore) && asked.data === null
   return (
     <dialog ref={dialog} aria-label={`${verb}: ${what}`} onClose={close}>
       <h2>
@@ -96,12 +101,13 @@ function AskDialog({
             label="Reason (recorded; no names of persons)"
             name="because"
             required
+            pattern=".*\S.*"
             maxLength={BECAUSE_LENGTH_MAX}
           />
         )}
         <p class="hstack">
           {isOpen && (
-            <button type="submit">
+            <button type="submit" disabled={isAsking}>
               {verb}
               {found.count > 1 && ` (${found.isMore ? 'more than ' : ''}${formatNumber(left)})`}
             </button>
@@ -189,13 +195,12 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /** The state of a request in a sentence, with its results. */
-export function RequestState({ request: { kind, state, counts, note } }: { request: StoredRequest }) {
-  const isTriedAgain = kind === 'retry' && state === 'done'
-  const words = isTriedAgain ? 'We tried again' : (STATES[state] ?? state)
+export function RequestState({ request }: { request: StoredRequest }) {
+  const { counts, note } = request
   const results = describeCounts(counts)
   return (
     <>
-      {words}
+      {describeState(request)}
       {results !== '' && `: ${results}`}
       {note !== null && (
         <>
@@ -206,6 +211,12 @@ export function RequestState({ request: { kind, state, counts, note } }: { reque
       .
     </>
   )
+}
+
+function describeState({ kind, state, counts, note, endedAt }: StoredRequest): string {
+  if (endedAt === null && note !== null) return 'Waiting'
+  if (kind !== 'retry' || state !== 'done') return STATES[state] ?? state
+  return (counts.SENT ?? 0) + (counts.FAILED ?? 0) > 0 ? 'We tried again' : 'Nothing to try'
 }
 
 /** The first of the items that stayed unchanged, each with its reason. */

@@ -171,7 +171,7 @@ async function testRequests(): Promise<void> {
     const cancelled = page.waitForResponse(/cancel$/)
     await page.getByRole('button', { name: 'Cancel this request' }).click()
     await cancelled
-    t.same(added, [{ cancel: '12' }])
+    t.same(added, [{ cancel: '12', by: 'console' }])
   })
 
   t.test('a reader who may not ask sees everything, and no button', async (t) => {

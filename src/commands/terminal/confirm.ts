@@ -13,9 +13,11 @@ export interface WriteOptions {
 }
 
 export function withWriteOptions(command: Command): Command {
-  return command
-    .option('--yes', 'do not ask for confirmation')
-    .addOption(new Option('--by <name>', 'name to record').default(accountName(), 'that of the account'))
+  return command.option('--yes', 'do not ask for confirmation').addOption(byOption())
+}
+
+export function byOption(): Option {
+  return new Option('--by <name>', 'name to record').default(accountName(), 'that of the account')
 }
 
 /** Asks on the terminal, unless `yes` is set. Throws UsageError if there is none. */

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
@@ -32,7 +33,7 @@ export interface Requests {
   readonly preview: (wanted: WantedTarget, signal: AbortSignal) => Promise<RequestPreview>
   readonly add: (wanted: WantedTarget, by: string, because: string) => Promise<StoredRequest>
   /** False if it has ended, or does not exist. */
-  readonly cancel: (id: string) => Promise<boolean>
+  readonly cancel: (id: string, by: string) => Promise<boolean>
 }
 
 /** Who may ask: holders of the operators' scope; without an identity provider everyone, if only this machine reaches the listener. */
@@ -95,11 +96,19 @@ export function requestRoutes(app: HttpApp, requests: Requests): void {
 export function requireAsker(app: HttpApp, rules: AskRules): void {
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.access !== 'operator') return
-    const refusal = findAskRefusal(request, rules)
+    const refusal = isFromElsewhere(request) ? ELSEWHERE : findAskRefusal(request, rules)
     if (refusal === null) return
     const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
     throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
   })
+}
+
+const ELSEWHERE = 'The request comes from a page of another origin.'
+
+/** True if a browser says that another page made the request. */
+function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
 /** Tells the console why its reader may not ask, or null. */
@@ -135,14 +144,19 @@ function askRoutes(app: HttpApp, requests: Requests): void {
     request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
     return reply.code(201).send(added)
   })
-  const cancelSchema = { params: z.object({ id }), response: { 200: storedRequest } }
+  // A body, since a POST without one can come from any page.
+  const cancelSchema = {
+    params: z.object({ id }),
+    body: z.strictObject({}),
+    response: { 200: storedRequest },
+  }
   app.post('/requests/:id/cancel', { ...options, schema: cancelSchema }, async (request) => {
     const { id } = request.params
-    const isCancelled = await requests.cancel(id)
+    const by = readSubject(request) ?? NOBODY
+    const isCancelled = await requests.cancel(id, by)
     const found = await requests.get(id)
     if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
-    if (isCancelled)
-      request.log.info({ tokenSubject: readSubject(request), request: id }, 'a request was cancelled')
+    if (isCancelled) request.log.info({ tokenSubject: by, request: id }, 'a request was cancelled')
     return found
   })
 }

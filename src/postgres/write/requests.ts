@@ -119,9 +119,9 @@ export async function notePaused(pool: CommonQueryMethods): Promise<void> {
 }
 
 /** Cancels an open request, after the page that is being processed. False if it had ended, or there is none. */
-export async function cancelRequest(pool: CommonQueryMethods, id: string): Promise<boolean> {
+export async function cancelRequest(pool: CommonQueryMethods, id: string, by: string): Promise<boolean> {
   const { rowCount } = await pool.query(sql.unsafe`
-    UPDATE notifications.request SET state = 'cancelled', ended_at = clock_timestamp(), taken_until = NULL, note = NULL
+    UPDATE notifications.request SET state = 'cancelled', ended_at = clock_timestamp(), taken_until = NULL, note = ${storable(`by ${by}`)}
     WHERE id = ${id} AND ended_at IS NULL`)
   return rowCount > 0
 }

@@ -91,8 +91,8 @@ export function aRequestDesk(added: unknown[] = [], overrides: Partial<Requests>
       added.push({ wanted, by, because })
       return { ...REQUEST, by, because, kind: wanted.kind }
     },
-    cancel: async (id) => {
-      added.push({ cancel: id })
+    cancel: async (id, by) => {
+      added.push({ cancel: id, by })
       return id === REQUEST.id
     },
     ...overrides,

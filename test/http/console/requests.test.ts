@@ -114,6 +114,15 @@ t.test('a page of another origin cannot ask', async (t) => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])
     t.equal((await post(open, '', body, { 'content-type': type })).statusCode, 415, 'what a form can send')
   t.equal((await post(open, '', body, { host: 'evil.example' })).statusCode, 421)
+  for (const site of ['cross-site', 'same-site'])
+    t.match((await post(open, '', body, { 'sec-fetch-site': site })).json(), {
+      status: 403,
+      detail: /another origin/,
+    })
+  t.equal((await post(open, '', body, { 'sec-fetch-site': 'same-origin' })).statusCode, 201)
+  added.length = 0
+  const blank = { method: 'POST', url: '/console/data/requests/12/cancel' } as const
+  t.equal((await open.app.inject(blank)).statusCode, 400, 'a POST without a body needs no leave')
   const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
   const preflight = await open.app.inject({ method: 'OPTIONS', url: '/console/data/requests', headers })
   t.notOk('access-control-allow-origin' in preflight.headers)
