@@ -5,6 +5,7 @@ import { findRefusal, type RetryCandidate, toDueEntry } from '../core/attempt/re
 import type { Rejected } from '../core/event/rejected-message.ts'
 import { UNREDRIVABLE } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
+import type { Contact } from '../core/party/contact.ts'
 import {
   addResults,
   DONE,
@@ -48,6 +49,9 @@ export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpConta
 }
 
 const POLL_MS = 1_000
+/** As many failing parties open the circuit of look-ups, which is confirmed a second later. */
+const OUTAGE_PARTY_COUNT_MIN = 20
+const VERDICT_MS = 2_500
 /** Requests that a replica works on at the same time. */
 const LANE_COUNT_MAX = 3
 
@@ -132,6 +136,11 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   const { candidates, next } = await needs.listCandidates(target, after)
   const allowed = candidates.filter((candidate) => findRefusal(candidate) === null)
   const contacts = await needs.lookUpContacts(distinctParties(allowed))
+  if (isOutage(contacts)) {
+    // Whether policy administration is down is decided within this time: an attempt must not be lost to the first look-ups.
+    await needs.sleep(VERDICT_MS, new AbortController().signal)
+    if (needs.isDown()) return postponed(needs, request)
+  }
   const looked = candidates.map((candidate) => {
     const { partyLocator } = candidate
     const refusal = findRefusal(candidate)
@@ -161,6 +170,12 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
     },
   })
   return true
+}
+
+/** True if no look-up of many parties was answered. */
+function isOutage(contacts: ReadonlyMap<string, Contact>): boolean {
+  const all = [...contacts.values()]
+  return all.length >= OUTAGE_PARTY_COUNT_MIN && all.every(({ state }) => state === 'unresolved')
 }
 
 async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<false> {

@@ -154,7 +154,7 @@ t.test(
     t.same(takeKeys(), [])
     t.match(await requests('list'), { code: 0, stdout: /request \d+ done: 2 left unchanged\n.*done: 2 sent/ })
     t.match(await requests('show', id), { code: 0, stdout: asked.stdout })
-    t.match(await requests('cancel', id), { code: 1, stderr: /no open request/ })
+    t.match(await requests('cancel', id), { code: 1, stderr: `request ${id} is done already\n` })
   },
 )
 
@@ -270,5 +270,13 @@ t.test('a request that cannot be served waits, and can be cancelled', async (t) 
     { note: 'this version of the service cannot read what it is for' },
   ])
   for (const { id } of open) t.match(await requests('cancel', id), { code: 0, stdout: /is cancelled/ })
+  await world.sql(`
+    INSERT INTO notifications.request (kind, target, requested_by, because) SELECT 'later', '{}', 'bob', 'x' FROM generate_series(1, 12)`)
+  const listed = (await requests('list')).stdout.match(/request \d+/g)?.map((text) => Number(text.slice(8)))
+  t.same(
+    listed,
+    listed?.toSorted((a, b) => b - a),
+    'newest first, whatever the digits',
+  )
   t.match(await requests('show', '999999'), { code: 1, stderr: 'no request has the id 999999\n' })
 })

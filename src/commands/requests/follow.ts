@@ -67,7 +67,7 @@ export async function ask(pool: DatabasePool, wanted: WantedTarget, options: Ask
 async function showPreview(words: string, preview: RequestPreview, json?: true): Promise<void> {
   if (json) return print(JSON.stringify(preview))
   await print(...describePreview(preview))
-  note(`Dry run, nothing was asked for: ${words}`)
+  note(`Dry run, nothing was asked for: ${words}, by their last reasons; the service decides again`)
 }
 
 async function isConfirmed(
@@ -97,7 +97,7 @@ function describePreview({ count, isMore, groups }: RequestPreview): string[] {
 async function follow(pool: DatabasePool, id: string, json?: true): Promise<void> {
   note(`request ${id}: asked for`)
   process.once('SIGINT', () => {
-    note(`request ${id} goes on; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)
+    note(`request ${id} stays; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)
     process.exit(130)
   })
   const startedMs = performance.now()
@@ -110,8 +110,8 @@ async function follow(pool: DatabasePool, id: string, json?: true): Promise<void
     const isLate = request.state === 'waiting' && performance.now() - startedMs > TAKEN_MS
     if (isLate && !isNoted) {
       isNoted = true
-      const why = request.note ?? 'no running service has taken it yet'
-      note(`request ${id} waits: ${why}. It stays until a service does it, or \`requests cancel ${id}\``)
+      const why = request.note ?? 'no running service has taken it yet; it stays until one does it'
+      note(`request ${id} waits: ${why}. \`requests cancel ${id}\` ends it`)
     }
     await sleep(POLL_MS)
   }

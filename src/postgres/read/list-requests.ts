@@ -18,7 +18,7 @@ export async function listRequests(
   const found = await pool.any(sql.type(storedRequest)`
     SELECT ${COLUMNS} FROM notifications.request
     WHERE ${after === null ? sql.fragment`true` : sql.fragment`id < ${after}::bigint`}
-    ORDER BY id DESC LIMIT ${limit + 1}`)
+    ORDER BY request.id DESC LIMIT ${limit + 1}`)
   const items = found.slice(0, limit)
   return { items, next: found.length > limit ? (items.at(-1)?.id ?? null) : null }
 }

@@ -8,7 +8,19 @@ import { resolveTime } from './time-of.ts'
 
 /** The target to store: times and ids are fixed, so that it means the same later. Throws CorrectableError for unknown items. */
 export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarget): Promise<RequestTarget> {
-  if (wanted.kind === 'skip') return { kind: wanted.kind, target: wanted.batch }
+  if (wanted.kind === 'skip') {
+    const { topic, partition } = wanted.batch
+    const found = await findTexts(
+      pool,
+      sql.fragment`SELECT topic AS item FROM notifications.projection_checkpoints WHERE topic = ${topic} AND partition_id::text = ${String(partition)}`,
+    )
+    requireAll(
+      'checkpoint is stored for partition',
+      [`${topic}/${partition}`],
+      found.map((item) => `${item}/${partition}`),
+    )
+    return { kind: wanted.kind, target: wanted.batch }
+  }
   if ('locators' in wanted) {
     const locators = [...new Set(wanted.locators)]
     const found = await findTexts(
