@@ -8,7 +8,6 @@ import {
   choose,
   type FilterOptions,
   parseFilter,
-  parseId,
   rejectedMessages,
   withChoice,
   withFilter,
@@ -16,7 +15,7 @@ import {
 import { skipCommand } from './rejected/skip.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
 import { withWriteOptions } from './terminal/confirm.ts'
-import { helpEnd, notBlank } from './terminal/options.ts'
+import { helpEnd, notBlank, parseId } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
 const listCommand = withFilter(new Command('list'))
@@ -59,36 +58,36 @@ async function show(id: string, { json }: { readonly json?: true }): Promise<voi
   })
 }
 
-const redriveCommand = withWriteOptions(withChoice(new Command('redrive')))
-  .description(
-    'send rejected messages through the pipeline again, once the cause of their rejection is fixed',
-  )
-  .option('--because <text>', 'the reason for it; recorded', notBlank)
-  .option('--dry-run', 'ask for nothing; count the messages by their codes')
-  .option('--json', 'print the request as one JSON object when it has ended')
-  .addHelpText(
-    'after',
-    `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, 'rejected redrive --code refused-by-database --because "the column is wider"')}`,
-  )
-  .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) =>
-    askFor('redrive', ids, options),
-  )
+const redriveCommand = buildAskCommand(
+  'redrive',
+  'send rejected messages through the pipeline again, once the cause of their rejection is fixed',
+  'the reason for it; recorded',
+  'rejected redrive --code refused-by-database --because "the column is wider"',
+)
 
-const dismissCommand = withWriteOptions(withChoice(new Command('dismiss')))
-  .description(
-    'settle rejected messages that nobody needs, such as junk, so that they no longer count; ' +
-      '`prune` deletes them later, and until then they can be redriven by id',
-  )
-  .option('--because <text>', 'why they are dismissed; recorded', notBlank)
-  .option('--dry-run', 'ask for nothing; count the messages by their codes')
-  .option('--json', 'print the request as one JSON object when it has ended')
-  .addHelpText(
-    'after',
-    `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, 'rejected dismiss --topic claims --code not-json --because "load test"')}`,
-  )
-  .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) =>
-    askFor('dismiss', ids, options),
-  )
+const dismissCommand = buildAskCommand(
+  'dismiss',
+  'settle rejected messages that nobody needs, such as junk, so that they no longer count; ' +
+    '`prune` deletes them later, and until then they can be redriven by id',
+  'why they are dismissed; recorded',
+  'rejected dismiss --topic claims --code not-json --because "load test"',
+)
+
+/** A command that asks the service for something with rejected messages. */
+function buildAskCommand(
+  kind: 'redrive' | 'dismiss',
+  description: string,
+  because: string,
+  example: string,
+): Command {
+  return withWriteOptions(withChoice(new Command(kind)))
+    .description(description)
+    .option('--because <text>', because, notBlank)
+    .option('--dry-run', 'ask for nothing; count the messages by their codes')
+    .option('--json', 'print the request as one JSON object when it has ended')
+    .addHelpText('after', `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, example)}`)
+    .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) => askFor(kind, ids, options))
+}
 
 async function askFor(
   kind: 'redrive' | 'dismiss',

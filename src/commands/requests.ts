@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
@@ -6,7 +6,7 @@ import { getRequest, listRequests } from '../postgres/read/list-requests.ts'
 import { cancelRequest } from '../postgres/write/requests.ts'
 import { describeRequest, describeState } from './requests/follow.ts'
 import { byOption } from './terminal/confirm.ts'
-import { helpEnd } from './terminal/options.ts'
+import { helpEnd, parseId } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
 const LISTED_COUNT = 50
@@ -70,8 +70,3 @@ export const requestsCommand = new Command('requests')
   .addCommand(showCommand)
   .addCommand(cancelCommand)
   .addHelpText('after', '\nExample:\n  $ notifications-service requests list')
-
-function parseId(text: string): string {
-  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
-  return text
-}

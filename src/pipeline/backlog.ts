@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Backlog, FailedRows, PartitionLag } from '../core/batch/backlog.ts'
-import type { Assignment, Ends, TopicPartition } from '../core/batch/position.ts'
+import {
+  type Assignment,
+  type Ends,
+  listPartitions,
+  partitionKey,
+  type TopicPartition,
+} from '../core/batch/position.ts'
 import { share } from '../core/time/share.ts'
 
 export interface BacklogNeeds {
@@ -36,18 +42,14 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
 
   const readDatabase = inTime(async () => {
     for (const { topic, partition, offset } of await needs.checkpoints()) {
-      checkpoints.set(`${topic}/${partition}`, offset)
+      checkpoints.set(partitionKey({ topic, partition }), offset)
     }
     return failedRows()
   }, needs.nowMs)
 
   const readBroker = inTime(async () => {
     const ends = await needs.ends()
-    const owned = new Set(
-      Object.entries(needs.assignment() ?? {}).flatMap(([topic, numbers]) =>
-        numbers.map((partition) => `${topic}/${partition}`),
-      ),
-    )
+    const owned = new Set(listPartitions(needs.assignment() ?? {}).map(partitionKey))
     const ofOthers = await ofOtherMembers([...ends.keys()].filter((key) => !owned.has(key)))
     return [...ends]
       .filter(([key]) => !ofOthers.has(key))

@@ -1,11 +1,11 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Since } from '../../core/time/duration.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
 import { resolveTime } from '../../postgres/read/time-of.ts'
-import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
+import { notBlank, parseId, sinceOption, UsageError } from '../terminal/options.ts'
 
 export interface FilterOptions {
   /** `list`: include settled messages. Other commands: all unsettled messages. */
@@ -59,9 +59,4 @@ export async function* rejectedMessages(
   filter: RejectedFilter,
 ): AsyncGenerator<Rejected> {
   for await (const page of readRejected(pool, filter)) yield* page
-}
-
-export function parseId(text: string): string {
-  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
-  return text
 }

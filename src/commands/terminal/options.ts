@@ -37,6 +37,12 @@ export function parseWhole(text: string): bigint {
   return BigInt(text)
 }
 
+/** Reads the id of a request or of a rejected message. Throws InvalidArgumentError. */
+export function parseId(text: string): string {
+  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
+  return text
+}
+
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** An option for a file, with one of the service's own files as default; help shows its path in the repository. */
