@@ -61,7 +61,7 @@ function AskDialog({
   const [asked, setAsked] = useState<Answer<StoredRequest>>(NO_ANSWER)
   const [isAsking, setIsAsking] = useState(false)
   const { data: found } = preview
-  const left = found === null ? 0 : countOf(found, false)
+  const left = found === null ? 0 : countChanged(found)
   const isOpen = found !== null && (left > 0 || found.isMore) && asked.data === null
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector<HTMLInputElement>('[name=because]')?.focus(), [isOpen])
@@ -136,11 +136,9 @@ export function usePreview(wanted: object | null): Answer<RequestPreview> {
   return answer
 }
 
-/** Items that stay as they are, or those that do not. */
-function countOf({ groups, count }: RequestPreview, isUnchanged: boolean): number {
-  // A skip has no groups.
-  if (groups.length === 0) return isUnchanged ? 0 : count
-  return groups.reduce((sum, group) => sum + (group.isUnchanged === isUnchanged ? group.count : 0), 0)
+/** The number of items that do not stay as they are. A skip has no groups. */
+function countChanged({ groups, count }: RequestPreview): number {
+  return groups.length === 0 ? count : groups.reduce((sum, one) => sum + (one.isUnchanged ? 0 : one.count), 0)
 }
 
 function Preview({ preview }: { preview: RequestPreview }) {

@@ -29,7 +29,7 @@ const POLL_MS = 500
 /** A running service takes a request within a few seconds. */
 const TAKEN_MS = 15_000
 
-/** How often and when these commands end with which code. */
+/** The exit codes of the commands that ask. */
 export const ASK_EXIT_CODES =
   '0 done, 1 stopped or cancelled, or an item given by its name was left unchanged'
 
