@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
+import { findUnusedMaps } from '../core/event/envelope-map.ts'
 import { type Brokers, createBrokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
@@ -38,7 +39,8 @@ export async function createApp(
   let stopped: Promise<void> | null = null
 
   const ruleFiles = await readRuleFiles()
-  for (const warning of ruleFiles.warnings) log.warn(warning)
+  const unusedMaps = findUnusedMaps(ruleFiles.envelopeMaps, config.broker.topics)
+  for (const warning of [...ruleFiles.warnings, ...unusedMaps]) log.warn(warning)
   const tracing = await openTracing(config, log)
   opened.defer(async () => tracing?.stop())
   const database = await createDatabase(config.database, log)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { templates } from '#generated/templates.ts'
-import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { type EnvelopeMaps, loadEnvelopeMaps } from '../core/event/envelope-map.ts'
 import { checkRuleFiles } from '../core/rules/check-files.ts'
 import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { createRuleTable, enumeratedTable, type RuleTable } from '../core/rules/table.ts'
@@ -22,7 +22,7 @@ export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType
 export interface RuleFiles {
   readonly ruleTable: RuleTable
   readonly promises: string
-  readonly envelopeMap: EnvelopeMap
+  readonly envelopeMaps: EnvelopeMaps
   /** Its text, and the hash of its text. */
   readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
   /** Event types in the rule table that may be typos, or intended. */
@@ -43,7 +43,7 @@ export async function readRuleFiles(): Promise<RuleFiles> {
   return {
     ruleTable: enumeratedTable(enumeration, source, sha256(source)),
     promises,
-    envelopeMap: loadEnvelopeMap(envelopeMap),
+    envelopeMaps: loadEnvelopeMaps(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
     warnings: table.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
   }

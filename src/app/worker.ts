@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import { RETRY_MIN_PAUSE_MS } from '../core/attempt/retry-interval.ts'
 import { type RunStage, unobserved } from '../core/attempt/stage.ts'
 import { type Assignment, listPartitions } from '../core/batch/position.ts'
+import { mapOf } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import { CorrectableError } from '../core/text/faults.ts'
@@ -213,13 +214,16 @@ function observeFirst(onFirst: () => Promise<void>, log: Logger) {
 }
 
 function createLookUps(
-  { envelopeMap, envelopeMapRevision }: RuleFiles,
+  { envelopeMaps, envelopeMapRevision }: RuleFiles,
   lookUpContacts: LookUpNeeds['lookUpContacts'],
   pool: DatabasePool,
   stage: RunStage,
 ): LookUpNeeds {
   return {
-    parse: (message) => parseEvent(message, envelopeMap),
+    parserFor: (topic) => {
+      const map = mapOf(envelopeMaps, topic)
+      return (message) => parseEvent(message, map)
+    },
     envelopeMapRevision: envelopeMapRevision.revision,
     findLogged: createFindLogged(pool),
     lookUpContacts,

@@ -17,7 +17,7 @@ import {
   type OffsetRange,
 } from '../core/audit/finding.ts'
 import { partitionKey } from '../core/batch/position.ts'
-import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
@@ -114,8 +114,9 @@ async function auditWith(
   const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
   if (!options.json) await print(...partitions.map(describePartition))
   const sum = noCounts()
+  const { parserFor, ...found } = await databaseNeeds(pool)
   const needs = {
-    ...(await databaseNeeds(pool)),
+    ...found,
     report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
     onProgress: createShowProgress(sum, partitions),
   }
@@ -123,7 +124,7 @@ async function auditWith(
   const work = async () => {
     for (const partition of waiting) {
       const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
-      await auditPartition({ ...needs, read }, partition, sum)
+      await auditPartition({ ...needs, read, parse: parserFor(partition.topic) }, partition, sum)
     }
   }
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
@@ -155,15 +156,17 @@ function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
   }
 }
 
-async function databaseNeeds(
-  pool: DatabasePool,
-): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
+async function databaseNeeds(pool: DatabasePool): Promise<
+  Omit<AuditNeeds, 'read' | 'parse' | 'report' | 'onProgress'> & {
+    parserFor: (topic: string) => AuditNeeds['parse']
+  }
+> {
   const source = await readText(ENVELOPE_MAP)
   const present = { source, revision: sha256(source) }
   const archived = await listArchived(pool, 'envelope_map')
   const findLogged = createFindLogged(pool)
   return {
-    parse: createParse(present, (revision) => readArchived(pool, 'envelope_map', revision)),
+    parserFor: createParsers(present, (revision) => readArchived(pool, 'envelope_map', revision)),
     earlierMaps: archived.filter((revision) => revision !== present.revision),
     findRows: (eventIds) => findRows(pool, eventIds),
     findRejected: ({ topic, partition }, messages) => findRejected(pool, topic, partition, messages),
@@ -193,19 +196,22 @@ function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPar
   }
 }
 
-/** Parses messages by the current envelope map, or by another revision's. If the archive lacks that one, uses the current one. */
-export function createParse(
+/**
+ * Parses the messages of a topic by the current envelope map, or by another revision's. If the archive lacks that one, or this
+ * version cannot read it, uses the current one.
+ */
+function createParsers(
   present: { readonly source: string; readonly revision: string },
   readMap: (revision: string) => Promise<string | null>,
-): AuditNeeds['parse'] {
-  const map = loadEnvelopeMap(present.source)
-  const maps = new Map<string, Promise<EnvelopeMap>>()
-  return (message, revision) => {
-    if (revision === null || revision === present.revision) return parseEvent(message, map)
+): (topic: string) => AuditNeeds['parse'] {
+  const current = loadEnvelopeMaps(present.source)
+  const archived = new Map<string, Promise<EnvelopeMaps>>()
+  return (topic) => (message, revision) => {
+    if (revision === null || revision === present.revision) return parseEvent(message, mapOf(current, topic))
     const then =
-      maps.get(revision) ??
-      readMap(revision).then((source) => (source === null ? map : loadEnvelopeMap(source)))
-    maps.set(revision, then)
-    return then.then((mapThen) => parseEvent(message, mapThen))
+      archived.get(revision) ??
+      readMap(revision).then((source) => (source === null ? null : loadStoredMaps(source)) ?? current)
+    archived.set(revision, then)
+    return then.then((maps) => parseEvent(message, mapOf(maps, topic)))
   }
 }

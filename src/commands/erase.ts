@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
-import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { type EnvelopeMaps, loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
 import type { ErasureCounts } from '../core/log/log-entry.ts'
 import { counted } from '../core/text/count.ts'
@@ -44,9 +44,9 @@ interface Found extends ErasureCounts {
 }
 
 async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
-  const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
+  const envelopeMaps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const search = { pool, party, envelopeMap }
+    const search = { pool, party, envelopeMaps }
     const found = await run(search, null)
     const isNothing =
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
@@ -63,7 +63,7 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
 interface Search {
   readonly pool: DatabasePool
   readonly party: string
-  readonly envelopeMap: ReturnType<typeof loadEnvelopeMap>
+  readonly envelopeMaps: EnvelopeMaps
 }
 
 async function eraseAll(search: Search, by: string): Promise<Found> {
@@ -74,7 +74,7 @@ async function eraseAll(search: Search, by: string): Promise<Found> {
 }
 
 /** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
-async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null): Promise<Found> {
+async function run({ pool, party, envelopeMaps }: Search, erasure: bigint | null): Promise<Found> {
   const sum = { logEntries: 0, retries: 0, rejectedMessages: 0, searchedAsBytes: 0 }
   const preferences =
     erasure === null
@@ -83,10 +83,12 @@ async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null)
   // Before the log entries: this waits for running redrives, whose rows are then found below.
   for await (const page of readRejected(pool, { ...ALL_REJECTED, kept: true })) {
     const ids = page
-      .filter(({ message }) => findMention(message, party, envelopeMap) !== null)
+      .filter(({ topic, message }) => findMention(message, party, mapOf(envelopeMaps, topic)) !== null)
       .map(({ id }) => id)
     sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
-    sum.searchedAsBytes += page.filter(({ message }) => isUnreadable(message.value, envelopeMap)).length
+    sum.searchedAsBytes += page.filter(({ topic, message }) =>
+      isUnreadable(message.value, mapOf(envelopeMaps, topic)),
+    ).length
     showProgress(`${sum.rejectedMessages} rejected messages`)
   }
   const onDecisions = (decisions: number) => showProgress(`${decisions} decisions compared with the log`)

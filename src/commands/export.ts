@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
-import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import { counted } from '../core/text/count.ts'
@@ -70,11 +70,12 @@ async function printEntries(pool: DatabasePool, partyLocator: string): Promise<v
 }
 
 async function printRejected(pool: DatabasePool, party: string): Promise<void> {
-  const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
+  const envelopeMaps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   let searchedAsBytes = 0
   for await (const page of readRejected(pool, { ...ALL_REJECTED, kept: true })) {
     for (const rejected of page) {
-      const { message } = rejected
+      const { topic, message } = rejected
+      const envelopeMap = mapOf(envelopeMaps, topic)
       if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++
       if (findMention(message, party, envelopeMap) !== null)
         await printOne('rejectedMessage', showWhole(rejected))

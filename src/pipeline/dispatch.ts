@@ -16,7 +16,8 @@ import type { MakeAttempts, Refused } from './attempt.ts'
 const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
 
 export interface LookUpNeeds {
-  readonly parse: (message: Message) => Parsed
+  /** Called once per batch. */
+  readonly parserFor: (topic: string) => (message: Message) => Parsed
   /** Revision of the envelope map with which `parse` reads. */
   readonly envelopeMapRevision: string
   readonly findLogged: FindLogged
@@ -178,7 +179,10 @@ function createSharedCommits(attempt: MakeAttempts, startTimer: StartTimer) {
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const { topic, partition } = batch
   const { stage, findLogged, lookUpContacts } = needs
-  const { events, rejected, tombstones, kafkaMessages } = parseBatch(needs.parse, batch.messages)
+  const { events, rejected, tombstones, kafkaMessages } = parseBatch(
+    needs.parserFor(batch.topic),
+    batch.messages,
+  )
   const eventIds = events.map(({ event }) => event.eventId)
   const { eventIds: logged, pruned } =
     events.length === 0

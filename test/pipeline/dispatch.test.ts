@@ -39,13 +39,15 @@ function world(given: {
   const conflicts = { count: 0 }
   let locatorCount = 0
   const needs: DispatchNeeds = {
-    parse: ({ value }) => {
-      const text = String(value)
-      parsed.push(text)
-      if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
-      const [eventId = '', party = 'party-1'] = text.split('@')
-      return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
-    },
+    parserFor:
+      () =>
+      ({ value }) => {
+        const text = String(value)
+        parsed.push(text)
+        if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
+        const [eventId = '', party = 'party-1'] = text.split('@')
+        return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
+      },
     envelopeMapRevision: 'ghi',
     findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
     lookUpContacts: async (parties) => {

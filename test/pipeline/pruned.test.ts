@@ -43,7 +43,9 @@ async function dispatchAll(
   const lastOffset = expectedCheckpoint + BigInt(messages.length)
   const recording = recordingSend()
   const needs: DispatchNeeds = {
-    parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
+    parserFor:
+      () =>
+      ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
     findLogged: createFindLogged(pool),
     lookUpContacts: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',

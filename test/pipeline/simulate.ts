@@ -300,7 +300,7 @@ export async function simulate(
 
   function needsOf(actor: Actor, parse = parseMessage): DispatchNeeds {
     return {
-      parse,
+      parserFor: () => parse,
       envelopeMapRevision: 'map',
       findLogged: async () => {
         await actor.step()

@@ -586,7 +586,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [{ id } = { id: 0n }] = await seen.rejected()
     let locatorCount = 0
     const needs = {
-      parse: (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
+      parserFor: () => (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
       envelopeMapRevision: 'ghi',
       findLogged: async () => ({ eventIds: new Set<string>(), pruned: [] }),
       lookUpContacts: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),

@@ -63,11 +63,16 @@ for (const [file, change, said] of SPOILT) {
 t.test('an event whose fields are in headers can be tried', async (t) => {
   const map = { eventId: 'header:ce_id', eventType: 'header:ce_type' }
   const others = { partyLocator: '/party', locator: '/claim', reason: '/why' }
-  await writeFile(join(copy, 'test/first/rules/envelope.json'), JSON.stringify({ ...map, ...others }))
+  const topics = { billing: { eventId: '/claim', eventType: '/type' } }
+  await writeFile(join(copy, 'test/first/rules/envelope.json'), JSON.stringify({ ...map, ...others, topics }))
   const file = join(t.testdir({ 'value.json': '{"party": "PTY-1", "claim": "CLM-7"}' }), 'value.json')
   const tryIt = (...headers: string[]) =>
     spawned(['rules', 'try', '--event', file, ...headers.flatMap((header) => ['--header', header])], {}, main)
   t.match(await tryIt('ce_id=1', 'ce_type=claim.paid'), { code: 0, stdout: /^SEND by EMAIL.*CLM-7/s })
   t.match(await tryIt(), { code: 1, stderr: /eventId \(header:ce_id\) is missing/ })
+  const inTopic = (name: string) =>
+    spawned(['rules', 'try', '--event', file, '--topic', name, '--header', 'ce_id=1'], {}, main)
+  t.match(await inTopic('billing'), { code: 1, stderr: /eventType \(\/type\) is missing/ })
+  t.match(await inTopic('claims'), { code: 1, stderr: /eventType \(header:ce_type\) is missing/ })
   t.match(await tryIt('no value'), { code: 2, stderr: /Write it as name=value/ })
 })

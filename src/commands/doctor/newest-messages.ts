@@ -5,7 +5,9 @@ import {
   type EnvelopeMap,
   FIELDS,
   type Field,
-  loadEnvelopeMap,
+  findUnusedMaps,
+  loadEnvelopeMaps,
+  mapOf,
   sourceText,
 } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
@@ -30,7 +32,7 @@ const COMPARE =
 
 /** Resolves to the places where the envelope map finds its fields in the newest messages of each topic. */
 export async function checkEnvelopeMap({ broker }: Config): Promise<string | Warning> {
-  const map = loadEnvelopeMap(await readText(ENVELOPE_MAP))
+  const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   return withBrokers(broker, broker.groupId, async (brokers) => {
     const partitions = [...(await brokers.readEnds(broker.topics, READ_COMMITTED)).values()]
     const topics: Found[] = []
@@ -39,11 +41,12 @@ export async function checkEnvelopeMap({ broker }: Config): Promise<string | War
       const messages: Message[] = []
       for (const ends of filled.slice(0, PARTITION_COUNT_MAX))
         messages.push(...(await readNewest(brokers, ends)))
-      topics.push(findIn(topic, messages, map))
+      topics.push(findIn(topic, messages, mapOf(maps, topic)))
     }
     const lacking = topics.filter(({ isLacking }) => isLacking)
-    const words = (some: readonly Found[]) => some.map(({ words }) => words).join('\n')
-    return lacking.length > 0 ? { warning: words(lacking), remedy: COMPARE } : words(topics)
+    const words = (some: readonly Found[]) => some.map(({ words }) => words)
+    const warnings = [...findUnusedMaps(maps, broker.topics), ...words(lacking)]
+    return warnings.length > 0 ? { warning: warnings.join('\n'), remedy: COMPARE } : words(topics).join('\n')
   })
 }
 

@@ -4,7 +4,7 @@ import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } fr
 import {
   type EnvelopeMap,
   EnvelopeMapError,
-  loadEnvelopeMap,
+  loadEnvelopeMaps,
   sourceText,
 } from '../../core/event/envelope-map.ts'
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
@@ -72,8 +72,10 @@ function describeEnvelopeMap({ value, ...sources }: EnvelopeMap): string {
 export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport & { file: string }> {
   const name = relative('', file)
   try {
-    const map = loadEnvelopeMap(await readText(file))
-    return { file: name, faults: [], warnings: [], summary: `maps ${describeEnvelopeMap(map)}` }
+    const { byDefault, byTopic } = loadEnvelopeMaps(await readText(file))
+    const ofTopics = [...byTopic].map(([topic, map]) => `\n  topic ${topic}: ${describeEnvelopeMap(map)}`)
+    const summary = `maps ${describeEnvelopeMap(byDefault)}${ofTopics.join('')}`
+    return { file: name, faults: [], warnings: [], summary }
   } catch (error) {
     if (!(error instanceof EnvelopeMapError)) throw error
     return { file: name, faults: error.faults, warnings: [], summary: null }

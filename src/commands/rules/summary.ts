@@ -3,7 +3,12 @@ import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { ENVELOPE_MAP, OUTCOMES, PROMISES, RULE_TABLE, readText, TEMPLATES } from '../../app/rule-files.ts'
 import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
-import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../../core/event/envelope-map.ts'
+import {
+  type EnvelopeMap,
+  EnvelopeMapError,
+  loadEnvelopeMaps,
+  sourceText,
+} from '../../core/event/envelope-map.ts'
 import { summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows, type RowChange } from '../../core/rules/diff-rows.ts'
 import { type Files, loadVersion, readTexts, summariseChange } from '../../core/workbench/review.ts'
@@ -70,8 +75,11 @@ function diffMaps(before: string, now: string): RowChange[] {
 }
 
 /** Throws EnvelopeMapError. */
-function listFields(map: string): Cells[] {
-  const { value, ...places } = loadEnvelopeMap(map)
-  const cells = Object.entries(places).map(([field, place]) => [field, sourceText(place)])
-  return [...cells, ['value', value]]
+function listFields(maps: string): Cells[] {
+  const { byDefault, byTopic } = loadEnvelopeMaps(maps)
+  const list = ({ value, ...places }: EnvelopeMap, start = '') => [
+    ...Object.entries(places).map(([field, place]) => [`${start}${field}`, sourceText(place)]),
+    [`${start}value`, value],
+  ]
+  return [...list(byDefault), ...[...byTopic].flatMap(([topic, map]) => list(map, `${topic}: `))]
 }

@@ -14,7 +14,7 @@ import { readTemplateFiles } from '../../build/template-files.ts'
 import { loadLookUp } from '../../config/config.ts'
 import { readFacts } from '../../core/decision/decide.ts'
 import { FACT_LIST, INVALID_LOCATOR } from '../../core/decision/facts.ts'
-import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
+import { loadEnvelopeMaps, mapOf } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
 import { parseEvent } from '../../core/event/parse-event.ts'
 import type { Preferences } from '../../core/party/preferences.ts'
@@ -55,6 +55,7 @@ export const tryCommand = new Command('try')
     'take event type, locator, reason and party from the value of a message; - reads it from standard input',
   )
   .option('--header <name=value>', 'a header of that message; may be repeated', addHeader)
+  .option('--topic <name>', 'its topic, whose envelope map reads it; without it, the default map does')
   .addOption(
     new Option('--party <locator>', 'a real party: its stored preferences, and its contact by one look-up')
       .argParser(parseParty)
@@ -86,6 +87,7 @@ interface Options extends Readonly<Record<string, unknown>> {
   readonly reason?: string
   readonly event?: string
   readonly header?: Headers
+  readonly topic?: string
   readonly party?: string
   readonly table: string
   readonly templates?: string
@@ -117,6 +119,7 @@ async function parseTriedEvent(options: Options): Promise<TriedEvent> {
 async function parseTriedVariables({
   event: file,
   header: headers = {},
+  topic,
   eventType,
   locator,
   reason,
@@ -130,7 +133,8 @@ async function parseTriedVariables({
   }
   const value = file === '-' ? await buffer(process.stdin) : await readBytes(file)
   const message = { offset: 0n, key: null, value, headers }
-  const parsed = parseEvent(message, loadEnvelopeMap(await readText(ENVELOPE_MAP)))
+  const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
+  const parsed = parseEvent(message, topic === undefined ? maps.byDefault : mapOf(maps, topic))
   if (parsed.kind === 'rejection')
     throw new CorrectableError(
       `this message is not a valid event and would be rejected: ${parsed.rejection.error}`,

@@ -56,7 +56,8 @@ export type RecordedDecision = Readonly<z.infer<typeof recordedDecision>>
 /** A decision in words, by the rule table then in force. */
 export const explainedDecision = recordedDecision.omit({ envelopeMap: true }).extend({
   /**
-   * Places of the fields (JSON Pointers, or `header:` and a name) in the envelope map of its time; null if that cannot be read.
+   * Places of the fields (JSON Pointers, or `header:` and a name; several joined by ` or `) in its topic's envelope map of that
+   * time; null if that cannot be read.
    */
   readFrom: z.object({ partyLocator: z.string(), locator: z.string(), reason: z.string() }).nullable(),
   /** One sentence: the outcome, its rule and facts, and the rule's explanation. */

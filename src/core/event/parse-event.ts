@@ -1,6 +1,6 @@
 import type { Variables } from '../templates/template.ts'
 import { storable } from '../text/sanitize.ts'
-import { DEFAULTS, type EnvelopeMap, type FieldSource, sourceText, type ValueForm } from './envelope-map.ts'
+import { DEFAULTS, type EnvelopeMap, type FieldSources, sourceText, type ValueForm } from './envelope-map.ts'
 import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
@@ -36,7 +36,7 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   if (message.value === null) return { kind: 'tombstone' }
   const read = readEnvelope(message.value, map.value)
   if ('code' in read) return { kind: 'rejection', rejection: read }
-  const at = (source: FieldSource) => fieldAt(message, read, source)
+  const at = (sources: FieldSources) => fieldAt(message, read, sources)
 
   const eventId = at(map.eventId)
   const eventIdFault = identifierFault(eventId)
@@ -104,17 +104,22 @@ function framingHint(form: ValueForm): string {
 }
 
 /**
- * The value of a field, or the bytes of a header that is not UTF-8. A number becomes its digits as sent, or stays a number if the
- * JSON is too deep to find them.
+ * The value of a field at the first place that has one other than null, or the bytes of a header that is not UTF-8. A number
+ * becomes its digits as sent, or stays a number if the JSON is too deep to find them.
  */
 export function fieldAt(
   { headers }: Pick<Message, 'headers'>,
   { json, text }: Envelope,
-  source: FieldSource,
+  sources: FieldSources,
 ): unknown {
-  if ('header' in source) return readHeader(headers, source.header)
-  const value = valueAt(json, source.pointer)
-  return typeof value === 'number' ? (digitsAt(text, source.pointer) ?? value) : value
+  let absent: null | undefined
+  for (const source of sources) {
+    const value = 'header' in source ? readHeader(headers, source.header) : valueAt(json, source.pointer)
+    if (typeof value === 'number' && 'pointer' in source) return digitsAt(text, source.pointer) ?? value
+    if (value !== undefined && value !== null) return value
+    if (value === null) absent = null
+  }
+  return absent
 }
 
 /** The last value of a header: text, or bytes if it is not UTF-8. Undefined if there is none. */

@@ -2,7 +2,7 @@ import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decisio
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { describeResult } from '../decision/result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
-import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../event/envelope-map.ts'
+import { loadStoredMaps, mapOf, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { describeGivenUp, nameOfAttempt } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
@@ -36,7 +36,7 @@ function explainDecision(
 ): ExplainedDecision {
   const decision = {
     ...recorded,
-    readFrom: readPointers(envelopeMap),
+    readFrom: readPlaces(envelopeMap, recorded.topic),
     traceUrl: recorded.traceId && (traceUrl?.replaceAll('{traceId}', recorded.traceId) ?? null),
   }
   const unexplained = (why: string) => ({ ...decision, why, because: null, rulesAbove: [] })
@@ -61,18 +61,14 @@ function explainDecision(
   }
 }
 
-function readPointers(envelopeMap: string | null): ExplainedDecision['readFrom'] {
-  if (envelopeMap === null) return null
-  try {
-    const { partyLocator, locator, reason } = loadEnvelopeMap(envelopeMap)
-    return {
-      partyLocator: sourceText(partyLocator),
-      locator: sourceText(locator),
-      reason: sourceText(reason),
-    }
-  } catch (error) {
-    if (!(error instanceof EnvelopeMapError)) throw error
-    return null
+function readPlaces(envelopeMap: string | null, topic: string): ExplainedDecision['readFrom'] {
+  const maps = envelopeMap === null ? null : loadStoredMaps(envelopeMap)
+  if (maps === null) return null
+  const { partyLocator, locator, reason } = mapOf(maps, topic)
+  return {
+    partyLocator: sourceText(partyLocator),
+    locator: sourceText(locator),
+    reason: sourceText(reason),
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { findUnusedMaps, loadEnvelopeMaps, mapOf } from '../../../src/core/event/envelope-map.ts'
 import { digitsAt, parsePointer, valueAt } from '../../../src/core/event/json-pointer.ts'
 import { faultsIn } from '../build.ts'
 
@@ -92,24 +92,26 @@ t.test('JSON too deep for a reviver has no digits', async (t) => {
 
 const defaults = readFileSync(new URL('../../first/rules/envelope.json', import.meta.url), 'utf8')
 
-const faultsOf = (jsonText: string) => faultsIn(() => loadEnvelopeMap(jsonText))
+const faultsOf = (jsonText: string) => faultsIn(() => loadEnvelopeMaps(jsonText))
 
 t.test('the default map reads the fields of the specification', async (t) => {
-  t.same(loadEnvelopeMap(defaults), {
-    eventId: { pointer: ['eventId'] },
-    eventType: { pointer: ['eventType'] },
-    partyLocator: { pointer: ['partyLocator'] },
-    locator: { pointer: ['payload', 'locator'] },
-    reason: { pointer: ['payload', 'reason'] },
+  const { byDefault, byTopic } = loadEnvelopeMaps(defaults)
+  t.same(byDefault, {
+    eventId: [{ pointer: ['eventId'] }],
+    eventType: [{ pointer: ['eventType'] }],
+    partyLocator: [{ pointer: ['partyLocator'] }],
+    locator: [{ pointer: ['payload', 'locator'] }],
+    reason: [{ pointer: ['payload', 'reason'] }],
     value: 'json',
   })
+  t.equal(byTopic.size, 0)
 })
 
 t.test('a field may be in a header', async (t) => {
-  const map = loadEnvelopeMap(
+  const { byDefault: map } = loadEnvelopeMaps(
     '{"eventId": "header:ce_id", "partyLocator": "/p", "locator": "/l", "reason": "/r", "value": "confluent-json"}',
   )
-  t.match(map, { eventId: { header: 'ce_id' }, value: 'confluent-json' })
+  t.match(map, { eventId: [{ header: 'ce_id' }], value: 'confluent-json' })
   t.strictSame(faultsOf('{"eventId": "header: ", "partyLocator": "/p", "locator": "/l", "reason": "/r"}'), [
     '"eventId": "header: " names no header: write for example "header:ce_id"',
   ])
@@ -136,6 +138,10 @@ t.test('each fault names what is wrong and the remedy', async (t) => {
     ['7', '7 is not a string'],
     ['null', 'null is not a string'],
     ['"/l"', '"/l" is already the place of "locator"'],
+    ['["/r", "/l"]', '"/l" is already the place of "locator"'],
+    ['[]', 'the list of places is empty'],
+    ['["/r", "/r"]', 'the list names a place twice'],
+    ['["/r", 7]', '7 is not a string'],
   ]
   for (const [source, fault] of cases) t.strictSame(faultsOf(map(source)), [`"reason": ${fault}`])
   for (const json of ['[]', 'null']) t.strictSame(faultsOf(json), ['it is not a JSON object'])
@@ -145,15 +151,49 @@ t.test('each fault names what is wrong and the remedy', async (t) => {
 
 t.test('all faults are reported at once', async (t) => {
   t.strictSame(faultsOf('{"Locator": "/x", "__proto__": "/y", "reason": "r", "partyLocator": "p"}'), [
-    '"Locator" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value; did you mean "locator"?',
-    '"__proto__" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value',
+    '"Locator" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value, topics; did you mean "locator"?',
+    '"__proto__" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value, topics',
     '"locator" is missing',
     '"partyLocator": "p" is not a JSON Pointer to a field: it must start with "/"; did you mean "/p"?',
     '"reason": "r" is not a JSON Pointer to a field: it must start with "/"; did you mean "/r"?',
   ])
-  t.throws(() => loadEnvelopeMap('{}'), {
+  t.throws(() => loadEnvelopeMaps('{}'), {
     name: 'EnvelopeMapError',
     message:
       'the envelope map has 3 faults:\n  "partyLocator" is missing\n  "locator" is missing\n  "reason" is missing',
   })
+})
+
+t.test('a topic states only what differs from the default map', async (t) => {
+  const billing = { eventId: ['header:id', '/id'], value: 'json-in-string' }
+  const maps = loadEnvelopeMaps(JSON.stringify({ ...JSON.parse(defaults), topics: { billing, claims: {} } }))
+  t.match(mapOf(maps, 'billing'), {
+    eventId: [{ header: 'id' }, { pointer: ['id'] }],
+    locator: [{ pointer: ['payload', 'locator'] }],
+    value: 'json-in-string',
+  })
+  for (const topic of ['claims', 'enrollment', '__proto__']) t.same(mapOf(maps, topic), maps.byDefault)
+  t.strictSame(findUnusedMaps(maps, ['billing', 'claims']), [])
+  t.strictSame(findUnusedMaps(maps, ['claims', 'bilings']), [
+    'rules/envelope.json has a map for the topic "billing", which is not in MQ_TOPICS; did you mean "bilings"?',
+  ])
+})
+
+t.test('a fault of a topic names it, and those of the default map are not repeated', async (t) => {
+  const withTopics = (topics: unknown, own = {}) =>
+    faultsOf(JSON.stringify({ ...JSON.parse(defaults), ...own, topics }))
+  t.strictSame(
+    withTopics({ billing: { eventID: '/id', reason: '/payload/locator', value: 'xml', topics: {} } }),
+    [
+      'topic "billing": "eventID" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value; did you mean "eventId"?',
+      'topic "billing": "topics" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value',
+      'topic "billing": "reason": "/payload/locator" is already the place of "locator"',
+      'topic "billing": "value": "xml" is not one of json, json-in-string, confluent-json',
+    ],
+  )
+  t.strictSame(withTopics({ billing: {}, claims: { locator: '/id' } }, { locator: 'id' }), [
+    '"locator": "id" is not a JSON Pointer to a field: it must start with "/"; did you mean "/id"?',
+  ])
+  t.strictSame(withTopics({ billing: '/id' }), ['topic "billing": its map is not a JSON object'])
+  t.strictSame(withTopics([]), ['"topics": [] is not an object of topics and their maps'])
 })

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { loadEnvelopeMaps } from '../../../src/core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../../../src/core/event/is-about-party.ts'
 
-const envelopeMap = loadEnvelopeMap(
+const { byDefault: envelopeMap } = loadEnvelopeMaps(
   await readFile(new URL('../../first/rules/envelope.json', import.meta.url), 'utf8'),
 )
 const mention = (value: Buffer | string | null, key: string | null = null, party = 'party-1') =>
@@ -35,7 +35,7 @@ t.test('a header names the party of a message as a word', async (t) => {
 })
 
 t.test('if the party header is not UTF-8, the envelope decides', async (t) => {
-  const map = loadEnvelopeMap(
+  const { byDefault: map } = loadEnvelopeMaps(
     JSON.stringify({ partyLocator: 'header:party', locator: '/locator', reason: '/reason' }),
   )
   const value = Buffer.from('{"party": "party-1"}')

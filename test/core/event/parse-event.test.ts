@@ -1,10 +1,11 @@
 import t from 'tap'
-import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { loadEnvelopeMaps, mapOf } from '../../../src/core/event/envelope-map.ts'
 import { parseEvent, VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
 import type { RejectionCode } from '../../../src/core/event/rejection.ts'
 
 const OWN_FORM = { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }
-const map = loadEnvelopeMap(JSON.stringify(OWN_FORM))
+const load = (map: object) => loadEnvelopeMaps(JSON.stringify(map)).byDefault
+const map = load(OWN_FORM)
 const parse = (value: string | Uint8Array | null, headers = {}, by = map) =>
   parseEvent(
     { offset: 0n, key: null, value: typeof value === 'string' ? Buffer.from(value) : value, headers },
@@ -103,9 +104,27 @@ t.test('an event without a party, or with an impossible one, is still an event',
   }
 })
 
+t.test('a field is read from the first of its places that has a value', async (t) => {
+  const by = load({ ...OWN_FORM, eventId: ['/id', 'header:id', '/no'], partyLocator: ['header:p', '/p'] })
+  const cases: [value: object, headers: Record<string, string>, match: object][] = [
+    [{ id: 'a', no: 1 }, { id: 'b' }, { event: { eventId: 'a' } }],
+    [{ id: null, no: 1.5 }, { id: 'b' }, { event: { eventId: 'b' } }],
+    [{ id: null, no: 1.5, p: 'x' }, {}, { event: { eventId: '1.5', partyLocator: 'x' } }],
+    [{ id: '', no: 1 }, {}, { rejection: { error: 'eventId (/id or header:id or /no) is empty' } }],
+    [{}, {}, { rejection: { error: 'eventId (/id or header:id or /no) is missing' } }],
+    [{ no: null }, {}, { rejection: { error: /is not a string or number but null$/ } }],
+  ]
+  for (const [value, headers, match] of cases) {
+    const bytes = Object.fromEntries(
+      Object.entries(headers).map(([name, text]) => [name, [Buffer.from(text)]]),
+    )
+    t.match(parse(JSON.stringify({ eventType: 't', ...value }), bytes, by), match, JSON.stringify(value))
+  }
+})
+
 t.test('a header that is not UTF-8 is not treated as missing', async (t) => {
   const place = 'header:x'
-  const of = (field: string) => loadEnvelopeMap(JSON.stringify({ ...OWN_FORM, [field]: place }))
+  const of = (field: string) => load({ ...OWN_FORM, [field]: place })
   const message = {
     offset: 0n,
     key: null,
@@ -215,13 +234,17 @@ const FORMATS: readonly Format[] = [
   },
 ]
 
-for (const { name, map: format, message } of FORMATS) {
+/** Each format is one topic's. */
+const ALL_FORMATS = loadEnvelopeMaps(
+  JSON.stringify({ ...OWN_FORM, topics: Object.fromEntries(FORMATS.map(({ name, map }) => [name, map])) }),
+)
+
+for (const { name, message } of FORMATS) {
   t.test(`${name}: the event has the right party and claim, and a tombstone is ignored`, async (t) => {
     const { value, headers = {} } = message('e-1')
     const bytesOf = ([key, text]: [string, unknown]) => [key, [Buffer.from(String(text))]]
     const received = Object.fromEntries(Object.entries(headers).map(bytesOf))
-    const parseFormat = (found: typeof value | null) =>
-      parse(found, received, loadEnvelopeMap(JSON.stringify(format)))
+    const parseFormat = (found: typeof value | null) => parse(found, received, mapOf(ALL_FORMATS, name))
     t.match(parseFormat(value), {
       kind: 'event',
       event: {

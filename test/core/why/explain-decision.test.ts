@@ -126,6 +126,11 @@ t.test('an event is read by the envelope map of its time', async (t) => {
   const lines = describeEntry(entry)
   t.ok(lines.includes('  envelope map abc'))
   t.ok(lines.includes('  read from the event: party locator at /p, locator at /a~1b/0, reason at /x~0y'))
+  const topics = { [entry.decisions[0]?.topic ?? '']: { reason: ['header:why', '/why'] } }
+  const byTopic = JSON.stringify({ ...JSON.parse(envelopeMap), topics })
+  t.match((await explained({ envelopeMap: byTopic })).decisions[0]?.readFrom, {
+    reason: 'header:why or /why',
+  })
   for (const unreadable of [null, '{}', 'x'])
     t.equal((await explained({ envelopeMap: unreadable })).decisions[0]?.readFrom, null)
 })
