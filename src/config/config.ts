@@ -179,6 +179,8 @@ function buildPolicyAdministration(value: Pick<Values, PolicyAdministration>) {
     connectionCountMax: value.POLICY_ADMIN_CONNECTIONS,
     /** JSON Pointers to the party's name in an answer; the first that leads to a string counts. */
     echo: value.POLICY_ADMIN_ECHO,
+    /** JSON Pointers to each address in an answer. */
+    addresses: { email: value.POLICY_ADMIN_EMAIL, phone: value.POLICY_ADMIN_PHONE },
     /** Deadline for one party, from its request on. */
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
     /** Paths of PEM files, read for each new connection. Without `ca` Node's own authorities are trusted. */

@@ -116,13 +116,21 @@ export function topics() {
   )
 }
 
-/** `none` is an empty list. */
 export function jsonPointers() {
+  return commaSeparated('JSON Pointers such as /contact/email', areJsonPointers)
+}
+
+/** `none` is an empty list. */
+export function jsonPointersOrNone() {
   const isNone = (items: readonly string[]) => items.join() === 'none'
   return commaSeparated(
     'JSON Pointers such as /party/locator, or none',
-    (items) => isNone(items) || items.every((item) => pointerFault(item) === null),
+    (items) => isNone(items) || areJsonPointers(items),
   ).transform((items) => (isNone(items) ? [] : items))
+}
+
+function areJsonPointers(items: readonly string[]): boolean {
+  return items.every((item) => pointerFault(item) === null)
 }
 
 /**

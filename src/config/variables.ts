@@ -10,6 +10,7 @@ import {
   hostNames,
   integer,
   jsonPointers,
+  jsonPointersOrNone,
   matching,
   pemFile,
   pemPath,
@@ -140,7 +141,16 @@ export const variables = z.object({
   POLICY_ADMIN_CONNECTIONS: integer(1, 1_000)
     .prefault('32')
     .describe('Maximum number of connections to policy administration'),
-  POLICY_ADMIN_ECHO: jsonPointers().prefault('/partyLocator,/locator').meta({
+  POLICY_ADMIN_EMAIL: jsonPointers().prefault('/email').meta({
+    description:
+      'Where a response has the email address: JSON Pointers, the first that leads to a value other than null',
+    example: '/contact/emailAddress',
+  }),
+  POLICY_ADMIN_PHONE: jsonPointers().prefault('/phone').meta({
+    description: 'Where a response has the phone number, likewise',
+    example: '/contact/mobile',
+  }),
+  POLICY_ADMIN_ECHO: jsonPointersOrNone().prefault('/partyLocator,/locator').meta({
     description:
       'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',
     example: '/party/locator',

@@ -10,8 +10,8 @@ import {
   judgeTimeout,
   judgeUnasked,
   type LookUpResult,
-  nameAt,
-  type ReadName,
+  type Places,
+  parsePlaces,
   TLS_FILES,
 } from './answer.ts'
 
@@ -38,23 +38,30 @@ interface LookUp {
 }
 
 const TRY_COUNT_MAX = 3
-const ACCEPT = { accept: 'application/json' }
+const HEADERS = {
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+  'user-agent': 'notifications-service',
+}
 
 /** One connection with one request at a time. An undici `Pool` could not close the connection of a single answer. */
 export class Connection {
   readonly #pathPrefix: string
-  readonly #readName: ReadName
+  readonly #places: Places
+  readonly #isPlain: boolean
   readonly #open: () => Client
   readonly #credential: Credential | null
   #client: Client | null = null
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ baseUrl, echo, deadlineMs: timeout, tlsFiles, credential }: PartyClientOptions) {
+  constructor(options: PartyClientOptions) {
+    const { baseUrl, deadlineMs: timeout, tlsFiles, credential } = options
     const { origin, pathname } = new URL(baseUrl)
     this.#pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
-    this.#readName = nameAt(echo)
+    this.#places = parsePlaces(options)
+    this.#isPlain = origin.startsWith('http:')
     // One timer for the whole request replaces undici's two.
-    const connect = origin.startsWith('https:') ? connectByTls(tlsFiles, timeout) : { timeout }
+    const connect = this.#isPlain ? { timeout } : connectByTls(tlsFiles, timeout)
     const timeouts = { connect, headersTimeout: 0, bodyTimeout: 0 }
     const limits = { allowH2: false, pipelining: 1, maxResponseSize: BODY_BYTES_MAX }
     this.#open = () => new Client(origin, { ...timeouts, ...limits })
@@ -101,18 +108,22 @@ export class Connection {
     const leftMs = Math.max(1, sinceMs + timeoutMs - performance.now())
     this.#timer = setTimeout(() => finish({ ...judgeTimeout(timeoutMs), isTimeout: true }), leftMs)
     const path = this.#pathPrefix + encodeURIComponent(locator)
-    const headers = secret === undefined ? ACCEPT : { ...ACCEPT, ...this.#credential?.headers(secret) }
+    const headers = secret === undefined ? HEADERS : { ...HEADERS, ...this.#credential?.headers(secret) }
     const options = { method: 'GET', path, headers, blocking: false } as const
     const chunks: Buffer[] = []
-    let status = 0
+    let [status, encoding] = [0, '']
     // A quarter less CPU than `client.request`, which wraps each body in a stream.
     client.dispatch(options, {
       onRequestStart: () => {},
-      onResponseStart: (_, statusCode) => {
+      onResponseStart: (_, statusCode, { 'content-encoding': coded = '' }) => {
         status = statusCode
+        encoding = String(coded)
       },
       onResponseData: (_, chunk) => void chunks.push(chunk),
-      onResponseEnd: () => finish(judgeAnswer(status, Buffer.concat(chunks), locator, this.#readName)),
+      onResponseEnd: () => {
+        const answer = { status, encoding, body: Buffer.concat(chunks), isPlain: this.#isPlain }
+        finish(judgeAnswer(answer, locator, this.#places))
+      },
       onResponseError: (_, error) => finish(judgeFailure(status, error)),
     })
   }

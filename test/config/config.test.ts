@@ -35,6 +35,7 @@ t.test('with only the required variables, all defaults are those of the specific
       baseUrl: 'http://policy-admin:4001',
       connectionCountMax: 32,
       echo: ['/partyLocator', '/locator'],
+      addresses: { email: ['/email'], phone: ['/phone'] },
       deadlineMs: 5_000,
       tlsFiles: {},
       header: null,
@@ -131,6 +132,8 @@ POLICY_ADMIN_URL=http://policy-admin/?a=b
 POLICY_ADMIN_URL=http://policy-admin/#top
 POLICY_ADMIN_ECHO=partyLocator
 POLICY_ADMIN_ECHO=/a,b
+POLICY_ADMIN_EMAIL=none
+POLICY_ADMIN_PHONE=phone
 TRACE_URL=https://traces.example/
 TRACE_URL=javascript:alert(1)//{traceId}
 TRACE_URL=https://user:pass@traces.example/{traceId}
@@ -308,6 +311,11 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     lookUps({ baseUrl: 'https://policy-admin/api/v2' }),
   ],
   ['the place of names', { POLICY_ADMIN_ECHO: '/party/locator' }, lookUps({ echo: ['/party/locator'] })],
+  [
+    'the places of addresses',
+    { POLICY_ADMIN_EMAIL: '/email,/mail', POLICY_ADMIN_PHONE: '/contact/mobile' },
+    lookUps({ addresses: { email: ['/email', '/mail'], phone: ['/contact/mobile'] } }),
+  ],
   ['no place of names', { POLICY_ADMIN_ECHO: 'none' }, { policyAdministration: { echo: { length: 0 } } }],
   [
     'a key set, by which what is not set is not checked',

@@ -1,11 +1,12 @@
 import { mock } from 'node:test'
 import { pino } from 'pino'
 import t from 'tap'
-import { judgeAnswer, type LookUpResult } from '../../src/party/answer.ts'
+import { judgeAnswer, type LookUpResult, parsePlaces } from '../../src/party/answer.ts'
 import { createCircuit } from '../../src/party/circuit.ts'
 
+const PLACES = parsePlaces({ echo: [], addresses: { email: [], phone: [] } })
 const [BAD, GOOD, ABOUT_ONE_PARTY] = [500, 404, 400].map((status) =>
-  judgeAnswer(status, Buffer.alloc(0), '', () => null),
+  judgeAnswer({ status, encoding: '', body: Buffer.alloc(0), isPlain: true }, '', PLACES),
 ) as [LookUpResult, LookUpResult, LookUpResult]
 
 t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }))

@@ -3,18 +3,23 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ADDRESSES } from '../../src/core/decision/channel.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { aFound } from '../core/build.ts'
-import { clientOf, json, locators, serve } from './server.ts'
+import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 const FOUND = aFound({ phone: '+45 1' })
 const NOTHING_ON_FILE = aFound({ email: null })
 const MALFORMED = 'policy administration answered 200 with a body that is not a JSON object'
 const NO_TEXT = `policy administration answered 200 with an ${ADDRESSES.join(' or ')} that is neither a string nor null`
 const CONTROL = `policy administration answered 200 with an ${ADDRESSES.join(' or ')} with control characters`
-const NO_CONTACT = `policy administration answered 200 with neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
+const withoutAddress = (fields: string) =>
+  unresolved(
+    `policy administration answered 200 without an address: neither /email nor /phone is there, ${fields}`,
+    'NO_ADDRESS',
+  )
 const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
 const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
@@ -35,10 +40,32 @@ const BODIES: [title: string, body: string | Buffer, contact: Contact][] = [
   ['blank phone', '{"email":"a@example.com","phone":" \\t\\n"}', { ...FOUND, phone: null }],
   ['empty email', '{"email":"","phone":"+45 1"}', { ...FOUND, email: null }],
   ['one key alone', '{"phone":null}', NOTHING_ON_FILE],
-  ['an empty object', '{}', unresolved(NO_CONTACT)],
-  ['renamed fields', '{"emailAddress":"a@example.com","mobile":"+45 1"}', unresolved(NO_CONTACT)],
-  ['a wrapper', '{"data":{"email":"a@example.com","phone":"+45 1"}}', unresolved(NO_CONTACT)],
-  ['inherited-looking fields', '{"__proto__":{"email":"b@example.org"}}', unresolved(NO_CONTACT)],
+  ['an empty object', '{}', withoutAddress('nor any other field')],
+  [
+    'renamed fields',
+    '{"emailAddress":"a@example.com","mobile":"+45 1"}',
+    withoutAddress('but /emailAddress, /mobile'),
+  ],
+  [
+    'a wrapper',
+    '{"data":{"email":"a@example.com","phone":null}}',
+    withoutAddress('but /data/email, /data/phone'),
+  ],
+  [
+    'data as keys',
+    '{"a@example.com":{"+45 1":1,"":2},"45":[{"x":3}]}',
+    withoutAddress('but /…/…/x, /…/…, /…/…'),
+  ],
+  [
+    'many fields',
+    `{${Array.from({ length: 200 }, (_, i) => `"f${i}":{"a":{"b":{"c":{"d":0}}}}`)}}`,
+    withoutAddress(`but ${Array.from({ length: 10 }, (_, i) => `/f${i}/a/b/c`).join(', ')}, …`),
+  ],
+  [
+    'inherited-looking fields',
+    '{"__proto__":{"email":"b@example.org"}}',
+    withoutAddress('but /__proto__/email'),
+  ],
   ['a number as phone', '{"email":"a@example.com","phone":45}', unresolved(NO_TEXT)],
   ['an object as email', '{"email":{},"phone":null}', unresolved(NO_TEXT)],
   ['a boolean as email', '{"email":false}', unresolved(NO_TEXT)],
@@ -90,7 +117,8 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
   const statuses = ['204', '206', '301', '302', '307', '400', '401', '403', '404', '410', '429', '500', '503']
   const contacts = await client.lookUp(statuses)
   for (const status of statuses) {
-    const refusal = status === '401' ? ': a credential is missing or refused' : ''
+    const refusal =
+      { 401: ': a credential is missing or refused', 429: ': its rate limit is reached' }[status] ?? ''
     const hint = status.startsWith('3') ? ' (redirects are not followed)' : refusal
     const reason = status.startsWith('5') ? `had an error (HTTP ${status})` : `answered ${status}${hint}`
     t.strictSame(
@@ -135,6 +163,68 @@ t.test('a broken answer is unresolved, with its reason', async (t) => {
   for (const [kind, [, contact]] of Object.entries(ANSWERS)) t.strictSame(contacts.get(kind), contact, kind)
   for (const kind in BREAKING)
     t.strictSame(contacts.get(kind), unresolved(BROKEN_OFF, 'UND_ERR_SOCKET'), kind)
+})
+
+t.test('addresses are read at their places, each at the first that has a value', async (t) => {
+  const bodies: [body: string, contact: Contact | object][] = [
+    ['{"contact":{"mail":"a@example.com"},"email":"b@example.com"}', aFound({ email: 'a@example.com' })],
+    ['{"contact":{"mail":null},"email":"a@example.com"}', aFound({ email: 'a@example.com' })],
+    ['{"contact":{"mail":null}}', NOTHING_ON_FILE],
+    ['{"contact":{"mobile":"+45 1"}}', aFound({ email: null, phone: '+45 1' })],
+    [
+      '{"phone":"+45 1"}',
+      { error: /neither \/contact\/mail nor \/email nor \/contact\/mobile is there, but \/phone$/ },
+    ],
+    ['{"contact":{"mail":{}}}', unresolved(NO_TEXT)],
+  ]
+  const server = await serve(t, (request, response) => {
+    response.end(bodies[Number(request.url?.split('/').pop())]?.[0])
+  })
+  const addresses = { email: ['/contact/mail', '/email'], phone: ['/contact/mobile'] }
+  const { client } = clientOf(t, server.url, { addresses })
+  const contacts = await client.lookUp(bodies.map((_, index) => `${index}`))
+  for (const [index, [body, contact]] of bodies.entries()) t.match(contacts.get(`${index}`), contact, body)
+})
+
+t.test('an encoded answer is called so, and a request says who asks and for what', async (t) => {
+  const server = await serve(t, ({ headers }, response) => {
+    t.match(headers, { 'user-agent': 'notifications-service', 'accept-encoding': 'identity' })
+    response.setHeader('content-encoding', 'gzip').end(gzipSync('{"email":null}'))
+  })
+  t.match((await clientOf(t, server.url).client.lookUp(['a'])).get('a'), {
+    error: 'policy administration answered in the encoding "gzip", although the request says "identity"',
+    codes: ['ENCODED'],
+  })
+})
+
+const EXPECTING_TLS: Record<string, string | Buffer> = {
+  nginx: '<html><h1>400 Bad Request</h1>The plain HTTP request was sent to HTTPS port</html>',
+  Apache: "Reason: You're speaking plain HTTP to an SSL-enabled server port.",
+  Go: 'Client sent an HTTP request to an HTTPS server.\n',
+  Tomcat: 'Bad Request\r\nThis combination of host and port requires TLS.\r\n',
+  OpenSSL: Buffer.from([0x15, 3, 1, 0, 2, 2, 70]),
+}
+
+for (const [name, answer] of Object.entries(EXPECTING_TLS)) {
+  t.test(`plain HTTP at a port for TLS is called so (${name})`, async (t) => {
+    const head = `HTTP/1.1 400 Bad Request\r\ncontent-length: ${answer.length}\r\n\r\n`
+    const url = await serveTcp(t, (socket) => {
+      socket.on('data', () => socket.end(typeof answer === 'string' ? head + answer : answer))
+    })
+    t.match((await clientOf(t, url).client.lookUp(['a'])).get('a'), {
+      error: 'policy administration expects TLS at this port, and POLICY_ADMIN_URL is an http:// URL',
+      costsNoAttempt: true,
+    })
+  })
+}
+
+t.test('TLS at a port for plain HTTP is called so', async (t) => {
+  const server = await serve(t, (_, response) => answerFound(response))
+  const { client } = clientOf(t, server.url.replace('http:', 'https:'))
+  t.match((await client.lookUp(['a'])).get('a'), {
+    error: /^policy administration does not speak TLS at this port \(ERR_SSL_\w+\)$/,
+    costsNoAttempt: true,
+  })
 })
 
 t.test('a refused connection has its reason', async (t) => {
@@ -245,7 +335,7 @@ for (const [what, partyCount] of [
       import { pino } from 'pino'
       const client = createPartyClient({
         baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
-        tlsFiles: {}, credential: null,
+        tlsFiles: {}, credential: null, addresses: { email: ['/email'], phone: ['/phone'] },
       })
       await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
       console.log(client.isDown())

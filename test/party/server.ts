@@ -74,6 +74,7 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     baseUrl: url,
     connectionCountMax: 64,
     echo: ['/partyLocator', '/locator'],
+    addresses: { email: ['/email'], phone: ['/phone'] },
     deadlineMs: 15_000,
     tlsFiles: {},
     credential: null,

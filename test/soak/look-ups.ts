@@ -79,6 +79,7 @@ async function lookUpAll(
     baseUrl: url,
     connectionCountMax: 32,
     echo: ['/partyLocator'],
+    addresses: { email: ['/email'], phone: ['/phone'] },
     deadlineMs: 5_000,
     tlsFiles: {},
     credential: null,

@@ -95,6 +95,12 @@ const POLICY_ADMIN_REMEDIES: Remedies = {
   TLS_REFUSED: CLIENT_CERTIFICATE,
   UND_ERR_SOCKET: CLOSED_CONNECTION,
   ECONNRESET: CLOSED_CONNECTION,
+  NO_ADDRESS: 'set POLICY_ADMIN_EMAIL and POLICY_ADMIN_PHONE to where its responses have the addresses',
+  ENCODED: 'ask its owners to heed Accept-Encoding: a proxy may compress its responses',
+  HTTP_429: 'ask its owners for a higher rate limit, or lower POLICY_ADMIN_CONNECTIONS',
+  TLS_EXPECTED: 'set POLICY_ADMIN_URL to its https:// URL',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'correct the port of POLICY_ADMIN_URL, or set its http:// URL',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'correct the port of POLICY_ADMIN_URL, or set its http:// URL',
   other: 'check POLICY_ADMIN_URL, with its path, and whether that service is up',
 }
 
