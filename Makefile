@@ -18,11 +18,12 @@ SKIPPED := awk '/ \# SKIP /{ sub(/.* \# SKIP /, ""); count[$$0]++ } \
 # Recipes read it from the environment, where no shell takes it for more than a text.
 AGAINST ?= main
 export AGAINST
+# A folder with rules/ and templates/ to use in place of this one's, as in make rules-check HOUSE=../house. See src/deploy/README.md.
+override export HOUSE := $(abspath $(HOUSE))
 # Another checkout to measure against, as in make bench BEFORE=../old. Recipes run in another folder.
 override export BEFORE := $(abspath $(BEFORE))
-OUTCOMES := rules/outcomes.txt
 # Tests and measurements use the first rules and texts, so that authors can change today's freely: see test/README.md.
-FIRST := NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
+FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 # On a runner of GitHub Actions faults are also shown at their lines.
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
@@ -88,7 +89,7 @@ rules-diff: commands ## Describe which decisions differ from the rule table of A
 
 rules-accept: commands ## Accept the outcomes of the rule table and the texts, and show what changed
 	@$(NODE) src/main.ts rules outcomes --accept
-	@git --no-pager diff -- $(OUTCOMES)
+	@git -C "$$HOUSE" --no-pager diff -- rules/outcomes.txt
 
 ## Texts
 
@@ -98,7 +99,7 @@ templates-check: commands ## Check all texts: faults by file and line, length by
 ## Pull requests (.github/workflows)
 
 rules-summary: commands ## Summarise a pull request to AGAINST as Markdown: faults, changes, texts
-	@$(NODE) src/main.ts rules summary --against "$$(git merge-base "$$AGAINST" HEAD)"
+	@$(NODE) src/main.ts rules summary --against "$$(git -C "$$HOUSE" merge-base "$$AGAINST" HEAD)"
 
 rules-outcomes: commands ## Print the outcomes that rules-accept would record
 	@$(NODE) src/main.ts rules outcomes
@@ -118,7 +119,7 @@ release-notes: ## Print the changelog of this version
 vulnerabilities: install ## Check what the service depends on at run time for known vulnerabilities (asks the registry)
 	@$(NPM) audit --omit=dev --audit-level=moderate
 
-image: build ## Build and try the image without a container engine (src/deploy/README.md)
+image: build ## Build and try the image, and that of HOUSE, without a container engine (src/deploy/README.md)
 	@test/deploy/image.sh
 
 ## Measurements (test/bench/README.md)

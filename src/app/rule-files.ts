@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { templates } from '#generated/templates.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps } from '../core/event/envelope-map.ts'
@@ -79,8 +80,9 @@ export async function compileRuleTable(
   }
 }
 
-/** Under the condition `first-rules` the files of the tests: see "imports" in package.json. */
+/** Those of the folder `HOUSE`; under the condition `first-rules` those of the tests: see "imports" in package.json. */
 function authored(path: string): string {
+  if (process.env.HOUSE) return resolve(process.env.HOUSE, path)
   return fileURLToPath(import.meta.resolve(`#authored/${path}`))
 }
 

@@ -5,29 +5,32 @@ import { parseArgs } from 'node:util'
 import { acceptedEventTypes } from '../core/rules/outcomes.ts'
 import { checkTemplates } from '../core/templates/check-templates.ts'
 import { checkedSources, type TemplateFile } from '../core/templates/read-templates.ts'
-import { TemplateError, type TemplateSource } from '../core/templates/template.ts'
+import type { TemplateSource } from '../core/templates/template.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import { readTemplateFiles } from './template-files.ts'
 
 /*
  * A step of `make build`: node src/build/compile-templates.ts [--sound] [template folder] [output module]
+ * The environment variable HOUSE names another folder that has `templates/` and `rules/`.
  * An unchanged module is not written, so that its time tells when the templates changed. With --sound, stand-ins replace faulty
  * templates: the commands that report faults need the module, too.
  */
 const root = join(import.meta.dirname, '../..')
+const house = process.env.HOUSE || root
 const {
   values: { sound },
-  positionals: [folder = join(root, 'templates'), target = join(root, 'src/generated/templates.ts')],
+  positionals: [folder = join(house, 'templates'), target = join(root, 'src/generated/templates.ts')],
 } = parseArgs({ options: { sound: { type: 'boolean', default: false } }, allowPositionals: true })
 
 const GENERIC_FILE = 'generic.mustache'
-const accepted = acceptedEventTypes(readIfThere(join(root, 'rules/outcomes.txt')) ?? '')
+const accepted = acceptedEventTypes(readIfThere(join(house, 'rules/outcomes.txt')) ?? '')
 
 try {
   const files = sound ? withStandIns(readTemplateFiles(folder)) : readTemplateFiles(folder)
   const written = writeIfChanged(target, writeModule(checkedSources(files, { sha256, accepted })))
   process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
 } catch (error) {
-  if (!(error instanceof TemplateError)) throw error
+  if (!(error instanceof CorrectableError)) throw error
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 1
 }

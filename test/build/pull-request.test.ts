@@ -182,6 +182,25 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
   )
 })
 
+t.test('make takes rules and texts from HOUSE, and their history from its repository', async (t) => {
+  const [product, house] = [checkOut('product'), checkOut('house')]
+  edit(house, 'rules/envelope.json', (text) => text.replace('"/payload/reason"', '"header:reason"'))
+  edit(house, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
+  const HOUSE = '../house'
+  t.match(make(product, 'rules-check', { HOUSE }), { status: 0, stdout: /reason from header:reason/ })
+  t.match(make(product, 'rules-summary', { HOUSE }), {
+    status: 0,
+    stdout: /envelope field changed: "reason": place "header:reason".*Good news/s,
+  })
+  t.match(make(product, 'rules-accept', { HOUSE }), { status: 0, stdout: /^\+.*Good news/m })
+  t.match(readFileSync(join(house, 'rules/outcomes.txt'), 'utf8'), 'Good news')
+  t.equal(git(product, 'status', '--porcelain'), '?? node_modules\n')
+  t.match(make(product, 'rules-check', { HOUSE: '../nowhere' }), {
+    status: 2,
+    stderr: /nowhere\/templates cannot be read/,
+  })
+})
+
 t.test('the rename of one text does not hide the change of another', async (t) => {
   const clone = checkOut()
   const [from, to] = ['claim.info_requested', 'claim.info-requested'].map(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds src/deploy/Dockerfile without a container engine and without a registry of images, by Debian's buildah, umoci, bubblewrap
-# and debootstrap, and has the result tried. Its base, node:…-slim, is stood in for by a plain Debian with the pinned Node and npm.
+# and debootstrap, and has the result tried; with HOUSE also src/deploy/Dockerfile.house, and that image is tried. Its base, node:…-slim, is stood in for by a plain Debian with the pinned Node and npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dir=$PWD/.cache/image
@@ -41,8 +41,15 @@ fi
 buildah bud --pull-never --isolation chroot --network host --format docker --quiet \
   --ignorefile src/deploy/Dockerfile.dockerignore --file src/deploy/Dockerfile \
   --build-arg "GIT_COMMIT=$(git rev-parse HEAD)" --tag notifications-service . >/dev/null
+image=notifications-service
+if [ -n "${HOUSE:-}" ]; then
+  image=notifications-house
+  buildah bud --pull-never --isolation chroot --format docker --quiet --file src/deploy/Dockerfile.house \
+    --build-arg PRODUCT=localhost/notifications-service --build-arg "GIT_COMMIT=$(git -C "$HOUSE" rev-parse HEAD || true)" \
+    --tag "$image" "$HOUSE" >/dev/null
+fi
 rm -rf "$dir/oci" "$dir/bundle"
-buildah push --quiet --format oci notifications-service "oci:$dir/oci:latest"
+buildah push --quiet --format oci "$image" "oci:$dir/oci:latest"
 umoci unpack --image "$dir/oci:latest" "$dir/bundle" >/dev/null
 chmod 755 "$dir" "$dir/bundle"
 exec node_modules/.bin/node test/stack/with-stack.ts -- node_modules/.bin/node test/deploy/try-image.ts "$dir/bundle"

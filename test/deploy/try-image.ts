@@ -3,15 +3,18 @@
 import assert from 'node:assert/strict'
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { loadEnvelopeMaps, mapOf } from '../../src/core/event/envelope-map.ts'
+import { messageByMap } from '../stack/by-map.ts'
 import { freePort } from '../stack/free-port.ts'
+import { ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { createWorld } from '../stack/world.ts'
 
 interface Configuration {
   readonly process: {
@@ -62,6 +65,22 @@ async function bytesIn(folder: string): Promise<number> {
   return stats.reduce((sum, { size }) => sum + size, 0)
 }
 
+/** Events of all types with a text, on each topic that the image's envelope map knows and on one that the default map reads. */
+function eventsOf(otherTopic: string) {
+  const maps = loadEnvelopeMaps(readFileSync(join(root, 'app/rules/envelope.json'), 'utf8'))
+  const types = readdirSync(join(root, 'app/templates')).flatMap(
+    (file) => /^(.*)\.mustache$/.exec(file)?.[1] ?? [],
+  )
+  const topics = [otherTopic, ...maps.byTopic.keys()]
+  const events = Array.from({ length: 100 }, (_, i) => {
+    const topic = topics[i % topics.length] ?? otherTopic
+    const about = { partyLocator: `party-${i}`, locator: `CLM-${i}`, reason: 'late' }
+    const values = { eventId: `event-${i}`, eventType: types[i % types.length] ?? '', ...about }
+    return { topic, ...messageByMap(mapOf(maps, topic), values) }
+  })
+  return { topics, events }
+}
+
 const mb = (bytes: number) => `${Math.round(bytes / 1_000_000)} MB`
 
 async function tryImage(): Promise<void> {
@@ -80,7 +99,9 @@ async function tryImage(): Promise<void> {
 
   const world = await createWorld()
   const port = await freePort()
-  const env = { ...world.env, HOST: '127.0.0.1', PORT: String(port) }
+  const { topics, events } = eventsOf(world.topics.claims)
+  await ensureTopics(world.brokers, Object.fromEntries(topics.map((topic) => [topic, 2])))
+  const env = { ...world.env, MQ_TOPICS: topics.join(), HOST: '127.0.0.1', PORT: String(port) }
   await output([entryPoint, 'migrate'], env)
   const startedMs = Date.now()
   const service = run(image.args, env)
@@ -91,14 +112,15 @@ async function tryImage(): Promise<void> {
       what: 'the service to be ready',
     })
     console.log(`ready after ${((Date.now() - startedMs) / 1_000).toFixed(1)} s`)
-    const events = Array.from({ length: 100 }, () => anEvent())
-    await world.publish(events)
-    await world.caughtUp()
-    const [row] = await world.sql(
-      `SELECT count(*)::int FROM notifications.notification_log WHERE status = 'SENT'`,
-    )
-    assert.equal(row?.count, events.length)
-    console.log(`${events.length} events were told`)
+    await produce(world.brokers, events)
+    const count = async (where: string) => {
+      const [row] = await world.sql(`SELECT count(*)::int FROM notifications.notification_log WHERE ${where}`)
+      return row?.count as number
+    }
+    await until(async () => (await count('true')) === events.length, { what: 'each event to have its row' })
+    const sentCount = await count(`status = 'SENT'`)
+    assert.ok(sentCount > 0, 'nobody was told')
+    console.log(`${events.length} events on ${topics.length} topics have their rows; ${sentCount} were told`)
   } finally {
     // bwrap does not pass it on.
     const [line] = await firstLine
