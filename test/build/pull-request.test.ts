@@ -184,13 +184,20 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
 
 t.test('make takes rules and texts from HOUSE, and their history from its repository', async (t) => {
   const [product, house] = [checkOut('product'), checkOut('house')]
-  edit(house, 'rules/envelope.json', (text) => text.replace('"/payload/reason"', '"header:reason"'))
+  const topics = '"topics": { "billing": { "eventId": ["/id", "header:id"] } }'
+  edit(house, 'rules/envelope.json', (text) =>
+    text.replace('"/payload/reason"', `"header:reason", ${topics}`),
+  )
   edit(house, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
   const HOUSE = '../house'
-  t.match(make(product, 'rules-check', { HOUSE }), { status: 0, stdout: /reason from header:reason/ })
+  t.match(make(product, 'rules-check', { HOUSE }), {
+    status: 0,
+    stdout: /reason from header:reason\n {2}topic billing: eventId from \/id or header:id, /,
+  })
   t.match(make(product, 'rules-summary', { HOUSE }), {
     status: 0,
-    stdout: /envelope field changed: "reason": place "header:reason".*Good news/s,
+    stdout:
+      /envelope field changed: "reason": place "header:reason".*added: "billing: eventId": place "\/id or header:id".*Good news/s,
   })
   t.match(make(product, 'rules-accept', { HOUSE }), { status: 0, stdout: /^\+.*Good news/m })
   t.match(readFileSync(join(house, 'rules/outcomes.txt'), 'utf8'), 'Good news')

@@ -22,7 +22,7 @@ const env = { ...world.env, HOUSE: house }
 
 function event(topic: TopicName, number: number) {
   const eventId = `${topic}-${number}`
-  const about = { partyLocator: `party-${number}`, locator: `CLM-${number}`, reason: 'late' }
+  const about = { partyLocator: `party-${number}`, locator: `CLM-${number}`, reason: 'see party-0' }
   return {
     topic,
     ...messageByMap(mapOf(maps, world.topics[topic]), { eventId, eventType: 'claim.paid', ...about }),
@@ -41,6 +41,7 @@ t.test('one service reads three topics in three forms, each by its map', async (
   await world.publish([
     ...topics.flatMap((topic) => [0, 1].map((i) => event(topic, i))),
     { ...event('claims', 2), topic: 'billing' },
+    { ...event('enrollment', 3), headers: {} },
   ])
   await world.caughtUp()
   const rows = await world.sql(
@@ -54,18 +55,22 @@ t.test('one service reads three topics in three forms, each by its map', async (
         [0, 1].map((i) => ({ event_id: `${topic}-${i}`, party_locator: `party-${i}`, status: 'SENT' })),
       ),
   )
-  t.match(await world.sql('SELECT topic, error FROM notifications.rejected_message'), [
+  t.match(await world.sql('SELECT topic, error FROM notifications.rejected_message ORDER BY topic'), [
     { topic: billing, error: 'eventId (header:ce_id) is missing' },
+    { topic: enrollment, error: 'eventId (header:id) is missing' },
   ])
   await service.stop()
 
   t.match(await spawned(['audit'], env), {
     code: 0,
-    stdout: / 6 {2}rows that agree.* 1 {2}kept as rejected.*accounted for/s,
+    stdout: / 6 {2}rows that agree.* 2 {2}kept as rejected.*accounted for/s,
   })
   const [{ locator } = {}] = await world.sql(
     `SELECT locator FROM notifications.notification_log WHERE event_id = 'billing-1'`,
   )
+  const rejectedOf = (party: string) => spawned(['erase', '--party', party, '--dry-run'], env)
+  t.match(await rejectedOf('party-3'), { stdout: /, 1 rejected message of/ })
+  t.match(await rejectedOf('party-0'), { stdout: /, 0 rejected messages of/ }, 'its reason is no party')
   t.match(await spawned(['why', locator], env), { stdout: /party locator at \/member, locator at \/claim/ })
 })
 
