@@ -3,6 +3,7 @@ import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import packageJson from '../../package.json' with { type: 'json' }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const RECIPE = readFileSync(join(ROOT, 'src/deploy/Dockerfile.house'), 'utf8')
@@ -63,6 +64,7 @@ t.test('an image with own rules and texts is upgraded and rolled back by its ver
     writeFileSync(join(app, 'templates/claim.reopened.mustache'), 'Subject: New\n\nA text of the product.\n')
     writeFileSync(join(app, 'rules/dispatch.csv'), 'no longer a table')
   })
+  t.match(RECIPE, `ARG PRODUCT=notifications-service:${packageJson.version}\n`)
   const draft = build('draft', first)
   t.match(draft, { isBuilt: false, said: /^> .*Our claim/m }, 'outcomes that nobody accepted end it')
   writeFileSync(outcomes, run(draft.app, 'rules', 'outcomes'))

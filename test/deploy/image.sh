@@ -45,7 +45,7 @@ image=notifications-service
 if [ -n "${HOUSE:-}" ]; then
   image=notifications-house
   buildah bud --pull-never --isolation chroot --format docker --quiet --file src/deploy/Dockerfile.house \
-    --build-arg PRODUCT=localhost/notifications-service --build-arg "GIT_COMMIT=$(git -C "$HOUSE" rev-parse HEAD || true)" \
+    --build-arg PRODUCT=localhost/notifications-service --build-arg "COMMIT=$(git -C "$HOUSE" rev-parse HEAD || true)" \
     --tag "$image" "$HOUSE" >/dev/null
 fi
 rm -rf "$dir/oci" "$dir/bundle"
