@@ -6,9 +6,10 @@ import type { Preferences } from '../core/party/preferences.ts'
 import { showRules } from '../core/rules/current-rules.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import type { Since } from '../core/time/duration.ts'
+import { share } from '../core/time/share.ts'
 import { explain } from '../core/why/explain-decision.ts'
 import { createKeySet } from '../http/auth/key-set.ts'
-import type { ConsoleData } from '../http/console/data.ts'
+import type { ConsoleData, KnownEventType } from '../http/console/data.ts'
 import { readConsolePage } from '../http/console/page.ts'
 import type { Requests } from '../http/console/requests.ts'
 import type { Workbench } from '../http/console/workbench.ts'
@@ -29,6 +30,7 @@ import { previewRequest } from '../postgres/read/preview-request.ts'
 import { listActivations } from '../postgres/read/read-archive.ts'
 import { getPreferences, listPreferenceChanges, listPreferences } from '../postgres/read/read-preferences.ts'
 import { resolveTarget } from '../postgres/read/resolve-target.ts'
+import { listEventTypes, searchLog } from '../postgres/read/search-log.ts'
 import { resolveTime } from '../postgres/read/time-of.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
 import { addRequest, cancelRequest } from '../postgres/write/requests.ts'
@@ -37,6 +39,9 @@ import type { Database } from './database.ts'
 import { loadArchivedRules } from './in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
+
+/** Producers seldom send a new type. */
+const EVENT_TYPES_SHARED = { validMs: 30_000, deadlineMs: 15_000 }
 
 interface ListenerNeeds {
   readonly config: Config
@@ -178,8 +183,26 @@ function isLoopback(host: string): boolean {
 function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): ConsoleData {
   const { config, ruleTable, workbench, isPolicyAdministrationDown } = needs
   const { httpPool, listPool, fault } = needs.database
+  const loggedEventTypes = share(
+    () => listEventTypes(listPool()),
+    EVENT_TYPES_SHARED,
+    () => performance.now(),
+  )
+  const eventTypes = async (): Promise<readonly KnownEventType[]> => {
+    const named = ruleTable.rules.flatMap(({ when }) => when.eventType?.names ?? [])
+    const known = new Map<string, string | null>(
+      [...TEMPLATE_EVENT_TYPES, ...named].map((type) => [type, null]),
+    )
+    for (const { eventType, lastAt } of await loggedEventTypes()) known.set(eventType, lastAt)
+    return [...known].map(([eventType, lastAt]) => ({ eventType, lastAt }))
+  }
   return {
     logEntries,
+    eventTypes,
+    search: async (text, signal) => {
+      const known = (await eventTypes()).map(({ eventType }) => eventType)
+      return readUntil(signal, listPool(), (connection) => searchLog(connection, text, known))
+    },
     countEntries: async (window) => countLogEntries(listPool(), config.retry, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),

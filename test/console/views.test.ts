@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page, Request as PageRequest } from 'playwright-core'
 import t, { type Test } from 'tap'
+import type { SearchHit } from '../../src/core/log/search.ts'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { aConsole, PREFERENCES, serveConsole, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
@@ -294,18 +295,25 @@ async function testViews(): Promise<void> {
   })
 
   t.test('a search opens the only hit, lists several, and reports none', async (t) => {
-    const entry = { ...GIVEN_UP, eventId: 'event-7', partyLocator: 'event-8' }
-    const hits = (filter: Partial<Record<'eventId' | 'partyLocator' | 'reference', string | undefined>>) =>
-      filter.reference === 'CLM-2'
-        ? [entry, entry]
-        : filter.eventId === 'event-7' ||
-            filter.eventId === 'event-8' ||
-            filter.partyLocator === 'event-8' ||
-            filter.reference === 'CLM-1'
-          ? [entry]
-          : []
+    const found = (kind: SearchHit['kind'], value: string, locator: string | null = null) => ({
+      kind,
+      value,
+      locator,
+    })
+    const FOUND: Readonly<Record<string, readonly SearchHit[]>> = {
+      'event-7': [found('event', 'event-7', ENTRY.locator)],
+      'event-8': [found('event', 'event-8', ENTRY.locator), found('member', 'event-8')],
+      'CLM-1': [found('reference', 'CLM-1', ENTRY.locator)],
+      'CLM-2': [found('reference', 'CLM-2')],
+      'PTY-1': [found('member', 'PTY-1')],
+    }
+    const SIMILAR: Readonly<Record<string, readonly SearchHit[]>> = {
+      'clm-2': FOUND['CLM-2'] ?? [],
+      [ENTRY.locator.toLowerCase()]: [found('entry', ENTRY.locator, ENTRY.locator)],
+      claim: [found('event type', 'claim.paid'), found('event type', 'claim.rejected')],
+    }
     const { page } = await open(t, '#/rules', {
-      logEntries: { list: async (filter) => ({ items: hits(filter), next: null }), get: async () => ENTRY },
+      search: async (text) => ({ hits: [...(FOUND[text] ?? [])], similar: [...(SIMILAR[text] ?? [])] }),
     })
     const search = async (words: string) => {
       await page.locator('body').press('/')
@@ -333,8 +341,16 @@ async function testViews(): Promise<void> {
       await page.locator('h1:focus', { hasText: 'Rules' }).waitFor()
     }
     await search('event-8')
-    await page.getByRole('link', { name: 'The event, claim.rejected' }).waitFor()
-    await page.getByRole('link', { name: 'The member' }).waitFor()
+    await page.getByRole('link', { name: 'The event event-8' }).waitFor()
+    await page.getByRole('link', { name: 'The member event-8' }).waitFor()
+    await page.getByRole('heading', { level: 1 }).click()
+    await search('claim')
+    await page.getByText('Nothing is called exactly so').waitFor()
+    const links = page.getByRole('main').getByRole('link')
+    t.same(await links.allInnerTexts(), [
+      'All events of the type claim.paid',
+      'All events of the type claim.rejected',
+    ])
     await page.getByRole('heading', { level: 1 }).click()
     await search('nothing')
     await page.getByText('Nothing found').waitFor()

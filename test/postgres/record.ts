@@ -29,6 +29,8 @@ export interface Known {
   readonly eventId: string
   readonly eventType?: string
   readonly reason?: string
+  /** What it is about. */
+  readonly reference?: string
   readonly partyLocator?: string | null
   readonly invalid?: boolean
   readonly contact?: Contact
@@ -83,8 +85,8 @@ export async function record(
 
 function openAttemptOf(known: Known) {
   const { eventId, partyLocator = 'party-1', invalid: isPartyInvalid = false, contact = FOUND } = known
-  const { eventType = 'claim.paid', reason = null } = known
-  const variables = { eventType, locator: 'CLM-1', reason }
+  const { eventType = 'claim.paid', reference = 'CLM-1', reason = null } = known
+  const variables = { eventType, locator: reference, reason }
   const locator = `NTF-${uuidv7()}`
   return anOpenAttempt(eventId, { locator, eventType, partyLocator, isPartyInvalid, contact, variables })
 }

@@ -1,11 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
-import type { Page } from '../../core/log/log-page.ts'
-import type { PreferenceHistory } from '../../core/party/preferences.ts'
+import type { SearchHit, SearchResult } from '../../core/log/search.ts'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
-import { type Loaded, useData } from '../use-data.ts'
+import { useData } from '../use-data.ts'
 
 /** The search box of every page. */
 export function Search() {
@@ -47,55 +45,58 @@ function hrefOfSearch(q: string): string {
   return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
 }
 
-/** Searches for the text, then for it in capitals. A single hit opens at once, in place of the search. */
+/** A single hit, or else a single name that is nearly so, opens at once, in place of the search. */
 export function SearchView({ query: { q = '' } }: Route) {
-  const asked = [
-    useData<Page<ListedLogEntry>>(['log', 'list'], { eventId: q, limit: '2' }),
-    useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator: q, limit: '2' }),
-    useData<Page<ListedLogEntry>>(['log', 'list'], { reference: q, limit: '2' }),
-    useData<PreferenceHistory>(['preferences', q]),
-  ] as const
-  const [event, ofMember, ofReference, preferences] = asked
-  const about = ofReference.data?.items ?? []
-  const isMember =
-    ofMember.data?.items.length || preferences.data?.preferences || preferences.data?.changes.length
-  const hrefOfEntry = ({ locator }: ListedLogEntry) => buildHref(['log', locator])
-  const hits = [
-    ...(event.data?.items ?? []).map((one) => [`The event, ${one.eventType}`, hrefOfEntry(one)] as const),
-    ...(isMember ? [['The member', buildHref(['parties', q])] as const] : []),
-    ...(about.length > 1
-      ? [['All messages about it', buildHref(['log'], { reference: q })] as const]
-      : about.map((one) => [`The only message about it, ${one.eventType}`, hrefOfEntry(one)] as const)),
-  ]
-  const isDone = asked.every(({ data }) => data !== null)
-  const inCapitals = q.toUpperCase()
-  const isToRepeat = isDone && hits.length === 0 && q !== inCapitals
-  const next = isToRepeat ? hrefOfSearch(inCapitals) : isDone && hits.length === 1 ? hits[0]?.[1] : undefined
+  const loaded = useData<SearchResult>(['search'], { q })
+  const { hits = [], similar = [] } = loaded.data ?? {}
+  const [only, ...others] = hits.length > 0 ? hits : similar
+  const next = only !== undefined && others.length === 0 ? hrefOf(only) : undefined
   useEffect(() => {
     if (next !== undefined) location.replace(next)
   }, [next])
-  const failed: Loaded<unknown> = asked.find(({ problem }) => problem !== null) ?? event
   return (
     <>
       <Title name="Search">
         Search for <Value text={q} mono />
       </Title>
-      <State loaded={failed} />
-      <ul>
-        {hits.map(([kind, href]) => (
-          <li key={href}>
-            <a href={href}>
-              <Value text={kind} />
-            </a>
-          </li>
-        ))}
-      </ul>
-      {isDone && hits.length === 0 && !isToRepeat && (
+      <State loaded={loaded} />
+      <Hits hits={hits} />
+      {loaded.data !== null && hits.length === 0 && (
         <p role="status">
-          Nothing found: no member, claim, policy, invoice, event or entry is called exactly so, as typed or
-          in capitals.
+          {similar.length === 0
+            ? 'Nothing found: no member, claim, policy, invoice, event or entry is called so, begins so, or ends in these digits.'
+            : 'Nothing is called exactly so. Similar names:'}
         </p>
       )}
+      <Hits hits={similar} />
     </>
   )
+}
+
+function Hits({ hits }: { hits: readonly SearchHit[] }) {
+  return (
+    <ul>
+      {hits.map((hit) => (
+        <li key={`${hit.kind} ${hit.value}`}>
+          <a href={hrefOf(hit)}>
+            {KIND_TEXTS[hit.kind]} <Value text={hit.value} mono />
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const KIND_TEXTS = {
+  entry: 'The entry',
+  event: 'The event',
+  member: 'The member',
+  reference: 'Messages about',
+  'event type': 'All events of the type',
+} as const
+
+function hrefOf({ kind, value, locator }: SearchHit): string {
+  if (locator !== null) return buildHref(['log', locator])
+  if (kind === 'member') return buildHref(['parties', value])
+  return buildHref(['log'], kind === 'reference' ? { reference: value } : { eventType: value })
 }

@@ -3,6 +3,7 @@ import type { Status } from './status.ts'
 
 /** Filters of the log; an entry must match all of them. Times are in the format of an entry. */
 export interface LogFilter<Time = string> {
+  readonly locator?: string | undefined
   readonly partyLocator?: string | undefined
   readonly eventType?: string | undefined
   readonly status?: Status | undefined

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type ServiceStatus, serviceStatus } from '../../core/batch/service-status.ts'
 import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
+import { type SearchResult, searchResult } from '../../core/log/search.ts'
 import {
   type PreferenceHistory,
   preferenceHistory,
@@ -11,6 +12,7 @@ import { type CurrentRules, currentRules } from '../../core/rules/current-rules.
 import { share } from '../../core/time/share.ts'
 import { requireAccess } from '../auth/rights.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
+import { identifier } from '../request/fields.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -23,6 +25,9 @@ import { backtestMembersRoute, type Workbench, workbenchRoutes } from './workben
 export interface ConsoleData {
   readonly logEntries: LogEntries
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>
+  readonly search: (text: string, signal: AbortSignal) => Promise<SearchResult>
+  /** Event types that a text, a rule or the log knows, each with the time of its newest log entry. */
+  readonly eventTypes: () => Promise<readonly KnownEventType[]>
   readonly preferences: PreferenceReader
   readonly listRejected: ListRejected
   readonly rules: () => Promise<CurrentRules>
@@ -31,6 +36,9 @@ export interface ConsoleData {
   readonly workbench: Workbench
   readonly requests: Requests
 }
+
+const knownEventType = z.object({ eventType: z.string(), lastAt: z.string().nullable() })
+export type KnownEventType = Readonly<z.infer<typeof knownEventType>>
 
 interface PreferenceReader {
   readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
@@ -71,12 +79,23 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       counted.get('/rules', { config, schema: rules }, data.rules)
       const status = { querystring: nothing, response: { 200: serviceStatus } }
       counted.get('/status', { config, schema: status }, data.status)
+      const eventTypes = {
+        querystring: nothing,
+        response: { 200: z.object({ items: z.array(knownEventType) }) },
+      }
+      counted.get('/event-types', { config, schema: eventTypes }, async () => ({
+        items: [...(await data.eventTypes())],
+      }))
       workbenchRoutes(counted, data.workbench)
       rightsRoute(counted, askRules)
     })
     app.register(async (personal: HttpApp) => {
       logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
+      const search = { querystring: z.strictObject({ q: identifier }), response: { 200: searchResult } }
+      personal.get('/search', { config, schema: search }, async ({ query, signal }) =>
+        data.search(query.q, signal),
+      )
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
       requestRoutes(personal, data.requests)

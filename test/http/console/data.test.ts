@@ -21,6 +21,7 @@ const get = (path: string, authorization?: string, { app } = authorization === u
 
 const PERIOD = 'from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z'
 const QUERIES: Readonly<Record<string, string>> = {
+  '/console/data/search': '?q=PTY-1',
   '/console/data/workbench/decisions': `?${PERIOD}`,
   '/console/data/workbench/members': `?${PERIOD}&group=x`,
 }
@@ -38,7 +39,7 @@ closed.app.addHook('onRoute', ({ method, url }) => {
 await closed.app.ready()
 
 t.test('each route requires a token with the administrative scope, as on the public listener', async (t) => {
-  t.equal(ROUTES.length, 28, 'fourteen to read, each with HEAD')
+  t.equal(ROUTES.length, 32, 'sixteen to read, each with HEAD')
   for (const [method, url] of ROUTES) {
     const ask = (authorization?: string, { app } = closed) =>
       app.inject({ method, url, headers: authorization === undefined ? {} : { authorization } })
@@ -108,6 +109,18 @@ t.test('counts state their window', async (t) => {
   }
 })
 
+t.test(
+  'a search names what is found and what is similar; event types come with their newest time',
+  async (t) => {
+    const similar = [{ kind: 'member', value: 'pty-1', locator: null }]
+    t.same((await get('/console/data/search?q=PTY-1')).json(), { hits: [], similar })
+    for (const query of ['', 'q=', 'q=a&q=b', 'q=%00', `q=${'x'.repeat(256)}`])
+      t.equal((await get(`/console/data/search?${query}`)).statusCode, 400, query)
+    const { items } = (await get('/console/data/event-types')).json()
+    t.same(items[1], { eventType: 'claim.void', lastAt: null })
+  },
+)
+
 t.test('preferences come with their newest 100 changes; a party without any is no error', async (t) => {
   const change = { changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }
   const shown = { preferences: PREFERENCES, unknownEventTypes: [], changes: [change], isMore: false }
@@ -147,6 +160,7 @@ t.test("reads of members' data are logged with their subject, counts are not", a
     '/console/data/rejected',
     '/console/data/requests',
     '/console/data/requests/:id',
+    '/console/data/search',
     '/console/data/workbench/members',
   ])
 })

@@ -110,6 +110,14 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       complete: true,
       counts: [{ startS: 60, status: 'SENT', reason: null, count: 2, givenUp: 0 }],
     }),
+    search: async (text) => ({
+      hits: [],
+      similar: [{ kind: 'member', value: text.toLowerCase(), locator: null }],
+    }),
+    eventTypes: async () => [
+      { eventType: 'claim.paid', lastAt: TIME },
+      { eventType: 'claim.void', lastAt: null },
+    ],
     preferences: {
       unknownEventTypes: async (eventTypes) => eventTypes.filter((type) => type === 'claim.payed'),
       get: async (partyLocator) => (partyLocator === 'PTY-1' ? PREFERENCES : null),

@@ -12,6 +12,7 @@ import {
   listLogEntries,
   logPageQuery,
 } from '../../../src/postgres/read/list-log-entries.ts'
+import { continuationsQuery, namesQuery } from '../../../src/postgres/read/search-log.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 
@@ -184,6 +185,15 @@ t.test('short pages lead to every entry of the filter', async (t) => {
       rows.map(({ locator }) => locator),
       JSON.stringify(filter),
     )
+  }
+})
+
+t.test('a search reads a bounded number of rows, whatever begins with its text', async (t) => {
+  for (const text of ['CLM-1', 'CLM-', 'party-', 'party-1', 'p', 'zzz', LONG_REFERENCE]) {
+    for (const query of [namesQuery([text]), continuationsQuery([text])]) {
+      const { read, blocks } = readsOf(await planOf(query))
+      t.ok(read <= 50 && blocks <= 250, `${text.slice(0, 20)}: ${read} rows, ${blocks} blocks`)
+    }
   }
 })
 

@@ -1,0 +1,82 @@
+import t from 'tap'
+import { listEventTypes, searchLog } from '../../../src/postgres/read/search-log.ts'
+import { openDatabase } from '../fixtures.ts'
+import { record } from '../record.ts'
+
+const { pool, client } = await openDatabase(t)
+const EVENT_TYPES = ['claim.paid', 'claim.rejected', 'invoice.paid']
+const parties = Array.from({ length: 12 }, (_, i) => `party-00${30 + i}`)
+const [locator = ''] = await record(pool, [
+  { eventId: 'event-1', partyLocator: 'party-0030', reference: 'CLA-2026-00056' },
+  ...parties.map((partyLocator, i) => ({
+    eventId: `about-${i}`,
+    partyLocator,
+    reference: `CLA-2026-000${60 + i}`,
+  })),
+  { eventId: 'own', partyLocator: 'about-itself', reference: 'about-itself' },
+  { eventId: 'accent', partyLocator: 'Émile_%', reference: 'x'.repeat(3_000) },
+])
+await client.query(
+  `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events, preferred_channel) VALUES ('silent', '[]', 'EMAIL')`,
+)
+const search = async (text: string) => {
+  const { hits, similar } = await searchLog(pool, text, EVENT_TYPES)
+  const words = (found: typeof hits) => found.map(({ kind, value }) => `${kind} ${value}`)
+  return { hits: words(hits), similar: words(similar) }
+}
+
+t.test('an exact name is found, as each thing that it names', async (t) => {
+  const NAMES = {
+    [locator]: 'entry',
+    'event-1': 'event',
+    'party-0030': 'member',
+    'CLA-2026-00056': 'reference',
+    'claim.paid': 'event type',
+    silent: 'member',
+    'about-itself': 'member',
+    'Émile_%': 'member',
+    ['x'.repeat(3_000)]: 'reference',
+  }
+  for (const [name, kind] of Object.entries(NAMES)) t.same((await search(name)).hits, [`${kind} ${name}`])
+})
+
+t.test(
+  'a name that is nearly right is offered: another spelling, a beginning, the last digits',
+  async (t) => {
+    const OFFERS = {
+      'PARTY-0036': 'member party-0036',
+      '0036': 'member party-0036',
+      ' party-0036 ': 'member party-0036',
+      '00056': 'reference CLA-2026-00056',
+      'cla-2026-00056': 'reference CLA-2026-00056',
+      'CLA-2026-0005': 'reference CLA-2026-00056',
+      Claim: 'event type claim.rejected',
+      rejected: 'event type claim.rejected',
+      Émile: 'member Émile_%',
+    }
+    for (const [text, offer] of Object.entries(OFFERS)) {
+      const { hits, similar } = await search(text)
+      t.same(hits, [], text)
+      t.ok(similar.includes(offer), `${text}: ${similar}`)
+    }
+  },
+)
+
+t.test('no more than eight continuations of a beginning are offered, each once', async (t) => {
+  const { similar } = await search('party-00')
+  t.same(
+    similar,
+    parties.slice(0, 8).map((party) => `member ${party}`),
+  )
+  for (const text of ['nothing', 'party-00%', '_____-00', 'zzz']) t.same((await search(text)).similar, [])
+})
+
+t.test('the event types of the log are listed with the time of their newest entry', async (t) => {
+  await client.query(
+    `UPDATE notifications.notification_log SET event_type = 'old', created_at = '2020-01-31T12:00:00Z' WHERE event_id = 'own'`,
+  )
+  const found = await listEventTypes(pool)
+  t.same(found[1], { eventType: 'old', lastAt: '2020-01-31T12:00:00.000000Z' })
+  t.match(found[0], { eventType: 'claim.paid', lastAt: /^20.*Z$/ })
+  t.equal(found.length, 2)
+})
