@@ -13,12 +13,12 @@ import { countPreferencesToErase, erasePreferences } from '../postgres/retention
 import { eraseRejected } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
-import { parseParty } from './terminal/options.ts'
+import { partyOption } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
 
 export const eraseCommand = withWriteOptions(new Command('erase'))
   .description('erase the personal data of a party: texts, inserted values, contacts, rejected messages')
-  .requiredOption('--party <locator>', 'locator of the party', parseParty)
+  .addOption(partyOption('locator of the party').makeOptionMandatory())
   .option('--dry-run', 'write nothing; show what would be erased')
   .option('--json', 'print the result as one JSON object')
   .addHelpText(

@@ -12,12 +12,12 @@ import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/read-preferences.ts'
 import { showWhole } from './rejected/describe.ts'
-import { parseParty } from './terminal/options.ts'
+import { partyOption } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
 export const exportCommand = new Command('export')
   .description('print all data stored about a party, for a request for access to personal data')
-  .requiredOption('--party <locator>', 'locator of the party', parseParty)
+  .addOption(partyOption('locator of the party').makeOptionMandatory())
   .addHelpText(
     'after',
     `

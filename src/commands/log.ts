@@ -10,26 +10,41 @@ import type { Since } from '../core/time/duration.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { resolveTime } from '../postgres/read/time-of.ts'
-import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import { notBlank, parseAt, sinceOption } from './terminal/options.ts'
+import {
+  checkRule,
+  filterFor,
+  findNamed,
+  noteUnknownEventType,
+  noteUnknownMember,
+} from './terminal/known-names.ts'
+import {
+  choiceOption,
+  notBlank,
+  parseLimit,
+  partyOption,
+  sinceOption,
+  untilOption,
+} from './terminal/options.ts'
 import { note, print, showProgress } from './terminal/print.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
 export const logCommand = new Command('log')
   .description('list log entries, newest first')
+  .argument('[name]', 'a member, claim, policy, invoice or event type: only its entries, however old')
   .addOption(sinceOption('how far to go back', '7d'))
-  .option('--until <when>', 'only entries created earlier; by default up to now', parseAt)
+  .addOption(untilOption('only entries created earlier'))
   .option(
     '--not-told',
     'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
   )
-  .option('--party <locator>', 'only entries of this party', notBlank)
+  .addOption(partyOption('only entries of this member'))
   .option('--reference <text>', 'only entries about this claim, policy or invoice', notBlank)
   .option('--event-type <type>', 'only events of this type', notBlank)
-  .addOption(new Option('--status <status>', 'only entries with this status').choices(STATUSES))
+  .addOption(choiceOption('--status <status>', 'only entries with this status', STATUSES))
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
   .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
+  .option('--limit <count>', 'at most this many entries', parseLimit)
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
   .option('--json', 'one JSON object per line')
   .addHelpText(
@@ -53,27 +68,32 @@ interface Options {
   readonly status?: Status
   readonly rule?: string
   readonly reason?: string
+  readonly limit?: number
   readonly csv?: true
   readonly json?: true
 }
 
-async function listLog(options: Options): Promise<void> {
-  const { since, until, party, reason, csv, json, ...filter } = options
+async function listLog(name: string | undefined, options: Options, command: Command): Promise<void> {
+  const { since, until, party, reason, limit = Number.POSITIVE_INFINITY, csv, json, ...filter } = options
   const { rule, eventType } = filter
   const limits = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
-    const from = await resolveTime(pool, since)
+    const named = name === undefined ? null : await findNamed(pool, name)
+    if (name !== undefined && named === null) return
+    // What is named is listed from its first entry on.
+    const isWhole = named !== null && command.getOptionValueSource('since') === 'default'
+    const from = isWhole ? undefined : await resolveTime(pool, since)
     const to = until === undefined ? undefined : await resolveTime(pool, until)
     const shown = csv ? formatCsvLine : json ? JSON.stringify : formatLine
     if (csv) await print(LOG_CSV.head.slice(0, -1))
     let count = 0
-    for (let after: LogPosition | null | undefined; after !== null; ) {
-      const page = { limit: PAGE_COUNT_MAX, after: after ?? null }
+    for (let after: LogPosition | null | undefined; after !== null && count < limit; ) {
+      const page = { limit: Math.min(PAGE_COUNT_MAX, limit - count), after: after ?? null }
       const { items, next } = await listLogEntries(
         pool,
         limits,
-        { ...filter, partyLocator: party, reasonPrefix: reason, from, to },
+        { ...filter, partyLocator: party, reasonPrefix: reason, from, to, ...(named && filterFor(named)) },
         page,
       )
       for (const item of items) await print(shown(item))
@@ -82,14 +102,16 @@ async function listLog(options: Options): Promise<void> {
       after = next
     }
     if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
-    if (!csv && !json) note(`${counted(count, 'entry', 'entries')} since ${from}`)
+    if (count === 0 && party !== undefined) await noteUnknownMember(pool, party)
+    if (!csv && !json)
+      note(`${counted(count, 'entry', 'entries')}${from === undefined ? '' : ` since ${from}`}`)
   })
 }
 
 /** Without the line feed, which `print` adds. */
 const formatCsvLine = (entry: ListedLogEntry) => LOG_CSV.formatLine(entry).slice(0, -1)
 
-function formatLine(entry: ListedLogEntry): string {
+export function formatLine(entry: ListedLogEntry): string {
   const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason, recordedOnly } = entry
   const more = givenUp ? ', given up' : recordedOnly ? ', recorded only' : ''
   const reason = failureReason === null ? '' : ` (${failureReason})`

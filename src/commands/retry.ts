@@ -6,13 +6,13 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
 import { withWriteOptions } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import { helpEnd, notBlank, parseAt, sinceOption, UsageError } from './terminal/options.ts'
+import { helpEnd, notBlank, sinceOption, UsageError, untilOption } from './terminal/options.ts'
 
 export const retryCommand = withWriteOptions(new Command('retry'))
   .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")
   .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
-  .option('--until <when>', 'only events up to then; by default up to now', parseAt)
+  .addOption(untilOption('only events up to then'))
   .option('--event-type <type>', 'only events of this type', notBlank)
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
   .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)

@@ -1,16 +1,21 @@
 import { Command } from 'commander'
 import { loadArchivedRules } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
-import { isLogLocator } from '../core/log/log-locator.ts'
+import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { describeEntry, explain } from '../core/why/explain-decision.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
+import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { formatLine } from './log.ts'
+import { filterFor, findNamed } from './terminal/known-names.ts'
 import { note, print } from './terminal/print.ts'
+
+const LISTED_COUNT_MAX = 10
 
 export const whyCommand = new Command('why')
   .description('explain a log entry by the rules that were in force at its time')
-  .argument('<locator or event id>', 'the locator of the log entry, NTF-…, or the id of its event')
+  .argument('<name>', 'the locator of the log entry, NTF-…, the id of its event, or what the event is about')
   .option('--json', 'as one JSON object, like that of GET /log/{locator}')
   .addHelpText(
     'after',
@@ -25,16 +30,26 @@ Example:
   )
   .action(why)
 
-async function why(id: string, { json }: { readonly json?: true }): Promise<void> {
+async function why(text: string, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const limits = loadRetryLimits(process.env)
-    const byLocator = isLogLocator(id) ? await getLogEntry(pool, limits, id) : null
-    const entry = byLocator ?? (await getLogEntry(pool, limits, id, 'event_id'))
-    if (entry === null) {
-      note(`no log entry has the locator or the event id ${printable(id)}`)
-      process.exitCode = 1
+    const found = await findNamed(pool, text)
+    if (found === null) return
+    const { items } = await listLogEntries(pool, limits, filterFor(found), {
+      limit: LISTED_COUNT_MAX,
+      after: null,
+    })
+    const [only, ...others] = items
+    if (only === undefined || others.length > 0) {
+      await print(...items.map((entry) => (json ? JSON.stringify(entry) : formatLine(entry))))
+      const newest = items.length === LISTED_COUNT_MAX ? `; these are the newest ${LISTED_COUNT_MAX}` : ''
+      note(
+        `${printable(found.value)} is a ${found.kind} with ${counted(items.length, 'entry', 'entries')}${newest}. Give one locator, NTF-…`,
+      )
       return
     }
+    const entry = await getLogEntry(pool, limits, only.locator)
+    if (entry === null) throw new Error('the entry was pruned meanwhile')
     const rules = await loadArchivedRules(pool, entry.decisions)
     const explained = explain(entry, rules, loadTraceUrl(process.env))
     await print(...(json ? [JSON.stringify(explained)] : describeEntry(explained)))

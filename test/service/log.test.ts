@@ -74,6 +74,9 @@ t.test('without --not-told every entry is listed, and filters can be combined', 
   t.same((await all()).sort(), ['=SUM(A1)', 'failed'])
   t.same(await all('--status', 'FAILED'), ['failed'])
   t.same(await all('--party', '@party, "1"', '--until', '1h'), [])
+  t.same(await all('--member', '@party, "1"', '--from', '1h', '--to', '2100-01-01'), ['=SUM(A1)'])
+  t.same(await all('--status', 'Failed', '--limit', '1'), ['failed'])
+  t.equal((await all('--limit', '1')).length, 1)
 })
 
 t.test('replay names differences with exit code 1, and corrects them on request', async (t) => {
@@ -105,4 +108,34 @@ t.test('the list marks a message that was only recorded by a placeholder', async
   t.equal(await marked(`receipt = 'erased', variables = NULL, erased_at = now()`), true)
   t.equal(await marked(`recorded_only = NULL`), false, 'an erasure left nothing else in version 1.0')
   t.equal(await marked(`receipt = 'recorded:EMAIL:1', erased_at = NULL`), true, 'a row of version 1.0')
+})
+
+t.test('log and why take any name, and say what is similar to a name that nothing has', async (t) => {
+  await client.query(
+    `UPDATE notifications.notification_log SET created_at = '2020-01-31' WHERE event_id = 'failed'`,
+  )
+  const NAMED = [
+    ['log', 'party-1', 0, /FAILED.* for party-1\n$/, /^3 entries\n$/],
+    ['log', 'CLM-1', 0, /^(.*\n){3}$/, /^3 entries\n$/],
+    [
+      'log',
+      'PARTY-1',
+      0,
+      /party-1/,
+      /^nothing is called exactly "PARTY-1": this is for the member party-1\n3 entries\n$/,
+    ],
+    ['log', 'failed', 0, /FAILED/, /^1 entry\n$/],
+    ['log', 'nobody', 1, /^$/, /^nothing in the log is called "nobody"\n$/],
+    ['log', 'claim', 1, /^$/, /^nothing .* "claim"; similar: the event type claim.\w+, .*, …\n$/],
+    ['why', '@party, "1"', 0, /party-not-found/, /^$/],
+    ['why', 'failed', 0, /failed/, /^$/],
+    ['why', 'CLM-1', 0, /^(.*\n){3}$/, /^CLM-1 is a reference with 3 entries\. Give one locator, NTF-…\n$/],
+    ['why', 'clm-2', 1, /^$/, /^nothing in the log is called "clm-2"\n$/],
+  ] as const
+  for (const [command, name, code, stdout, stderr] of NAMED)
+    t.match(await run([command, name]), { code, stdout, stderr }, `${command} ${name}`)
+  t.match(
+    (await run(['log', '--member', 'PARTY-1'])).stderr,
+    /^there is no member "PARTY-1"; similar: the member party-1\n0 entries since /,
+  )
 })

@@ -1,11 +1,11 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Since } from '../../core/time/duration.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
 import { resolveTime } from '../../postgres/read/time-of.ts'
-import { notBlank, parseId, sinceOption, UsageError } from '../terminal/options.ts'
+import { choiceOption, notBlank, parseId, sinceOption, UsageError } from '../terminal/options.ts'
 
 export interface FilterOptions {
   /** `list`: include settled messages. Other commands: all unsettled messages. */
@@ -19,7 +19,7 @@ export function withFilter(command: Command): Command {
   return command
     .option('--topic <name>', 'only messages from this topic', notBlank)
     .addOption(
-      new Option('--code <code>', 'only messages rejected with this code').choices(Object.keys(REJECTIONS)),
+      choiceOption('--code <code>', 'only messages rejected with this code', Object.keys(REJECTIONS)),
     )
     .addOption(sinceOption('only messages rejected since then'))
 }

@@ -32,7 +32,7 @@ import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readPreferences } from '../../postgres/read/read-preferences.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
-import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
+import { fileOption, partyOption, UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 
 /** The option for each fact: a flag for an unusual value, or one of the values. */
@@ -57,9 +57,9 @@ export const tryCommand = new Command('try')
   .option('--header <name=value>', 'a header of that message; may be repeated', addHeader)
   .option('--topic <name>', 'its topic, whose envelope map reads it; without it, the default map does')
   .addOption(
-    new Option('--party <locator>', 'a real party: its stored preferences, and its contact by one look-up')
-      .argParser(parseParty)
-      .conflicts(FACT_OPTIONS.map(({ option }) => option.attributeName())),
+    partyOption('a real party: its stored preferences, and its contact by one look-up').conflicts(
+      FACT_OPTIONS.map(({ option }) => option.attributeName()),
+    ),
   )
 for (const { option } of FACT_OPTIONS) tryCommand.addOption(option)
 tryCommand

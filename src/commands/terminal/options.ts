@@ -3,12 +3,41 @@ import { fileURLToPath } from 'node:url'
 import { CommanderError, InvalidArgumentError, Option } from 'commander'
 import { isPartyLocator } from '../../core/event/parse-event.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
+import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { parseSince as parse, SINCE_EXAMPLES, SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 
-/** The option `--since`. Its default is in the form of its values, such as 7d. */
+/** The option `--since`, or `--from` as in the API. Its default is in the form of its values, such as 7d. */
 export function sinceOption(meaning: string, byDefault?: string): Option {
-  const option = new Option('--since <when>', `${meaning}: ${SINCE_WORDS}`).argParser(parseSince)
+  const option = new Option('--from, --since <when>', `${meaning}: ${SINCE_WORDS}`).argParser(parseSince)
   return byDefault === undefined ? option : option.default(parseSince(byDefault), byDefault)
+}
+
+/** The option `--until`, or `--to` as in the API. */
+export function untilOption(meaning: string): Option {
+  return new Option('--to, --until <when>', `${meaning}; by default up to now`).argParser(parseAt)
+}
+
+/** The option `--party`, or `--member` as in the console. */
+export function partyOption(meaning: string): Option {
+  return new Option('--member, --party <locator>', meaning).argParser(parseParty)
+}
+
+/** An option for one of a few words, in any case. */
+export function choiceOption(flags: string, meaning: string, choices: readonly string[]): Option {
+  const option = new Option(flags, meaning).choices(choices)
+  return option.argParser((text) => {
+    const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase())
+    if (found !== undefined) return found
+    const near = didYouMean(nearest(text, choices))
+    throw new InvalidArgumentError(`Write ${choices.join(', ')}${near}`)
+  })
+}
+
+/** Reads how many items to list. Throws InvalidArgumentError. */
+export function parseLimit(text: string): number {
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (count < 1) throw new InvalidArgumentError('It must be a whole number above 0.')
+  return count
 }
 
 /** Reads a duration such as 7d, a time, or a day, which means its start. Throws InvalidArgumentError. */

@@ -15,10 +15,9 @@ const recordedRow = recordedLogEntry.extend({
 export function getLogEntry(
   pool: DatabasePool,
   limits: GivenUpLimits,
-  value: string,
-  column: 'locator' | 'event_id' = 'locator',
+  locator: string,
 ): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(limits, column, value))
+  return pool.maybeOne(logEntryQuery(limits, locator))
 }
 
 /** The distinct variables of an entry's texts; none if they were erased. */
@@ -28,7 +27,7 @@ export async function readVariables(pool: DatabasePool, locator: string): Promis
     SELECT DISTINCT variables FROM notifications.decision WHERE locator = ${locator} AND variables IS NOT NULL`)
 }
 
-export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_id', value: string) {
+function logEntryQuery(limits: GivenUpLimits, locator: string) {
   return sql.type(recordedRow)`
     SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", (
       SELECT variables ->> 'locator' FROM notifications.decision
@@ -56,7 +55,7 @@ export function logEntryQuery(limits: GivenUpLimits, column: 'locator' | 'event_
       )
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
-    FROM notifications.notification_log ${WITH_LAST} WHERE ${sql.identifier([column])} = ${value}`
+    FROM notifications.notification_log ${WITH_LAST} WHERE notification_log.locator = ${locator}`
 }
 
 function nextRetry(limits: GivenUpLimits) {

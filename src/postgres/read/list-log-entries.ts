@@ -82,6 +82,7 @@ const equals = (column: string) => (value: string) => sql.fragment`${sql.identif
 const CONDITIONS: {
   readonly [Name in FilterName]-?: (value: NonNullable<LogFilter[Name]>, limits: GivenUpLimits) => Fragment
 } = {
+  locator: equals('locator'),
   eventId: equals('event_id'),
   partyLocator: equals('party_locator'),
   eventType: equals('event_type'),
@@ -96,7 +97,7 @@ const CONDITIONS: {
 }
 const FILTER_NAMES = Object.keys(CONDITIONS) as readonly FilterName[]
 /** Filters by which an index finds few entries, the most selective first. */
-const KEYS = ['eventId', 'reference', 'request', 'partyLocator'] as const
+const KEYS = ['locator', 'eventId', 'reference', 'request', 'partyLocator'] as const
 
 function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
   const { eventType, status, reason, reasonPrefix, notTold } = filter
