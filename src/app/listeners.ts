@@ -203,7 +203,7 @@ function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): Consol
       const known = (await eventTypes()).map(({ eventType }) => eventType)
       return readUntil(signal, listPool(), (connection) => searchLog(connection, text, known))
     },
-    countEntries: async (window) => countLogEntries(listPool(), config.retry, window),
+    countEntries: async (window, by) => countLogEntries(listPool(), config.retry, window, by),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       unknownEventTypes: (eventTypes) => unknownEventTypes(needs, eventTypes),

@@ -1,11 +1,7 @@
-import { OTHER } from '../core/log/count-windows.ts'
+import { type CountedBy, OTHER } from '../core/log/count-windows.ts'
 import type { LogCount, LogCounts } from '../core/log/log-counts.ts'
 import { STATUSES } from '../core/log/status.ts'
 import { inWords, visible } from './text.ts'
-
-/** The groupings of entries. */
-export const DIMENSIONS = ['status', 'reason'] as const
-export type Dimension = (typeof DIMENSIONS)[number]
 
 /** Entries that share a value of the dimension: their count per step and in total. */
 export interface Series {
@@ -22,7 +18,7 @@ export interface Table {
 }
 
 /** Counts as a table over time. Statuses keep their order; other series are sorted by total, with the rest last. */
-export function buildTable({ fromS, toS, stepS, counts }: LogCounts, dimension: Dimension): Table {
+export function buildTable({ fromS, toS, stepS, counts }: LogCounts, dimension: CountedBy): Table {
   const firstS = Math.floor(fromS / stepS) * stepS
   const startsS = Array.from({ length: Math.floor((toS - firstS) / stepS) + 1 }, (_, i) => firstS + i * stepS)
   const rows = new Map<string, number[]>(
@@ -44,7 +40,7 @@ export function buildTable({ fromS, toS, stepS, counts }: LogCounts, dimension: 
 export const REST = '(other)'
 
 /** The CSS colour of a series. Green, amber and red are reserved for statuses. */
-export function chooseColour(dimension: Dimension, name: string, index: number): string {
+export function chooseColour(dimension: CountedBy, name: string, index: number): string {
   if (dimension === 'status') return `var(--${name.toLowerCase()})`
   return name === REST ? 'var(--rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
 }
@@ -55,12 +51,12 @@ export function nameOfStatus(status: string): string {
   return status === 'SENT' ? 'Sent or recorded' : inWords(status)
 }
 
-export function describeSeries(dimension: Dimension, name: string): string {
+export function describeSeries(dimension: CountedBy, name: string): string {
   return dimension === 'status' ? nameOfStatus(name) : visible(name)
 }
 
 /** Null if the entry has no value: a sent entry has no reason. */
-function seriesName(count: LogCount, dimension: Dimension): string | null {
+function seriesName(count: LogCount, dimension: CountedBy): string | null {
   const name = count[dimension]
   return name === OTHER ? REST : name
 }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import compress from '@fastify/compress'
 import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
@@ -26,6 +27,8 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly isLoopback: boolean
 }
 
+const COMPRESSED_BYTES_MIN = 1_024
+
 /**
  * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json`, the
  * console at `/console`. Only the console's data is personal and needs a token.
@@ -35,16 +38,20 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
   const app = createBase(needs)
   requireHost(app, needs.hosts)
   limitRequests(app, needs.requestCountMax)
-  app.get('/metrics', async (_, reply) => {
-    const { contentType, text } = await exposeMetrics()
-    return reply.type(contentType).send(text as never)
+  app.register(compress, { encodings: ['gzip'], threshold: COMPRESSED_BYTES_MIN })
+  // Routes of the app itself would be added before the plugin, which would not see them.
+  app.register(async (open: HttpApp) => {
+    open.get('/metrics', async (_, reply) => {
+      const { contentType, text } = await exposeMetrics()
+      return reply.type(contentType).send(text as never)
+    })
+    open.get('/startupz', async () => {
+      const reason = await startup()
+      if (reason !== null) throw unavailable(reason)
+      return { status: 'started' } as never
+    })
+    open.get('/openapi.json', async () => document as never)
   })
-  app.get('/startupz', async () => {
-    const reason = await startup()
-    if (reason !== null) throw unavailable(reason)
-    return { status: 'started' } as never
-  })
-  app.get('/openapi.json', async () => document as never)
   app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
   app.register(consoleData(needs.consoleData, tokens, needs.isLoopback), { prefix: '/console/data' })
   return app

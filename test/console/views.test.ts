@@ -106,8 +106,8 @@ async function testViews(): Promise<void> {
     const { countEntries } = aConsole()
     const count = { startS: 60, reason: 'no answer', count: 7, givenUp: 5 }
     const { page } = await open(t, '#/?window=7d&by=reason', {
-      countEntries: async (window) => ({
-        ...(await countEntries(window)),
+      countEntries: async (window, by) => ({
+        ...(await countEntries(window, by)),
         counts: [{ ...count, status: 'FAILED' as const }],
       }),
     })

@@ -1,17 +1,14 @@
-import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
+import {
+  COUNT_WINDOW_NAMES,
+  COUNT_WINDOWS,
+  COUNTED_BY,
+  type CountedBy,
+  type CountWindow,
+} from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Card, Links, State, Title } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
-import {
-  buildTable,
-  chooseColour,
-  DIMENSIONS,
-  type Dimension,
-  describeSeries,
-  REST,
-  type Series,
-  type Table,
-} from '../series.ts'
+import { buildTable, chooseColour, describeSeries, REST, type Series, type Table } from '../series.ts'
 import { formatNumber, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
@@ -23,7 +20,7 @@ const WINDOWS: Readonly<Record<CountWindow, string>> = {
   '7d': '7 days',
   '30d': '30 days',
 }
-const NAMES: Readonly<Record<Dimension, string>> = {
+const NAMES: Readonly<Record<CountedBy, string>> = {
   status: 'Status',
   reason: 'Reason',
 }
@@ -31,13 +28,13 @@ const NAMES: Readonly<Record<Dimension, string>> = {
 /** Counts of recent entries, refreshed while shown. The address contains the period and the grouping. */
 export function OverviewView({ query }: Route) {
   const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
-  const by = DIMENSIONS.find((name) => name === query.by) ?? 'status'
+  const by = COUNTED_BY.find((name) => name === query.by) ?? 'status'
   const link = (name: string, chosen: Query, isCurrent: boolean) => ({
     name,
     href: buildHref([], { window, by, ...chosen }),
     isCurrent,
   })
-  const loaded = useData<LogCounts>(['counts'], { window }, EVERY_MS)
+  const loaded = useData<LogCounts>(['counts'], { window, by }, EVERY_MS)
   return (
     <>
       <Title name="Overview" />
@@ -48,7 +45,7 @@ export function OverviewView({ query }: Route) {
         />
         <Links
           label="Group by"
-          links={DIMENSIONS.map((name) => link(NAMES[name], { by: name }, name === by))}
+          links={COUNTED_BY.map((name) => link(NAMES[name], { by: name }, name === by))}
         />
       </div>
       <State loaded={loaded} />
@@ -57,7 +54,7 @@ export function OverviewView({ query }: Route) {
   )
 }
 
-function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension }) {
+function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy }) {
   const { stepS } = counts
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
   // From the data, since the period just chosen may not have been counted yet.
@@ -66,7 +63,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   const table = buildTable(counts, dimension)
   const { total, series } = buildTable(counts, 'status')
   const all = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
-  const buildFigure = (dimension: Dimension) => (series: Series, index: number) => ({
+  const buildFigure = (dimension: CountedBy) => (series: Series, index: number) => ({
     name: describeSeries(dimension, series.name),
     total: series.total,
     mark: chooseColour(dimension, series.name, index),
@@ -128,7 +125,14 @@ function Figures({ figures }: { figures: readonly Figure[] }) {
 interface ChartProps {
   readonly table: Table
   readonly stepS: number
-  readonly dimension: Dimension
+  readonly dimension: CountedBy
+}
+
+/** The next round and even number, whose half is shown too. */
+function roundUp(count: number): number {
+  const unit = 10 ** Math.floor(Math.log10(count))
+  const steps = [1, 2, 4, 6, 8, 10].map((step) => step * unit)
+  return steps.find((step) => step >= count && step % 2 === 0) ?? 10 * unit
 }
 
 /** Positions of labels on the time axis, from its start (0) to its end (1). */
@@ -137,7 +141,7 @@ const MARKS = [0, 0.25, 0.5, 0.75]
 /** Entries over time as stacked bars, each of which links to its entries. The tooltip of a bar is also its name. */
 function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
-  const top = 2 * Math.ceil(Math.max(2, ...sums) / 2)
+  const top = roundUp(Math.max(2, ...sums))
   const toPercent = (count: number) => `${(100 * count) / top}%`
   const iso = (atS: number) => new Date(atS * 1_000).toISOString()
   return (

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { type ServiceStatus, serviceStatus } from '../../core/batch/service-status.ts'
-import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
+import {
+  COUNT_WINDOW_NAMES,
+  COUNTED_BY,
+  type CountedBy,
+  type CountWindow,
+} from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { type SearchResult, searchResult } from '../../core/log/search.ts'
 import {
@@ -24,7 +29,7 @@ import { backtestMembersRoute, type Workbench, workbenchRoutes } from './workben
 /** The console's data. Reads reject if the database fails. */
 export interface ConsoleData {
   readonly logEntries: LogEntries
-  readonly countEntries: (window: CountWindow) => Promise<LogCounts>
+  readonly countEntries: (window: CountWindow, by: CountedBy) => Promise<LogCounts>
   readonly search: (text: string, signal: AbortSignal) => Promise<SearchResult>
   /** Event types that a text, a rule or the log knows, each with the time of its newest log entry. */
   readonly eventTypes: () => Promise<readonly KnownEventType[]>
@@ -60,6 +65,7 @@ const nothing = z.strictObject({})
 const window = z
   .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
   .default('24h' satisfies CountWindow)
+const by = z.enum(COUNTED_BY, `must be one of ${COUNTED_BY.join(', ')}`).default('status')
 
 /**
  * The console's data, under the rules of the public listener's administrative views: same tokens, same scope, same audit log for
@@ -72,9 +78,15 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
     if (tokens !== null) requireTokens(app, tokens)
     requireAsker(app, askRules)
     app.register(async (counted: HttpApp) => {
-      const countEntries = share(data.countEntries, COUNTS_SHARED, () => performance.now())
-      const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }
-      counted.get('/counts', { config, schema: counts }, async ({ query }) => countEntries(query.window))
+      const countBy = (by: CountedBy) =>
+        share(
+          (window: CountWindow) => data.countEntries(window, by),
+          COUNTS_SHARED,
+          () => performance.now(),
+        )
+      const count = { status: countBy('status'), reason: countBy('reason') }
+      const counts = { querystring: z.strictObject({ window, by }), response: { 200: logCounts } }
+      counted.get('/counts', { config, schema: counts }, async ({ query }) => count[query.by](query.window))
       const rules = { querystring: nothing, response: { 200: currentRules } }
       counted.get('/rules', { config, schema: rules }, data.rules)
       const status = { querystring: nothing, response: { 200: serviceStatus } }

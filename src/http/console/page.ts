@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { gzipSync } from 'node:zlib'
 import type { HttpApp } from '../server/base.ts'
 
 /** The console's page and assets, as built by `make build`. */
@@ -52,14 +51,11 @@ export function consolePage(app: HttpApp, { html, assets }: ConsolePage): void {
   )
   app.get('/console/', async (_, reply) => reply.redirect('../console', 308))
   for (const [name, { type, content }] of assets) {
-    const gzipped = gzipSync(content)
-    app.get(`/console/${name}`, async ({ headers }, reply) => {
-      const isGzipped = /\bgzip\b/.test(headers['accept-encoding'] ?? '')
-      if (isGzipped) reply.header('content-encoding', 'gzip')
-      return reply
-        .headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
+    app.get(`/console/${name}`, async (_, reply) =>
+      reply
+        .header('cache-control', 'public, max-age=31536000, immutable')
         .type(type)
-        .send((isGzipped ? gzipped : content) as never)
-    })
+        .send(content as never),
+    )
   }
 }

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { COUNT_WINDOWS, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
+import { COUNT_WINDOWS, type CountedBy, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { type GivenUpLimits, isGivenUp } from './given-up.ts'
@@ -17,10 +17,11 @@ export async function countLogEntries(
   pool: DatabasePool,
   limits: GivenUpLimits,
   window: CountWindow,
+  by: CountedBy,
   rowCountMax = ROW_COUNT_MAX,
 ): Promise<LogCounts> {
   const { fromS, toS, cutAtS, counts } = await pool.one(
-    logCountsQuery(limits, COUNT_WINDOWS[window], rowCountMax),
+    logCountsQuery(limits, COUNT_WINDOWS[window], by, rowCountMax),
   )
   return {
     fromS: cutAtS ?? fromS,
@@ -35,8 +36,10 @@ export async function countLogEntries(
 export function logCountsQuery(
   limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },
+  by: CountedBy,
   rowCountMax: number,
 ) {
+  const reason = by === 'reason' ? sql.fragment`split_part(failure_reason, ':', 1)` : sql.fragment`NULL::text`
   const from = sql.fragment`now() - ${lengthS}::integer * interval '1 second'`
   const walks = STATUSES.map(
     (status) => sql.fragment`
@@ -51,7 +54,7 @@ export function logCountsQuery(
     ), counted AS MATERIALIZED (
       SELECT
         floor(extract(epoch FROM created_at) / ${stepS}::integer)::bigint * ${stepS}::integer AS start_s,
-        status, split_part(failure_reason, ':', 1) AS reason,
+        status, ${reason} AS reason,
         count(*)::integer AS count, min(created_at) AS oldest_at,
         count(*) FILTER (WHERE ${isGivenUp(limits)})::integer AS given_up
       FROM walked GROUP BY 1, 2, 3
