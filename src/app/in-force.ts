@@ -1,11 +1,14 @@
 import type { Logger } from 'pino'
 import { templates } from '#generated/templates.ts'
+import type { DecidedRow } from '../core/log/log-entry.ts'
+import type { LogPage } from '../core/log/log-page.ts'
 import { diffRuleTables } from '../core/rules/diff.ts'
 import { describeDiff } from '../core/rules/diff-text.ts'
 import { RuleTableError } from '../core/rules/errors.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { describeFault } from '../core/text/faults.ts'
 import { readRules } from '../core/why/archived-rules.ts'
+import { explainListed } from '../core/why/why-told-or-not.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readArchived } from '../postgres/read/read-archive.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
@@ -15,6 +18,17 @@ import { compileRuleTable, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-f
 /** The rules that made these decisions, from the archive. */
 export function loadArchivedRules(pool: DatabasePool, decisions: readonly { ruleTableRevision: string }[]) {
   return readRules(decisions, (revision) => readArchived(pool, 'ruleset', revision), TEMPLATE_EVENT_TYPES)
+}
+
+/** Adds to each entry of a list why its member was not told. */
+export async function explainPage(
+  pool: DatabasePool,
+  { items, next }: LogPage<DecidedRow>,
+): Promise<LogPage> {
+  const revisions = items.flatMap(({ ruleTableRevision }) =>
+    ruleTableRevision === null ? [] : [{ ruleTableRevision }],
+  )
+  return { items: explainListed(items, await loadArchivedRules(pool, revisions)), next }
 }
 
 /** Archives the rule table, the envelope map and the templates, so that each decision can name its revisions. */

@@ -36,7 +36,7 @@ import { putPreferences } from '../postgres/write/put-preferences.ts'
 import { addRequest, cancelRequest } from '../postgres/write/requests.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Database } from './database.ts'
-import { loadArchivedRules } from './in-force.ts'
+import { explainPage, loadArchivedRules } from './in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
@@ -108,7 +108,7 @@ function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: D
         const timeAt = async (since?: Since) =>
           since === undefined ? undefined : resolveTime(connection, since)
         const times = { from: await timeAt(from), to: await timeAt(to) }
-        return listLogEntries(connection, retry, { ...filter, ...times }, page)
+        return explainPage(listPool(), await listLogEntries(connection, retry, { ...filter, ...times }, page))
       }),
     get: async (locator) => {
       const entry = await getLogEntry(httpPool(), retry, locator)

@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander'
+import { explainPage } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
-import type { ListedLogEntry } from '../core/log/log-entry.ts'
+import type { ListedLogEntry, ListedRow } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import { STATUSES, type Status } from '../core/log/status.ts'
 import { counted } from '../core/text/count.ts'
@@ -90,12 +91,13 @@ async function listLog(name: string | undefined, options: Options, command: Comm
     let count = 0
     for (let after: LogPosition | null | undefined; after !== null && count < limit; ) {
       const page = { limit: Math.min(PAGE_COUNT_MAX, limit - count), after: after ?? null }
-      const { items, next } = await listLogEntries(
+      const found = await listLogEntries(
         pool,
         limits,
         { ...filter, partyLocator: party, reasonPrefix: reason, from, to, ...(named && filterFor(named)) },
         page,
       )
+      const { items, next } = await explainPage(pool, found)
       for (const item of items) await print(shown(item))
       count += items.length
       showProgress(`${count} entries`)
@@ -111,11 +113,22 @@ async function listLog(name: string | undefined, options: Options, command: Comm
 /** Without the line feed, which `print` adds. */
 const formatCsvLine = (entry: ListedLogEntry) => LOG_CSV.formatLine(entry).slice(0, -1)
 
-export function formatLine(entry: ListedLogEntry): string {
-  const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason, recordedOnly } = entry
+export function formatLine(entry: ListedRow): string {
+  const {
+    createdAt,
+    locator,
+    eventType,
+    partyLocator,
+    reference,
+    status,
+    givenUp,
+    failureReason,
+    recordedOnly,
+  } = entry
+  const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
   const more = givenUp ? ', given up' : recordedOnly ? ', recorded only' : ''
   const reason = failureReason === null ? '' : ` (${failureReason})`
   return printable(
-    `${createdAt}  ${locator}  ${status}${more}${reason}: ${eventType} for ${partyLocator ?? 'nobody'}`,
+    `${createdAt}  ${locator}  ${status}${more}${reason}: ${eventType}${about} for ${partyLocator ?? 'nobody'}`,
   )
 }

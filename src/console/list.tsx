@@ -42,6 +42,7 @@ const CLASSES: Readonly<Record<string, string>> = {
   Channel: 'short',
   ID: 'short mono',
   Member: 'middle mono',
+  About: 'middle mono',
   Rule: 'middle mono',
   'Event type': 'middle',
 }

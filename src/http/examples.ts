@@ -30,14 +30,17 @@ export const ENTRY_EXAMPLE: ListedLogEntry = {
   attemptCount: 1,
   sentAt: '2026-01-31T12:00:00.512345Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
+  reference: 'CLM-2026-00056',
+  because: null,
   givenUp: false,
   receipt: 'recorded:EMAIL:5f0c7c1a-2f9e-4a57-9a53-0b1f6d1f7f10/1',
   recordedOnly: true,
 }
 
+const { because: _, ...ROW_EXAMPLE } = ENTRY_EXAMPLE
+
 export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
-  ...ENTRY_EXAMPLE,
-  reference: 'CLM-2026-00056',
+  ...ROW_EXAMPLE,
   story: {
     what: 'On 2026-01-31T12:00:00.512345Z, the email “Your claim has been paid” about CLM-2026-00056 for member PTY-000042 was recorded only: no transport is connected, so nothing was delivered.',
     because: 'The member prefers email, and we have an email address.',

@@ -8,6 +8,7 @@ import { accessibilityFaults, openTab, startBrowser, waitUntilItFits, withoutBro
 
 const SKIPPED = {
   ...ENTRY,
+  because: 'Nobody knows the member.',
   status: 'SKIPPED' as const,
   subject: null,
   body: null,

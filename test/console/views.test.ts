@@ -17,6 +17,7 @@ else await testViews()
 /** The page by itself, over data that the tests make up. */
 const GIVEN_UP = {
   ...ENTRY,
+  because: 'Policy administration could not be asked about the member.',
   status: 'FAILED' as const,
   failureReason: 'contact could not be resolved: HTTP 500',
   attemptCount: 3,
@@ -152,7 +153,7 @@ async function testViews(): Promise<void> {
     await row.waitFor()
     t.equal(await page.locator('a a, a button').count(), 0)
     t.equal(await row.getByRole('link').count(), 1)
-    t.match(await row.innerText(), /Failed[\s\S]*HTTP 500\s*, given up/)
+    t.match(await row.innerText(), /Failed[\s\S]*could not be asked about the member\. Given up\./)
     t.match(await page.evaluate(SIGN_OF_BADGE), /✕/, 'the status is not said by its colour alone')
     const [opened] = await Promise.all([
       page.context().waitForEvent('page'),
@@ -171,7 +172,7 @@ async function testViews(): Promise<void> {
       '#/log',
       withEntry({
         ...{ ...GIVEN_UP, partyLocator: LONG, eventType: LONG },
-        failureReason: `${'x'.repeat(48)} CLM-2026-00056`,
+        because: `${'x'.repeat(24)} CLM-2026-00056`,
       }),
     )
     const row = page.getByRole('row', { name: LONG })
@@ -241,11 +242,11 @@ async function testViews(): Promise<void> {
     await rows.nth(4).waitFor()
     const told = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' '))
     t.match(told, [
-      /^31 Jan 2026, 15:00 Failed claim\.rejected Email contact could not be resolved: HTTP 500, given up/,
-      /^31 Jan 2026, 14:00 Preferences – Text message Opted out of claim\.paid, by ada$/,
-      /^31 Jan 2026, 13:00 Preferences – Text message Addresses changed \(not used for sending\)$/,
+      /^31 Jan 2026, 15:00 Failed claim\.rejected CLM-1 Email Policy administration could not be asked about the member\. Given up\./,
+      /^31 Jan 2026, 14:00 Preferences – – Text message Opted out of claim\.paid, by ada$/,
+      /^31 Jan 2026, 13:00 Preferences – – Text message Addresses changed \(not used for sending\)$/,
       /^31 Jan 2026, 12:00 Failed/,
-      /^31 Jan 2026, 11:00 Preferences – Text message Prefers text message$/,
+      /^31 Jan 2026, 11:00 Preferences – – Text message Prefers text message$/,
     ])
     t.notMatch(await page.locator('main').innerText(), PREFERENCES.phone)
     await page.getByRole('link', { name: 'Yesterday' }).click()
@@ -468,9 +469,12 @@ async function testViews(): Promise<void> {
     ])
     t.equal(download.suggestedFilename(), 'log.csv')
     const [head, line] = (await readFile(await download.path(), 'utf8')).split('\r\n')
-    t.match(head, /^createdAt,locator,.*,givenUp,failureReason,sentAt$/)
-    t.match(line, /FAILED,3,true,contact could not be resolved: HTTP 500,/)
-    t.notMatch(line, 'CLM-1', 'no text of a message')
+    t.match(head, /^createdAt,status,.*,reference,channel,subject,because,.*,locator,eventId$/)
+    t.match(
+      line,
+      /,FAILED,claim\.rejected,PTY-1,CLM-1,EMAIL,.*,contact could not be resolved: HTTP 500,true,3,/,
+    )
+    t.notMatch(line, 'was rejected', 'no text of a message')
   })
 
   t.test(

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
-import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
+import type { ExplainedLogEntry, ListedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter } from '../../src/core/log/log-filter.ts'
 import type { LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
@@ -47,6 +47,10 @@ export const ENTRY: ExplainedLogEntry = {
     preferenceChange: { changedAt: '2026-01-30T12:00:00.000000Z', changedBy: null, optedOutAt: null },
   })),
 }
+
+const { decisions: _, story: __, ...row } = ENTRY
+/** The entry as lists have it. */
+export const LISTED: ListedLogEntry = { ...row, because: null }
 
 /** The position of `ENTRY` in the log. */
 export const PLACE: LogPosition = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
@@ -99,8 +103,7 @@ export function dependencies({ tokens = null, ...overrides }: WithTokenRules<Pub
     logEntries: {
       list: async (filter, page) => {
         asked.push({ filter, page })
-        const { decisions: _, story: __, reference: ___, ...entry } = ENTRY
-        return { items: [entry], next: page.after === null ? PLACE : null }
+        return { items: [LISTED], next: page.after === null ? PLACE : null }
       },
       get: async (wanted) => {
         askedFor.push(wanted)

@@ -23,7 +23,7 @@ t.before(async () => {
 t.test('log --not-told lists the parties that got no message, with the reason', async (t) => {
   t.match(await notTold([]), {
     code: 0,
-    stdout: /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1"\n$/,
+    stdout: /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid about CLM-1 for @party, "1"\n$/,
     stderr: /^1 entry since \S+Z\n$/,
   })
 })
@@ -44,7 +44,8 @@ t.test('the CSV is complete, and contains no formulas for a spreadsheet', async 
   t.same({ code, stderr }, { code: 0, stderr: '' })
   const skipped = { status: 'SKIPPED', failureReason: 'party not found', givenUp: 'false' }
   const guarded = { eventId: "'=SUM(A1)", partyLocator: `'@party, "1"` }
-  t.match(parse(stdout, { columns: true }), [{ ...guarded, ...skipped }])
+  const shown = { reference: 'CLM-1', because: /^Policy administration does not know the member/ }
+  t.match(parse(stdout, { columns: true }), [{ ...guarded, ...skipped, ...shown }])
 })
 
 t.test('an unknown rule is refused with the nearest; an unknown event type causes a note', async (t) => {
@@ -101,7 +102,7 @@ t.test('the list marks a message that was only recorded by a placeholder', async
   await record(pool, [{ eventId: 'recorded' }])
   const marked = async (change: string) => {
     await client.query(`UPDATE notifications.decision SET ${change} WHERE event_id = 'recorded'`)
-    return (await run(['log', '--status', 'SENT'])).stdout.includes('SENT, recorded only: claim.paid for ')
+    return (await run(['log', '--status', 'SENT'])).stdout.includes('SENT, recorded only: claim.paid ')
   }
   t.equal(await marked(`receipt = 'recorded:EMAIL:1'`), false, 'a transport may have such a receipt')
   t.equal(await marked(`recorded_only = true`), true)

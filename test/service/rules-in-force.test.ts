@@ -93,7 +93,7 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
   ])
     t.match(why.stdout, words)
   t.equal((await run('why', 'a')).stdout, why.stdout, 'the id of the event does as well')
-  const stderr = 'no log entry has the locator or the event id NTF-nowhere\n'
+  const stderr = 'nothing in the log is called "NTF-nowhere"\n'
   t.match(await run('why', 'NTF-nowhere'), { code: 1, stderr })
 
   const table = join(t.testdir(), 'candidate.csv')

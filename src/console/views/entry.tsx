@@ -2,13 +2,12 @@ import { useState } from 'preact/hooks'
 import { channelKind } from '../../core/decision/channel.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
-import { nameOfAttempt } from '../../core/log/status.ts'
+import { describeStatus, nameOfAttempt } from '../../core/log/status.ts'
 import { Ask, usePreview, useRefusal } from '../ask.tsx'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
-import { describeStatus } from './log.tsx'
 
 /** Half of the pause between two retries. The service logs each read, so an entry that is final is not read again. */
 const WAITING_MS = 30_000

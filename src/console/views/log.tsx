@@ -1,6 +1,6 @@
 import { CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
-import { STATUSES } from '../../core/log/status.ts'
+import { describeStatus, STATUSES } from '../../core/log/status.ts'
 import { Ask, useRefusal } from '../ask.tsx'
 import { Download } from '../download.tsx'
 import { type Filter, List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
@@ -73,8 +73,9 @@ export function LogView(route: Route) {
 
 /** An entry as a row that links to it. `words` formats its time. */
 export function entryRow(entry: ListedLogEntry, words = ago): Row {
-  const { locator, createdAt, eventType, channel, partyLocator, status, subject, failureReason } = entry
-  const reason = failureReason && `${failureReason}${entry.givenUp ? ', given up' : ''}`
+  const { locator, createdAt, eventType, channel, partyLocator, reference, status, subject, failureReason } =
+    entry
+  const why = [entry.because ?? failureReason, entry.givenUp && 'Given up.'].filter(Boolean).join(' ')
   return {
     key: locator,
     href: buildHref(['log', locator]),
@@ -83,13 +84,9 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
       Status: <Badge status={describeStatus(entry)} />,
       'Event type': eventType,
       Member: partyLocator,
+      About: reference === partyLocator ? null : reference,
       Channel: inWords(nameOfChannel(channel)),
-      'Subject or reason': status === 'SENT' ? subject : (reason ?? subject),
+      'Subject or reason': status === 'SENT' ? subject : why,
     },
   }
-}
-
-/** The status, except for a message that only a placeholder recorded. */
-export function describeStatus({ status, recordedOnly }: ListedLogEntry): string {
-  return recordedOnly ? 'RECORDED' : status
 }

@@ -88,6 +88,7 @@ function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): R
       Time: timeCell(changedAt, localTime),
       Status: 'Preferences',
       'Event type': null,
+      About: null,
       Channel: inWords(nameOfChannel(after.preferredChannel)),
       'Subject or reason': `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`,
     },

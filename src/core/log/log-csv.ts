@@ -1,17 +1,26 @@
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
+import { describeStatus } from './status.ts'
 
-/** The CSV columns of a list of entries. The message text is left out. */
-export const LOG_CSV = csvList([
+const CSV = csvList([
   'createdAt',
+  'status',
+  'eventType',
+  'partyLocator',
+  'reference',
+  'channel',
+  'subject',
+  'because',
+  'failureReason',
+  'givenUp',
+  'attemptCount',
+  'sentAt',
   'locator',
   'eventId',
-  'partyLocator',
-  'eventType',
-  'channel',
-  'status',
-  'attemptCount',
-  'givenUp',
-  'failureReason',
-  'sentAt',
 ] as const satisfies readonly (keyof ListedLogEntry)[])
+
+/** A list of entries as CSV, with what the console shows. The body of the message is left out. */
+export const LOG_CSV = {
+  head: CSV.head,
+  formatLine: (entry: ListedLogEntry): string => CSV.formatLine({ ...entry, status: describeStatus(entry) }),
+}

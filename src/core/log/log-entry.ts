@@ -33,7 +33,12 @@ export type LogEntry = Readonly<z.infer<typeof logEntry>>
 export const logRow = logEntry.extend({ lastAttemptAt: z.string().nullable() })
 export type LogRow = Readonly<z.infer<typeof logRow>>
 
-export const listedLogEntry = logEntry.extend({
+/** A listed entry as the database knows it. */
+const listedRow = logEntry.extend({
+  reference: z
+    .string()
+    .nullable()
+    .describe('The claim, policy or invoice that the event is about; null if it was erased'),
   givenUp: z.boolean().describe('`FAILED`, and not retried any more'),
   receipt: z.string().nullable().describe('The answer to the last send'),
   recordedOnly: z
@@ -43,12 +48,28 @@ export const listedLogEntry = logEntry.extend({
       'A placeholder recorded the message, and nothing was delivered; null if that is unknown, since no receipt is stored',
     ),
 })
+export type ListedRow = Readonly<z.infer<typeof listedRow>>
+
+/** A listed entry with its last decision, whose rule may say why the member was not told. Null: there is no decision. */
+export const decidedRow = listedRow.extend({
+  outcome: z.string().nullable(),
+  ruleId: z.string().nullable(),
+  ruleTableRevision: z.string().nullable(),
+})
+export type DecidedRow = Readonly<z.infer<typeof decidedRow>>
+
+export const listedLogEntry = listedRow.extend({
+  because: z
+    .string()
+    .nullable()
+    .describe(
+      'Why the member was not told, in a sentence that can be read out: that of the rule, if it decided so',
+    ),
+})
 export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
 
 /** One log entry with the decisions behind it, oldest first. */
-export const recordedLogEntry = listedLogEntry.extend({
-  /** Null if erased or not stored. */
-  reference: z.string().nullable().describe('The claim, policy or invoice that the event is about'),
+export const recordedLogEntry = listedRow.extend({
   /** Null if the service does not retry it. Overdue: more than an interval ago. */
   nextRetry: z.object({ at: z.string(), isOverdue: z.boolean() }).nullable(),
   decisions: z.array(recordedDecision),

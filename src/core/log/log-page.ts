@@ -20,7 +20,7 @@ export interface LogPageRequest {
  * Entries newest first. `next` is the `after` of the next page; null on the last one. A page can be short without being the last
  * one if its texts are large, and short or empty if no single index serves the filter.
  */
-export interface LogPage {
-  readonly items: readonly ListedLogEntry[]
+export interface LogPage<Item = ListedLogEntry> {
+  readonly items: readonly Item[]
   readonly next: LogPosition | null
 }

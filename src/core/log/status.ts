@@ -10,6 +10,17 @@ export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as co
   Status
 >
 
+/** The status, except for a message that only a placeholder recorded. */
+export function describeStatus({
+  status,
+  recordedOnly,
+}: {
+  status: Status
+  recordedOnly: boolean | null
+}): string {
+  return recordedOnly ? 'RECORDED' : status
+}
+
 /** The status of a row with this outcome; undefined for an outcome that only another version knows. */
 export function toStatus(outcome: string): Status | undefined {
   return Object.hasOwn(STATUS_OF, outcome) ? STATUS_OF[outcome as Outcome] : undefined

@@ -2,8 +2,15 @@ import { channelKind, isChannel, nameOfChannel } from '../decision/channel.ts'
 import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
-import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
+import type {
+  DecidedRow,
+  ExplainedLogEntry,
+  ListedLogEntry,
+  RecordedLogEntry,
+  Story,
+} from '../log/log-entry.ts'
 import { describeGivenUp, toStatus } from '../log/status.ts'
+import type { RulesByRevision } from './archived-rules.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
@@ -15,6 +22,17 @@ export function tellStory(entry: Entry): Story {
     next: describeNext(entry),
     timeline: listSteps(entry),
   }
+}
+
+/** Adds to each listed entry why its member was not told, by the rules of the revisions that decided. */
+export function explainListed(rows: readonly DecidedRow[], rulesOf: RulesByRevision): ListedLogEntry[] {
+  return rows.map(({ outcome, ruleId, ruleTableRevision, ...row }) => {
+    const rules = rulesOf.get(ruleTableRevision ?? '')
+    // The sentence of a SEND rule explains no failure.
+    const isByRule = row.status !== 'SENT' && outcome !== null && toStatus(outcome) === row.status
+    const rule = isByRule && typeof rules === 'object' ? rules.find(({ id }) => id === ruleId) : undefined
+    return { ...row, because: rule?.because ?? null }
+  })
 }
 
 function describeWhat(entry: Entry) {

@@ -29,10 +29,7 @@ export async function readVariables(pool: DatabasePool, locator: string): Promis
 
 function logEntryQuery(limits: GivenUpLimits, locator: string) {
   return sql.type(recordedRow)`
-    SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", (
-      SELECT variables ->> 'locator' FROM notifications.decision
-      WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
-    ) AS reference, ARRAY(
+    SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import { listedLogEntry, logEntry } from '../../core/log/log-entry.ts'
+import { type DecidedRow, decidedRow, logEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter } from '../../core/log/log-filter.ts'
 import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
@@ -21,7 +21,7 @@ export async function listLogEntries(
   limits: GivenUpLimits,
   filter: LogFilter,
   page: LogPageRequest,
-): Promise<LogPage> {
+): Promise<LogPage<DecidedRow>> {
   const query = logPageQuery(limits, filter, page)
   if (planWalks(limits, filter).rest.length === 0) return toPage(await pool.any(query), page.limit)
   // In a snapshot: entries logged between the two reads would push others off the page and out of the list.
@@ -33,11 +33,11 @@ export async function listLogEntries(
   })
 }
 
-const foundEntry = listedLogEntry.extend({ found: z.int() })
+const foundEntry = decidedRow.extend({ found: z.int() })
 type FoundEntry = Readonly<z.infer<typeof foundEntry>>
 
 /** `next` is null if all entries that were found are on the page. */
-function toPage(rows: readonly FoundEntry[], limit: number): LogPage {
+function toPage(rows: readonly FoundEntry[], limit: number): LogPage<DecidedRow> {
   const items = rows.slice(0, limit).map(({ found: _, ...entry }) => entry)
   const last = items.at(-1)
   const isMore = last !== undefined && items.length < (rows[0]?.found ?? 0)
@@ -52,7 +52,7 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
     WHERE ${all(walks.rest)} ORDER BY ${NEWEST_FIRST} LIMIT ${limit + 1}`
   const bytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
   return sql.type(foundEntry)`
-    SELECT ${listedColumns(limits)}, found
+    SELECT ${listedColumns(limits)}, last.outcome, last."ruleId", last."ruleTableRevision", found
     FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log ${WITH_LAST}
     ORDER BY ${NEWEST_FIRST}`
 }

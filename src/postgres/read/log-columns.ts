@@ -36,13 +36,16 @@ export const RECORDED_ONLY = sql.fragment`
 
 /** The columns of a listed entry, joined `WITH_LAST`. */
 export function listedColumns(limits: GivenUpLimits) {
-  return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", last.receipt, last."recordedOnly"`
+  return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", last.reference, last.receipt, last."recordedOnly"`
 }
 
-/** Joins a row with what its last decision says of the send. */
+/** Joins a row with its last decision. */
 export const WITH_LAST = sql.fragment`
   LEFT JOIN LATERAL (
-    SELECT receipt, ${RECORDED_ONLY} AS "recordedOnly" FROM notifications.decision
+    SELECT
+      variables ->> 'locator' AS reference, receipt, ${RECORDED_ONLY} AS "recordedOnly", outcome, rule_id AS "ruleId",
+      rule_table_revision AS "ruleTableRevision"
+    FROM notifications.decision
     WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
   ) AS last ON true`
 

@@ -4,6 +4,7 @@ import type { RecordedDecision } from '../../../src/core/decision/recorded-decis
 import { type RecordedLogEntry, recordedLogEntry } from '../../../src/core/log/log-entry.ts'
 import { readRules } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain-decision.ts'
+import { explainListed } from '../../../src/core/why/why-told-or-not.ts'
 import { ENTRY } from '../../http/fixture.ts'
 import { someFacts } from '../build.ts'
 import { above, rule } from '../rules/build.ts'
@@ -329,4 +330,21 @@ t.test('an entry that another version must send says so, whether it waits or was
     await next({ ...waits, channel: 'SMS', nextRetry }, [unreadable]),
     "does not know the form of the member's opt-outs: one that does",
   )
+})
+
+t.test('a listed entry has the sentence of the rule that told nobody, and of no other', async (t) => {
+  const rules = await readRules([{ ruleTableRevision: 'old' }], async () => DEFAULT_TABLE, [])
+  const { decisions: _, nextRetry: __, ...row } = anEntryWith()
+  const because = (
+    status: 'SENT' | 'FAILED' | 'SKIPPED',
+    outcome: string | null,
+    ruleId: string,
+    revision = 'old',
+  ) => explainListed([{ ...row, status, outcome, ruleId, ruleTableRevision: revision }], rules)[0]?.because
+  t.match(because('SKIPPED', 'SKIP', 'opted-out'), /^The member asked not to be told/)
+  t.equal(because('SENT', 'SEND', 'sms'), null, 'the message says enough')
+  t.equal(because('FAILED', 'SEND', 'sms'), null, 'the sender failed, not the rule')
+  t.equal(because('SKIPPED', 'SKIP', 'opted-out', 'lost'), null)
+  t.equal(because('SKIPPED', 'SKIP', 'of-no-row'), null)
+  t.equal(because('SKIPPED', null, 'opted-out'), null)
 })

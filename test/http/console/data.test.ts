@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { readConsolePage } from '../../../src/http/console/page.ts'
 import { ADMIN_SCOPE, startIdentityProvider } from '../../stack/identity-provider.ts'
-import { ENTRY, locator, OUTAGE, tokensOf } from '../fixture.ts'
+import { ENTRY, LISTED, locator, OUTAGE, tokensOf } from '../fixture.ts'
 import { aConsole, aManagement, PREFERENCES, REVISION, TIME } from './fixture.ts'
 
 const idp = await startIdentityProvider()
@@ -100,9 +100,8 @@ t.test('a response of more than 1 kB is compressed for a client that takes gzip'
 })
 
 t.test('entries are as on the public listener, with their filters and pages', async (t) => {
-  const { decisions: _, story: __, reference: ___, ...row } = ENTRY
   const { items, nextCursor } = (await get('/console/data/log/list?status=SENT&limit=1')).json()
-  t.same(items, [row])
+  t.same(items, [LISTED])
   t.same((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
   t.equal((await get('/console/data/log/list?nope=1')).statusCode, 400)
   t.same((await get(`/console/data/log/${ENTRY.locator}`)).json(), ENTRY)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { documentedApp } from '../documented.ts'
-import { dependencies, ENTRY, locator, PLACE } from '../fixture.ts'
+import { dependencies, ENTRY, LISTED, locator, PLACE } from '../fixture.ts'
 
 const { all, asked } = dependencies()
 const app = documentedApp(all)
@@ -9,13 +9,11 @@ t.beforeEach(() => {
   asked.length = 0
 })
 
-const { decisions: _, story: __, reference: ___, ...SHOWN } = ENTRY
-
 for (const path of ['/log', '/notifications']) {
   t.test(`${path}/list shows entries and the cursor of the next page`, async (t) => {
     const first = await app.inject(`${path}/list`)
     t.equal(first.statusCode, 200)
-    t.same(first.json().items, [SHOWN])
+    t.same(first.json().items, [LISTED])
     const second = await app.inject(`${path}/list?limit=7&cursor=${first.json().nextCursor}`)
     t.equal(second.json().nextCursor, null)
     t.same(asked, [

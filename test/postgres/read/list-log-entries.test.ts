@@ -1,8 +1,9 @@
 import type { CommonQueryMethods } from 'slonik'
 import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import type { DecidedRow } from '../../../src/core/log/log-entry.ts'
 import type { LogFilter } from '../../../src/core/log/log-filter.ts'
-import type { LogPage, LogPosition } from '../../../src/core/log/log-page.ts'
+import type { LogPosition } from '../../../src/core/log/log-page.ts'
 import { STATUSES } from '../../../src/core/log/status.ts'
 import { CANDIDATE_COUNT_MAX, listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { fillLog } from '../fill-log.ts'
@@ -15,12 +16,8 @@ const NOON = '2026-01-31T12:00:00Z'
 t.afterEach(() => client.query('TRUNCATE notifications.notification_log, notifications.decision'))
 
 /** Reads all pages, from the first to the last. */
-async function allPages(
-  filter: LogFilter,
-  limit: number,
-  onPage = async () => {},
-): Promise<LogPage['items'][number][]> {
-  const entries: LogPage['items'][number][] = []
+async function allPages(filter: LogFilter, limit: number, onPage = async () => {}): Promise<DecidedRow[]> {
+  const entries: DecidedRow[] = []
   let after: LogPosition | null = null
   do {
     const page = await listLogEntries(pool, LIMITS, filter, { limit, after })
@@ -64,7 +61,7 @@ const insertDecisions = () =>
     FROM notifications.notification_log, generate_series(0, 1) AS attempt`)
 
 /** True if an entry is one of the filter's. */
-function isListed(entry: LogPage['items'][number], filter: LogFilter): boolean {
+function isListed(entry: DecidedRow, filter: LogFilter): boolean {
   const { from = '', to = '9', reason, reasonPrefix, rule, reference, request, notTold, ...equal } = filter
   const { createdAt, failureReason, attemptCount, status } = entry
   return (
