@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { templates } from '#generated/templates.ts'
-import { type EnvelopeMaps, loadEnvelopeMaps } from '../core/event/envelope-map.ts'
+import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../core/event/envelope-map.ts'
+import type { Message } from '../core/event/message.ts'
+import { type Parsed, parseEvent } from '../core/event/parse-event.ts'
 import { checkRuleFiles } from '../core/rules/check-files.ts'
 import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { createRuleTable, enumeratedTable, type RuleTable } from '../core/rules/table.ts'
@@ -47,6 +49,28 @@ export async function readRuleFiles(): Promise<RuleFiles> {
     envelopeMaps: loadEnvelopeMaps(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
     warnings: table.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
+  }
+}
+
+/**
+ * Parses messages as the envelope map of any revision does; as the current one if it is null, or if this version cannot read that
+ * revision.
+ */
+export function createParseBy(
+  current: EnvelopeMaps,
+  currentRevision: string,
+  readArchived: (revision: string) => Promise<string | null>,
+): (topic: string, message: Message, revision: string | null) => Promise<Parsed> {
+  const known = new Map<string, EnvelopeMaps>()
+  async function readMaps(revision: string): Promise<EnvelopeMaps> {
+    const source = await readArchived(revision)
+    return (source === null ? null : loadStoredMaps(source)) ?? current
+  }
+  return async (topic, message, revision) => {
+    if (revision === null || revision === currentRevision) return parseEvent(message, mapOf(current, topic))
+    const maps = known.get(revision) ?? (await readMaps(revision))
+    known.set(revision, maps)
+    return parseEvent(message, mapOf(maps, topic))
   }
 }
 

@@ -29,6 +29,7 @@ import { createFindLogged } from '../postgres/read/find-logged.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { readRejectedPage, toRejectedFilter } from '../postgres/read/list-rejected-messages.ts'
+import { readArchived } from '../postgres/read/read-archive.ts'
 import { listRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
 import { dismissPage } from '../postgres/write/record-redrive.ts'
@@ -45,7 +46,7 @@ import { createStore } from '../postgres/write/store.ts'
 import { type Senders, sendByChannel } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import type { RuleFiles } from './rule-files.ts'
+import { createParseBy, type RuleFiles } from './rule-files.ts'
 import { findBatch } from './skip-batch.ts'
 
 export type Worker = ReturnType<typeof createWorker>
@@ -225,6 +226,9 @@ function createLookUps(
       return (message) => parseEvent(message, map)
     },
     envelopeMapRevision: envelopeMapRevision.revision,
+    parseBy: createParseBy(envelopeMaps, envelopeMapRevision.revision, (revision) =>
+      readArchived(pool, 'envelope_map', revision),
+    ),
     findLogged: createFindLogged(pool),
     lookUpContacts,
     newLocator: createLocators(),

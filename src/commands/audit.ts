@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
 import { withBrokers } from '../app/clients.ts'
-import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
+import { createParseBy, ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isTopicName } from '../config/parsers.ts'
 import {
@@ -17,16 +17,16 @@ import {
   type OffsetRange,
 } from '../core/audit/finding.ts'
 import { partitionKey } from '../core/batch/position.ts'
-import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../core/event/envelope-map.ts'
-import { parseEvent } from '../core/event/parse-event.ts'
+import { loadEnvelopeMaps } from '../core/event/envelope-map.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { findRejected, findRows, listSkips } from '../postgres/read/audit.ts'
+import { findRejected, listSkips } from '../postgres/read/audit.ts'
 import { createFindLogged } from '../postgres/read/find-logged.ts'
+import { findRows } from '../postgres/read/find-rows.ts'
 import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
@@ -114,7 +114,7 @@ async function auditWith(
   const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
   if (!options.json) await print(...partitions.map(describePartition))
   const sum = noCounts()
-  const { parserFor, ...found } = await databaseNeeds(pool)
+  const { parseBy, ...found } = await databaseNeeds(pool)
   const needs = {
     ...found,
     report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
@@ -124,7 +124,8 @@ async function auditWith(
   const work = async () => {
     for (const partition of waiting) {
       const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
-      await auditPartition({ ...needs, read, parse: parserFor(partition.topic) }, partition, sum)
+      const parse: AuditNeeds['parse'] = (message, revision) => parseBy(partition.topic, message, revision)
+      await auditPartition({ ...needs, read, parse }, partition, sum)
     }
   }
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
@@ -158,16 +159,18 @@ function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
 
 async function databaseNeeds(pool: DatabasePool): Promise<
   Omit<AuditNeeds, 'read' | 'parse' | 'report' | 'onProgress'> & {
-    parserFor: (topic: string) => AuditNeeds['parse']
+    parseBy: ReturnType<typeof createParseBy>
   }
 > {
   const source = await readText(ENVELOPE_MAP)
-  const present = { source, revision: sha256(source) }
+  const present = sha256(source)
   const archived = await listArchived(pool, 'envelope_map')
   const findLogged = createFindLogged(pool)
   return {
-    parserFor: createParsers(present, (revision) => readArchived(pool, 'envelope_map', revision)),
-    earlierMaps: archived.filter((revision) => revision !== present.revision),
+    parseBy: createParseBy(loadEnvelopeMaps(source), present, (revision) =>
+      readArchived(pool, 'envelope_map', revision),
+    ),
+    earlierMaps: archived.filter((revision) => revision !== present),
     findRows: (eventIds) => findRows(pool, eventIds),
     findRejected: ({ topic, partition }, messages) => findRejected(pool, topic, partition, messages),
     prunings: async (partition) => (await findLogged({ ...partition, eventIds: [] })).pruned,
@@ -193,25 +196,5 @@ function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPar
     end: String(end),
     earliest: String(earliest),
     checkpoint: checkpoint === null ? null : String(checkpoint),
-  }
-}
-
-/**
- * Parses the messages of a topic by the current envelope map, or by another revision's. If the archive lacks that one, or this
- * version cannot read it, uses the current one.
- */
-function createParsers(
-  present: { readonly source: string; readonly revision: string },
-  readMap: (revision: string) => Promise<string | null>,
-): (topic: string) => AuditNeeds['parse'] {
-  const current = loadEnvelopeMaps(present.source)
-  const archived = new Map<string, Promise<EnvelopeMaps>>()
-  return (topic) => (message, revision) => {
-    if (revision === null || revision === present.revision) return parseEvent(message, mapOf(current, topic))
-    const then =
-      archived.get(revision) ??
-      readMap(revision).then((source) => (source === null ? null : loadStoredMaps(source)) ?? current)
-    archived.set(revision, then)
-    return then.then((maps) => parseEvent(message, mapOf(maps, topic)))
   }
 }

@@ -12,14 +12,15 @@ import {
 import type { Deliveries, Delivery, Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
+import type { TakenIds } from '../core/event/conflict.ts'
 import type { PreferencesByParty } from '../core/party/preferences.ts'
 
 /** Asks for attempts: the steps of the transaction that differ between a batch, a retry and a redrive. */
 export interface AttemptSource {
   /** Takes the locks and returns what to do under them, or null if other processes do it: then nothing is written. */
   lock(tx: Transaction): Promise<Locked | null>
-  /** Called before anything is written or sent. */
-  reject?(tx: Transaction, refused: Refused): Promise<void>
+  /** Called before anything is sent. */
+  reject?(tx: Transaction, unwritten: Unwritten): Promise<void>
   /** Called last. */
   finish?(tx: Transaction, made: Made): Promise<void>
 }
@@ -34,6 +35,12 @@ export interface Locked {
 
 /** The attempts whose row or decision the database refuses, each with its error. */
 export type Refused = ReadonlyMap<Attempt, Error>
+
+/** Attempts that are not made. */
+export interface Unwritten {
+  readonly refused: Refused
+  readonly taken: TakenIds
+}
 
 export interface Made {
   readonly attempts: readonly Attempt[]
@@ -113,10 +120,10 @@ function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean
     const preferences = locked.preferences ?? (await tx.readPreferences(distinctParties(open)))
     const decided = decideAttempts(needs, open, preferences)
     const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
-    await source.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     // Events that got a row in the meantime are left out.
-    const inserted = await tx.insertEntries(accepted.filter(isFirst))
+    const { inserted, taken } = await tx.insertEntries(accepted.filter(isFirst))
+    await source.reject?.(tx, { refused, taken })
     const claimed = [...inserted, ...accepted.filter(isRetry)]
     if (nowMs() - startedMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
     const messages = outgoingMessages(claimed)
@@ -220,7 +227,7 @@ async function writeAll(
   delivery: Delivery,
   moves: readonly Move[],
 ): Promise<void> {
-  const inserted = await tx.insertEntries(attempts.filter(isFirst))
+  const { inserted } = await tx.insertEntries(attempts.filter(isFirst))
   const claimed = [...inserted, ...attempts.filter(isRetry)]
   const addressed = outgoingMessages(claimed).filter(({ to }) => to !== null)
   const deliveries = new Map(addressed.map(({ locator }) => [locator, delivery]))

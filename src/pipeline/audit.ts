@@ -1,20 +1,9 @@
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from '../core/audit/finding.ts'
 import type { TopicPartition } from '../core/batch/position.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
+import { isOwnRow, type LoggedRow } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
-
-export interface LoggedRow {
-  readonly eventId: string
-  readonly locator: string
-  readonly eventType: string
-  readonly partyLocator: string | null
-  /** Null if no decision explains the row. */
-  readonly origin: { readonly topic: string; readonly partition: number; readonly offset: bigint } | null
-  /** Null if it is not known which envelope map read the message. */
-  readonly envelopeMapRevision: string | null
-  readonly erased: boolean
-}
 
 /** Offsets that an operator skipped, both ends included. */
 export interface Skip {
@@ -163,62 +152,92 @@ async function auditByMap(
   const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
   const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await findRows(eventIds)
   const unlogged: ParsedRead[] = []
+  const others: (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[] = []
   for (const [i, read] of all.entries()) {
     const one = parsed[i]
     const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
     if (row === undefined || one?.kind !== 'event') unlogged.push(read)
-    else await auditLogged(audit, read, one.event, row)
+    else {
+      const differences = await auditLogged(audit, read, one.event, row)
+      if (differences.length > 0) others.push({ ...read, row, differences })
+    }
   }
+  if (others.length > 0) await auditConflicts(audit, others)
   return unlogged
 }
 
-/** The row may come from this message, or from another one with the same event id. */
+/** Messages that differ from the row of another message with their event id must be rejected. */
+async function auditConflicts(
+  audit: Audit,
+  others: readonly (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[],
+): Promise<void> {
+  const { needs, audited, counts } = audit
+  const messages = others.map(({ message }) => message)
+  const rejected = await needs.findRejected(audited, messages)
+  for (const { message, row, differences } of others) {
+    const kept = rejected.get(message.offset)
+    if (kept === undefined) await reportDiffers(audit, message, row, `: ${differences.join(', ')}`)
+    else counts.conflicts++
+    if (kept?.erased) counts.erased++
+  }
+}
+
+/**
+ * The row may come from this message, or from another one with the same event id. Returns the differences from a row of another
+ * one, which the caller reports.
+ */
 async function auditLogged(
   audit: Audit,
   { message, fate }: Read,
   event: Event,
   row: LoggedRow,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { needs, audited, counts } = audit
-  const { locator, origin } = row
-  const isOwn =
-    origin?.offset === message.offset &&
-    origin.partition === audited.partition &&
-    origin.topic === audited.topic
-  const differs = async (detail: string) => {
-    counts.differs++
-    await report(audit, 'differs', message.offset, { eventId: event.eventId, locator, detail })
-  }
+  const isOwn = isOwnRow(row, { ...audited, offset: message.offset })
   if (fate !== 'committed') {
     const end = fate === 'open' ? 'has no end' : 'was aborted'
-    if (isOwn) await differs(`${locator} is its row, although its transaction ${end}`)
+    if (isOwn) await reportDiffers(audit, message, row, ` is its row, although its transaction ${end}`)
     // An aborted event that was published again has the row of the committed message.
     else counts.aborted++
-    return
+    return []
   }
-  if (origin === null) {
-    await differs(`${locator} is its row, but no decision explains it`)
-    return
+  if (row.origin === null) {
+    await reportDiffers(audit, message, row, ' is its row, but no decision explains it')
+    return []
   }
-  const differences = await findDifferences(needs, message, event, row)
-  if (differences.length > 0) await differs(`${locator}: ${differences.join(', ')}`)
+  const differences = await findDifferences(needs, message, event, isOwn ? { ...row, reference: null } : row)
+  if (differences.length > 0 && !isOwn) return differences
+  if (differences.length > 0) await reportDiffers(audit, message, row, `: ${differences.join(', ')}`)
   else counts[isOwn ? 'rows' : 'duplicates']++
   if (isOwn && row.erased) counts.erased++
+  return []
 }
 
-/** Type and party are compared as read by the envelope map of the row's time. */
+async function reportDiffers(
+  audit: Audit,
+  { offset }: Message,
+  { eventId, locator }: LoggedRow,
+  detail: string,
+): Promise<void> {
+  audit.counts.differs++
+  await report(audit, 'differs', offset, { eventId, locator, detail: `${locator}${detail}` })
+}
+
+/** Type, party and reference are compared as read by the envelope map of the row's time. */
 async function findDifferences(
   { parse }: AuditNeeds,
   message: Message,
   event: Event,
-  { eventType, partyLocator, envelopeMapRevision }: LoggedRow,
+  { eventType, partyLocator, reference, envelopeMapRevision }: LoggedRow,
 ): Promise<string[]> {
-  if (eventType === event.eventType && partyLocator === event.partyLocator) return []
+  const isSameReference = reference === null || reference === event.locator
+  if (eventType === event.eventType && partyLocator === event.partyLocator && isSameReference) return []
   const then = envelopeMapRevision === null ? null : await parse(message, envelopeMapRevision)
   const published = then?.kind === 'event' ? then.event : event
   return [
     ...compareColumn('event_type', eventType, published.eventType),
     ...compareColumn('party_locator', partyLocator, published.partyLocator),
+    ...compareColumn('reference', reference, reference === null ? null : published.locator),
   ]
 }
 

@@ -1,25 +1,32 @@
 import type { Logger } from 'pino'
-import { distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
+import { distinctParties, type OpenAttempt, toLoggedRow } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
 import type { Batch, CommitResult, Dispatch, RejectedMessage } from '../core/batch/batch.ts'
-import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
+import { type LocatedEvent, parseBatch, type Reading } from '../core/batch/parse-batch.ts'
 import { type Fingerprint, partitionKey } from '../core/batch/position.ts'
 import { type FindLogged, isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
+import { describeConflict, findDifferences } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import { type Parsed, pickVariables } from '../core/event/parse-event.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
 import type { StartTimer } from '../core/time/timer.ts'
-import type { MakeAttempts, Refused } from './attempt.ts'
+import type { MakeAttempts, Unwritten } from './attempt.ts'
 
-const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
+const NONE_LOGGED: Logged = { rows: new Map(), pruned: [] }
 
 export interface LookUpNeeds {
   /** Called once per batch. */
   readonly parserFor: (topic: string) => (message: Message) => Parsed
   /** Revision of the envelope map with which `parse` reads. */
   readonly envelopeMapRevision: string
+  /** Parses as the envelope map of this revision does for the topic; null: the current one. */
+  readonly parseBy: (
+    topic: string,
+    message: Message,
+    envelopeMapRevision: string | null,
+  ) => Promise<Parsed> | Parsed
   readonly findLogged: FindLogged
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
   readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<Contacts>
@@ -45,7 +52,10 @@ export interface LookedUpBatch {
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
   readonly tombstoneCount: number
-  readonly kafkaMessages: (eventId: string) => readonly Message[]
+  /** Ids of several messages. */
+  readonly repeated: ReadonlySet<string>
+  /** All messages with this id. */
+  readonly readings: (eventId: string) => readonly Reading[]
 }
 
 const CONFLICT_COUNT_MAX = 5
@@ -60,6 +70,9 @@ const SHARE_WAIT_MS = 5
  */
 const SLOW_MS = 500
 
+/** At most one warning about conflicts in this time. */
+const CONFLICT_WARNING_MS = 60_000
+
 /** The shared transaction did not commit this batch: it needs its own. */
 class NotShared extends Error {}
 
@@ -73,10 +86,12 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   const shared = createSharedCommits(attempt, startTimer)
   /** Partitions whose next batch has its own transaction: it is deleted when one succeeds in time. */
   const alone = new Set<string>()
+  const warnOfConflicts = createConflictWarning(nowMs, log)
 
   async function commit(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult> {
     const startMs = nowMs()
     const result = await stage('commit', batch, run)
+    if (result.kind === 'committed' && result.rejected.length > 0) warnOfConflicts(batch, result.rejected)
     if (nowMs() - startMs < SLOW_MS) alone.delete(partitionKey(batch))
     return result
   }
@@ -115,6 +130,25 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
         }
       }
     })
+}
+
+/** Warns of messages whose event id has the row of another one: of the first at once, of later ones once a minute. */
+function createConflictWarning(nowMs: () => number, log: Logger) {
+  let lastMs = Number.NEGATIVE_INFINITY
+  let count = 0
+  return ({ topic, partition }: Batch, rejected: readonly RejectedMessage[]): void => {
+    const conflicts = rejected.filter(({ rejection }) => rejection.code === 'conflict')
+    const [example] = conflicts
+    count += conflicts.length
+    if (example === undefined || nowMs() - lastMs < CONFLICT_WARNING_MS) return
+    const { message, rejection } = example
+    log.warn(
+      { count, topic, partition, offset: String(message.offset), error: rejection.error },
+      'messages have the event id of another one: their members are not told; see `rejected list --code conflict`',
+    )
+    lastMs = nowMs()
+    count = 0
+  }
 }
 
 function isSmall({ messages }: Batch): boolean {
@@ -179,16 +213,15 @@ function createSharedCommits(attempt: MakeAttempts, startTimer: StartTimer) {
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const { topic, partition } = batch
   const { stage, findLogged, lookUpContacts } = needs
-  const { events, rejected, tombstones, kafkaMessages } = parseBatch(
-    needs.parserFor(batch.topic),
-    batch.messages,
-  )
+  const parsed = parseBatch(needs.parserFor(topic), batch.messages)
+  const { events, tombstones, repeated } = parsed
   const eventIds = events.map(({ event }) => event.eventId)
-  const { eventIds: logged, pruned } =
+  const { rows, pruned } =
     events.length === 0
       ? NONE_LOGGED
       : await stage('look_up', eventIds, () => findLogged({ topic, partition, eventIds }))
-  const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
+  const fresh = rows.size === 0 ? events : events.filter(({ event }) => !rows.has(event.eventId))
+  const conflicts = rows.size === 0 ? [] : await findConflicts(needs, batch, parsed.readings, rows)
   const parties = distinctParties(fresh.map(({ event }) => event))
   const contacts =
     fresh.length === 0 ? new Map() : await stage('contacts', parties, () => lookUpContacts(parties))
@@ -198,10 +231,34 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
     open: fresh
       .filter(({ offset }) => offset <= cut.lastOffset)
       .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
-    rejected: rejected.filter(({ message }) => message.offset <= cut.lastOffset),
+    rejected: [...parsed.rejected, ...conflicts].filter(({ message }) => message.offset <= cut.lastOffset),
     tombstoneCount: tombstones.filter(({ offset }) => offset <= cut.lastOffset).length,
-    kafkaMessages: (eventId) => kafkaMessages(eventId).filter(({ offset }) => offset <= cut.lastOffset),
+    repeated,
+    readings: (eventId) => parsed.readings(eventId).filter(({ message }) => message.offset <= cut.lastOffset),
   }
+}
+
+/** The messages that differ from the row of their id, also as its envelope map read them. */
+async function findConflicts(
+  { parseBy, envelopeMapRevision }: LookUpNeeds,
+  { topic, partition }: Batch,
+  readings: LookedUpBatch['readings'],
+  rows: Logged['rows'],
+): Promise<readonly RejectedMessage[]> {
+  const conflicts: RejectedMessage[] = []
+  for (const row of rows.values())
+    for (const { message, event } of readings(row.eventId)) {
+      const place = { topic, partition, offset: message.offset }
+      const differences = findDifferences(row, place, event)
+      if (differences.length === 0) continue
+      if (row.envelopeMapRevision !== envelopeMapRevision) {
+        const then = await parseBy(topic, message, row.envelopeMapRevision)
+        const isSameId = then.kind === 'event' && then.event.eventId === row.eventId
+        if (isSameId && findDifferences(row, place, then.event).length === 0) continue
+      }
+      conflicts.push({ message, rejection: describeConflict(row, differences) })
+    }
+  return conflicts
 }
 
 /** Makes the attempts of a batch and moves its checkpoint, under the checkpoint's lock. */
@@ -221,6 +278,7 @@ async function commitBatches(
 ): Promise<readonly (CommitResult | null)[]> {
   let offsets: ReadonlyMap<string, bigint> = new Map()
   let owned: readonly LookedUpBatch[] = []
+  let rejected: ReadonlyMap<LookedUpBatch, readonly RejectedMessage[]> = new Map()
   const made = await attempt({
     lock: async (tx) => {
       const parties = distinctParties(batches.flatMap(({ open }) => open))
@@ -234,9 +292,9 @@ async function commitBatches(
       const open = owned.flatMap((one) => one.open)
       return { open, moves: owned.map(toMove), preferences: locked.preferences }
     },
-    reject: async (tx, refused) => {
-      for (const lookedUp of owned)
-        await tx.insertRejected(lookedUp.batch, collectRejected(lookedUp, refused))
+    reject: async (tx, unwritten) => {
+      rejected = new Map(owned.map((lookedUp) => [lookedUp, collectRejected(lookedUp, unwritten)]))
+      for (const [{ batch }, some] of rejected) await tx.insertRejected(batch, some)
     },
   })
   const inserted = Map.groupBy(made?.attempts ?? [], ({ origin }) => partitionKey(origin))
@@ -250,7 +308,7 @@ async function commitBatches(
       kind: 'committed',
       lastOffset: batch.lastOffset,
       inserted: inserted.get(key) ?? [],
-      rejected: collectRejected(lookedUp, made.refused),
+      rejected: rejected.get(lookedUp) ?? [],
       tombstoneCount,
     }
   })
@@ -260,19 +318,32 @@ function toMove({ batch: { topic, partition, lastOffset: offset, lastMessage } }
   return { topic, partition, offset, lastMessage }
 }
 
-/** The rejected messages of a batch, with all messages of the events that the database refuses. */
-export function collectRejected(
-  { batch, rejected, kafkaMessages }: LookedUpBatch,
-  refused: Refused,
-): RejectedMessage[] {
+/**
+ * The rejected messages of a batch, with all messages of the events that the database refuses, and those that differ from the row
+ * of their id: another message of the batch, or of another partition meanwhile, has it.
+ */
+export function collectRejected(lookedUp: LookedUpBatch, { refused, taken }: Unwritten): RejectedMessage[] {
+  const { batch, open, rejected, repeated, readings } = lookedUp
   const byDatabase = [...refused].flatMap(([{ eventId, origin }, { message: words }]) => {
     // Another partition of the shared transaction may have an event with the same id.
     if (partitionKey(origin) !== partitionKey(batch)) return []
     const error = `${REJECTIONS['refused-by-database']}: ${words}`
     const rejection = { code: 'refused-by-database' as const, error }
-    return kafkaMessages(eventId).map((message) => ({ message, rejection }))
+    return readings(eventId).map(({ message }) => ({ message, rejection }))
   })
-  return [...rejected, ...byDatabase]
+  const all = [...rejected, ...byDatabase]
+  if (repeated.size === 0 && taken.size === 0) return all
+  const refusedOnes = new Set([...refused.keys()].map(({ locator }) => locator))
+  for (const attempt of open) {
+    if (refusedOnes.has(attempt.locator)) continue
+    const row = taken.get(attempt.locator) ?? (repeated.has(attempt.eventId) ? toLoggedRow(attempt) : null)
+    if (row === null) continue
+    for (const { message, event } of readings(attempt.eventId)) {
+      const differences = findDifferences(row, { ...batch, offset: message.offset }, event)
+      if (differences.length > 0) all.push({ message, rejection: describeConflict(row, differences) })
+    }
+  }
+  return all
 }
 
 function cutToAsked(

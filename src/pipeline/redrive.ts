@@ -1,4 +1,4 @@
-import type { Batch } from '../core/batch/batch.ts'
+import type { Batch, RejectedMessage } from '../core/batch/batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import type { Progress, TakenRequest } from '../core/request/request.ts'
 import type { Made } from './attempt.ts'
@@ -37,6 +37,7 @@ export async function redrive(
 ): Promise<Progress | null> {
   const lookedUp = await lookUpRejected(needs, message)
   let isGone = false
+  let rejected: readonly RejectedMessage[] = []
   let progress: Progress | null = null
   const made = await needs.attempt({
     lock: async (tx) => {
@@ -44,11 +45,12 @@ export async function redrive(
       isGone = !(await tx.lockRejected(message.id))
       return { open: isGone ? [] : lookedUp.open.map((attempt) => ({ ...attempt, request })), moves: [] }
     },
-    reject: async (tx, refused) => {
-      if (!isGone) await tx.insertRejected(message, collectRejected(lookedUp, refused))
+    reject: async (tx, unwritten) => {
+      rejected = collectRejected(lookedUp, unwritten)
+      if (!isGone) await tx.insertRejected(message, rejected)
     },
     finish: async (tx, attempted) => {
-      const result = toRedriveResult(lookedUp, attempted)
+      const result = toRedriveResult(rejected, attempted)
       if (!isGone) await tx.recordRedrive(message.id, request.by, result)
       progress = progressAfter(isGone ? GONE : toRequestResult(result))
       await tx.recordProgress(request.id, progress, null)
@@ -63,8 +65,10 @@ function toRequestResult(redriven: RedriveResult): string | { readonly reason: s
   return redriven.result === 'rejected' ? { reason: `still rejected: ${redriven.error}` } : redriven.result
 }
 
-function toRedriveResult(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {
+function toRedriveResult(
+  [rejected]: readonly RejectedMessage[],
+  { attempts: [inserted] }: Made,
+): RedriveResult {
   if (inserted !== undefined) return { result: 'logged', locator: inserted.locator }
-  const [rejected] = collectRejected(lookedUp, refused)
   return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }
 }

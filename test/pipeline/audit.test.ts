@@ -6,8 +6,9 @@ import {
   type LogPiece,
   noCounts,
 } from '../../src/core/audit/finding.ts'
+import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
+import { type AuditNeeds, auditPartition } from '../../src/pipeline/audit.ts'
 import { aParsedEvent } from '../core/attempt/build.ts'
 
 const PARTITION: AuditedPartition = {
@@ -35,6 +36,7 @@ function rowOf(offset: number, origin: LoggedRow['origin'] | undefined = undefin
     locator: `NTF-${offset}`,
     eventType: 'claim.paid',
     partyLocator: 'party-1',
+    reference: 'CLM-1',
     origin: origin === undefined ? { topic: 'claims', partition: 0, offset: BigInt(offset) } : origin,
     envelopeMapRevision: null,
     erased: false,
@@ -99,6 +101,24 @@ t.test('type and party are compared as read by the envelope map of the row', asy
   t.match(await audit(ALL, changed, {}, { parse }), {
     findings: [{ detail: /^NTF-0: event_type is "claim.moved", but the message says "claim.paid"$/ }, {}, {}],
   })
+})
+
+t.test('a message with the row of another one is sound once it is rejected', async (t) => {
+  const twice = [committed(messageOf(0), messageOf(1, 'event-0'), messageOf(2))]
+  for (const another of [{ eventType: 'claim.moved' }, { partyLocator: 'p' }, { reference: 'CLM-2' }]) {
+    const rows = [
+      { ...rowOf(0), origin: { topic: 'claims', partition: 1, offset: 0n }, ...another },
+      rowOf(2),
+    ]
+    t.match(await audit(twice, rows), { sound: false, counts: { differs: 2, duplicates: 0, conflicts: 0 } })
+    const findRejected = async () => new Map([0n, 1n].map((offset) => [offset, { erased: offset === 1n }]))
+    t.match(await audit(twice, rows, {}, { findRejected }), {
+      sound: true,
+      counts: { rows: 1, conflicts: 2, erased: 1 },
+    })
+  }
+  const unknown = [{ ...rowOf(0), reference: null }, rowOf(2)]
+  t.match(await audit(twice, unknown), { sound: true, counts: { rows: 2, duplicates: 1 } })
 })
 
 t.test('a row of an aborted message is a fault, unless its event came again', async (t) => {

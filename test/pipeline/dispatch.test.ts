@@ -2,18 +2,23 @@ import pino from 'pino'
 import t from 'tap'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
+import type { Reading } from '../../src/core/batch/parse-batch.ts'
+import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import type { Message } from '../../src/core/event/message.ts'
+import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds, lookUpBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
-import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { until } from '../stack/until.ts'
 import { MemoryStore } from './memory-store.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
 function world(given: {
-  logged?: string[]
+  logged?: LoggedRow[]
+  /** The event that an earlier envelope map reads. */
+  then?: Event
   contact?: (party: string) => Contact
   /** Parties that are not requested in time. */
   unasked?: string[]
@@ -36,6 +41,7 @@ function world(given: {
   })
   const recording = recordingSend()
   const timers = new Set<() => void>()
+  const warnings: object[] = []
   const conflicts = { count: 0 }
   let locatorCount = 0
   const needs: DispatchNeeds = {
@@ -49,7 +55,11 @@ function world(given: {
         return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
       },
     envelopeMapRevision: 'ghi',
-    findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
+    parseBy: () => ({ kind: 'event', event: given.then ?? aParsedEvent('another') }),
+    findLogged: async () => ({
+      rows: new Map(given.logged?.map((row) => [row.eventId, row])),
+      pruned: [],
+    }),
     lookUpContacts: async (parties) => {
       asked.push([...parties])
       await given.lookUp?.(parties)
@@ -71,7 +81,7 @@ function world(given: {
       return () => timers.delete(run)
     },
     nowMs: given.nowMs ?? (() => 0),
-    log: pino({ enabled: false }),
+    log: pino({ base: null }, { write: (line) => warnings.push(JSON.parse(line)) }),
     isConflict: given.isConflict ?? ((error) => error instanceof Error && error.message === 'conflict'),
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
@@ -96,6 +106,7 @@ function world(given: {
     lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
     timers,
     conflicts,
+    warnings,
     asked,
     parsed,
     memory,
@@ -104,16 +115,78 @@ function world(given: {
 }
 
 const offsetsOf = (messages: readonly Message[]) => messages.map(({ offset }) => offset)
+const readOffsets = (readings: readonly Reading[]) => offsetsOf(readings.map(({ message }) => message))
 
 t.test('the first message of an event id counts, and all of them are known', async (t) => {
   const { run, lookUp, memory } = world({})
-  const { kafkaMessages } = await lookUp('a', 'b', 'a', 'a')
-  t.same(offsetsOf(kafkaMessages('a')), [0n, 2n, 3n])
+  const { readings } = await lookUp('a', 'b', 'a', 'a')
+  t.same(readOffsets(readings('a')), [0n, 2n, 3n])
   await run('a', 'b', 'a', 'a')
   t.match(memory.decisions(), [
     { eventId: 'a', origin: { offset: 0n } },
     { eventId: 'b', origin: { offset: 1n } },
   ])
+})
+
+t.test('a message with the event id of another one is a conflict, and its row is named', async (t) => {
+  const other = (eventId: string) => aLoggedRow(eventId, { partyLocator: 'q' })
+  const own = { topic: 'claims', partition: 0, offset: 2n }
+  const { run, asked, memory } = world({
+    logged: [other('a'), { ...other('b'), origin: own }, { ...other('c'), origin: null }, aLoggedRow('d')],
+  })
+  const result = await run('a@p', 'a@q', 'b', 'c', 'd@party-1', 'e@p', 'e@p', 'e@q')
+  t.match(result, { inserted: { length: 1 }, rejected: { length: 2 } })
+  t.match(
+    memory.rejected().map(({ message: { offset }, rejection }) => [offset, rejection]),
+    [
+      [0n, { code: 'conflict', error: /: NTF-a of billing\/0, offset 0, has another party$/ }],
+      [7n, { code: 'conflict', error: /: NTF-0 of claims\/0, offset 5, has another party$/ }],
+    ],
+  )
+  t.same(asked, [['p']], 'the other members are not looked up')
+})
+
+t.test('a conflict between partitions is found whichever writes first', async (t) => {
+  const { runAll, memory } = world({})
+  const results = await runAll(['a@p'], ['a@q', 'a@p'])
+  t.equal(memory.rows().length, 1)
+  t.match(results, [
+    { value: { inserted: { length: 1 } } },
+    { value: { inserted: [], rejected: [{ message: { offset: 0n }, rejection: { code: 'conflict' } }] } },
+  ])
+  t.equal(memory.rejected().length, 1, 'the copy of the other partition is a duplicate')
+})
+
+t.test('a row of an earlier envelope map is compared as that map reads the message', async (t) => {
+  const logged = (envelopeMapRevision: string) => [
+    aLoggedRow('a', { partyLocator: 'q', envelopeMapRevision }),
+  ]
+  const asIt = (partyLocator: string, eventId = 'a') => aParsedEvent(eventId, { partyLocator })
+  for (const [revision, then, count] of [
+    ['earlier', asIt('q'), 0],
+    ['earlier', asIt('r'), 1],
+    ['earlier', asIt('q', 'b'), 1],
+    ['ghi', asIt('q'), 1],
+  ] as const) {
+    const { run, memory } = world({ logged: logged(revision), then })
+    await run('a@p')
+    t.equal(memory.rejected().length, count)
+  }
+})
+
+t.test('conflicts are warned of once a minute', async (t) => {
+  let nowMs = 0
+  const { run, memory, warnings } = world({ nowMs: () => nowMs, logged: [aLoggedRow('a')] })
+  for (const ms of [0, 1, 2, 60_000]) {
+    nowMs = ms
+    memory.setCheckpoint({ topic: 'claims', partition: 0 }, -1n)
+    await run('a@p', 'a@q', 'b')
+  }
+  t.match(warnings, [
+    { count: 2, topic: 'claims', partition: 0, offset: '0', error: /NTF-a of billing\/0, offset 0/ },
+    { count: 6 },
+  ])
+  t.equal(warnings.length, 2)
 })
 
 t.test('a message is parsed once, however many events the database refuses', async (t) => {
@@ -137,7 +210,7 @@ t.test('a schema that breaks while refused rows are looked for rejects no messag
 })
 
 t.test('one look-up is made per distinct party of events that are not logged yet', async (t) => {
-  const { run, asked, memory } = world({ logged: ['a', 'b'] })
+  const { run, asked, memory } = world({ logged: [aLoggedRow('a'), aLoggedRow('b')] })
   await run('a@gone', 'b@gone', 'c@p', 'd@p', 'e@q', 'f@')
   t.same(asked, [['p', 'q']])
   t.equal(memory.rows().length, 4)
@@ -148,9 +221,9 @@ t.test('one look-up is made per distinct party of events that are not logged yet
 t.test('a batch ends before the first event whose party was not requested in time', async (t) => {
   const { run, lookUp, memory } = world({ unasked: ['q', 'r'] })
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
-  const { batch, kafkaMessages } = await lookUp(...values)
+  const { batch, readings } = await lookUp(...values)
   t.match(batch, { lastOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
-  t.same(offsetsOf(kafkaMessages('a')), [2n], 'messages behind the cut belong to the next batch')
+  t.same(readOffsets(readings('a')), [2n], 'messages behind the cut belong to the next batch')
   t.match(await run(...values), { kind: 'committed', lastOffset: 3n })
   t.same(
     memory.rows().map(({ eventId }) => eventId),
@@ -161,7 +234,7 @@ t.test('a batch ends before the first event whose party was not requested in tim
 })
 
 t.test('a logged event needs no party and cuts no batch', async (t) => {
-  const { lookUp } = world({ unasked: ['q'], logged: ['b'] })
+  const { lookUp } = world({ unasked: ['q'], logged: [aLoggedRow('b')] })
   const { batch, open } = await lookUp('a@p', 'b@q', 'c@p')
   t.match(batch, { lastOffset: 2n, lastMessage: null })
   t.equal(open.length, 2)

@@ -1,9 +1,10 @@
-import { type Attempt, type LockedRow, nextKeyNumber } from '../../src/core/attempt/attempt.ts'
+import { type Attempt, type LockedRow, nextKeyNumber, toLoggedRow } from '../../src/core/attempt/attempt.ts'
 import type { Deliveries } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import { partitionKey, type TopicPartition } from '../../src/core/batch/position.ts'
+import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
 import type { End, TakenRequest } from '../../src/core/request/request.ts'
@@ -132,6 +133,21 @@ export class MemoryStore {
   decisions(): RecordedAttempt[] {
     return this.#all<RecordedAttempt>('decision').sort((a, b) => a.attempt - b.attempt)
   }
+  /** The rows by event id, each with the message data in its last decision. */
+  logged(scope: Scope | null = null): Map<string, LoggedRow> {
+    const decisions = this.#all<RecordedAttempt>('decision', scope).sort((a, b) => a.attempt - b.attempt)
+    return new Map(
+      this.#all<Row>('log', scope).map(({ locator, eventId, eventType, partyLocator }) => {
+        const last = decisions.findLast((one) => one.locator === locator)
+        const { envelopeMapRevision = null } = last?.origin ?? {}
+        const message = { reference: last?.variables?.locator ?? null, origin: last?.origin ?? null }
+        return [
+          eventId,
+          { locator, eventId, eventType, partyLocator, ...message, envelopeMapRevision, erased: false },
+        ]
+      }),
+    )
+  }
   checkpoint(partition: TopicPartition): bigint {
     return (this.#tables.get(`checkpoint ${partitionKey(partition)}`) as bigint | undefined) ?? -1n
   }
@@ -253,14 +269,20 @@ export class MemoryStore {
       },
       insertEntries: async (attempts) => {
         const inserted: Attempt[] = []
+        const taken = new Map<string, LoggedRow>()
         for (const attempt of attempts) {
           await before('insertEntries')
           await lock(`event ${attempt.eventId}`)
-          if (this.#all<Row>('log', scope).some(({ eventId }) => eventId === attempt.eventId)) continue
-          this.#write(scope, attempt)
-          inserted.push(attempt)
+          const own = inserted.find(({ eventId }) => eventId === attempt.eventId)
+          const isLogged = this.#all<Row>('log', scope).some(({ eventId }) => eventId === attempt.eventId)
+          const row = own ? toLoggedRow(own) : isLogged ? this.logged(scope).get(attempt.eventId) : undefined
+          if (row !== undefined) taken.set(attempt.locator, row)
+          else {
+            this.#write(scope, attempt)
+            inserted.push(attempt)
+          }
         }
-        return inserted
+        return { inserted, taken }
       },
       handOver: (send) => send(() => Promise.reject(new Error('a store in memory runs no statement'))),
       updateEntries: async (attempts, deliveries) => {

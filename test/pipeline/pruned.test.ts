@@ -49,6 +49,7 @@ async function dispatchAll(
     findLogged: createFindLogged(pool),
     lookUpContacts: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',
+    parseBy: () => ({ kind: 'tombstone' }),
     stage: unobserved,
     newLocator: createLocators(),
     takeFingerprint,

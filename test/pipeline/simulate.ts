@@ -40,6 +40,8 @@ const SILENT = pino({ level: 'silent' })
 const PAGE_COUNT = 2
 
 /** The party that an event is about. */
+/** The event id in a message's value. */
+const idOf = (value: string) => value.replace(/[!~]/g, '')
 const partyOf = (eventId: string) => PARTIES[EVENT_IDS.indexOf(eventId as 'a') % PARTIES.length] ?? PARTIES[0]
 
 /** Counts of events, which show that the schedules reach them. */
@@ -59,6 +61,8 @@ export const noCounts = () => ({
   erasedOnes: 0,
   heeded: 0,
   conflicts: 0,
+  /** Messages with the event id of another one. */
+  clashes: 0,
   deferred: 0,
   unknownOnes: 0,
 })
@@ -103,10 +107,12 @@ export async function simulate(
     checkCommitted()
   }
 
-  /** Messages of a partition; `!` makes one that is rejected until it is redriven. */
+  /** Messages of a partition; `!` makes one that is rejected until it is redriven, `~` another one with the same event id. */
   function aPartition(): Message[] {
     return Array.from({ length: 3 + random.below(4) }, (_, i) => {
-      const value = Buffer.from(`${random.chance(0.15) ? '!' : ''}${random.pick(EVENT_IDS)}`)
+      const value = Buffer.from(
+        `${random.chance(0.15) ? '!' : ''}${random.pick(EVENT_IDS)}${random.chance(0.2) ? '~' : ''}`,
+      )
       return { offset: BigInt(i), key: null, value, headers: {} }
     })
   }
@@ -283,17 +289,23 @@ export async function simulate(
       require((cancelledWith.get(id) ?? made.length) ===
         made.length, `request ${id} goes on after it was cancelled`)
     }
-    const rejected = new Set(
-      memory.rejected().map(({ partition, message }) => `${partition}/${message.offset}`),
+    const codes = new Map<string, string>(
+      memory
+        .rejected()
+        .map(({ partition, message, rejection }) => [`${partition}/${message.offset}`, rejection.code]),
     )
+    const logged = memory.logged()
     for (const [partition, messages] of partitions.entries()) {
       const checkpoint = memory.checkpoint({ topic: TOPIC, partition })
       require(checkpoint >= (committedBefore[partition] ?? -1n), 'a checkpoint moves back')
       committedBefore[partition] = checkpoint
       for (const { offset, value } of messages) {
         if (offset > checkpoint) break
-        const isKept = eventIds.has(String(value)) || rejected.has(`${partition}/${offset}`)
-        require(isKept, `the checkpoint of ${partition} passed ${value} at ${offset}, which is lost`)
+        const code = codes.get(`${partition}/${offset}`)
+        const isLogged = logged.get(idOf(String(value)))?.reference === String(value)
+        require(isLogged ||
+          code !== undefined, `the checkpoint of ${partition} passed ${value} at ${offset}, which is lost`)
+        require(!isLogged || code !== 'conflict', `${value} at ${offset} of ${partition} is no conflict`)
       }
     }
   }
@@ -302,9 +314,10 @@ export async function simulate(
     return {
       parserFor: () => parse,
       envelopeMapRevision: 'map',
+      parseBy: (_, message) => parse(message),
       findLogged: async () => {
         await actor.step()
-        return { eventIds: new Set(memory.rows().map(({ eventId }) => eventId)), pruned: [] }
+        return { rows: memory.logged(), pruned: [] }
       },
       lookUpContacts: (parties) => lookUpContacts(actor, parties),
       newLocator: () => `NTF-${locatorCount++}`,
@@ -376,6 +389,7 @@ export async function simulate(
       const place = { topic: TOPIC, partition, messages: batch, expectedCheckpoint: expected }
       const result = await dispatch({ ...place, lastOffset, lastMessage: null })
       if (result.kind === 'moved') counts.moved++
+      else counts.clashes += result.rejected.filter(({ rejection }) => rejection.code === 'conflict').length
       actor.expected.set(key, result.kind === 'moved' ? result.checkpoint : result.lastOffset)
     }
   }
@@ -506,7 +520,8 @@ export async function simulate(
       (one) => one.locator === locator,
     )
     if (entry === undefined || status === 'SENT') return aRetryCandidate(locator, { status: 'SENT' })
-    const variables = { eventType: 'claim.paid', locator: entry.eventId, reason: null }
+    const { reference } = memory.logged().get(entry.eventId) ?? {}
+    const variables = { eventType: 'claim.paid', locator: reference ?? '', reason: null }
     const decision = { ruleId: 'rule', hasInvalidLocator: false, variables }
     return aRetryCandidate(locator, { ...entry, status: status as 'FAILED', isGivenUp: true, decision })
   }
@@ -577,9 +592,10 @@ interface Actor {
 }
 
 function parseMessage({ value }: Message): Parsed {
-  const eventId = String(value)
-  if (eventId.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
-  const event = aParsedEvent(eventId, { partyLocator: partyOf(eventId), locator: eventId })
+  const text = String(value)
+  if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
+  const eventId = idOf(text)
+  const event = aParsedEvent(eventId, { partyLocator: partyOf(eventId), locator: text })
   return { kind: 'event', event }
 }
 
@@ -656,6 +672,18 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
       insertEntries: (attempts) => tx.insertEntries(count++ % 2 === 0 ? attempts : attempts.toReversed()),
     }))
   },
+  'a conflict that is taken for a duplicate in a race': (store) =>
+    wrap(store, (tx) => ({
+      insertEntries: async (attempts) => ({ ...(await tx.insertEntries(attempts)), taken: new Map() }),
+    })),
+  'a duplicate that is taken for a conflict in a race': (store) =>
+    wrap(store, (tx) => ({
+      insertEntries: async (attempts) => {
+        const { inserted, taken } = await tx.insertEntries(attempts)
+        const others = [...taken].map(([id, row]) => [id, { ...row, eventType: 'another' }] as const)
+        return { inserted, taken: new Map(others) }
+      },
+    })),
   'decisions recorded for rows that lost': (store) =>
     wrap(store, (tx) => {
       let all: readonly Attempt[] = []

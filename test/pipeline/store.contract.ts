@@ -72,6 +72,12 @@ export function aLookedUpBatch(
     value: Buffer.from(attempt.eventId),
     headers: {},
   }))
+  const readings = (id: string) =>
+    open.flatMap(({ eventId, eventType, partyLocator, variables }, i) => {
+      const event = aParsedEvent(id, { eventType, partyLocator, locator: variables?.locator ?? '' })
+      const message = messages[i]
+      return eventId === id && message !== undefined ? [{ message, event }] : []
+    })
   const lastOffset = rest.lastOffset ?? expectedCheckpoint + BigInt(messages.length)
   const { lastMessage = null } = rest
   return {
@@ -82,7 +88,8 @@ export function aLookedUpBatch(
     })),
     rejected,
     tombstoneCount: 0,
-    kafkaMessages: (eventId) => messages.filter(({ value }) => String(value) === eventId),
+    repeated: new Set(),
+    readings,
   }
 }
 type Batched = Pick<
@@ -236,6 +243,39 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal((await seen.decisions()).length, 300)
   })
 
+  test('of the same ids in two partitions at once, other events are conflicts', async (t, seen) => {
+    const ids = Array.from({ length: 40 }, (_, i) => `event-${i}`)
+    const variables = (id: string) => ({ ...VARIABLES, locator: Number(id.slice(6)) % 2 ? 'CLM-1' : 'CLM-2' })
+    const others = ids.map((id) =>
+      anOpenAttempt(id, { locator: `NTF-${id}-other`, variables: variables(id) }),
+    )
+    const results = await Promise.all([
+      seen.dispatch(ids.map((id) => anOpenAttempt(id))),
+      seen.dispatch(others, { partition: 1 }),
+    ])
+    const rejected = results.flatMap((result) => (result.kind === 'committed' ? result.rejected : []))
+    t.equal(rejected.length, 20)
+    t.match(rejected[0], {
+      rejection: {
+        code: 'conflict',
+        error: /: NTF-event-\d+(-other)? of claims\/[01], offset \d+, has another reference$/,
+      },
+    })
+    t.equal((await seen.rejected()).length, 20)
+    t.equal((await seen.rows()).length, 40)
+    t.equal(seen.keys.length, 40)
+  })
+
+  test('of two attempts with one event id in a transaction, the second learns the row of the first', async (t, seen) => {
+    const both = [anAttempt('a'), anAttempt('a', { locator: 'NTF-other' })]
+    await seen.store.transaction(async (tx) => {
+      const { inserted, taken } = await tx.insertEntries(both)
+      t.match(inserted, [{ locator: 'NTF-a' }])
+      const row = { locator: 'NTF-a', reference: 'CLM-1', partyLocator: 'party-1', origin: { offset: 0n } }
+      t.match([...taken], [['NTF-other', row]])
+    })
+  })
+
   /** Attempts whose inserts take a second each, during which `meanwhile` runs. */
   function slowAttempts({ store, send }: Attempts, meanwhile: (insertCount: number) => Promise<void>) {
     let insertCount = 0
@@ -361,8 +401,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const ids = ['a', 'b', 'c', 'bad', 'd', 'e', 'f', 'g']
       const lookedUp = aLookedUpBatch(ids.map((id) => anOpenAttempt(id)))
       const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
-      const kafkaMessages = (id: string) => [...lookedUp.kafkaMessages(id), ...(id === 'bad' ? [copy] : [])]
-      const result = await commitBatch(seen.attempt, { ...lookedUp, kafkaMessages })
+      const again = { message: copy, event: aParsedEvent('bad') }
+      const readings = (id: string) => [...lookedUp.readings(id), ...(id === 'bad' ? [again] : [])]
+      const result = await commitBatch(seen.attempt, { ...lookedUp, readings })
       t.match(result, { kind: 'committed', rejected: { length: 2 }, inserted: { length: 7 } })
       t.match(await seen.rejected(), [
         { offset: 3n, error: /^the database refuses the row: .*trap/ },
@@ -588,7 +629,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const needs = {
       parserFor: () => (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
       envelopeMapRevision: 'ghi',
-      findLogged: async () => ({ eventIds: new Set<string>(), pruned: [] }),
+      parseBy: () => ({ kind: 'tombstone' as const }),
+      findLogged: async () => ({ rows: new Map(), pruned: [] }),
       lookUpContacts: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
@@ -643,7 +685,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const attempts = [anAttempt('a')]
       t.equal(await tx.tryOut((savepoint) => savepoint.insertEntries(attempts)), null)
       await seen.dispatch([anOpenAttempt('a', { locator: 'NTF-other' })])
-      t.same(await tx.insertEntries(attempts), [], 'another transaction wrote it meanwhile')
+      t.same((await tx.insertEntries(attempts)).inserted, [], 'another transaction wrote it meanwhile')
     })
     t.equal((await seen.rows()).length, 1)
   })

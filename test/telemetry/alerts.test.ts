@@ -29,6 +29,10 @@ const lost = (values: string, startedAt: number) => [
   { series: 'process_start_time_seconds{instance="a"}', values: `${startedAt * 60}x1455` },
 ]
 
+const rejected = (code: string, values: string) => [
+  { series: `notifications_rejected_messages_total{code="${code}"}`, values },
+]
+const CONFLICTS = 'NotificationsConflicts'
 const NOT_FOUND = 'NotificationsPartiesNotFound'
 const waiting = (rows: string, retries: string, down: string) => [
   { series: 'notifications_failed_rows{state="waiting"}', values: rows },
@@ -50,6 +54,16 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [NOT_FOUND, 'a third of them, on the first day', lookUps([0, 70], [0, 30]), false],
   ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],
   ['NotificationsWrongParty', 'no answer for another party', wrongParty('0x1455'), false],
+  [CONFLICTS, 'a message with the event id of another one', rejected('conflict', '0x1440 1x15'), true],
+  [CONFLICTS, 'no more than hours ago', rejected('conflict', '119x1455'), false],
+  [CONFLICTS, 'a message that is no event', rejected('not-json', '0x1440 1x15'), false],
+  ['NotificationsRejected', 'a message that is no event', rejected('not-json', '0x1440 1x15'), true],
+  [
+    'NotificationsRejected',
+    'a conflict, which has its own alert',
+    rejected('conflict', '0x1440 1x15'),
+    false,
+  ],
   [LOST, 'messages lost while a replica runs', lost('0x1440 3x15', 0), true],
   [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15', 1440), true],
   [LOST, 'as many as before the replica was restarted', lost('3x1440 3x15', 1440), true],

@@ -237,6 +237,13 @@ export const CHECKS: readonly Check[] = [
     remedies: { other: 'run the command `doctor` again' },
   },
   {
+    name: 'event ids',
+    prefix: 'DATABASE_',
+    after: ['schema'],
+    run: (config) => withPool(config, findConflicts),
+    remedies: { other: 'run the command `doctor` again' },
+  },
+  {
     name: 'policy administration',
     prefix: 'POLICY_ADMIN_',
     run: async (config) => {
@@ -308,6 +315,15 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
     warning: `${words}, ${counted(unfinishedCount, 'erasure')} interrupted or under way`,
     remedy: 'run `erase` again for the parties in the table erasure whose finished_at is null',
   }
+}
+
+async function findConflicts(pool: DatabasePool): Promise<string> {
+  const count = await countRejectedMessages(pool, { ...ALL_REJECTED, code: 'conflict', open: true })
+  if (count === 0) return 'no message has the event id of another one'
+  throw new Problem(
+    `${counted(count, 'message')} not settled with the event id of another one: their members are not told`,
+    'correct "eventId" in rules/envelope.json or have the producer give each event its own id, then `rejected redrive --code conflict`; if they are meant, `rejected dismiss`',
+  )
 }
 
 /** Only a response that names its party can be checked. */

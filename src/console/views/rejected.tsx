@@ -25,7 +25,8 @@ export function RejectedView(route: Route) {
     <>
       <Title name="Rejected messages" />
       <p class="text-light">
-        Messages that are not valid events, or whose row the database refused.
+        Messages that are not valid events, that have the event id of another one, or whose row the database
+        refused.
         {!mayAsk && ' A command is copied by a click.'}
       </p>
       {mayAsk && (
@@ -99,6 +100,8 @@ const RESULTS: Readonly<Record<string, string>> = {
 function describeRemedy(code: string): string {
   if (UNREDRIVABLE[code] !== undefined)
     return 'Processing it again does not help: its producer must publish it again.'
+  if (code === 'conflict')
+    return 'Another message has its event id and the only row, so its member is not told. Process it again once rules/envelope.json reads an id of its own; else its producer must publish it again with one.'
   if (code === 'refused-by-database') return 'Process it again once the database takes its row.'
   return 'Processing it again helps only once rules/envelope.json reads it; else its producer must publish it again.'
 }

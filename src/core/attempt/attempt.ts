@@ -4,6 +4,7 @@ import { OTHER_VERSION_RULE_IDS } from '../decision/decide-recorded.ts'
 import type { AskedFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
+import type { LoggedRow } from '../event/conflict.ts'
 import { STATUS_OF, type Status } from '../log/status.ts'
 import { addressFor, type Contact } from '../party/contact.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
@@ -123,6 +124,14 @@ function renderText(templates: Templates, { locator, variables }: OpenAttempt): 
   if (variables === null) throw new Error(`${locator} has no variables to render`)
   const { subject, body, revision } = render(templates, variables)
   return { subject, body, templateRevision: revision }
+}
+
+/** The row that an attempt writes. */
+export function toLoggedRow({ origin, variables, ...attempt }: OpenAttempt): LoggedRow {
+  const { eventId, locator, eventType, partyLocator } = attempt
+  const { envelopeMapRevision } = origin
+  const reference = variables?.locator ?? null
+  return { eventId, locator, eventType, partyLocator, reference, origin, envelopeMapRevision, erased: false }
 }
 
 /** The distinct parties of events or attempts, in order of first occurrence. */

@@ -1,5 +1,6 @@
 import type { RejectedMessage } from '../batch/batch.ts'
 import type { Checkpoint, TopicPartition } from '../batch/position.ts'
+import type { TakenIds } from '../event/conflict.ts'
 import type { RedriveResult } from '../event/rejected-message.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import type { End, Progress, TakenRequest } from '../request/request.ts'
@@ -24,6 +25,12 @@ export interface LockedCheckpoints {
   readonly preferences: PreferencesByParty
 }
 
+export interface Inserted {
+  readonly inserted: readonly Attempt[]
+  /** The rows that the events of the other attempts have. */
+  readonly taken: TakenIds
+}
+
 export interface Transaction {
   /**
    * Locks the checkpoints of partitions, and reads preferences as `readPreferences` after it. Waits for a single checkpoint, and
@@ -46,8 +53,8 @@ export interface Transaction {
   lockRequest(request: Pick<TakenRequest, 'id' | 'progress'>): Promise<boolean>
   /** Sees every change committed before this call. */
   readPreferences(partyLocators: readonly string[]): Promise<PreferencesByParty>
-  /** Inserts rows, ordered by event id. Returns the attempts whose event had no row. */
-  insertEntries(attempts: readonly Attempt[]): Promise<readonly Attempt[]>
+  /** Inserts rows, ordered by event id, for the events that have none. */
+  insertEntries(attempts: readonly Attempt[]): Promise<Inserted>
   /**
    * Runs `send`, with its statements one by one, none after it has settled. A statement that the database refuses is undone
    * alone. Rejects if one loses against another transaction.

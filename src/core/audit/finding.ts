@@ -43,6 +43,7 @@ const COUNTED = {
   rows: 'rows that agree with their message',
   duplicates: 'duplicates: the event has a row already',
   rejected: 'kept as rejected messages',
+  conflicts: 'kept as rejected messages: another message has the row of their event id',
   tombstones: 'tombstones: messages without a value, which are not events',
   erased: 'of the rows and rejected messages were erased',
   pruned: 'old enough for `prune` to have deleted the row, which cannot be proven',

@@ -13,14 +13,22 @@ export interface ParsedBatch {
   readonly rejected: readonly RejectedMessage[]
   /** Messages without a value, which are passed over. */
   readonly tombstones: readonly Message[]
-  /** The message of an event and its duplicates. */
-  readonly kafkaMessages: (eventId: string) => readonly Message[]
+  /** Ids of several messages. */
+  readonly repeated: ReadonlySet<string>
+  /** All messages with this id. */
+  readonly readings: (eventId: string) => readonly Reading[]
+}
+
+export interface Reading {
+  readonly message: Message
+  readonly event: Event
 }
 
 export function parseBatch(parse: (message: Message) => Parsed, messages: readonly Message[]): ParsedBatch {
-  const events = new Map<string, LocatedEvent & { readonly messages: Message[] }>()
+  const events = new Map<string, LocatedEvent & { readonly readings: Reading[] }>()
   const rejected: RejectedMessage[] = []
   const tombstones: Message[] = []
+  const repeated = new Set<string>()
   for (const message of messages) {
     const parsed = parse(message)
     if (parsed.kind === 'tombstone') tombstones.push(message)
@@ -28,13 +36,15 @@ export function parseBatch(parse: (message: Message) => Parsed, messages: readon
     else {
       const { event } = parsed
       const known = events.get(event.eventId)
-      if (known !== undefined) known.messages.push(message)
+      const { offset, timestampMs } = message
+      if (known === undefined)
+        events.set(event.eventId, { event, offset, timestampMs, readings: [{ message, event }] })
       else {
-        const { offset, timestampMs } = message
-        events.set(event.eventId, { event, offset, timestampMs, messages: [message] })
+        known.readings.push({ message, event })
+        repeated.add(event.eventId)
       }
     }
   }
-  const kafkaMessages = (eventId: string) => events.get(eventId)?.messages ?? []
-  return { events: [...events.values()], rejected, tombstones, kafkaMessages }
+  const readings = (eventId: string) => events.get(eventId)?.readings ?? []
+  return { events: [...events.values()], rejected, tombstones, repeated, readings }
 }

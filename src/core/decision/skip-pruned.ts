@@ -1,4 +1,5 @@
 import type { TopicPartition } from '../batch/position.ts'
+import type { LoggedRow } from '../event/conflict.ts'
 import type { Decision } from './decide.ts'
 import { OTHER_VERSION_RULE_IDS } from './decide-recorded.ts'
 
@@ -9,7 +10,8 @@ export const WITHOUT_RULE: readonly string[] = [PRUNED_RULE_ID, ...OTHER_VERSION
 const REASON = 'older than the last pruning'
 
 export interface Logged {
-  readonly eventIds: ReadonlySet<string>
+  /** By event id. */
+  readonly rows: ReadonlyMap<string, LoggedRow>
   readonly pruned: readonly Pruned[]
 }
 

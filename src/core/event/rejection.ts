@@ -7,6 +7,7 @@ export const REJECTIONS = {
   'not-object': 'the value is JSON, but not an object',
   'event-id': 'eventId',
   'event-type': 'eventType',
+  conflict: 'the eventId has the row of another message',
   'refused-by-database': 'the database refuses the row',
   unreadable: 'the record batch cannot be read',
 } as const

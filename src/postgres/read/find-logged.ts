@@ -1,16 +1,17 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { AskedEvents, FindLogged, Logged } from '../../core/decision/skip-pruned.ts'
-import { sqlArray, sqlColumns } from '../sql/columns.ts'
+import { sqlColumns } from '../sql/columns.ts'
+import { foundRow, selectRows } from './find-rows.ts'
 
 const OFFSET_MAX = '9223372036854775807'
 
 const logged = z.object({
-  eventIds: z.array(z.string()),
+  rows: z.array(foundRow),
   pruned: z.array(z.array(z.object({ beforeMs: z.number(), through: z.coerce.bigint() }))),
 })
 
-/** Returns a function that finds logged events of one partition. Calls in the same turn of the event loop share a statement. */
+/** Returns a function that finds the rows of one partition's events. Calls in the same turn of the event loop share a statement. */
 export function createFindLogged(pool: DatabasePool): FindLogged {
   let waiting: (PromiseWithResolvers<Logged> & { readonly asked: AskedEvents })[] = []
 
@@ -36,21 +37,17 @@ export function createFindLogged(pool: DatabasePool): FindLogged {
 }
 
 /**
- * Finds events of partitions that are logged, and, for each partition in order, the prunings that may have removed rows of it. One
+ * Finds the rows of events of partitions, and, for each partition in order, the prunings that may have removed rows of it. One
  * statement reads both, so that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts
  * as processed to its end: the topic may have been recreated from a copy, with more partitions.
  */
 async function findLogged(pool: DatabasePool, asked: readonly AskedEvents[]) {
   const column = sqlColumns(asked)
-  const { eventIds, pruned } = await pool.one(sql.prepared('find-logged', logged)`
+  const { rows, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
-      ARRAY(
-        SELECT event_id FROM notifications.notification_log
-        WHERE event_id = ANY(${sqlArray(
-          'text',
-          asked.flatMap((one) => one.eventIds),
-        )})
-      ) AS "eventIds",
+      (
+        SELECT coalesce(json_agg(found), '[]') FROM (${selectRows(asked.flatMap((one) => one.eventIds))}) AS found
+      ) AS rows,
       (
         SELECT json_agg(prunings ORDER BY nr)
         FROM unnest(
@@ -69,5 +66,5 @@ async function findLogged(pool: DatabasePool, asked: readonly AskedEvents[]) {
           ) AS of_topic
         ) AS found
       ) AS pruned`)
-  return { eventIds: new Set(eventIds), pruned }
+  return { rows: new Map(rows.map((row) => [row.eventId, row])), pruned }
 }

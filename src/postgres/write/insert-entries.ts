@@ -1,19 +1,17 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import { z } from 'zod'
-import type { Attempt } from '../../core/attempt/attempt.ts'
+import { type Attempt, toLoggedRow } from '../../core/attempt/attempt.ts'
+import type { Inserted } from '../../core/attempt/store.ts'
 import { RowDiscarded } from '../connection/errors.ts'
-import { noRow, sqlArray, sqlColumns } from '../sql/columns.ts'
+import { findRows } from '../read/find-rows.ts'
+import { noRow, sqlColumns } from '../sql/columns.ts'
 
 /**
  * Throws `RowDiscarded` if an event has no row afterwards, its own or an earlier one.
  *
  * @param attempts must be ordered by event id: two transactions that insert the same ids in different orders deadlock
  */
-export async function insertEntries(
-  tx: CommonQueryMethods,
-  attempts: readonly Attempt[],
-): Promise<readonly Attempt[]> {
-  if (attempts.length === 0) return []
+export async function insertEntries(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<Inserted> {
+  if (attempts.length === 0) return { inserted: [], taken: new Map() }
   const column = sqlColumns(attempts)
   const { rowCount } = await tx.query(sql.prepared('insert-entries', noRow)`
     INSERT INTO notifications.notification_log (
@@ -39,20 +37,23 @@ export async function insertEntries(
     )
     ON CONFLICT (event_id) DO NOTHING`)
   // Almost always all of them: a count is cheaper than a row for each.
-  return rowCount === attempts.length ? attempts : await onlyInserted(tx, attempts)
+  return rowCount === attempts.length
+    ? { inserted: attempts, taken: new Map() }
+    : await splitInserted(tx, attempts)
 }
 
-async function onlyInserted(
-  tx: CommonQueryMethods,
-  attempts: readonly Attempt[],
-): Promise<readonly Attempt[]> {
-  const rows = await tx.any(sql.type(z.object({ locator: z.string(), eventId: z.string() }))`
-    SELECT locator, event_id AS "eventId" FROM notifications.notification_log
-    WHERE event_id = ANY(${sqlArray(
-      'text',
-      attempts.map(({ eventId }) => eventId),
-    )})`)
-  const locatorOf = new Map(rows.map(({ locator, eventId }) => [eventId, locator]))
-  if (attempts.some(({ eventId }) => !locatorOf.has(eventId))) throw new RowDiscarded()
-  return attempts.filter(({ locator, eventId }) => locatorOf.get(eventId) === locator)
+async function splitInserted(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<Inserted> {
+  const rows = await findRows(
+    tx,
+    attempts.map(({ eventId }) => eventId),
+  )
+  if (attempts.some(({ eventId }) => !rows.has(eventId))) throw new RowDiscarded()
+  const inserted = attempts.filter(({ locator, eventId }) => rows.get(eventId)?.locator === locator)
+  // The transaction has not recorded the decisions of its own rows yet.
+  const own = new Map(inserted.map((attempt) => [attempt.eventId, toLoggedRow(attempt)]))
+  const taken = attempts.flatMap(({ locator, eventId }) => {
+    const row = own.get(eventId) ?? rows.get(eventId)
+    return row === undefined || row.locator === locator ? [] : [[locator, row] as const]
+  })
+  return { inserted, taken: new Map(taken) }
 }

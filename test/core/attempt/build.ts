@@ -4,6 +4,7 @@ import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
 import type { CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Decision } from '../../../src/core/decision/decide.ts'
+import type { LoggedRow } from '../../../src/core/event/conflict.ts'
 import type { Event } from '../../../src/core/event/parse-event.ts'
 import type { Contact } from '../../../src/core/party/contact.ts'
 import { aFound, someFacts } from '../build.ts'
@@ -34,6 +35,21 @@ export function aParsedEvent(eventId: string, overrides: Partial<Event> = {}): E
     locator: 'CLM-1',
     reason: null,
     traceId: null,
+    ...overrides,
+  }
+}
+
+/** The row of an event of party-1, from another topic. */
+export function aLoggedRow(eventId: string, overrides: Partial<LoggedRow> = {}): LoggedRow {
+  return {
+    eventId,
+    locator: `NTF-${eventId}`,
+    eventType: 'claim.paid',
+    partyLocator: 'party-1',
+    reference: 'CLM-1',
+    origin: { topic: 'billing', partition: 0, offset: 0n },
+    envelopeMapRevision: 'ghi',
+    erased: false,
     ...overrides,
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { findRejected, findRows, findRowsQuery, listSkips } from '../../../src/postgres/read/audit.ts'
+import { findRejected, listSkips } from '../../../src/postgres/read/audit.ts'
+import { findRows, findRowsQuery } from '../../../src/postgres/read/find-rows.ts'
 import { openDatabase, planOf } from '../fixtures.ts'
 
 const ROW_COUNT = 50_000
@@ -40,7 +41,7 @@ t.test('rows are found with the message that each came from', async (t) => {
 t.test('rows and their decisions are found by key', async (t) => {
   const plan = await planOf(pool, findRowsQuery(idsFrom(100, 50)))
   t.match(plan, /Index Scan using notification_log_event_id_key/)
-  t.match(plan, /Index Scan using decision_pkey/)
+  t.match(plan, /Index Scan Backward using decision_pkey/)
   t.notMatch(plan, /Seq Scan|Rows Removed by Filter/)
 })
 

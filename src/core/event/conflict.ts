@@ -1,0 +1,44 @@
+import type { TopicPartition } from '../batch/position.ts'
+import type { Event } from './parse-event.ts'
+import { REJECTIONS, type Rejection } from './rejection.ts'
+
+type Place = TopicPartition & { readonly offset: bigint }
+
+/** The row of an event id, with the message data in its last decision. */
+export interface LoggedRow {
+  readonly eventId: string
+  readonly locator: string
+  readonly eventType: string
+  readonly partyLocator: string | null
+  /** Null if it is not stored, such as after an erasure. */
+  readonly reference: string | null
+  /** Null if no decision explains the row. */
+  readonly origin: Place | null
+  /** Null if it is not known which envelope map read the message. */
+  readonly envelopeMapRevision: string | null
+  readonly erased: boolean
+}
+
+/** Rows of other messages, by the locators of the attempts that have none because of them. */
+export type TakenIds = ReadonlyMap<string, LoggedRow>
+
+/** True if the row comes from the message at this place. */
+export function isOwnRow({ origin }: LoggedRow, { topic, partition, offset }: Place): boolean {
+  return origin?.offset === offset && origin.partition === partition && origin.topic === topic
+}
+
+/** The fields in which an event differs from the row of its id. None if the row comes from its message, or from an unknown one. */
+export function findDifferences(row: LoggedRow, place: Place, event: Event): readonly string[] {
+  if (row.origin === null || isOwnRow(row, place)) return []
+  const differences: string[] = []
+  if (row.eventType !== event.eventType) differences.push('event type')
+  if (row.partyLocator !== event.partyLocator) differences.push('party')
+  if (row.reference !== null && row.reference !== event.locator) differences.push('reference')
+  return differences
+}
+
+export function describeConflict({ locator, origin }: LoggedRow, differences: readonly string[]): Rejection {
+  const from = origin === null ? '' : ` of ${origin.topic}/${origin.partition}, offset ${origin.offset},`
+  const error = `${REJECTIONS.conflict}: ${locator}${from} has another ${differences.join(', ')}`
+  return { code: 'conflict', error }
+}
