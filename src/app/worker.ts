@@ -15,6 +15,7 @@ import type { KafkaConnection } from '../kafka/client.ts'
 import { createConsumer } from '../kafka/consumer.ts'
 import { inspectPartition } from '../kafka/inspect-partition.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
+import { readMessages } from '../kafka/read-messages.ts'
 import { takeFingerprint } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
@@ -165,6 +166,7 @@ function requestNeeds(
   return {
     take: () => takeRequest(pool, listPartitions(assignment() ?? {}), parties.isDown()),
     listCandidates: (target, after) => listRetryCandidates(pool, config.retry, target, after),
+    readMessages: (places) => readMessages(brokers, places),
     listRejected: (target, after) =>
       readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
     lookUpContacts: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),

@@ -16,6 +16,10 @@ export const retryCommand = withWriteOptions(new Command('retry'))
   .option('--event-type <type>', 'only events of this type', notBlank)
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
   .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
+  .option(
+    '--read-again',
+    'read the messages of skipped entries again, by the envelope map in force: another type, party or reference takes effect',
+  )
   .option('--because <text>', 'the reason for the retry; recorded')
   .option('--dry-run', 'ask for nothing; show the entries by their reasons')
   .option('--json', 'print the request as one JSON object when it has ended')
@@ -35,10 +39,11 @@ interface Options extends AskOptions {
   readonly eventType?: string
   readonly rule?: string
   readonly reason?: string
+  readonly readAgain?: true
 }
 
 async function retry(locators: readonly string[] = [], options: Options): Promise<void> {
-  const { since, until, eventType, rule, reason } = options
+  const { since, until, eventType, rule, reason, readAgain } = options
   const isByFilter = [since, until, eventType, rule, reason].some((value) => value !== undefined)
   if (locators.length > 0 && isByFilter) throw new UsageError('give locators or a filter, not both')
   if (locators.length === 0 && since === undefined)
@@ -48,7 +53,8 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
     if (rule !== undefined) await checkRule(pool, rule)
     if (eventType !== undefined) noteUnknownEventType(eventType)
     const filter = { from: since, to: until, eventType, rule, reasonPrefix: reason }
-    await ask(pool, { kind: 'retry', ...(locators.length > 0 ? { locators } : { filter }) }, options)
+    const chosen = locators.length > 0 ? { locators } : { filter }
+    await ask(pool, { kind: 'retry', ...chosen, readAgain }, options)
   })
 }
 

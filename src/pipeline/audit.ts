@@ -231,13 +231,16 @@ async function findDifferences(
   { eventType, partyLocator, reference, envelopeMapRevision }: LoggedRow,
 ): Promise<string[]> {
   const isSameReference = reference === null || reference === event.locator
-  if (eventType === event.eventType && partyLocator === event.partyLocator && isSameReference) return []
+  const isNamed = partyLocator !== null || reference !== ''
+  if (eventType === event.eventType && partyLocator === event.partyLocator && isSameReference && isNamed)
+    return []
   const then = envelopeMapRevision === null ? null : await parse(message, envelopeMapRevision)
   const published = then?.kind === 'event' ? then.event : event
   return [
     ...compareColumn('event_type', eventType, published.eventType),
     ...compareColumn('party_locator', partyLocator, published.partyLocator),
     ...compareColumn('reference', reference, reference === null ? null : published.locator),
+    ...(isNamed ? [] : ['neither has a party or a reference, so nothing shows that they are the same']),
   ]
 }
 

@@ -1,7 +1,15 @@
 import type { Logger } from 'pino'
 import { distinctParties } from '../core/attempt/attempt.ts'
-import { isPostponed } from '../core/attempt/due-entry.ts'
-import { findRefusal, type RetryCandidate, toDueEntry } from '../core/attempt/retry-candidate.ts'
+import { type DueEntry, isPostponed } from '../core/attempt/due-entry.ts'
+import {
+  findReadingRefusal,
+  findRefusal,
+  type RetryCandidate,
+  toDueEntry,
+} from '../core/attempt/retry-candidate.ts'
+import { type Place, placeKey } from '../core/batch/position.ts'
+import type { Message } from '../core/event/message.ts'
+import { pickVariables } from '../core/event/parse-event.ts'
 import type { Rejected } from '../core/event/rejected-message.ts'
 import { UNREDRIVABLE } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
@@ -29,6 +37,8 @@ export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpConta
     target: RetryTarget,
     after: LogPosition | null,
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
+  /** The messages at these places, by `placeKey`: null if there is none; places that were not read in time are missing. */
+  readonly readMessages: (places: readonly Place[]) => Promise<ReadonlyMap<string, Message | null>>
   /** The next page of rejected messages, in the order of their ids; empty at the end. */
   readonly listRejected: (target: RejectedTarget, after: string | null) => Promise<readonly Rejected[]>
   readonly lookUps: LookUpNeeds
@@ -54,6 +64,9 @@ const OUTAGE_PARTY_COUNT_MIN = 20
 const VERDICT_MS = 2_500
 /** Requests that a replica works on at the same time. */
 const LANE_COUNT_MAX = 3
+
+/** Messages that a page reads again: the others begin the next one. */
+const READ_COUNT_MAX = 100
 
 /** Carries out what people asked for: page by page, in turns, beside dispatch and the background retry. */
 export function createRequests(needs: RequestNeeds) {
@@ -134,20 +147,22 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   if (needs.isDown()) return postponed(needs, request)
   const after = request.progress.position as LogPosition | null
   const { candidates, next } = await needs.listCandidates(target, after)
-  const allowed = candidates.filter((candidate) => findRefusal(candidate) === null)
+  const prepared = await prepareEntries(needs, target, candidates)
+  const allowed = prepared.filter((one) => one !== null && 'locator' in one)
   const contacts = await needs.lookUpContacts(distinctParties(allowed))
   if (isOutage(contacts)) {
     // Whether policy administration is down is decided within this time: an attempt must not be lost to the first look-ups.
     await needs.sleep(VERDICT_MS, new AbortController().signal)
     if (needs.isDown()) return postponed(needs, request)
   }
-  const looked = candidates.map((candidate) => {
-    const { partyLocator } = candidate
-    const refusal = findRefusal(candidate)
-    const contact = contacts.get(partyLocator ?? '')
-    const entry = refusal === null ? { due: toDueEntry(candidate), contact } : null
-    const isLookedUp = refusal !== null || partyLocator === null || contact !== undefined
-    return { candidate, refusal, entry, isLookedUp, isPostponed: entry !== null && isPostponed(entry) }
+  const looked = candidates.map((candidate, i) => {
+    const due = prepared[i] ?? null
+    if (due === null) return { candidate, refusal: null, entry: null, isLookedUp: false, isPostponed: false }
+    if ('reason' in due)
+      return { candidate, refusal: due.reason, entry: null, isLookedUp: true, isPostponed: false }
+    const entry = { due, contact: contacts.get(due.partyLocator ?? '') }
+    const isLookedUp = due.partyLocator === null || entry.contact !== undefined
+    return { candidate, refusal: null, entry, isLookedUp, isPostponed: isPostponed(entry) }
   })
   // Those that were not looked up in time, or because policy administration went down, begin the next page.
   const end = looked.findIndex((one) => !one.isLookedUp || (one.isPostponed && needs.isDown()))
@@ -172,6 +187,60 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   return true
 }
 
+interface Refusal {
+  readonly reason: string
+}
+
+/** Each candidate as an entry to retry, or why it stays as it is; null if its message was not read in time. */
+async function prepareEntries(
+  { readMessages, lookUps }: RequestNeeds,
+  { readAgain }: RetryTarget,
+  candidates: readonly RetryCandidate[],
+): Promise<readonly (DueEntry | Refusal | null)[]> {
+  const refusals = candidates.map(
+    (candidate) => findRefusal(candidate) ?? (readAgain ? findReadingRefusal(candidate) : null),
+  )
+  const places = candidates.flatMap(({ decision }, i) =>
+    readAgain && refusals[i] === null && decision !== null ? [decision] : [],
+  )
+  const messages = await readMessages(places.slice(0, READ_COUNT_MAX))
+  return Promise.all(
+    candidates.map((candidate, i) => {
+      const { decision } = candidate
+      const reason = refusals[i] ?? null
+      if (reason !== null) return { reason }
+      if (!readAgain || decision === null) return toDueEntry(candidate)
+      const message = messages.get(placeKey(decision))
+      return message === undefined ? null : readEntry(lookUps, candidate, message, decision)
+    }),
+  )
+}
+
+/** The entry by the envelope map in force. Its message must still be the one that its last decision read. */
+async function readEntry(
+  { parserFor, parseBy, envelopeMapRevision }: LookUpNeeds,
+  candidate: RetryCandidate,
+  message: Message | null,
+  { topic, envelopeMapRevision: revisionThen }: NonNullable<RetryCandidate['decision']>,
+): Promise<DueEntry | Refusal> {
+  const { eventId } = candidate
+  if (message === null) return { reason: 'the broker has no message at its offset any more' }
+  const then = await parseBy(topic, message, revisionThen)
+  const isSame =
+    then.kind === 'event' &&
+    then.event.eventId === eventId &&
+    then.event.eventType === candidate.eventType &&
+    then.event.partyLocator === candidate.partyLocator
+  if (!isSame) return { reason: 'another message is at its offset: its topic was recreated' }
+  const now = parserFor(topic)(message)
+  if (now.kind !== 'event') return { reason: 'its message is no event by the envelope map in force' }
+  const { eventType, partyLocator, partyLocatorInvalid: isPartyInvalid } = now.event
+  // A message with that id may have a row, or get one later: its member would be told twice.
+  if (now.event.eventId !== eventId) return { reason: 'the envelope map in force gives it another event id' }
+  const read = { eventType, partyLocator, isPartyInvalid, variables: pickVariables(now.event) }
+  return { ...candidate, ...read, envelopeMapRevision }
+}
+
 /** True if no look-up of many parties was answered. */
 function isOutage(contacts: ReadonlyMap<string, Contact>): boolean {
   const all = [...contacts.values()]
@@ -188,7 +257,9 @@ function findResult(locator: string, { attempts, refused, deferred }: Made): str
   if (attempt !== undefined) return attempt.status
   const error = [...refused].find(([one]) => one.locator === locator)?.[1]
   if (error !== undefined) return { reason: `the database refused it: ${error.message}` }
-  return { reason: deferred.get(locator) ?? 'another process has it, or changed it' }
+  return {
+    reason: deferred.get(locator) ?? 'another process has it, or changed it, or its member was erased',
+  }
 }
 
 /** Takes a page of rejected messages through the pipeline again, each in its own transaction, with the progress. */

@@ -89,8 +89,11 @@ export function createLoad(seed: number, partitionCount: number): () => Burst[] 
     const eventId = `${seed}-${eventCount++}${random.below(50) === 0 ? ' \u00fc\u{1f600}' : ''}`
     const partyLocator = anyParty()
     const eventType = random.below(10) === 0 ? random.pick(UNKNOWN_TYPES) : random.pick(EVENT_TYPES)
+    // Without a party and a reference, a copy would be a conflict.
     const locator =
-      random.below(10) === 0 ? random.pick([undefined, 4711, '', 'a\nb']) : `LOC-${random.below(1e6)}`
+      random.below(10) === 0 && !ODD_PARTIES.includes(partyLocator)
+        ? random.pick([undefined, 4711, '', 'a\nb'])
+        : `LOC-${random.below(1e6)}`
     const value = JSON.stringify({
       eventId,
       eventType: random.below(150) === 0 ? REFUSED_EVENT_TYPE : eventType,

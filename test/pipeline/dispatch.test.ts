@@ -52,7 +52,13 @@ function world(given: {
         parsed.push(text)
         if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
         const [eventId = '', party = 'party-1'] = text.split('@')
-        return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
+        return {
+          kind: 'event',
+          event: aParsedEvent(
+            eventId,
+            party === '' ? { partyLocator: null, locator: '' } : { partyLocator: party },
+          ),
+        }
       },
     envelopeMapRevision: 'ghi',
     parseBy: () => ({ kind: 'event', event: given.then ?? aParsedEvent('another') }),
@@ -144,6 +150,12 @@ t.test('a message with the event id of another one is a conflict, and its row is
     ],
   )
   t.same(asked, [['p']], 'the other members are not looked up')
+})
+
+t.test('messages without a party and a reference are not the same event', async (t) => {
+  const { run, memory } = world({ logged: [aLoggedRow('a', { partyLocator: null, reference: '' })] })
+  await run('a@', 'b@', 'b@', 'c@p', 'c@p')
+  t.same(offsetsOf(memory.rejected().map(({ message }) => message)), [0n, 2n])
 })
 
 t.test('a conflict between partitions is found whichever writes first', async (t) => {

@@ -241,8 +241,10 @@ export class MemoryStore {
       lockEntries: async (due, isRequested) => {
         await before('lockEntries')
         if (isRequested) await lock('erasure')
-        const isLeftOut = ({ partyLocator }: DueEntry) =>
-          isRequested && this.#tables.has(`erased ${partyLocator}`)
+        const isErased = (party: string | null | undefined) => this.#tables.has(`erased ${party}`)
+        const isLeftOut = ({ locator, partyLocator }: DueEntry) =>
+          isRequested &&
+          (isErased(partyLocator) || isErased(this.#read<Row>(scope, `log ${locator}`)?.partyLocator))
         return new Map(due.flatMap((entry) => (isLeftOut(entry) ? [] : this.#lockEntry(scope, entry))))
       },
       lockRequest: async ({ id, progress }) => {

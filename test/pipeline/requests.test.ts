@@ -1,24 +1,39 @@
 import { pino } from 'pino'
 import t from 'tap'
 import type { RetryCandidate } from '../../src/core/attempt/retry-candidate.ts'
+import { placeKey } from '../../src/core/batch/position.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { TakenRequest } from '../../src/core/request/request.ts'
+import type { LookUpNeeds } from '../../src/pipeline/dispatch.ts'
 import { createRequests, processPage, type RequestNeeds } from '../../src/pipeline/requests.ts'
-import { aRetryCandidate as aCandidate, FOUND, recordingSend } from '../core/attempt/build.ts'
+import {
+  aRetryCandidate as aCandidate,
+  aCandidateDecision,
+  aParsedEvent,
+  FOUND,
+  recordingSend,
+} from '../core/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
 import { makeAttempts } from './store.contract.ts'
 
 const UNASKED: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
 
 /** A request for all entries over one page of candidates, none of which has a row: whatever is asked for stays unchanged. */
-function aRequest(candidates: readonly RetryCandidate[], overrides: Partial<RequestNeeds> = {}) {
+function aRequest(
+  candidates: readonly RetryCandidate[],
+  overrides: Partial<RequestNeeds> = {},
+  readAgain?: true,
+) {
   const memory = new MemoryStore()
-  memory.addRequest({ kind: 'retry', target: { filter: { to: 'now' } } })
+  memory.addRequest({ kind: 'retry', target: { filter: { to: 'now' }, readAgain } })
   const postponed: string[] = []
   const unused = () => Promise.reject(new Error('not part of this test'))
   const needs: RequestNeeds = {
     take: async () => null,
     listCandidates: async () => ({ candidates, next: null }),
+    readMessages: async () => new Map(),
     listRejected: unused,
     lookUpContacts: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
@@ -52,7 +67,7 @@ t.test(
       progress: {
         counts: { unchanged: 3 },
         unchanged: [
-          { item: 'a', reason: 'another process has it, or changed it' },
+          { item: 'a', reason: 'another process has it, or changed it, or its member was erased' },
           { item: 'sent', reason: 'it was sent' },
           { item: 'unexplained', reason: 'no decision explains it' },
         ],
@@ -60,6 +75,87 @@ t.test(
     })
   },
 )
+
+t.test('a message that is read again must be the one of its entry', async (t) => {
+  const map = (value: string, isNow: boolean): Parsed => {
+    const [eventId = '', party = ''] = value.split('@')
+    if (isNow && party === 'none')
+      return { kind: 'rejection', rejection: { code: 'event-type', error: 'no' } }
+    const ids = { eventId: isNow && party === 'moved' ? `new-${eventId}` : eventId }
+    return { kind: 'event', event: aParsedEvent(eventId, { ...ids, partyLocator: isNow ? party : null }) }
+  }
+  const messages: Readonly<Record<string, string | null | undefined>> = {
+    a: 'a@p',
+    gone: null,
+    other: 'x@p',
+    none: 'none@none',
+    moved: 'moved@moved',
+    sent: 'sent@p',
+    failed: 'failed@p',
+    late: undefined,
+    last: 'last@p',
+  }
+  const names = Object.keys(messages)
+  const states: Readonly<Record<string, Partial<RetryCandidate>>> = {
+    sent: { sendCount: 1 },
+    failed: { status: 'FAILED', isGivenUp: true },
+  }
+  const candidates = names.map((name, i) =>
+    aCandidate(name, {
+      partyLocator: null,
+      decision: aCandidateDecision({ offset: BigInt(i) }),
+      ...states[name],
+    }),
+  )
+  const lookUps: Partial<LookUpNeeds> = {
+    parserFor:
+      () =>
+      ({ value }) =>
+        map(String(value), true),
+    parseBy: (_, { value }, revision) => map(String(value), revision !== 'ghi'),
+    envelopeMapRevision: 'jkl',
+  }
+  const asked: string[] = []
+  const { page, taken } = aRequest(
+    candidates,
+    {
+      lookUps: lookUps as LookUpNeeds,
+      readMessages: async (places) => {
+        const read = new Map<string, Message | null>()
+        for (const { offset, ...place } of places) {
+          const value = messages[names[Number(offset)] ?? '']
+          if (value === undefined) continue
+          const message =
+            value === null ? null : { offset, key: null, value: Buffer.from(value), headers: {} }
+          read.set(placeKey({ ...place, offset }), message)
+        }
+        return read
+      },
+      lookUpContacts: async (parties) => {
+        asked.push(...parties)
+        return new Map(parties.map((party) => [party, FOUND]))
+      },
+    },
+    true,
+  )
+  await page()
+  t.same(asked, ['p'])
+  const reasons = taken().progress.unchanged.map(({ item, reason }) => [item, reason])
+  t.match(reasons, [
+    ['a', 'another process has it, or changed it, or its member was erased'],
+    ['gone', 'the broker has no message at its offset any more'],
+    ['other', /another message is at its offset/],
+    ['none', /is no event by the envelope map in force/],
+    ['moved', /gives it another event id/],
+    ['sent', /it was sent once/],
+    ['failed', /only skipped entries/],
+  ])
+  t.match(
+    taken(),
+    { end: null, progress: { position: { locator: 'failed' } } },
+    'the rest begins the next page',
+  )
+})
 
 t.test('entries whose party was not asked in time begin the next page', async (t) => {
   const { page, taken } = aRequest([aCandidate('c'), aCandidate('b'), aCandidate('a')], {

@@ -91,3 +91,74 @@ t.test(
     t.same(await counts(world), { ...before, rows: COUNT, told: COUNT, messages: COUNT })
   },
 )
+
+t.test('where a map finds nothing to tell messages by, they are conflicts, too', async (t) => {
+  const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
+  await (await aProgram(t, world, { eventId: '/source', partyLocator: '/nobody', locator: '/nothing' }))()
+  await world.publish(EVENTS)
+  await world.caughtUp()
+  t.same(await counts(world), { rows: 1, told: 0, messages: 0, conflicts: COUNT - 1 })
+  t.match(await command(['audit'], world.env), {
+    code: 0,
+    stdout: / 1 {2}rows .* 119 {2}kept as rejected messages: another message has the row/s,
+  })
+})
+
+t.test(
+  'entries without a party are mended by reading their messages again, and nobody is told twice',
+  async (t) => {
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
+    const wrong = await (
+      await aProgram(t, world, { partyLocator: '/nobody', locator: '/nothing', eventType: '/source' })
+    )()
+    await world.publish(EVENTS)
+    await world.caughtUp()
+    await wrong.stop()
+    const skipped = { rows: COUNT, told: 0, messages: 0, conflicts: 0 }
+    t.same(await counts(world), skipped)
+    await world.sql(
+      `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events) VALUES ('party-3', '["claim.paid"]')`,
+    )
+    await world.sql(
+      `INSERT INTO notifications.erasure (party_locator, erased_by, finished_at) VALUES ('party-5', 'alice', now())`,
+    )
+
+    const start = await aProgram(t, world)
+    const replicas = [await start(), await start()]
+    const env = { DATABASE_URL: world.databaseUrl }
+    const retry = ['retry', '--since', '1d', '--read-again']
+    t.match(await command([...retry, '--dry-run'], env), {
+      code: 0,
+      stdout: /^120 items\n {2}120 {2}no party locator\n$/,
+    })
+    const { stdout } = await command([...retry, ...BECAUSE], env)
+    t.match(stdout, /118 sent, 2 left unchanged/)
+    t.match(stdout, /left unchanged: it would be skipped again: .*opted out/)
+    t.match(stdout, /left unchanged: another process has it, or changed it, or its member was erased/)
+    const mended = { ...skipped, told: COUNT - 2, messages: COUNT - 2 }
+    t.same(await counts(world), mended)
+    const [row] = await world.sql(`
+    SELECT event_type, attempt_count, decision.party_locator, variables ->> 'locator' AS reference, "offset" IS NOT NULL AS placed,
+      body LIKE '%CLM-7%' AS names
+    FROM notifications.notification_log JOIN notifications.decision USING (locator, event_type)
+    WHERE notification_log.event_id = 'event-7'`)
+    t.same(row, {
+      event_type: 'claim.paid',
+      attempt_count: 1,
+      party_locator: 'party-7',
+      reference: 'CLM-7',
+      placed: true,
+      names: true,
+    })
+
+    t.comment('once more, and with the checkpoints moved back')
+    t.match(await command([...retry, ...BECAUSE], env), { stdout: /2 left unchanged/ })
+    for (const replica of replicas) await replica.stop()
+    await world.sql('UPDATE notifications.projection_checkpoints SET "offset" = -1')
+    await start()
+    await world.caughtUp()
+    t.same(await counts(world), mended)
+    t.match(await command(['replay', '--verify'], env), { code: 0 })
+    t.match(await command(['audit'], world.env), { code: 0 })
+  },
+)

@@ -37,17 +37,30 @@ function buildTitle({ eventType, partyLocator }: ExplainedLogEntry): string {
   return `${visible(eventType)}${partyLocator === null ? ', no member named' : ` for ${visible(partyLocator)}`}`
 }
 
+const READ_AGAIN = {
+  verb: 'Read again',
+  warning: 'This helps if rules/envelope.json was wrong: the message is read from Kafka by the map of today.',
+}
+
 /** A button to try an entry again that was given up or skipped, or why that would change nothing. */
-function TryAgain({ locator, onAsked }: { locator: string; onAsked: () => void }) {
+function TryAgain({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
+  const { locator, status } = entry
   const mayAsk = useRefusal() === null
   const wanted = { kind: 'retry', locators: [locator] }
   const [group] = usePreview(mayAsk ? wanted : null).data?.groups ?? []
   if (group === undefined) return null
-  if (group.isUnchanged) return <p>Trying again would not help: {visible(group.reason)}.</p>
+  const party = entry.decisions.at(-1)?.facts.party
+  const isReadWrong = status === 'SKIPPED' && (party === 'missing' || party === 'not found')
   return (
-    <p>
-      <Ask verb="Try again" what="this message" wanted={wanted} onAsked={onAsked} />
-    </p>
+    <>
+      {group.isUnchanged && <p>Trying again would not help: {visible(group.reason)}.</p>}
+      <p class="hstack">
+        {!group.isUnchanged && <Ask verb="Try again" what="this message" wanted={wanted} onAsked={onAsked} />}
+        {isReadWrong && (
+          <Ask {...READ_AGAIN} what="this event" wanted={{ ...wanted, readAgain: true }} onAsked={onAsked} />
+        )}
+      </p>
+    </>
   )
 }
 
@@ -75,7 +88,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
         <p>
           <strong>Next:</strong> <Told sentence={story.next} />
         </p>
-        {(entry.givenUp || status === 'SKIPPED') && <TryAgain locator={entry.locator} onAsked={onAsked} />}
+        {(entry.givenUp || status === 'SKIPPED') && <TryAgain entry={entry} onAsked={onAsked} />}
         <p class="hstack">
           {partyLocator !== null && <a href={buildHref(['parties', partyLocator])}>All about this member</a>}
           {reference !== null && reference !== partyLocator && (

@@ -23,6 +23,8 @@ export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
   /** Set only for a SKIPPED row, which stores no text: a requested retry renders one. */
   readonly variables?: Variables
   readonly isPartyInvalid?: boolean
+  /** Set only if the message was read again, by this envelope map. */
+  readonly envelopeMapRevision?: string
 }
 
 /** A row to retry, with its party's contact; undefined if it has no party. */
@@ -50,7 +52,10 @@ export function nextAttempt(
     partyLocator,
     isPartyInvalid: due.isPartyInvalid ?? false,
     contact,
-    origin: locked.origin,
+    origin: {
+      ...locked.origin,
+      envelopeMapRevision: due.envelopeMapRevision ?? locked.origin.envelopeMapRevision,
+    },
     variables: due.variables ?? locked.variables,
     stored: due.body === null ? null : { subject: due.subject ?? '', body: due.body, templateRevision },
     isPruned: false,

@@ -22,6 +22,10 @@ export const retryCandidate = dueEntry.extend({ status, createdAt, failureReason
       hasInvalidLocator: z.boolean(),
       /** Null if erased. */
       variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+      topic: z.string(),
+      partition: z.int(),
+      offset: z.coerce.bigint(),
+      envelopeMapRevision: z.string().nullable(),
     })
     .nullable(),
 })
@@ -37,6 +41,13 @@ export function findRefusal(candidate: RetryCandidate): string | null {
   if (status === 'SKIPPED' && decision.variables === null)
     return 'what its text is rendered from is not stored'
   return null
+}
+
+/** Why the message of an entry is not read again; null if it may be. */
+export function findReadingRefusal({ status, sendCount }: RetryCandidate): string | null {
+  if (status !== 'SKIPPED') return 'only skipped entries are read again'
+  // Its message may have reached the member that was named before.
+  return sendCount > 0 ? 'it was sent once, without success: retry it as it is' : null
 }
 
 /** Even a member with every address on file would be skipped. */

@@ -44,7 +44,7 @@ export interface Transaction {
    * Locks rows unchanged since they were read, and returns them by locator. Leaves out rows that another transaction locks,
    * erased rows, and rows that their decisions do not explain.
    *
-   * @param isRequested also leaves out rows of parties that were ever erased
+   * @param isRequested also leaves out rows whose party was ever erased: the row's or, if its message was read again, the new one
    */
   lockEntries(due: readonly DueEntry[], isRequested: boolean): Promise<ReadonlyMap<string, LockedRow>>
   /** Protects a rejected message from erasure until the transaction ends; false if it is already gone. */

@@ -8,6 +8,14 @@ export function partitionKey({ topic, partition }: TopicPartition): string {
   return `${topic}/${partition}`
 }
 
+/** The place of a message. */
+export type Place = TopicPartition & { readonly offset: bigint }
+
+/** Key of a place in a map, as people write it: `claims/0@12`. */
+export function placeKey(place: Place): string {
+  return `${partitionKey(place)}@${place.offset}`
+}
+
 /** The partitions that a member of the consumer group owns, by topic. */
 export type Assignment = Readonly<Record<string, readonly number[]>>
 

@@ -1,8 +1,6 @@
-import type { TopicPartition } from '../batch/position.ts'
+import type { Place } from '../batch/position.ts'
 import type { Event } from './parse-event.ts'
 import { REJECTIONS, type Rejection } from './rejection.ts'
-
-type Place = TopicPartition & { readonly offset: bigint }
 
 /** The row of an event id, with the message data in its last decision. */
 export interface LoggedRow {
@@ -34,6 +32,9 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
   if (row.eventType !== event.eventType) differences.push('event type')
   if (row.partyLocator !== event.partyLocator) differences.push('party')
   if (row.reference !== null && row.reference !== event.locator) differences.push('reference')
+  // A map that finds none of both in any message must not make them duplicates.
+  if (event.partyLocator === null && event.locator === '')
+    differences.push('message, for all that is known: neither has a party or a reference')
   return differences
 }
 

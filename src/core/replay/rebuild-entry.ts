@@ -58,8 +58,9 @@ export function rebuild(
     row: {
       locator,
       eventId: first.eventId,
-      partyLocator: first.partyLocator,
-      eventType: first.eventType,
+      // The message may have been read again.
+      partyLocator: last.partyLocator,
+      eventType: last.eventType,
       channel: last.channel,
       status,
       ...(isFault ? NO_TEXT : text),

@@ -21,10 +21,10 @@ export function describeCounts(counts: StoredRequest['counts']): string {
 
 /** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
 export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 'target'>): string {
-  const { locators, ids, filter, topic, partition, offset } = target as Partial<KnownTarget>
+  const { locators, readAgain, ids, filter, topic, partition, offset } = target as Partial<KnownTarget>
   switch (kind) {
     case 'retry':
-      return `retry of ${locators === undefined ? `all log entries not told${describeFilter(filter)}` : named(locators, 'log entry', 'log entries')}`
+      return `retry of ${locators === undefined ? `all log entries not told${describeFilter(filter)}` : named(locators, 'log entry', 'log entries')}${readAgain ? ', with their messages read again' : ''}`
     case 'redrive':
     case 'dismiss': {
       const verb = kind === 'redrive' ? 'redrive' : 'dismissal'
@@ -40,6 +40,7 @@ export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 't
 
 interface KnownTarget {
   readonly locators: readonly string[]
+  readonly readAgain: boolean
   readonly ids: readonly string[]
   readonly filter: Readonly<Record<string, unknown>>
   readonly topic: string

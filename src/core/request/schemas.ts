@@ -27,10 +27,13 @@ const retryFilter = z.strictObject({
 })
 export type RetryFilter = Readonly<z.infer<typeof retryFilter>>
 
+/** True: the messages are read again, by the envelope map in force. */
+const readAgain = z.literal(true).optional()
+
 /** Log entries by their locators, or those that match a filter and were created before `to`. */
 export const retryTarget = z.union([
-  z.strictObject({ locators: z.array(text).min(1).max(NAMED_COUNT_MAX).readonly() }),
-  z.strictObject({ filter: retryFilter }),
+  z.strictObject({ locators: z.array(text).min(1).max(NAMED_COUNT_MAX).readonly(), readAgain }),
+  z.strictObject({ filter: retryFilter, readAgain }),
 ])
 export type RetryTarget = z.infer<typeof retryTarget>
 

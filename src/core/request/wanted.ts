@@ -4,8 +4,12 @@ import type { SkipTarget } from './schemas.ts'
 
 /** What a request is for, as people say it: items by name, or by a filter that ends now. */
 export type WantedTarget =
-  | { readonly kind: 'retry'; readonly locators: readonly string[] }
-  | { readonly kind: 'retry'; readonly filter: Omit<LogFilter<Since>, 'notTold'> }
+  | { readonly kind: 'retry'; readonly locators: readonly string[]; readonly readAgain?: true | undefined }
+  | {
+      readonly kind: 'retry'
+      readonly filter: Omit<LogFilter<Since>, 'notTold'>
+      readonly readAgain?: true | undefined
+    }
   | { readonly kind: 'redrive' | 'dismiss'; readonly ids: readonly string[] }
   | {
       readonly kind: 'redrive' | 'dismiss'

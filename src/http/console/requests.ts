@@ -62,9 +62,10 @@ const rejectedFilter = z.strictObject({
   since: since.optional(),
 })
 const rejectedKind = z.enum(['redrive', 'dismiss'])
+const readAgain = z.literal(true).optional()
 const wanted = z.union([
-  z.strictObject({ kind: z.literal('retry'), locators }),
-  z.strictObject({ kind: z.literal('retry'), filter: logFilter }),
+  z.strictObject({ kind: z.literal('retry'), locators, readAgain }),
+  z.strictObject({ kind: z.literal('retry'), filter: logFilter, readAgain }),
   z.strictObject({ kind: rejectedKind, ids }),
   z.strictObject({ kind: rejectedKind, filter: rejectedFilter }),
   z.strictObject({ kind: z.literal('skip'), batch: skipTarget }),

@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { distinctParties } from '../../core/attempt/attempt.ts'
-import { findRefusal, type RetryCandidate } from '../../core/attempt/retry-candidate.ts'
+import { findReadingRefusal, findRefusal, type RetryCandidate } from '../../core/attempt/retry-candidate.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 import type { Preferences } from '../../core/party/preferences.ts'
 import type { RequestPreview, RequestTarget, RetryTarget } from '../../core/request/schemas.ts'
@@ -58,7 +58,10 @@ async function previewRetry(
       if (count === PREVIEW_COUNT_MAX) return { count, isMore: true, groups: sorted(groups) }
       count++
       const refusal =
-        findRefusal(candidate) ?? willBeSkipped(candidate, preferences.get(candidate.partyLocator ?? ''))
+        findRefusal(candidate) ??
+        (target.readAgain
+          ? findReadingRefusal(candidate)
+          : willBeSkipped(candidate, preferences.get(candidate.partyLocator ?? '')))
       const reason = refusal ?? headOf(candidate.failureReason)
       const key = `${refusal === null} ${reason}`
       const group = groups.get(key) ?? { reason, isUnchanged: refusal !== null, count: 0 }

@@ -83,7 +83,8 @@ function readRetryCandidates(
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
       (
         SELECT json_build_object(
-          'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}
+          'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}, 'topic', topic,
+          'partition', partition_id, 'offset', "offset"::text, 'envelopeMapRevision', envelope_map_revision
         ) ${ofEntry} ORDER BY attempt DESC LIMIT 1
       ) AS decision
     FROM (${isShort ? named : withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log

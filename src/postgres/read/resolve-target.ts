@@ -28,7 +28,7 @@ export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarg
       sql.fragment`SELECT locator AS item FROM notifications.notification_log WHERE locator = ANY(${sqlArray('text', locators)})`,
     )
     requireAll('log entry has the locator', locators, found)
-    return { kind: wanted.kind, target: { locators } }
+    return { kind: wanted.kind, target: { locators, readAgain: wanted.readAgain } }
   }
   if ('ids' in wanted) {
     const ids = [...new Set(wanted.ids)]
@@ -46,7 +46,10 @@ export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarg
       await resolveTime(pool, to),
       await resolveTime(pool, 0),
     ]
-    return { kind: wanted.kind, target: { filter: { ...rest, from: start, to: end < now ? end : now } } }
+    return {
+      kind: wanted.kind,
+      target: { filter: { ...rest, from: start, to: end < now ? end : now }, readAgain: wanted.readAgain },
+    }
   }
   const { since, ...rest } = wanted.filter
   const upTo = await pool.oneFirst(sql.type(z.object({ id: z.string() }))`

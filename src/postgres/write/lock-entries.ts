@@ -27,7 +27,7 @@ export async function lockEntries(
   if (isRequested) await shareErasure(tx)
   const column = sqlColumns(due)
   const notErased = sql.fragment`WHERE NOT EXISTS (
-    SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator
+    SELECT FROM notifications.erasure WHERE erasure.party_locator IN (notification_log.party_locator, due.party_locator)
   )`
   const rows = await tx.any(sql.type(lockedRow)`
     SELECT notification_log.locator, last.*
@@ -35,8 +35,9 @@ export async function lockEntries(
     JOIN unnest(
       ${column('text', ({ locator }) => locator)},
       ${column('int4', ({ attemptCount }) => attemptCount)},
-      ${column('text', ({ variables }) => (variables === undefined ? 'FAILED' : 'SKIPPED'))}
-    ) AS due (locator, attempt_count, status) USING (locator, attempt_count, status)
+      ${column('text', ({ variables }) => (variables === undefined ? 'FAILED' : 'SKIPPED'))},
+      ${column('text', ({ partyLocator }) => partyLocator)}
+    ) AS due (locator, attempt_count, status, party_locator) USING (locator, attempt_count, status)
     JOIN LATERAL (
       SELECT
         attempt, erased_at, topic, partition_id AS partition, "offset", trace_id AS "traceId",

@@ -15,6 +15,8 @@ export async function updateEntries(
   const { rowCount } = await tx.query(sql.unsafe`
     UPDATE notifications.notification_log
     SET
+      party_locator = attempt.party_locator,
+      event_type = attempt.event_type,
       status = attempt.status,
       channel = attempt.channel,
       failure_reason = attempt.failure_reason,
@@ -25,13 +27,15 @@ export async function updateEntries(
       body = attempt.body
     FROM unnest(
       ${column('text', ({ locator }) => locator)},
+      ${column('text', ({ partyLocator }) => partyLocator)},
+      ${column('text', ({ eventType }) => eventType)},
       ${column('text', ({ status }) => status)},
       ${column('text', ({ decision }) => decision.channel)},
       ${column('text', ({ locator, decision }) => deliveries.get(locator)?.error ?? decision.failureReason)},
       ${column('int4', ({ attemptCount }) => attemptCount)},
       ${column('text', ({ text }) => text?.subject ?? null)},
       ${column('text', ({ text }) => text?.body ?? null)}
-    ) AS attempt (locator, status, channel, failure_reason, attempt_count, subject, body)
+    ) AS attempt (locator, party_locator, event_type, status, channel, failure_reason, attempt_count, subject, body)
     WHERE notification_log.locator = attempt.locator`)
   if (rowCount !== attempts.length) throw new RowDiscarded()
 }

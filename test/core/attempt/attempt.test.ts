@@ -11,6 +11,7 @@ import type { Deliveries, Delivery } from '../../../src/core/attempt/delivery.ts
 import { findRefusal, toDueEntry } from '../../../src/core/attempt/retry-candidate.ts'
 import { somePreferences } from '../build.ts'
 import {
+  aCandidateDecision,
   anAttempt,
   anOpenAttempt,
   aRetryCandidate,
@@ -144,7 +145,7 @@ t.test('a failed row is sent as stored, a skipped one rendered from its variable
 })
 
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
-  const decision = { ruleId: 'no-party', hasInvalidLocator: true, variables }
+  const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidLocator: true, variables })
   t.equal(toDueEntry({ ...SKIPPED, partyLocator: null, decision }).isPartyInvalid, true)
 })
 
@@ -161,6 +162,6 @@ t.test('a retry for a channel that only another version knows costs no attempt',
 })
 
 t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
-  const decision = { ruleId: 'held', hasInvalidLocator: false, variables: null }
+  const decision = aCandidateDecision({ variables: null })
   t.match(findRefusal(aRetryCandidate('e', { decision })), /rendered from is not stored/)
 })

@@ -116,6 +116,20 @@ export function aDueEntry(eventId: string, overrides: Partial<DueEntry> = {}): D
   }
 }
 
+/** What a retry on request needs of a row's last decision. */
+export function aCandidateDecision(overrides: Partial<RetryCandidate['decision']> = {}) {
+  return {
+    ruleId: 'no-email',
+    hasInvalidLocator: false,
+    variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+    topic: 'claims',
+    partition: 0,
+    offset: 0n,
+    envelopeMapRevision: 'ghi',
+    ...overrides,
+  }
+}
+
 /** A row that was skipped and may be retried on request. */
 export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate> = {}): RetryCandidate {
   return {
@@ -133,11 +147,7 @@ export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate>
     failureReason: 'no email',
     isGivenUp: false,
     isErased: false,
-    decision: {
-      ruleId: 'no-email',
-      hasInvalidLocator: false,
-      variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
-    },
+    decision: aCandidateDecision(),
     ...overrides,
   }
 }
