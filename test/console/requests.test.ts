@@ -82,6 +82,22 @@ async function testRequests(): Promise<void> {
     t.equal(await page.getByRole('button', { name: /Try again/ }).count(), 0)
   })
 
+  t.test('an entry without a member can be read again, by the envelope map of today', async (t) => {
+    const added: unknown[] = []
+    const decisions = SKIPPED.decisions.map((one) => ({ ...one, facts: { ...one.facts, party: 'missing' } }))
+    const logEntries = {
+      list: async () => ({ items: [], next: null }),
+      get: async () => ({ ...SKIPPED, decisions }),
+    }
+    await open(t, `#/log/${ENTRY.locator}`, { logEntries, requests: aRequestDesk(added) })
+    await page.getByRole('button', { name: 'Read again: this event' }).click()
+    await dialog.getByText(/by the map of today/).waitFor()
+    await dialog.getByLabel(/^Reason/).fill('the map was wrong')
+    await dialog.getByRole('button', { name: 'Read again', exact: true }).click()
+    await dialog.getByRole('status').waitFor()
+    t.match(added, [{ wanted: { kind: 'retry', locators: [ENTRY.locator], readAgain: true } }])
+  })
+
   t.test(
     'all entries of a filter are asked for, not those of the page, and the dialog says what will happen',
     async (t) => {
