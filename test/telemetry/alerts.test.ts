@@ -29,8 +29,10 @@ const lost = (values: string, startedAt: number) => [
   { series: 'process_start_time_seconds{instance="a"}', values: `${startedAt * 60}x1455` },
 ]
 
-const rejected = (code: string, values: string) => [
-  { series: `notifications_rejected_messages_total{code="${code}"}`, values },
+/** The process started at this minute. */
+const rejected = (code: string, values: string, startedAt = 0) => [
+  { series: `notifications_rejected_messages_total{code="${code}",instance="a"}`, values },
+  { series: 'process_start_time_seconds{instance="a"}', values: `${startedAt * 60}x1455` },
 ]
 const CONFLICTS = 'NotificationsConflicts'
 const NOT_FOUND = 'NotificationsPartiesNotFound'
@@ -55,6 +57,12 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],
   ['NotificationsWrongParty', 'no answer for another party', wrongParty('0x1455'), false],
   [CONFLICTS, 'a message with the event id of another one', rejected('conflict', '0x1440 1x15'), true],
+  [
+    CONFLICTS,
+    'conflicts before the first scrape of a replica',
+    rejected('conflict', '_x1440 119x15', 1440),
+    true,
+  ],
   [CONFLICTS, 'no more than hours ago', rejected('conflict', '119x1455'), false],
   [CONFLICTS, 'a message that is no event', rejected('not-json', '0x1440 1x15'), false],
   ['NotificationsRejected', 'a message that is no event', rejected('not-json', '0x1440 1x15'), true],
