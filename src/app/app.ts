@@ -19,6 +19,8 @@ import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-file
 import { createWorkbench } from './workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
 
+const LOG_INTERVAL_MS = 60_000
+
 export interface App {
   /** Listens, then waits for the database, the schema and the broker in the background. Resolves to the URL once it listens. */
   start(): Promise<string>
@@ -53,6 +55,11 @@ export async function createApp(
   opened.defer(brokers.close)
 
   const metrics = createMetrics(metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker))
+  const minute = setInterval(() => metrics.logMinute(log), LOG_INTERVAL_MS).unref()
+  opened.defer(() => {
+    clearInterval(minute)
+    return metrics.logMinute(log)
+  })
   const listeners = createListeners({
     config,
     ruleTable: ruleFiles.ruleTable,

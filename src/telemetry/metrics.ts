@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Attempt } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
@@ -8,6 +8,7 @@ import { REJECTIONS } from '../core/event/rejection.ts'
 import { STATUS_OF } from '../core/log/status.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type MetricsNeeds } from './gauges.ts'
+import { createMinutely, OTHER_EVENT_TYPE } from './minutely.ts'
 
 type Committed = Extract<CommitResult, { kind: 'committed' }>
 
@@ -101,6 +102,8 @@ export function createMetrics(needs: MetricsNeeds) {
 
   return {
     stage,
+    /** Logs what was counted since the last call, see `createMinutely`. */
+    logMinute: createMinutely(instruments),
     /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
     countConflict: () => instruments.conflicts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */
@@ -121,8 +124,11 @@ function countRows(
 ): void {
   const { inserted } = committed
   countBy(outcomes, inserted, LABELS)
-  const boundedEventType = ({ eventType }: Attempt) => (eventTypes.has(eventType) ? eventType : 'other')
-  countBy(events, inserted, [boundedEventType, ({ status }) => status])
+  const boundedEventType = ({ eventType }: Attempt) =>
+    eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
+  const topic = ({ origin }: Attempt) => origin.topic
+  const party = ({ partyLocator }: Attempt) => (partyLocator === null ? 'missing' : 'named')
+  countBy(events, inserted, [boundedEventType, ({ status }) => status, topic, party])
   countBy(rejected, committed.rejected, [({ rejection }) => rejection.code])
 }
 
@@ -189,7 +195,7 @@ function createInstruments(registers: Registry[]) {
     events: counter(
       'events_total',
       'Log rows written for consumed events, by event type; types without a template are "other"',
-      ['event_type', 'status'],
+      ['event_type', 'status', 'topic', 'party'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
     tombstones: counter('tombstones_total', 'Messages without a value, which are not events'),
@@ -229,6 +235,12 @@ function createInstruments(registers: Registry[]) {
     lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
       'state',
     ]),
+    dataFaults: new Gauge({
+      name: 'notifications_data_fault',
+      help: '1 if all newest events of a topic lack a party or a text, or all newest look-ups were answered with 404',
+      labelNames: ['fault', 'topic'],
+      registers,
+    }),
     retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
       'status',
       'channel',

@@ -35,7 +35,13 @@ t.test('dispatched events are counted', async (t) => {
   }
   t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'email' }), 20)
   t.equal(value('notifications_outcomes_total', { status: 'SKIPPED', channel: 'EMAIL', rule: 'no-email' }), 5)
-  t.equal(value('notifications_events_total', { event_type: 'claim.paid', status: 'SENT' }), 20)
+  t.equal(
+    value('notifications_events_total', {
+      ...{ event_type: 'claim.paid', status: 'SENT' },
+      ...{ topic: world.topics.claims, party: 'named' },
+    }),
+    20,
+  )
   t.equal(value('notifications_duplicates_total'), 3)
   t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
   for (const stage of ['look_up', 'contacts', 'commit', 'send']) {

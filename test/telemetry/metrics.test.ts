@@ -6,6 +6,7 @@ import type { Delivery } from '../../src/core/attempt/delivery.ts'
 import type { Backlog } from '../../src/core/batch/backlog.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { anAttempt, committedAt } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
@@ -43,6 +44,12 @@ function theMetrics() {
     return readExposition((await metrics.expose()).text)
   }
   return { metrics, read }
+}
+
+function aJournal() {
+  const written: string[] = []
+  const log = createLog('info', { write: (line) => void written.push(line) })
+  return { log, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>) }
 }
 
 const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []) =>
@@ -88,7 +95,13 @@ t.test('invented event types create no new series', async (t) => {
   await metrics.stage('batch', batchOf(4), async () => committed(attempts))
   const { families, value } = await read()
   t.equal(families.get('notifications_events_total')?.metrics.length, 1)
-  t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
+  t.equal(
+    value('notifications_events_total', {
+      ...{ event_type: 'other', status: 'SENT' },
+      ...{ topic: 'claims', party: 'named' },
+    }),
+    4,
+  )
 })
 
 t.test('the results of a batch are counted: rows, duplicates, rejected messages', async (t) => {
@@ -159,6 +172,70 @@ t.test('contacts are counted by the result of their look-up', async (t) => {
     ),
     [1, 2, 1],
   )
+})
+
+const NOT_FOUND: Contact = { state: 'not found' }
+
+/** What a batch of so many events looks like, the events and contacts of it, and the fault that is logged. */
+const DATA: readonly [
+  title: string,
+  count: number,
+  Partial<Attempt>,
+  Contact,
+  fault: string | null,
+  isAlert: boolean,
+][] = [
+  ['events with parties and texts', 10, {}, aFound(), null, false],
+  ['no event names a party', 10, { partyLocator: null }, aFound(), 'no-party', true],
+  ['the first event names no party', 1, { partyLocator: null }, aFound(), 'no-party', false],
+  ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
+  ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
+]
+for (const [title, count, change, contact, fault, isAlert] of DATA) {
+  t.test(`the data is judged each minute: ${title}`, async (t) => {
+    const { metrics, read } = theMetrics()
+    const { log, lines } = aJournal()
+    const ids = Array.from({ length: count }, (_, i) => `event-${i}`)
+    const pass = async (change: Partial<Attempt>, contact: Contact) => {
+      await metrics.stage('batch', batchOf(count), async () =>
+        committed(ids.map((id) => anAttempt(id, change))),
+      )
+      await metrics.stage('contacts', ids, async () => new Map(ids.map((id) => [id, contact])))
+      await metrics.logMinute(log)
+    }
+    await pass(change, contact)
+    await pass(change, contact)
+    const told = () => lines().flatMap(({ level, fault }) => (fault ? `${level} ${fault}` : []))
+    t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
+    const topic = fault === 'not-found' ? '' : 'claims'
+    const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
+    t.equal(await gauge(), isAlert ? 1 : undefined)
+    for (let i = 0; i < 10; i++) await pass({}, aFound())
+    t.same(told().slice(1), fault === null ? [] : [`info ${fault}`])
+    if (isAlert) t.equal(await gauge(), 0)
+  })
+}
+
+t.test('each minute logs what was rejected, FAILED and SKIPPED, by reason, and else nothing', async (t) => {
+  const { metrics } = theMetrics()
+  const { log, lines } = aJournal()
+  await metrics.logMinute(log)
+  t.same(lines(), [])
+  const rejection = { code: 'not-json' as const, error: 'x' }
+  const rejected = Array.from({ length: 3 }, () => ({ message: aMessage(), rejection }))
+  const attempts = (['SENT', 'FAILED', 'SKIPPED', 'SKIPPED'] as const).map((status) =>
+    anAttempt(status, { status }),
+  )
+  await metrics.stage('batch', batchOf(7), async () => committed(attempts, rejected))
+  await metrics.logMinute(log)
+  const rule = 'send-email'
+  t.match(lines(), [
+    { level: 'warn', code: { 'not-json': 3 }, msg: /^3 messages rejected/ },
+    { level: 'warn', rule: { [rule]: 1 }, msg: /^1 event FAILED/ },
+    { level: 'warn', rule: { [rule]: 2 }, msg: /^2 events SKIPPED/ },
+  ])
+  await metrics.logMinute(log)
+  t.equal(lines().length, 3)
 })
 
 t.test('the backlog is read when metrics are requested', async (t) => {
