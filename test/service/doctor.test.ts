@@ -178,7 +178,7 @@ t.test('a server that does not answer is given up', async (t) => {
   t.match(found, { code: 1, statuses: { ...ALL_WELL, configuration: 'warning', ...failed } })
 })
 
-t.test('topics whose newest messages have no party, or are not events, are a warning', async (t) => {
+t.test('what is wrong with all newest messages of a topic is a fault', async (t) => {
   const ofTwo = [anEvent({ partyLocator: undefined }), anEvent({ partyLocator: '..' })]
   const inSchema = { value: JSON.stringify({ schema: {}, payload: JSON.parse(anEvent().value) }) }
   await world.publish([
@@ -187,14 +187,44 @@ t.test('topics whose newest messages have no party, or are not events, are a war
     { value: 'not JSON', topic: 'enrollment' },
     { value: null, topic: 'enrollment', key: 'a tombstone' },
   ])
-  const { status, detail = '', remedy } = (await doctor({})).find('envelope map') ?? {}
-  t.match({ status, remedy }, { status: 'warning', remedy: /rules\/envelope\.json/ })
+  const { code, find } = await doctor({})
+  const { status, detail = '', remedy } = find('envelope map') ?? {}
+  t.match({ code, status, remedy }, { code: 1, status: 'failed', remedy: /rules\/envelope\.json/ })
   const { billing, enrollment } = world.topics
   const text = 'in 0, /payload/locator in 0, /payload/reason in 0'
   t.same(detail.split('\n'), [
-    `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0`,
+    `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0; 1 event type: claim.paid`,
+    '  "partyLocator" (/partyLocator) was found in 0 of 2 messages',
     `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,
+    ...['eventId', 'eventType', 'partyLocator'].map(
+      (field) => `  "${field}" (/${field}) was found in 0 of 2 messages`,
+    ),
   ])
+})
+
+t.test('ids that repeat over different events, and types without a text, are a fault', async (t) => {
+  const other = await aWorld(t, { partitionCount: 1 })
+  const find = async (env: Record<string, string> = {}) => {
+    const { find } = await doctor({ ...other.env, ...env })
+    return { map: find('envelope map'), party: find('policy administration') }
+  }
+  const same = { eventId: '/source', eventType: '1.0' }
+  const parties = ['party-1', 'party-2', 'party-2']
+  await other.publish(parties.map((partyLocator) => anEvent({ ...same, partyLocator })))
+  t.match((await find()).map, {
+    status: 'failed',
+    detail:
+      /1 event type: 1\.0 \(no text\)\n {2}1 event id \(\/eventId\) stood for different events: \/source\n {2}none of 3 events/,
+    remedy: /"eventId" in rules\/envelope.json.*; correct "eventType"/,
+  })
+  t.match((await find()).party, { status: 'warning' }, 'which are found')
+
+  const POLICY_ADMIN_URL = `${other.policyAdministration.url}/internal`
+  t.match((await find({ POLICY_ADMIN_URL })).party, {
+    status: 'failed',
+    detail: `it answers 404 for all of 2 parties that messages or the log name: GET ${POLICY_ADMIN_URL}/internal/parties/party-1`,
+    remedy: /POLICY_ADMIN_URL, with its path/,
+  })
 })
 
 t.test('messages that a first start would process are a warning', async (t) => {

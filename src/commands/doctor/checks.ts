@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { createParties, createSenders, withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
+import { distinctParties } from '../../core/attempt/attempt.ts'
+import { DATA_FAULTS } from '../../core/event/data-fault.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
@@ -20,7 +22,7 @@ import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
 import { checkConsumerGroup } from './consumer-group.ts'
-import { checkEnvelopeMap } from './newest-messages.ts'
+import { checkEnvelopeMap, readSamples } from './newest-messages.ts'
 import {
   certificateRemedies,
   Problem,
@@ -46,7 +48,10 @@ export interface Check {
 
 const log = createLog('silent')
 const CLIENT_ID = 'notifications-doctor'
-const DATABASE_MAX_MS = 2_000
+/** Maximum time that a check waits for a server that it can do without. */
+const OTHERS_MAX_MS = 4_000
+/** Per topic. */
+const PARTY_COUNT = 5
 /** No party has this locator: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
@@ -249,11 +254,18 @@ export const CHECKS: readonly Check[] = [
     run: async (config) => {
       const parties = createParties(config, log)
       try {
-        const locator = await partyToAsk(config)
-        const contact = (await parties.lookUp([locator])).get(locator)
-        if (contact?.state === 'unresolved')
-          throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
-        return describeNaming(parties.namesParty())
+        const known = await partiesToAsk(config)
+        const contacts = await parties.lookUp(known.length === 0 ? [PARTY_LOCATOR] : known)
+        const unresolved = [...contacts.values()].find(({ state }) => state === 'unresolved')
+        if (unresolved?.state === 'unresolved')
+          throw new Problem(unresolved.error, remedyFor(unresolved.codes ?? [], POLICY_ADMIN_REMEDIES))
+        const isAnyFound = [...contacts.values()].some(({ state }) => state === 'found')
+        if (known.length === 0 || isAnyFound) return describeNaming(parties.namesParty())
+        const url = `${config.policyAdministration.baseUrl}/internal/parties/${encodeURIComponent(known[0] ?? '')}`
+        const detail = `it answers 404 for ${known.length === 1 ? 'the only party' : `all of ${known.length} parties`} that messages or the log name: GET ${url}`
+        const remedy = DATA_FAULTS['not-found']
+        if (known.length > 1) throw new Problem(detail, remedy)
+        return { warning: detail, remedy }
       } finally {
         await parties.close()
       }
@@ -337,16 +349,31 @@ function describeNaming(namesParty: boolean | null): string | Warning {
   }
 }
 
-/** Returns a party with a contact, whose response shows whether it names the party; otherwise an unused locator. */
-async function partyToAsk(config: Config): Promise<string> {
-  const newest = { limit: 1, after: null }
-  const found = withPool(config, (pool) => listLogEntries(pool, config.retry, { status: 'SENT' }, newest))
-  const asked = found.then(
-    ({ items }) => items[0]?.partyLocator ?? PARTY_LOCATOR,
-    () => PARTY_LOCATOR,
-  )
-  // A database that does not answer has its own check.
-  return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
+/**
+ * A party that was written to, whose answer shows whether it names the party, and some that the newest messages name, else some of
+ * the log. A broker or a database that does not answer has its own check.
+ */
+async function partiesToAsk(config: Config): Promise<readonly string[]> {
+  const list = (filter: { status?: 'SENT' }, limit: number) =>
+    inTime(
+      withPool(config, async (pool) => {
+        const { items } = await listLogEntries(pool, config.retry, filter, { limit, after: null })
+        return items.flatMap(({ partyLocator }) => partyLocator ?? [])
+      }),
+    )
+  const samples = inTime(readSamples(config))
+  const [told, logged, read] = await Promise.all([
+    list({ status: 'SENT' }, 1),
+    list({}, PARTY_COUNT),
+    samples,
+  ])
+  const named = read.flatMap(({ events }) => distinctParties(events).slice(-PARTY_COUNT))
+  return [...new Set([...told, ...(named.length > 0 ? named : logged)])]
+}
+
+/** Nothing if it takes too long, or fails. */
+async function inTime<T>(found: Promise<readonly T[]>): Promise<readonly T[]> {
+  return Promise.race([found.catch(() => []), sleep(OTHERS_MAX_MS, [], { ref: false })])
 }
 
 /** The topics that this user sees but may not read, which only a fetch reveals. */

@@ -1,6 +1,7 @@
 import { withBrokers } from '../../app/clients.ts'
-import { ENVELOPE_MAP, readText } from '../../app/rule-files.ts'
+import { ENVELOPE_MAP, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import type { Config } from '../../config/config.ts'
+import { DATA_FAULTS, judgeEvents } from '../../core/event/data-fault.ts'
 import {
   type EnvelopeMap,
   FIELDS,
@@ -11,12 +12,19 @@ import {
   sourceText,
 } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
-import { fieldAt, isPartyLocator, readEnvelope } from '../../core/event/parse-event.ts'
+import {
+  type Event,
+  fieldAt,
+  isPartyLocator,
+  parseEvent,
+  readEnvelope,
+} from '../../core/event/parse-event.ts'
 import { counted } from '../../core/text/count.ts'
+import { printable } from '../../core/text/sanitize.ts'
 import { type Brokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { findRecordSet, readRecordSet } from '../../kafka/records/record-set.ts'
 import { UnreadableBatch } from '../../kafka/records/unreadable.ts'
-import type { Warning } from './remedies.ts'
+import { Problem, type Warning } from './remedies.ts'
 
 /** Per topic. */
 const PARTITION_COUNT_MAX = 5
@@ -24,30 +32,70 @@ const PARTITION_COUNT_MAX = 5
 const OFFSET_COUNT = 20n
 const FETCH_BYTES = 1024 * 1024
 /** Without one of these fields an event is rejected, or its member is not told. */
-const NEEDED: readonly Field[] = ['eventId', 'eventType', 'partyLocator']
+const NEEDED = ['eventId', 'eventType', 'partyLocator'] as const satisfies readonly Field[]
 /** A topic is reported if fewer than one message in 10 has a needed field. */
 const ONE_IN = 10
+const NAMED_COUNT_MAX = 5
 const COMPARE =
   'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/kafka/README.md'
+const REPEATED =
+  'correct "eventId" in rules/envelope.json: of several events with one id only the first is logged, and only its member is told'
 
-/** Resolves to the places where the envelope map finds its fields in the newest messages of each topic. */
-export async function checkEnvelopeMap({ broker }: Config): Promise<string | Warning> {
+/** The newest messages of a topic. */
+export interface Sample {
+  readonly topic: string
+  readonly messages: readonly Message[]
+  /** How the service reads them. */
+  readonly map: EnvelopeMap
+  /** Those that are events. */
+  readonly events: readonly Event[]
+}
+
+interface Fault {
+  readonly detail: string
+  readonly remedy: string
+  readonly isFailure: boolean
+}
+
+export async function readSamples({ broker }: Config): Promise<readonly Sample[]> {
   const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   return withBrokers(broker, broker.groupId, async (brokers) => {
     const partitions = [...(await brokers.readEnds(broker.topics, READ_COMMITTED)).values()]
-    const topics: Found[] = []
+    const samples: Sample[] = []
     for (const topic of broker.topics) {
       const filled = partitions.filter((ends) => ends.topic === topic && ends.earliest < ends.end)
       const messages: Message[] = []
       for (const ends of filled.slice(0, PARTITION_COUNT_MAX))
-        messages.push(...(await readNewest(brokers, ends)))
-      topics.push(findIn(topic, messages, mapOf(maps, topic)))
+        messages.push(...(await readNewest(brokers, ends)).filter(({ value }) => value !== null))
+      const map = mapOf(maps, topic)
+      const events = messages.flatMap((message) => {
+        const parsed = parseEvent(message, map)
+        return parsed.kind === 'event' ? [parsed.event] : []
+      })
+      samples.push({ topic, messages, map, events })
     }
-    const lacking = topics.filter(({ isLacking }) => isLacking)
-    const words = (some: readonly Found[]) => some.map(({ words }) => words)
-    const warnings = [...findUnusedMaps(maps, broker.topics), ...words(lacking)]
-    return warnings.length > 0 ? { warning: warnings.join('\n'), remedy: COMPARE } : words(topics).join('\n')
+    return samples
   })
+}
+
+/** Resolves to the places where the envelope map finds its fields in the newest messages, and what those say about all events. */
+export async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
+  const samples = await readSamples(config)
+  const someHaveText = samples.some(({ events }) => events.some(hasText))
+  const judged = samples.map((sample) => ({ sample, faults: judgeSample(sample, someHaveText) }))
+  const unused = findUnusedMaps(loadEnvelopeMaps(await readText(ENVELOPE_MAP)), config.broker.topics)
+  const faults = [
+    ...unused.map((detail): Fault => ({ detail, remedy: COMPARE, isFailure: false })),
+    ...judged.flatMap((one) => one.faults),
+  ]
+  const described = judged
+    .filter((one) => faults.length === 0 || one.faults.length > 0)
+    .flatMap((one) => [describeSample(one.sample), ...one.faults.map(({ detail }) => `  ${detail}`)])
+  const words = [...unused, ...described].join('\n')
+  if (faults.length === 0) return words
+  const remedy = [...new Set(faults.map((fault) => fault.remedy))].join('; ')
+  if (faults.some(({ isFailure }) => isFailure)) throw new Problem(words, remedy)
+  return { warning: words, remedy }
 }
 
 async function readNewest(
@@ -70,29 +118,74 @@ async function readNewest(
   return messages
 }
 
-interface Found {
-  readonly words: string
-  readonly isLacking: boolean
+function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
+  const { topic, messages, map, events } = sample
+  const counts = countFields(sample)
+  const missing = NEEDED.filter((field) => counts[field] * ONE_IN < messages.length)
+  const faults: Fault[] = missing.map((field) => {
+    const detail = `"${field}" (${sourceText(map[field])}) was found in ${counts[field]} of ${counted(messages.length, 'message')}`
+    return { detail, remedy: COMPARE, isFailure: counts[field] === 0 }
+  })
+  const repeated = findRepeated(events)
+  if (repeated.length > 0) {
+    const detail = `${counted(repeated.length, 'event id')} (${sourceText(map.eventId)}) stood for different events: ${listSome(repeated)}`
+    faults.push({ detail, remedy: REPEATED, isFailure: true })
+  }
+  const eventCounts = {
+    eventCount: events.length,
+    withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
+    withoutText: events.filter((event) => !hasText(event)).length,
+  }
+  // A topic may lack texts on purpose; where no topic has one, the map is at fault.
+  for (const { code, detail } of judgeEvents(topic, eventCounts))
+    if (code === 'no-text') faults.push({ detail, remedy: DATA_FAULTS[code], isFailure: !someHaveText })
+  return faults
 }
 
-function findIn(topic: string, messages: readonly Message[], map: EnvelopeMap): Found {
-  const counts = new Map<Field, number>(FIELDS.map((field) => [field, 0]))
-  let [messageCount, fault] = [0, '']
+function describeSample(sample: Sample): string {
+  const { topic, messages, map, events } = sample
+  const counts = countFields(sample)
+  const places = FIELDS.map((field) => `${sourceText(map[field])} in ${counts[field]}`).join(', ')
+  const types = [...Map.groupBy(events, ({ eventType }) => eventType)].map(
+    ([eventType, [event]]) => `${eventType}${event && hasText(event) ? '' : ' (no text)'}`,
+  )
+  const rejection = messages
+    .map((message) => (message.value === null ? null : readEnvelope(message.value, map.value)))
+    .find((read) => read !== null && 'code' in read)
+  return [
+    `${topic}, newest ${counted(messages.length, 'message')}: ${places}`,
+    ...(types.length === 0 ? [] : [`${counted(types.length, 'event type')}: ${listSome(types)}`]),
+    ...(rejection && 'code' in rejection ? [rejection.error] : []),
+  ].join('; ')
+}
+
+function countFields({ messages, map }: Sample): Record<Field, number> {
+  const counts = Object.fromEntries(FIELDS.map((field) => [field, 0])) as Record<Field, number>
   for (const message of messages) {
     if (message.value === null) continue
-    messageCount++
     const envelope = readEnvelope(message.value, map.value)
-    if ('code' in envelope) fault ||= `; ${envelope.error}`
-    else
-      for (const [field, count] of counts) {
-        const value = fieldAt(message, envelope, map[field])
-        const isFound = field === 'partyLocator' ? isPartyLocator(value) : (value ?? null) !== null
-        if (isFound) counts.set(field, count + 1)
-      }
+    if ('code' in envelope) continue
+    for (const field of FIELDS) {
+      const value = fieldAt(message, envelope, map[field])
+      if (field === 'partyLocator' ? isPartyLocator(value) : (value ?? null) !== null) counts[field]++
+    }
   }
-  const places = [...counts].map(([field, count]) => `${sourceText(map[field])} in ${count}`)
-  return {
-    words: `${topic}, newest ${counted(messageCount, 'message')}: ${places.join(', ')}${fault}`,
-    isLacking: NEEDED.some((field) => (counts.get(field) ?? 0) * ONE_IN < messageCount),
-  }
+  return counts
+}
+
+/** The ids of several events that differ in more than their bytes: a producer may publish an event twice. */
+function findRepeated(events: readonly Event[]): string[] {
+  const groups = Map.groupBy(events, ({ eventId }) => eventId)
+  const contents = ({ eventType, partyLocator, locator }: Event) =>
+    JSON.stringify([eventType, partyLocator, locator])
+  return [...groups].filter(([, group]) => new Set(group.map(contents)).size > 1).map(([id]) => id)
+}
+
+function hasText({ eventType }: Event): boolean {
+  return TEMPLATE_EVENT_TYPES.includes(eventType)
+}
+
+function listSome(names: readonly string[]): string {
+  const more = names.length - NAMED_COUNT_MAX
+  return `${printable(names.slice(0, NAMED_COUNT_MAX).join(', '))}${more > 0 ? ` and ${more} more` : ''}`
 }
