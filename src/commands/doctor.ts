@@ -5,13 +5,14 @@ import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
 import { CodedError } from '../core/text/error-codes.ts'
 import { errorMessage } from '../core/text/faults.ts'
-import { CHECKS, type Check } from './doctor/checks.ts'
+import { CHECKS, type Check, type Options } from './doctor/checks.ts'
 import { chooseRemedy } from './doctor/remedies.ts'
 import { helpEnd } from './terminal/options.ts'
 
 export const doctorCommand = new Command('doctor')
   .description('check everything that the service needs, and name a remedy for each problem; change nothing')
   .option('--json', 'print one JSON object instead of text')
+  .option('--token <file>', 'also check the token in this file as the API would')
   .addHelpText(
     'after',
     helpEnd('0 all checks passed (a warning is no failure), 1 a check failed', 'doctor --json | jq .checks'),
@@ -30,9 +31,9 @@ interface Result {
 
 const CHECK_MAX_MS = 15_000
 
-async function doctor({ json = false }: { json?: boolean }): Promise<void> {
+async function doctor({ json = false, ...options }: { json?: boolean } & Options): Promise<void> {
   const results: Result[] = []
-  for await (const result of diagnose(process.env)) {
+  for await (const result of diagnose(process.env, options)) {
     results.push(result)
     if (!json) process.stdout.write(formatResult(result))
   }
@@ -46,7 +47,7 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
   process.stdout.write(summary, () => process.exit(ok ? 0 : 1))
 }
 
-async function* diagnose(env: Env): AsyncGenerator<Result> {
+async function* diagnose(env: Env, options: Options): AsyncGenerator<Result> {
   const { config, result, faulty } = checkConfiguration(env)
   yield result
   /** Checks that failed, or were skipped because another one failed. */
@@ -60,7 +61,7 @@ async function* diagnose(env: Env): AsyncGenerator<Result> {
       : missing && `the ${missing} check passes`
     const checked: Result =
       awaited === undefined
-        ? await runCheck(check, config)
+        ? await runCheck(check, config, options)
         : { name, status: 'skipped', detail: `not checked until ${awaited}`, remedy: null }
     if (awaited !== undefined || checked.status === 'failed') failed.add(name)
     yield checked
@@ -95,15 +96,16 @@ function required(): Env {
   return Object.fromEntries(names.map((name) => [name, String(variables.shape[name].meta()?.example)]))
 }
 
-async function runCheck(check: Check, config: Config): Promise<Result> {
+async function runCheck(check: Check, config: Config, options: Options): Promise<Result> {
   const { name } = check
   const finished = new AbortController()
   try {
     const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
       throw new CodedError('ETIMEDOUT', `no response within ${CHECK_MAX_MS / 1_000} s`)
     })
-    const found = await Promise.race([check.run(config), late])
-    if (found === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
+    const found = await Promise.race([check.run(config, options), late])
+    if (found === null)
+      return { name, status: 'skipped', detail: 'not configured, or not asked for', remedy: null }
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
     return { name, status: 'warning', detail: found.warning, remedy: found.remedy }
   } catch (error) {

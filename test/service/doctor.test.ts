@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import t from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { createDatabase } from '../stack/databases.ts'
-import { startIdentityProvider } from '../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -64,6 +65,32 @@ t.test('unintentionally open routes are a warning, an unusable key set is a faul
     detail: 'none of 1 key is fit for signatures',
     remedy: /publish a key for signatures/,
   })
+})
+
+t.test('a token is checked as the API would', async (t) => {
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  const settings = { IDP_JWKS_URI: idp.keySetUrl, IDP_ISSUER: idp.issuer, IDP_AUDIENCE: AUDIENCE }
+  const rules = { ...settings, IDP_ADMIN_SCOPE: ADMIN_SCOPE }
+  const check = async (token: string, env: Record<string, string> = {}) => {
+    const file = join(t.testdir({ token }), 'token')
+    const { code, stdout } = await command(['doctor', '--json', '--token', file], {
+      ...world.env,
+      ...rules,
+      ...env,
+    })
+    t.notMatch(stdout, token)
+    return { code, ...JSON.parse(stdout).checks.find(({ name }: Finding) => name === 'token') }
+  }
+  const good = await idp.token(ADMIN_SCOPE)
+  t.match(await check(`${good}\n`), { code: 0, status: 'ok', detail: /right of administrators/ })
+  t.match(await check(good, { IDP_AUDIENCE: 'other' }), {
+    code: 1,
+    status: 'failed',
+    detail: /\naud: found "notifications-service", wanted "other" \(IDP_AUDIENCE\)$/,
+  })
+  const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
+  t.match(await check(good, away), { code: 0, status: 'warning', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
 })
 
 t.test('doctor warns, once a party has a contact, if responses do not name their party', async (t) => {

@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { createParties, createSenders, withBrokers } from '../../app/clients.ts'
+import { readText } from '../../app/rule-files.ts'
 import type { Config } from '../../config/config.ts'
 import { distinctParties } from '../../core/attempt/attempt.ts'
 import { DATA_FAULTS } from '../../core/event/data-fault.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
+import type { Refusal } from '../../http/auth/disagreements.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
+import { tryToken } from '../../http/auth/try-token.ts'
 import { type Brokers, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { brokerReason } from '../../kafka/patches/fetch-response.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
@@ -32,6 +35,11 @@ import {
   type Warning,
 } from './remedies.ts'
 
+export interface Options {
+  /** The file of a token to check. */
+  readonly token?: string
+}
+
 export interface Check {
   readonly name: string
   /** Prefix of variables; the check is skipped if one of them is wrong. */
@@ -39,7 +47,7 @@ export interface Check {
   /** Other checks; this one is skipped if one of them did not pass. */
   readonly after?: readonly string[]
   /** Resolves to the finding, or to null if not configured; rejects with the problem. */
-  readonly run: (config: Config) => Promise<string | Warning | null>
+  readonly run: (config: Config, options: Options) => Promise<string | Warning | null>
   /** Remedies for other errors than a `Problem`, which has its own. */
   readonly remedies: Remedies
   /** The code of an error whose dependency gives it none. */
@@ -308,6 +316,26 @@ export const CHECKS: readonly Check[] = [
       other: 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects',
     },
   },
+  {
+    name: 'token',
+    prefix: 'IDP_',
+    after: ['identity provider'],
+    run: async ({ tokens }, { token: file }) => {
+      if (file === undefined) return null
+      if (tokens === null)
+        return { warning: 'no token is checked: all routes are open', remedy: 'set IDP_JWKS_URI' }
+      const { token, admin } = await tryToken((await readText(file)).trim(), tokens, log)
+      if (token !== null)
+        throw new Problem(describeRefusal(token), 'correct the named settings, or have another token issued')
+      const name = tokens.adminScope === null ? 'IDP_ADMIN_SCOPE is not set, so it may read everything' : null
+      if (admin === null) return name ?? 'accepted, with the right of administrators'
+      return {
+        warning: `accepted, without the right of administrators: ${describeRefusal(admin)}`,
+        remedy: "correct the named setting, or grant the right, unless the token is a member's",
+      }
+    },
+    remedies: { other: 'name a file that contains the token alone' },
+  },
 ]
 
 /** Entries that need an operator, and where to read about them. */
@@ -336,6 +364,13 @@ async function findConflicts(pool: DatabasePool): Promise<string> {
     `${counted(count, 'message')} not settled with the event id of another one: their members are not told`,
     'correct "eventId" in rules/envelope.json or have the producer give each event its own id, then `rejected redrive --code conflict`; if they are meant, `rejected dismiss`',
   )
+}
+
+function describeRefusal({ reason, disagreements }: Refusal): string {
+  const lines = disagreements.map(
+    ({ claim, found, wanted, variable }) => `\n${claim}: found ${found}, wanted ${wanted} (${variable})`,
+  )
+  return `${reason}${lines.join('')}`
 }
 
 /** Only a response that names its party can be checked. */

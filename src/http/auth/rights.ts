@@ -1,7 +1,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../../config/config.ts'
-import { parsePointer, valueAt } from '../../core/event/json-pointer.ts'
 import { ProblemError } from '../problems/problem.ts'
+import { lackOfRight, type Refusal, wordsIn } from './disagreements.ts'
 
 export type TokenRules = NonNullable<Config['tokens']>
 
@@ -62,7 +62,10 @@ export function requireRight(
   const allows = `allows only the preferences of the party in its claim ${partyClaim}`
   throw new ProblemError('forbidden', {
     detail: isForParty ? `The token ${allows}.` : `The token needs ${missing}.`,
-    cause: `the token does not have ${missing}${isForParty ? `, and the token ${allows}` : ''}`,
+    cause: {
+      reason: `the token does not have ${missing}${isForParty ? `, and the token ${allows}` : ''}`,
+      disagreements: [lackOfRight(token, { adminClaim }, adminScope, 'IDP_ADMIN_SCOPE')],
+    } satisfies Refusal,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })
 }
@@ -83,11 +86,4 @@ export function findAskRefusal(
   if (operatorScope === null) return 'IDP_OPERATOR_SCOPE is not set: the console only shows.'
   if (wordsIn(request.user ?? {}, adminClaim).includes(operatorScope)) return null
   return `The token needs ${operatorScope} in its claim ${adminClaim}.`
-}
-
-/** The elements of a list claim, or the words of a string claim; none for any other claim. */
-function wordsIn(token: object, claim: string): readonly unknown[] {
-  const value = valueAt(token, claim.startsWith('/') ? parsePointer(claim) : [claim])
-  if (typeof value === 'string') return value.split(' ')
-  return Array.isArray(value) ? value : []
 }

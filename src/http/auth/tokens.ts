@@ -5,13 +5,20 @@ import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import { type HttpApp, headerCount } from '../server/base.ts'
+import {
+  CLOCK_TOLERANCE_MS,
+  type Disagreement,
+  findDisagreements,
+  type Refusal,
+  show,
+} from './disagreements.ts'
 import { type KeySet, NoKeysError } from './key-set.ts'
 import { CHALLENGE, requireRight, type TokenRules } from './rights.ts'
 import { ALGORITHMS } from './signing-key.ts'
 
-/** Tolerance for clock differences. */
-const CLOCK_TOLERANCE_MS = 5_000
 const TOKEN_BYTES_MAX = 16 * 1024
+const NO_TOKEN: Refusal = { reason: 'there is no bearer token', disagreements: [] }
+const AT_PROVIDER = 'the identity provider'
 
 /** The claims used, after signature and times are verified. The database refuses NUL. */
 const claims = z.looseObject({
@@ -62,11 +69,30 @@ export function requireTokens(app: HttpApp, tokens: Tokens): void {
     secret: async (request: FastifyRequest, token: TokenOrHeader) => {
       const header = 'header' in token ? token.header : token
       if (!ALGORITHMS.some((algorithm) => algorithm === header.alg))
-        throw invalidToken('the algorithm is not allowed')
+        throw invalidToken('the algorithm is not allowed', {
+          disagreements: [
+            {
+              claim: 'alg',
+              found: show(header.alg),
+              wanted: `one of ${ALGORITHMS.join(', ')}`,
+              variable: AT_PROVIDER,
+            },
+          ],
+        })
       const keys = untried.get(request) ?? (await keySet.findKeys(header))
       untried.set(request, keys)
       const key = keys.shift()
-      if (key === undefined) throw invalidToken('the key id is not in the key set, or not for this algorithm')
+      if (key === undefined)
+        throw invalidToken('the key id is not in the key set, or not for this algorithm', {
+          disagreements: [
+            {
+              claim: 'kid',
+              found: show(header.kid),
+              wanted: `the id of a key for ${show(header.alg)} in the key set`,
+              variable: 'IDP_JWKS_URI',
+            },
+          ],
+        })
       return key
     },
     verify: {
@@ -86,7 +112,8 @@ export function requireTokens(app: HttpApp, tokens: Tokens): void {
       request.user = claims.parse(await verify(request))
     } catch (error) {
       request.user = null
-      throw toProblem(error)
+      const token = (request.headers.authorization ?? '').slice('bearer'.length).trim()
+      throw toProblem(error, () => findDisagreements(token, tokens, Date.now()))
     }
     requireRight(request, tokens)
   })
@@ -100,7 +127,7 @@ function extractToken({ headers, raw }: FastifyRequest): string {
   if (!/^bearer( |$)/i.test(authorization)) {
     const detail = 'Send a token: Authorization: Bearer <token>.'
     const headers = { 'www-authenticate': CHALLENGE }
-    throw new ProblemError('unauthorized', { detail, cause: 'there is no bearer token', headers })
+    throw new ProblemError('unauthorized', { detail, cause: NO_TOKEN, headers })
   }
   const token = authorization.slice('bearer'.length).trimStart()
   if (token.length > TOKEN_BYTES_MAX) throw invalidToken('the token is too long')
@@ -115,14 +142,17 @@ function isCanonical(segment: string): boolean {
 }
 
 /** Any other error is the token's fault, and may come from deep inside a library. */
-function toProblem(error: unknown): ProblemError {
+function toProblem(error: unknown, listDisagreements: () => readonly Disagreement[]): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
   if (error instanceof z.ZodError) return invalidToken('the sub claim is not a text of 1 to 255 characters')
   const { code = '', message } = error as Error & { code?: string }
+  const disagreements = listDisagreements()
   // Other messages, such as the one about `crit`, may repeat parts of the token.
-  if (!/^FA?ST_JWT_(?!INVALID_CRIT)/.test(code)) return invalidToken('the token is malformed')
-  return invalidToken(message.replace(/^Authorization token is invalid: /, ''), DETAILS[code])
+  if (!/^FA?ST_JWT_(?!INVALID_CRIT)/.test(code))
+    return invalidToken('the token is malformed', { disagreements })
+  const reason = message.replace(/^Authorization token is invalid: /, '')
+  return invalidToken(reason, { detail: DETAILS[code], disagreements })
 }
 
 const DETAILS: Readonly<Record<string, string>> = {
@@ -130,16 +160,24 @@ const DETAILS: Readonly<Record<string, string>> = {
   FAST_JWT_INACTIVE: 'The token is not valid yet.',
 }
 
+interface More {
+  readonly detail?: string | undefined
+  readonly disagreements?: readonly Disagreement[]
+}
+
 /** Tells the client little, and nothing that it sent; the reason goes to the log. */
-function invalidToken(reason: string, detail = 'The token is not valid.'): ProblemError {
-  return unauthorized('invalid_token', detail, reason)
+function invalidToken(
+  reason: string,
+  { detail = 'The token is not valid.', disagreements = [] }: More = {},
+): ProblemError {
+  return unauthorized('invalid_token', detail, { reason, disagreements })
 }
 
 function invalidRequest(detail: string): ProblemError {
-  return unauthorized('invalid_request', detail, detail)
+  return unauthorized('invalid_request', detail, { reason: detail, disagreements: [] })
 }
 
-function unauthorized(error: string, detail: string, cause: string): ProblemError {
+function unauthorized(error: string, detail: string, cause: Refusal): ProblemError {
   const challenge = `${CHALLENGE}, error="${error}", error_description="${detail.replaceAll('"', "'")}"`
   return new ProblemError('unauthorized', { detail, cause, headers: { 'www-authenticate': challenge } })
 }

@@ -26,8 +26,9 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
       // The party or entry named in the path, for the audit of reads.
       const { partyLocator, locator } = (params ?? {}) as { partyLocator?: string; locator?: string }
       const tokenSubject = user?.sub ?? null
+      const refusal = typeof problem.cause === 'object' ? problem.cause : { reason: problem.cause }
       const fields = {
-        reason: problem.cause,
+        ...refusal,
         tokenSubject,
         method,
         route: routeOptions.url,

@@ -100,6 +100,62 @@ const BAD_TOKENS: readonly (readonly [string, string | Promise<string>, string |
   ['15 kB of nothing', 'A'.repeat(15 * 1024), /token/],
 ]
 
+/** What is said about a token that disagrees with a setting. */
+const DISAGREEING: readonly (readonly [string, string | Promise<string>, object])[] = [
+  [
+    'issuer',
+    idp.forge({ iss: `${idp.issuer}/` }),
+    { claim: 'iss', found: `"${idp.issuer}/"`, wanted: `"${idp.issuer}"`, variable: 'IDP_ISSUER' },
+  ],
+  [
+    'audience',
+    idp.forge({ aud: ['a', 'b'] }),
+    { claim: 'aud', found: '["a","b"]', wanted: `"${AUDIENCE}"`, variable: 'IDP_AUDIENCE' },
+  ],
+  [
+    'end',
+    idp.forge({ exp: seconds() - 900 }),
+    { claim: 'exp', found: /20.*Z/, wanted: /^a time after 20.*Z$/, variable: /clocks/ },
+  ],
+  [
+    'beginning',
+    idp.forge({ nbf: seconds() + 900 }),
+    { claim: 'nbf', found: /20.*Z/, wanted: /^a time before/, variable: /clocks/ },
+  ],
+  [
+    'key',
+    idp.forge({}, { kid: 'nobody' }),
+    { claim: 'kid', found: '"nobody"', wanted: /"RS256"/, variable: 'IDP_JWKS_URI' },
+  ],
+  [
+    'algorithm',
+    `${segment({ alg: 'HS256' })}.${payload}.${signature}`,
+    { claim: 'alg', found: '"HS256"', wanted: /RS256/ },
+  ],
+  [
+    'scope',
+    idp.forge({ scope: 'openid' }),
+    { claim: 'scope', found: '"openid"', wanted: `"${ADMIN_SCOPE}"`, variable: /IDP_ADMIN_SCOPE/ },
+  ],
+  [
+    'claim',
+    idp.forge({ scope: undefined as never, realm_access: { roles: [ADMIN_SCOPE] } }),
+    {
+      claim: 'scope',
+      found: /^no such claim among .*realm_access$/,
+      wanted: /at \/realm_access\/roles$/,
+      variable: 'IDP_ADMIN_CLAIM',
+    },
+  ],
+]
+t.test('the log names the value found, the value wanted and the variable', async (t) => {
+  for (const [what, token, disagreement] of DISAGREEING) {
+    logged.length = 0
+    await get(`Bearer ${await token}`)
+    t.match(refusal(logged).disagreements, [disagreement], what)
+  }
+})
+
 /** The only line of the log about the last request. */
 function refusal(logged: string[]) {
   const lines = logged.splice(0).map((line) => JSON.parse(line))
