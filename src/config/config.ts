@@ -140,16 +140,7 @@ function buildConfig(value: Values) {
             /** Null: any token may use anyone's preferences. Never set without `adminScope`. */
             partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },
-    /** Null: no tracing. */
-    tracing:
-      value.OTEL_ENDPOINT === undefined
-        ? null
-        : {
-            /** The collector's base address; traces go to `/v1/traces` below it. */
-            endpoint: value.OTEL_ENDPOINT,
-            sampler: value.OTEL_TRACES_SAMPLER,
-            samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
-          },
+    tracing: buildTracing(value),
     retry: buildRetry(value),
     logLevel: value.LOG_LEVEL,
     /** The commit of the running source; null if unknown. */
@@ -161,6 +152,19 @@ function buildConfig(value: Values) {
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
   }
+}
+
+/** Null: no tracing. */
+function buildTracing(value: Values) {
+  const endpoint = value.OTEL_ENDPOINT ?? value.OTEL_EXPORTER_OTLP_ENDPOINT
+  return endpoint === undefined
+    ? null
+    : {
+        /** The collector's base address; traces go to `/v1/traces` below it. */
+        endpoint,
+        sampler: value.OTEL_TRACES_SAMPLER,
+        samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
+      }
 }
 
 /** Adds the password's file to the URL, which also names those of certificates. */

@@ -238,6 +238,10 @@ export const variables = z.object({
     description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
     example: 'http://localhost:4318',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl().optional().meta({
+    description: 'The same by the name of the OpenTelemetry standard; `OTEL_ENDPOINT` wins',
+    example: 'http://localhost:4318',
+  }),
   OTEL_TRACES_SAMPLER: choice(SAMPLERS)
     .prefault('parentbased_always_on')
     .meta({ description: 'Sampler that selects the batches to trace', example: 'parentbased_traceidratio' }),

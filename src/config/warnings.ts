@@ -75,9 +75,15 @@ const WITHOUT_EFFECT: readonly WithoutEffect[] = [
     onlyIfFaulty: true,
   },
   {
+    names: /^OTEL_EXPORTER_OTLP_ENDPOINT$/,
+    reason: ' with OTEL_ENDPOINT',
+    when: (value) => value.OTEL_ENDPOINT,
+    onlyIfFaulty: true,
+  },
+  {
     names: /^OTEL_TRACES_/,
     reason: ': OTEL_ENDPOINT is not set',
-    when: (value) => !value.OTEL_ENDPOINT,
+    when: (value) => !(value.OTEL_ENDPOINT ?? value.OTEL_EXPORTER_OTLP_ENDPOINT),
     onlyIfFaulty: true,
   },
   {

@@ -453,6 +453,14 @@ for (const line of WARNED.trim().split('\n')) {
   })
 }
 
+t.test('the collector is also taken from the variable of the standard', async (t) => {
+  const endpoint = (env: Record<string, string>) => loadConfig({ ...REQUIRED, ...env }).tracing?.endpoint
+  const standard = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://standard:4318' }
+  t.equal(endpoint(standard), 'http://standard:4318')
+  t.equal(endpoint({ ...standard, OTEL_ENDPOINT: 'http://ours:4318' }), 'http://ours:4318')
+  t.equal(endpoint({}), undefined)
+})
+
 t.test('a duration has a unit, or is in milliseconds', async (t) => {
   const durations = { '24h': 86_400_000, '90m': 5_400_000, '30s': 30_000, '2d': 172_800_000, ' 1500 ': 1_500 }
   for (const [value, ms] of Object.entries(durations))
