@@ -188,13 +188,29 @@ function spanName(statement: string): string {
   return table === undefined ? verb : `${verb} ${table}`
 }
 
-/** Queues spans and sends them to the collector; the code that starts a span never waits for it. */
-function createTracerProvider(options: TracingOptions, log: Logger): TracerProvider {
-  const exporter = new OTLPTraceExporter({
-    url: buildUrl(options.endpoint),
+/** Sends an empty export, as the service sends its traces. Rejects with the collector's answer, or the error of the connection. */
+export async function tryCollector({ endpoint }: Pick<TracingOptions, 'endpoint'>): Promise<void> {
+  const exporter = createExporter(endpoint)
+  try {
+    await new Promise<void>((resolve, reject) =>
+      exporter.export([], ({ error }) => (error === undefined ? resolve() : reject(error))),
+    )
+  } finally {
+    await exporter.shutdown()
+  }
+}
+
+function createExporter(endpoint: string): OTLPTraceExporter {
+  return new OTLPTraceExporter({
+    url: buildUrl(endpoint),
     timeoutMillis: EXPORT_TIMEOUT_MS,
     concurrencyLimit: EXPORTS_AT_ONCE_MAX,
   })
+}
+
+/** Queues spans and sends them to the collector; the code that starts a span never waits for it. */
+function createTracerProvider(options: TracingOptions, log: Logger): TracerProvider {
+  const exporter = createExporter(options.endpoint)
   return new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': SERVICE, 'service.version': options.version }))

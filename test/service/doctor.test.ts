@@ -10,6 +10,7 @@ import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
+import { startCollector } from '../telemetry/collector.ts'
 import { command } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
@@ -91,6 +92,22 @@ t.test('a token is checked as the API would', async (t) => {
   })
   const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
   t.match(await check(good, away), { code: 0, status: 'warning', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
+})
+
+t.test('the collector and the clocks are asked', async (t) => {
+  const collector = await startCollector()
+  t.teardown(collector.stop)
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, IDP_JWKS_URI: idp.keySetUrl }
+  t.match((await doctor(env)).statuses, { collector: 'ok', clocks: 'ok' })
+  idp.be((_request, response) => {
+    const date = new Date(Date.now() - 900_000).toUTCString()
+    response.setHeader('date', date).end('{"keys":[]}')
+  })
+  const found = await doctor({ OTEL_ENDPOINT: 'http://127.0.0.1:1', IDP_JWKS_URI: idp.keySetUrl })
+  t.match(found.find('collector'), { status: 'failed', remedy: /OTEL_ENDPOINT/ })
+  t.match(found.find('clocks'), { status: 'failed', detail: /identity provider: (899|900|901) s behind/ })
 })
 
 t.test('doctor warns, once a party has a contact, if responses do not name their party', async (t) => {

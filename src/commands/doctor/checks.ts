@@ -24,6 +24,7 @@ import { findReadinessFault } from '../../postgres/schema/find-readiness-fault.t
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
+import { checkClocks } from './clocks.ts'
 import { checkConsumerGroup } from './consumer-group.ts'
 import { checkEnvelopeMap, readSamples } from './newest-messages.ts'
 import {
@@ -314,6 +315,27 @@ export const CHECKS: readonly Check[] = [
       ...unreachable(REACH_PROVIDER),
       TimeoutError: REACH_PROVIDER,
       other: 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects',
+    },
+  },
+  {
+    name: 'clocks',
+    prefix: 'DATABASE_',
+    after: ['database'],
+    run: checkClocks,
+    remedies: { other: RUN_AGAIN },
+  },
+  {
+    name: 'collector',
+    prefix: 'OTEL_',
+    run: async ({ tracing }) => {
+      if (tracing === null) return null
+      const { tryCollector } = await import('../../telemetry/tracing.ts')
+      await tryCollector(tracing)
+      return 'it accepts traces'
+    },
+    remedies: {
+      other:
+        'check OTEL_ENDPOINT (OTLP over HTTP, usually port 4318) and OTEL_EXPORTER_OTLP_HEADERS; the service works without it',
     },
   },
   {

@@ -10,6 +10,8 @@ export interface Server {
   readonly isReadOnly: boolean
   /** The server follows a primary, or is being restored. */
   readonly isStandby: boolean
+  /** How far the server's clock is ahead of ours, in ms; give or take the time of a query. */
+  readonly aheadMs: number
 }
 
 /** Connects as the service does, and describes the server. */
@@ -17,12 +19,23 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
   const connect = createConnector({ databaseUrl, settings: SETTINGS, applicationName: APPLICATION_NAME })
   const { client, isPooled, isReadOnly } = await connect()
   try {
-    const { rows } = await client.query<Pick<Server, 'version' | 'encoding' | 'tls' | 'isStandby'>>(`
+    const askedMs = Date.now()
+    const { rows } = await client.query<
+      Omit<Server, 'isPooled' | 'isReadOnly' | 'aheadMs'> & { nowMs: number }
+    >(`
       SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
-        pg_is_in_recovery() AS "isStandby"
+        pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs"
       FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
-    const [found = { version: 'unknown', encoding: 'unknown', tls: false, isStandby: false }] = rows
-    return { ...found, isPooled, isReadOnly }
+    const answeredMs = Date.now()
+    const unknown = {
+      version: 'unknown',
+      encoding: 'unknown',
+      tls: false,
+      isStandby: false,
+      nowMs: answeredMs,
+    }
+    const [{ nowMs, ...found } = unknown] = rows
+    return { ...found, isPooled, isReadOnly, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
   } finally {
     await client.end()
   }

@@ -3,6 +3,7 @@ import errors from 'kafkajs/src/protocol/error.js'
 import pg from 'pg'
 import t from 'tap'
 import { CHECKS } from '../../../src/commands/doctor/checks.ts'
+import { judgeClocks } from '../../../src/commands/doctor/clocks.ts'
 import { chooseRemedy } from '../../../src/commands/doctor/remedies.ts'
 import { CodedError } from '../../../src/core/text/error-codes.ts'
 import { LogInError } from '../../../src/kafka/log-in.ts'
@@ -23,6 +24,27 @@ function ofBroker(code?: string): Error {
   return because(code === undefined ? error : Object.assign(error, { code }))
 }
 const ofEndpoint = (code: string) => because(because(coded(code), new TypeError()), coded('TOKEN_ENDPOINT'))
+
+t.test('clocks that differ by more than 30 s are a warning, by more than 5 minutes a failure', async (t) => {
+  t.equal(
+    judgeClocks([
+      ['database', 900],
+      ['identity provider', -29_000],
+    ]),
+    'database: the same time, identity provider: 29 s behind this machine',
+  )
+  t.match(
+    judgeClocks([
+      ['database', 0],
+      ['identity provider', 31_000],
+    ]),
+    { warning: /31 s ahead of this machine/ },
+  )
+  t.throws(() => judgeClocks([['database', -900_000]]), {
+    message: 'database: 900 s behind this machine',
+    remedy: /time service/,
+  })
+})
 
 /** By check, errors and a part of their remedy. */
 const ALL: Readonly<Record<string, readonly (readonly [error: Error, remedy: string])[]>> = {
