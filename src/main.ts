@@ -85,6 +85,12 @@ try {
   // commander has printed its message.
   if (error instanceof CommanderError) await exitWith(exitCode)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  if (asked === 'serve' && !process.stderr.isTTY) {
+    const { createLog } = await import('./telemetry/log.ts')
+    const fields = error instanceof CorrectableError ? {} : { err: error }
+    createLog('fatal', process.stderr).fatal(fields, `cannot start: ${message}`)
+    await exitWith(exitCode)
+  }
   await exitWith(exitCode, error instanceof CorrectableError ? message : stack)
 }
 
