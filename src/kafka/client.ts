@@ -65,12 +65,15 @@ function write(
   log: Logger,
   { level, namespace, log: { message, timestamp: _, logger: __, ...fields } }: LogEntry,
 ): void {
-  const { ERROR, WARN, INFO } = kafkajs.logLevel
+  const { ERROR, WARN, DEBUG } = kafkajs.logLevel
   const line = `${namespace}: ${message}`
+  // Each attempt to connect fails with the same two lines and a stack: the consumer logs the outage, and its remedy, once.
+  const isConnection = namespace === 'Connection' || namespace === 'BrokerPool'
   // Every heartbeat and commit during a rebalance is refused: the consumer logs its join.
   const isRebalance = /rebalanc/.test(String(fields.error))
   // kafkajs retries after its errors; the consumer logs fatal ones.
-  if ((level === ERROR || level === WARN) && !isRebalance) log.warn({ kafkajs: fields }, line)
-  else if (level === INFO || isRebalance) log.debug({ kafkajs: fields }, line)
+  if ((level === ERROR || level === WARN) && !isRebalance && !isConnection)
+    log.warn({ kafkajs: fields }, line)
+  else if (level !== DEBUG) log.debug({ kafkajs: fields }, line)
   else log.trace({ kafkajs: fields }, line)
 }

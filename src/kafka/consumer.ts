@@ -15,6 +15,7 @@ import {
   lacksGroupRight,
   onceAborted,
   settled,
+  unreachableBroker,
 } from './membership.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 import type { Member } from './patches/membership.ts'
@@ -115,9 +116,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         if (stopping.signal.aborted) return
         const retryInMs = backOffMs(failureCount++)
         const error = await explained(cause)
-        const remedy = describeRemedy(error, groupId)
-        waitsFor = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
-        log.warn({ err: error, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
+        const remedy = describeRemedy(error, groupId, connection.brokers)
+        const reason = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
+        // A broker that is down says nothing new every few seconds.
+        const level = reason === waitsFor ? 'debug' : 'warn'
+        const fields = unreachableBroker(error) === null ? { err: error } : { reason: errorMessage(error) }
+        log[level]({ ...fields, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
+        waitsFor = reason
         await pause(retryInMs, stopping.signal)
       }
     }
@@ -174,8 +179,19 @@ function createPartitionNeeds(
   }
 }
 
-function describeRemedy(error: unknown, groupId: string): string {
-  return lacksGroupRight(error) ? `: grant this user READ and DESCRIBE on the consumer group ${groupId}` : ''
+function describeRemedy(error: unknown, groupId: string, known: readonly string[]): string {
+  if (lacksGroupRight(error)) return `: grant this user READ and DESCRIBE on the consumer group ${groupId}`
+  const advertised = findAdvertisedFault(error, known)
+  if (advertised !== null) return `: ${advertised}`
+  const address = unreachableBroker(error)
+  return address === null ? '' : `: ${address} cannot be reached: start it, or correct MQ_BROKERS`
+}
+
+/** Null unless a broker can be reached, and sends its clients to an address that cannot. */
+export function findAdvertisedFault(error: unknown, known: readonly string[]): string | null {
+  const address = unreachableBroker(error)
+  if (address === null || known.includes(address)) return null
+  return `the broker at ${known.join(' or ')} advertises ${address}, which cannot be reached from here: advertised.listeners`
 }
 
 function missingTopics(brokers: Brokers, topics: readonly string[]) {

@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
+import kafkajs, {
+  type Consumer,
+  type EachBatchPayload,
+  type Kafka,
+  type KafkaJSProtocolError,
+  type TopicPartitionOffset,
+} from 'kafkajs'
 import { type Assignment, partitionKey } from '../core/batch/position.ts'
 import { createAssigner, ONE_GROUP_PER_LIST } from './assigner.ts'
 import type { FetchControls } from './inbox.ts'
@@ -296,6 +302,19 @@ export function isWithoutCoordinator(error: unknown): boolean {
 
 export function lacksGroupRight(error: unknown): boolean {
   return hasCause(error, ({ type }) => type === GROUP_AUTHORIZATION_FAILED)
+}
+
+const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH']
+
+/** The address, `host:port`, of the broker to which no connection could be made; null for any other error. */
+export function unreachableBroker(error: unknown): string | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (!(cause instanceof kafkajs.KafkaJSConnectionError)) continue
+    const { code, broker } = cause as { readonly code?: string; readonly broker?: string }
+    // kafkajs gives a timeout no code.
+    if (broker !== undefined && (code === undefined || UNREACHABLE.includes(code))) return broker
+  }
+  return null
 }
 
 function hasCause(error: unknown, isWanted: (cause: KafkaJSProtocolError) => boolean): boolean {

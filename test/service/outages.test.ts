@@ -51,7 +51,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
     await t.test('a service that starts first works once it is up', async (t) => {
       await server.stop()
       service = await world.spawn({ BATCH_MAX: '50', MANAGEMENT_PORT: '0' })
-      t.match(await service.logged(new RegExp(`^waiting for the ${name}$`)), { level: 'warn' })
+      t.match(await service.logged(new RegExp(`^waiting for the ${name}\\b`)), { level: 'warn' })
       t.ok(await isLive())
       await readinessIs(readinessWithout)
       if (readinessWithout === 503)

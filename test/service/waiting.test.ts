@@ -1,10 +1,13 @@
-import t from 'tap'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
+import { freePort } from '../stack/free-port.ts'
 import type { Service } from '../stack/service.ts'
 import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { spawned } from './command.ts'
+import { command, spawned } from './command.ts'
 import { rowCount } from './rows.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
@@ -63,3 +66,54 @@ t.test('a recreated topic is consumed from its start', { skip: SKIP_MOCK, buffer
     checkpoint: '2',
   })
 })
+
+t.test(
+  'an advertised address that cannot be reached is called so, in one line',
+  { skip: SKIP_MOCK, buffered: true },
+  async (t) => {
+    const world = await aWorld(t)
+    const advertised = await proxyTo(t, world.brokers, await freePort())
+    const env = { ...world.env, MQ_BROKERS: advertised.proxy }
+    const said = new RegExp(
+      `the broker at ${advertised.proxy} advertises ${advertised.address}, which cannot be reached`,
+    )
+    const service = await world.spawn(env)
+    t.match(await service.logged(said), { level: 'warn', err: undefined })
+    t.same(
+      service.lines.filter(({ level, kafkajs }) => level === 'warn' && kafkajs),
+      [],
+      'without the lines of kafkajs',
+    )
+    const { code, stdout } = await command(['doctor'], env)
+    t.equal(code, 1)
+    t.match(stdout, new RegExp(`^failed +broker +${said.source}.*\\n +→ set advertised.listeners`, 'm'))
+  },
+)
+
+/** A way to the broker through which it advertises a port on which nobody listens. */
+async function proxyTo(t: Test, broker: string, port: number) {
+  const [host = '', brokerPort] = broker.split(':')
+  const place = (port: number) =>
+    Buffer.concat([Buffer.from(host), Buffer.from([0, 0, port >> 8, port & 255])])
+  const [real, lying] = [place(Number(brokerPort)), place(port)]
+  const server = createServer((client) => {
+    const upstream = connect(Number(brokerPort), host)
+    client.pipe(upstream)
+    upstream.on('data', (data) => {
+      const at = data.indexOf(real)
+      if (at >= 0) lying.copy(data, at)
+      client.write(data)
+    })
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on('error', () => {})
+      one.on('close', () => other.destroy())
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return { proxy: `127.0.0.1:${(server.address() as AddressInfo).port}`, address: `${host}:${port}` }
+}

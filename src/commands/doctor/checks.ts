@@ -11,6 +11,7 @@ import type { Refusal } from '../../http/auth/disagreements.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
 import { tryToken } from '../../http/auth/try-token.ts'
 import { type Brokers, READ_COMMITTED } from '../../kafka/brokers.ts'
+import { findAdvertisedFault } from '../../kafka/consumer.ts'
 import { brokerReason } from '../../kafka/patches/fetch-response.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { classifyError } from '../../postgres/connection/errors.ts'
@@ -66,6 +67,8 @@ const PARTY_LOCATOR = 'notifications-doctor'
 
 const RUN_AGAIN = 'check that all brokers can be reached from here, and run the command `doctor` again'
 const CHECK_FILE = 'correct the variable, or the file and its permissions'
+const ADVERTISED =
+  'set advertised.listeners of the brokers to addresses that this machine can reach, or run the service where it can'
 const REACH_BROKERS = 'check MQ_BROKERS, and that this machine can reach them'
 const REACH_PROVIDER = 'check the host and port of IDP_JWKS_URI, and that this machine can reach them'
 const LOG_IN = 'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD (or its file)'
@@ -124,7 +127,12 @@ export const CHECKS: readonly Check[] = [
     name: 'broker',
     prefix: 'MQ_',
     run: async ({ broker }) => {
-      const { brokerCount } = await withBrokers(broker, CLIENT_ID, (brokers) => brokers.describe())
+      const { brokerCount } = await withBrokers(broker, CLIENT_ID, (brokers) => brokers.describe()).catch(
+        (error) => {
+          const fault = findAdvertisedFault(error, broker.connection.brokers)
+          throw fault === null ? error : new Problem(fault, ADVERTISED)
+        },
+      )
       const { ssl, sasl } = broker.connection
       const login = sasl === null ? '' : `, logged in by ${sasl.mechanism.toUpperCase()}`
       return `${counted(brokerCount, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
