@@ -122,6 +122,7 @@ function metricsNeeds(
   return {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
+    groupId,
     topics,
     rules: ruleFiles.ruleTable.rules,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),

@@ -7,6 +7,8 @@ import type { Rule } from '../core/rules/rule.ts'
 export interface MetricsNeeds {
   readonly version: string
   readonly ruleTableRevision: string
+  /** The consumer group, which tells deployments apart. */
+  readonly groupId: string
   readonly topics: readonly string[]
   readonly rules: readonly Pick<Rule, 'id' | 'outcome'>[]
   /** Event types with a template; all others are counted together. */
@@ -23,7 +25,7 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
   }
-  const joined = gauge('consumer_joined', '1 while this process is a member of the consumer group')
+  const joined = gauge('consumer_joined', '1 while this process is a member of the consumer group', ['group'])
   const assigned = gauge('assigned_partitions', 'Partitions that this process owns')
   const broker = gauge('broker_reachable', '1 if the broker answered this scrape')
   const database = gauge('database_reachable', '1 if the database answered this scrape')
@@ -69,7 +71,7 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
 
   return async () => {
     const backlog = await needs.backlog()
-    joined.set(backlog.assignedCount === null ? 0 : 1)
+    joined.set({ group: needs.groupId }, backlog.assignedCount === null ? 0 : 1)
     assigned.set(backlog.assignedCount ?? 0)
     broker.set(backlog.brokerReachable ? 1 : 0)
     database.set(backlog.databaseReachable ? 1 : 0)

@@ -177,7 +177,7 @@ await t.test('without rights on its group the service waits and names the group'
   }
   const isJoined = async () => {
     const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
-    return value('notifications_consumer_joined') === 1
+    return value('notifications_consumer_joined', { group: world.groupId }) === 1
   }
   const remedy = `grant this user READ and DESCRIBE on the consumer group ${world.groupId}`
 

@@ -42,6 +42,25 @@ const waiting = (rows: string, retries: string, down: string) => [
   { series: 'notifications_policy_administration_down', values: down },
 ]
 
+/** The replicas of deployments, by their group. */
+const joined = (byGroup: Readonly<Record<string, string>>) =>
+  Object.entries(byGroup).map(([group, values]) => ({
+    series: `notifications_consumer_joined{namespace="${group}",job="serve",group="${group}"}`,
+    values,
+  }))
+/** Look-ups of two deployments, of which one finds nobody. */
+const ofTwo = [...lookUps([0, 100], [0, 0]), ...lookUps([0, 0], [0, 20])].map(({ series, values }, i) => ({
+  series: series.replace('}', `,job="${i < 2 ? 'well' : 'wrong'}"}`),
+  values,
+}))
+const answers = (refused: number, answered: number) =>
+  [['/log/list', 401, refused] as const, ['/log/list', 200, answered] as const].map(
+    ([route, status, count]) =>
+      series(`http_response_duration_seconds_count{route="${route}",status="${status}"}`, [count, count]),
+  )
+
+const DOWN = 'NotificationsDown'
+const TOKENS = 'NotificationsTokensRefused'
 const NOT_RETRIED = 'NotificationsNotRetried'
 const LOST = 'NotificationsMessagesLost'
 const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
@@ -54,6 +73,31 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [NOT_FOUND, 'all of a handful', lookUps([10, 0], [0, 1]), false],
   [NOT_FOUND, 'most of them, on the first day', lookUps([0, 20], [0, 80]), true],
   [NOT_FOUND, 'a third of them, on the first day', lookUps([0, 70], [0, 30]), false],
+  [NOT_FOUND, 'all of them, in one of two deployments', ofTwo, true],
+  [DOWN, 'all deployments consume', joined({ a: '1x1455', b: '1x1455' }), false],
+  [DOWN, 'one of three is gone', joined({ a: '1x1455', b: '1x1400 stale', c: '1x1455' }), true],
+  [DOWN, 'one of two is in no group', joined({ a: '1x1455', b: '0x1455' }), true],
+  [
+    DOWN,
+    'one never started',
+    [...joined({ a: '1x1455' }), { series: 'up{job="notifications-b"}', values: '0x1455' }],
+    true,
+  ],
+  [DOWN, 'nothing was ever scraped', [], true],
+  [
+    'NotificationsDataFault',
+    'a fault',
+    [{ series: 'notifications_data_fault{fault="no-party"}', values: '1x1455' }],
+    true,
+  ],
+  [
+    'NotificationsDataFault',
+    'no fault any more',
+    [{ series: 'notifications_data_fault{fault="no-party"}', values: '1x1400 0x55' }],
+    false,
+  ],
+  [TOKENS, 'all tokens are refused', answers(5, 0), true],
+  [TOKENS, 'some tokens are refused', answers(5, 1), false],
   ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],
   ['NotificationsWrongParty', 'no answer for another party', wrongParty('0x1455'), false],
   [CONFLICTS, 'a message with the event id of another one', rejected('conflict', '0x1440 1x15'), true],

@@ -31,6 +31,7 @@ function theMetrics() {
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
+    groupId: 'ours',
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
     eventTypes: new Set(['claim.paid']),
@@ -247,7 +248,7 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(value('notifications_failed_rows', { state: 'waiting' }), 4)
   t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
   t.equal(value('notifications_database_pool_waiters', { pool: 'http' }), 3)
-  t.equal(value('notifications_consumer_joined'), 1)
+  t.equal(value('notifications_consumer_joined', { group: 'ours' }), 1)
   t.equal(value('notifications_partition_blocked', { ...place, reason: 'locked' }), 1)
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)
@@ -267,7 +268,8 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(later('notifications_consumer_lag_messages', { ...place, partition: '4' }), 0)
   t.equal(later('notifications_oldest_unprocessed_event_age_seconds', place), undefined)
   t.equal(later('notifications_failed_rows', { state: 'waiting' }), undefined)
-  for (const name of ['consumer_joined', 'assigned_partitions', 'broker_reachable', 'database_reachable'])
+  t.equal(later('notifications_consumer_joined', { group: 'ours' }), 0)
+  for (const name of ['assigned_partitions', 'broker_reachable', 'database_reachable'])
     t.equal(later(`notifications_${name}`), 0, name)
 })
 
