@@ -22,6 +22,7 @@ export AGAINST
 override export HOUSE := $(abspath $(HOUSE))
 # Another checkout to measure against, as in make bench BEFORE=../old. Recipes run in another folder.
 override export BEFORE := $(abspath $(BEFORE))
+RULE_MANIFEST := src/deploy/kubernetes/prometheus-rule.yaml
 # Tests and measurements use the first rules and texts, so that authors can change today's freely: see test/README.md.
 FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 # On a runner of GitHub Actions faults are also shown at their lines.
@@ -75,9 +76,10 @@ check: build rules-check ## Check rule table, format, lint, types, imports, dead
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
 
-format: build ## Format, fix lint, update the table of environment variables
+format: build ## Format, fix lint, update the table of environment variables and the manifest of alerts
 	$(BIN)/biome check --write .
 	$(NODE) src/build/document-variables.ts
+	{ sed '/^spec:$$/q' $(RULE_MANIFEST); sed 's/^/  /' src/telemetry/alerts.yaml; } > .cache/alerts && cp .cache/alerts $(RULE_MANIFEST)
 
 ## The rule table
 

@@ -44,7 +44,9 @@ function typeFaults(checked: readonly { apiVersion: string; kind: string }[]): s
 }
 
 t.test('the manifests are valid by the types of Kubernetes', async (t) => {
-  t.strictSame(typeFaults(manifests.map(({ manifest }) => manifest)), [])
+  // The types have none of the Prometheus Operator.
+  const own = manifests.filter(({ manifest }) => !manifest.apiVersion.startsWith('monitoring.coreos.com/'))
+  t.strictSame(typeFaults(own.map(({ manifest }) => manifest)), [])
   const spoilt = structuredClone(manifestOf('deployment.yaml'))
   Object.assign(spoilt.spec.template.spec.containers[0], {
     ports: [{ containerPort: 'http' }],
@@ -107,11 +109,28 @@ function needsOf(manifest: object): string[] {
   return found
 }
 
-t.test('the image is built with the pinned Node', async (t) => {
+t.test('the image is built with the pinned Node, and labelled with version and licence', async (t) => {
   const dockerfile = readFileSync(new URL('../Dockerfile', folder), 'utf8')
-  const { devDependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { devDependencies, version, license } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  )
   t.match(dockerfile, `ARG NODE_VERSION=${devDependencies.node}\n`)
+  t.match(dockerfile, `org.opencontainers.image.version="${version}"`)
+  t.match(dockerfile, `org.opencontainers.image.licenses="${license}"`)
 })
+
+t.test(
+  'the manifest of alerts has those of Prometheus, and the monitor finds the port of the pods',
+  async (t) => {
+    const alerts = parse(readFileSync(new URL('../../telemetry/alerts.yaml', folder), 'utf8'))
+    t.strictSame(manifestOf('prometheus-rule.yaml').spec, alerts, 'run `make format`')
+    const { selector, podMetricsEndpoints } = manifestOf('pod-monitor.yaml').spec
+    const { template } = manifestOf('deployment.yaml').spec
+    t.hasStrict(template.metadata.labels, selector.matchLabels)
+    const ports = template.spec.containers[0].ports.map(({ name }: { name: string }) => name)
+    t.ok(ports.includes(podMetricsEndpoints[0].port))
+  },
+)
 
 function manifestOf(file: string) {
   return manifests.find((candidate) => candidate.file === file)?.manifest
