@@ -90,8 +90,9 @@ t.test('a token is checked as the API would', async (t) => {
     status: 'failed',
     detail: /\naud: found "notifications-service", wanted "other" \(IDP_AUDIENCE\)$/,
   })
+  t.match(await check(await idp.token()), { code: 0, status: 'warning', detail: /without the right/ })
   const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
-  t.match(await check(good, away), { code: 0, status: 'warning', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
+  t.match(await check(good, away), { code: 1, status: 'failed', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
 })
 
 t.test('the collector and the clocks are asked', async (t) => {

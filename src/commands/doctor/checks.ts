@@ -359,9 +359,12 @@ export const CHECKS: readonly Check[] = [
         throw new Problem(describeRefusal(token), 'correct the named settings, or have another token issued')
       const name = tokens.adminScope === null ? 'IDP_ADMIN_SCOPE is not set, so it may read everything' : null
       if (admin === null) return name ?? 'accepted, with the right of administrators'
+      const detail = `accepted, without the right of administrators: ${describeRefusal(admin)}`
+      if (admin.disagreements.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM'))
+        throw new Problem(detail, 'set IDP_ADMIN_CLAIM to the place where the token has it')
       return {
-        warning: `accepted, without the right of administrators: ${describeRefusal(admin)}`,
-        remedy: "correct the named setting, or grant the right, unless the token is a member's",
+        warning: detail,
+        remedy: "grant the right, or correct the setting, unless the token is a member's",
       }
     },
     remedies: { other: 'name a file that contains the token alone' },
