@@ -273,10 +273,12 @@ export const CHECKS: readonly Check[] = [
       try {
         const known = await partiesToAsk(config)
         const contacts = await parties.lookUp(known.length === 0 ? [PARTY_LOCATOR] : known)
-        const unresolved = [...contacts.values()].find(({ state }) => state === 'unresolved')
-        if (unresolved?.state === 'unresolved')
-          throw new Problem(unresolved.error, remedyFor(unresolved.codes ?? [], POLICY_ADMIN_REMEDIES))
-        const isAnyFound = [...contacts.values()].some(({ state }) => state === 'found')
+        const found = [...contacts.values()]
+        const isAnyFound = found.some(({ state }) => state === 'found')
+        // One party may have an error of its own.
+        for (const contact of found)
+          if (contact.state === 'unresolved' && (contact.wrongParty || !isAnyFound))
+            throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
         if (known.length === 0 || isAnyFound) return describeNaming(parties.namesParty())
         const url = `${config.policyAdministration.baseUrl}/internal/parties/${encodeURIComponent(known[0] ?? '')}`
         const detail = `it answers 404 for ${known.length === 1 ? 'the only party' : `all of ${known.length} parties`} that messages or the log name: GET ${url}`
