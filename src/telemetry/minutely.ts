@@ -56,6 +56,8 @@ export function createMinutely({ rejected, outcomes, events, lookUps, dataFaults
     const count = sum(window.counted)
     if (count === 0 || (count < JUDGED_COUNT_MIN && window.faults !== null)) return
     const found = faultsOf(window.counted)
+    if (window.faults === null && found.length === 0)
+      log.info({ topic, count }, `the first ${topic === '' ? 'look-ups' : 'events of a topic'} look right`)
     for (const { code, detail } of found) {
       // An alert must not follow from the first event alone.
       if (count >= JUDGED_COUNT_MIN) dataFaults.set({ fault: code, topic }, 1)
