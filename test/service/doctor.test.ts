@@ -263,6 +263,9 @@ t.test('ids that repeat over different events, and types without a text, are a f
     remedy: /"eventId" in rules\/envelope.json.*; correct "eventType"/,
   })
   t.match((await find()).party, { status: 'warning' }, 'which are found')
+  const twice = anEvent()
+  await other.publish([twice, twice].map(({ value }) => ({ value, topic: 'billing' })))
+  t.notMatch((await find()).map?.detail, twice.eventId, 'an event may be published twice')
 
   const POLICY_ADMIN_URL = `${other.policyAdministration.url}/internal`
   t.match((await find({ POLICY_ADMIN_URL })).party, {
