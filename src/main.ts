@@ -56,7 +56,7 @@ const program = new Command(packageJson.name)
     '-V, --version',
     'print the version, the commit if GIT_COMMIT names it, and that of Node.js',
   )
-  .showHelpAfterError()
+  .showHelpAfterError('For example: notifications-service doctor  (--help shows everything)')
   .addHelpText(
     'after',
     `

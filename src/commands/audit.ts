@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
 import { withBrokers } from '../app/clients.ts'
 import { createParseBy, ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
@@ -29,7 +29,7 @@ import { createFindLogged } from '../postgres/read/find-logged.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
 import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
-import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
+import { newCommand, parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
 
 /** One works while another waits for the database. */
@@ -37,7 +37,13 @@ const PARTITIONS_AT_ONCE = 4
 const TRY_COUNT_MAX = 6
 const PAUSE_MS = 500
 
-export const auditCommand = new Command('audit')
+export const auditCommand = newCommand('audit', {
+  notes: `Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
+\`serve\`. A message up to the checkpoint must have a row that agrees in event type and party, or be stored as rejected,
+unless it was aborted by its producer, skipped, or old enough to be pruned.`,
+  exitCodes: '0 every message is accounted for, 1 one is not or the audit failed',
+  example: ['audit --since 7d', 'audit --topic claims --partition 3 --from 1200 --to 1300'],
+})
   .description(
     'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
   )
@@ -66,18 +72,6 @@ export const auditCommand = new Command('audit')
       .conflicts(['since', 'until']),
   )
   .option('--json', 'one JSON object per line: each finding, then the summary')
-  .addHelpText(
-    'after',
-    `
-Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
-\`serve\`. A message up to the checkpoint must have a row that agrees in event type and party, or be stored as rejected,
-unless it was aborted by its producer, skipped, or old enough to be pruned.
-Exit codes: 0 every message is accounted for, 1 one is not or the audit failed, 2 wrong usage.
-
-Examples:
-  $ notifications-service audit --since 7d
-  $ notifications-service audit --topic claims --partition 3 --from 1200 --to 1300`,
-  )
   .action(audit)
 
 interface Options extends Range {

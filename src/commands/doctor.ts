@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
@@ -7,16 +6,15 @@ import { CodedError } from '../core/text/error-codes.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { CHECKS, type Check, type Options } from './doctor/checks.ts'
 import { chooseRemedy } from './doctor/remedies.ts'
-import { helpEnd } from './terminal/options.ts'
+import { newCommand } from './terminal/options.ts'
 
-export const doctorCommand = new Command('doctor')
+export const doctorCommand = newCommand('doctor', {
+  exitCodes: '0 all checks passed (a warning is no failure), 1 a check failed',
+  example: 'doctor --json | jq .checks',
+})
   .description('check everything that the service needs, and name a remedy for each problem; change nothing')
   .option('--json', 'print one JSON object instead of text')
   .option('--token <file>', 'also check the token in this file as the API would')
-  .addHelpText(
-    'after',
-    helpEnd('0 all checks passed (a warning is no failure), 1 a check failed', 'doctor --json | jq .checks'),
-  )
   .action(doctor)
 
 type Env = Readonly<Record<string, string | undefined>>

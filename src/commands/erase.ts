@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
@@ -13,25 +12,22 @@ import { countPreferencesToErase, erasePreferences } from '../postgres/retention
 import { eraseRejected } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
-import { partyOption } from './terminal/options.ts'
+import { newCommand, partyOption } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
 
-export const eraseCommand = withWriteOptions(new Command('erase'))
+export const eraseCommand = withWriteOptions(
+  newCommand('erase', {
+    notes: `Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. Every
+failed row becomes SKIPPED, given up or not. Events that arrive later are new: run the command again. It can be
+interrupted and run again. Backups and messages in the broker are not touched. DATABASE_URL names the database.`,
+    exitCodes: '0 done, 1 failed',
+    example: 'erase --party PTY-000042 --dry-run',
+  }),
+)
   .description('erase the personal data of a party: texts, inserted values, contacts, rejected messages')
   .addOption(partyOption('locator of the party').makeOptionMandatory())
   .option('--dry-run', 'write nothing; show what would be erased')
   .option('--json', 'print the result as one JSON object')
-  .addHelpText(
-    'after',
-    `
-Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. Every
-failed row becomes SKIPPED, given up or not. Events that arrive later are new: run the command again. It can be
-interrupted and run again. Backups and messages in the broker are not touched. DATABASE_URL names the database.
-Exit codes: 0 done, 1 failed, 2 wrong usage.
-
-Example:
-  $ notifications-service erase --party PTY-000042 --dry-run`,
-  )
   .action(erase)
 
 interface Options extends WriteOptions {

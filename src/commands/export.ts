@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
@@ -12,22 +11,17 @@ import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/read-preferences.ts'
 import { showWhole } from './rejected/describe.ts'
-import { partyOption } from './terminal/options.ts'
+import { newCommand, partyOption } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
-export const exportCommand = new Command('export')
+export const exportCommand = newCommand('export', {
+  notes: `One JSON object per line, each with its kind: preferences, preferenceChange, logEntry (with its decisions), rejectedMessage (bytes in
+base64, and as text where they are text). It finds rejected messages as \`erase\` does. DATABASE_URL names the database.`,
+  exitCodes: '0 printed, 1 failed',
+  example: 'export --party PTY-000042 > PTY-000042.jsonl',
+})
   .description('print all data stored about a party, for a request for access to personal data')
   .addOption(partyOption('locator of the party').makeOptionMandatory())
-  .addHelpText(
-    'after',
-    `
-One JSON object per line, each with its kind: preferences, preferenceChange, logEntry (with its decisions), rejectedMessage (bytes in
-base64, and as text where they are text). It finds rejected messages as \`erase\` does. DATABASE_URL names the database.
-Exit codes: 0 printed, 1 failed, 2 wrong usage.
-
-Example:
-  $ notifications-service export --party PTY-000042 > PTY-000042.jsonl`,
-  )
   .action(exportParty)
 
 const PAGE_COUNT = 200

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { explainPage } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
@@ -20,6 +20,7 @@ import {
 } from './terminal/known-names.ts'
 import {
   choiceOption,
+  newCommand,
   notBlank,
   parseLimit,
   partyOption,
@@ -30,7 +31,12 @@ import { note, print, showProgress } from './terminal/print.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
-export const logCommand = new Command('log')
+export const logCommand = newCommand('log', {
+  notes: `DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
+for \`serve\`. `,
+  exitCodes: '0 listed, 1 failed',
+  example: ['log party-0036', 'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv'],
+})
   .description('list log entries, newest first')
   .argument('[name]', 'a member, claim, policy, invoice or event type: only its entries, however old')
   .addOption(sinceOption('how far to go back', '7d'))
@@ -48,15 +54,6 @@ export const logCommand = new Command('log')
   .option('--limit <count>', 'at most this many entries', parseLimit)
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
   .option('--json', 'one JSON object per line')
-  .addHelpText(
-    'after',
-    `
-DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
-for \`serve\`. Exit codes: 0 listed, 1 failed, 2 wrong usage.
-
-Example:
-  $ notifications-service log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv`,
-  )
   .action(listLog)
 
 interface Options {

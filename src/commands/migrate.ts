@@ -1,14 +1,15 @@
-import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { databaseMessage, lacksRight } from '../postgres/connection/errors.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { createLog } from '../telemetry/log.ts'
-import { helpEnd } from './terminal/options.ts'
+import { newCommand } from './terminal/options.ts'
 
-export const migrateCommand = new Command('migrate')
+export const migrateCommand = newCommand('migrate', {
+  exitCodes: '0 the schema is up to date, 1 the migration failed',
+  example: 'migrate',
+})
   .description('bring the database schema up to date')
-  .addHelpText('after', helpEnd('0 the schema is up to date, 1 the migration failed', 'migrate'))
   .action(runMigrations)
 
 async function runMigrations(): Promise<void> {

@@ -1,12 +1,13 @@
-import { Command } from 'commander'
 import { pino } from 'pino'
 import { createKeySet } from '../http/auth/key-set.ts'
 import { buildApp } from '../http/public.ts'
-import { helpEnd } from './terminal/options.ts'
+import { newCommand } from './terminal/options.ts'
 
-export const openapiCommand = new Command('openapi')
+export const openapiCommand = newCommand('openapi', {
+  exitCodes: '0 success, 1 failure',
+  example: 'openapi > openapi.json',
+})
   .description('print the OpenAPI document of the public routes, for generators of clients')
-  .addHelpText('after', helpEnd('0 success, 1 failure', 'openapi > openapi.json'))
   .action(printDocument)
 
 const unused = () => Promise.reject(new Error('only documented'))

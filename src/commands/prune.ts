@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
 import type { Since } from '../core/time/duration.ts'
@@ -15,32 +15,29 @@ import {
   pruneRequests,
 } from '../postgres/retention/prune.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
-import { parseSince, UsageError } from './terminal/options.ts'
+import { newCommand, parseSince, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
 
 const DAY_MS = 86_400_000
 
 const TOO_YOUNG = '--older-than must be at least a day ago: write 1d or more'
 
-export const pruneCommand = withWriteOptions(new Command('prune'))
-  .description('delete log entries with their decisions, and rejected messages, that are older than an age')
-  .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
-  .option('--dry-run', 'delete nothing; count what would be deleted')
-  .option('--json', 'print the result as one JSON object')
-  .addHelpText(
-    'after',
-    `
-A pruned event that is published again counts as new: its member is told twice.
+export const pruneCommand = withWriteOptions(
+  newCommand('prune', {
+    notes: `A pruned event that is published again counts as new: its member is told twice.
 Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
 Requests that ended before go with them.
-Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.
-Exit codes: 0 done, 1 failed, 2 wrong usage.
-
-Example:
-  $ notifications-service prune --older-than 400d --dry-run`,
-  )
+Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.`,
+    exitCodes: '0 done, 1 failed',
+    example: 'prune --older-than 400d --dry-run',
+  }),
+)
+  .description('delete log entries with their decisions, and rejected messages, that are older than an age')
+  .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
+  .option('--dry-run', 'delete nothing; count what would be deleted')
+  .option('--json', 'print the result as one JSON object')
   .action(run)
 
 /** A duration is checked at once, a date only by the database's clock. */

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
@@ -15,14 +15,18 @@ import {
 import { skipCommand } from './rejected/skip.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
 import { withWriteOptions } from './terminal/confirm.ts'
-import { helpEnd, notBlank, parseId } from './terminal/options.ts'
+import { newCommand, notBlank, parseId } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
-const listCommand = withFilter(new Command('list'))
+const listCommand = withFilter(
+  newCommand('list', {
+    exitCodes: '0 listed, 1 failed',
+    example: 'rejected list --topic claims --since 2026-01-31',
+  }),
+)
   .description('list rejected messages, oldest first, without their contents')
   .option('--all', 'include those that a redrive or a dismissal has settled')
   .option('--json', 'one JSON object per line')
-  .addHelpText('after', helpEnd('0 listed, 1 failed', 'rejected list --topic claims --since 2026-01-31'))
   .action(list)
 
 async function list(options: FilterOptions & { readonly json?: true }): Promise<void> {
@@ -37,14 +41,13 @@ async function list(options: FilterOptions & { readonly json?: true }): Promise<
   })
 }
 
-const showCommand = new Command('show')
+const showCommand = newCommand('show', {
+  exitCodes: '0 shown, 1 no message has this id, or it could not be read',
+  example: 'rejected show 42',
+})
   .description('show one rejected message in full; it may contain personal data')
   .argument('<id>', 'the id, as listed', parseId)
   .option('--json', 'as JSON: bytes in base64, and as text if they are text')
-  .addHelpText(
-    'after',
-    helpEnd('0 shown, 1 no message has this id, or it could not be read', 'rejected show 42'),
-  )
   .action(show)
 
 async function show(id: string, { json }: { readonly json?: true }): Promise<void> {
@@ -80,12 +83,13 @@ function buildAskCommand(
   because: string,
   example: string,
 ): Command {
-  return withWriteOptions(withChoice(new Command(kind)))
+  return withWriteOptions(
+    withChoice(newCommand(kind, { notes: ASK_HELP, exitCodes: ASK_EXIT_CODES, example: example })),
+  )
     .description(description)
     .option('--because <text>', because, notBlank)
     .option('--dry-run', 'ask for nothing; count the messages by their codes')
     .option('--json', 'print the request as one JSON object when it has ended')
-    .addHelpText('after', `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, example)}`)
     .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) => askFor(kind, ids, options))
 }
 
@@ -99,7 +103,7 @@ async function askFor(
   await withDatabase(loadDatabaseUrl(process.env), (pool) => ask(pool, { kind, ...choice }, options))
 }
 
-export const rejectedCommand = new Command('rejected')
+export const rejectedCommand = newCommand('rejected', { example: 'rejected list' })
   .description(
     'list, show, redrive and dismiss rejected messages: those that are not valid events, or whose row the database refused',
   )
@@ -108,4 +112,3 @@ export const rejectedCommand = new Command('rejected')
   .addCommand(redriveCommand)
   .addCommand(dismissCommand)
   .addCommand(skipCommand)
-  .addHelpText('after', '\nExample:\n  $ notifications-service rejected list')

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { sha256 } from '../app/rule-files.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { createArchive } from '../core/replay/archive.ts'
@@ -8,6 +8,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
 import { readArchived, readArchivedTemplates } from '../postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../postgres/write/restore-missing-entries.ts'
+import { newCommand } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
 
 /** Maximum number of rows in a page, and in one transaction of a rebuild. */
@@ -19,21 +20,16 @@ interface Options {
   readonly json?: true
 }
 
-export const replayCommand = new Command('replay')
+export const replayCommand = newCommand('replay', {
+  notes: `Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
+of its time. No stored row or decision is changed: --rebuild only inserts rows that are missing.`,
+  exitCodes: '0 no differences are left, 1 differences or failed',
+  example: 'replay --verify',
+})
   .description('rebuild the log from its decisions, and compare it with the stored one')
   .option('--verify', 'report what differs; write nothing')
   .option('--rebuild', 'report what differs, and insert every missing row that its decisions explain')
   .option('--json', 'one JSON object per line: each finding, then the summary')
-  .addHelpText(
-    'after',
-    `
-Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
-of its time. No stored row or decision is changed: --rebuild only inserts rows that are missing.
-Exit codes: 0 no differences are left, 1 differences or failed, 2 wrong usage.
-
-Example:
-  $ notifications-service replay --verify`,
-  )
   .action(runReplay)
 
 async function runReplay(options: Options, command: Command): Promise<void> {

@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
@@ -6,7 +5,7 @@ import { getRequest, listRequests } from '../postgres/read/list-requests.ts'
 import { cancelRequest } from '../postgres/write/requests.ts'
 import { describeRequest, describeState } from './requests/follow.ts'
 import { byOption } from './terminal/confirm.ts'
-import { helpEnd, parseId } from './terminal/options.ts'
+import { newCommand, parseId } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
 const LISTED_COUNT = 50
@@ -15,10 +14,9 @@ interface Options {
   readonly json?: true
 }
 
-const listCommand = new Command('list')
+const listCommand = newCommand('list', { exitCodes: '0 listed, 1 failed', example: 'requests list' })
   .description(`list the newest ${LISTED_COUNT} requests, newest first`)
   .option('--json', 'one JSON object per line')
-  .addHelpText('after', helpEnd('0 listed, 1 failed', 'requests list'))
   .action(async ({ json }: Options) => {
     await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
       const { items } = await listRequests(pool, { limit: LISTED_COUNT, after: null })
@@ -27,11 +25,13 @@ const listCommand = new Command('list')
     })
   })
 
-const showCommand = new Command('show')
+const showCommand = newCommand('show', {
+  exitCodes: '0 shown, 1 no request has this id',
+  example: 'requests show 12',
+})
   .description('show a request: what it is for, who asked, why, how far it is, and what it left unchanged')
   .argument('<id>', 'the id, as listed', parseId)
   .option('--json', 'as one JSON object')
-  .addHelpText('after', helpEnd('0 shown, 1 no request has this id', 'requests show 12'))
   .action(async (id: string, { json }: Options) => {
     await withDatabase(loadDatabaseUrl(process.env), (pool) => show(pool, id, json))
   })
@@ -46,12 +46,14 @@ async function show(pool: DatabasePool, id: string, json?: true): Promise<void> 
   await print(...(json ? [JSON.stringify(request)] : describeRequest(request)))
 }
 
-const cancelCommand = new Command('cancel')
+const cancelCommand = newCommand('cancel', {
+  exitCodes: '0 cancelled, 1 it had ended, or there is none',
+  example: 'requests cancel 12',
+})
   .description('cancel a request that has not ended; what it has done stays')
   .argument('<id>', 'the id, as listed', parseId)
   .addOption(byOption())
   .option('--json', 'print a JSON object')
-  .addHelpText('after', helpEnd('0 cancelled, 1 it had ended, or there is none', 'requests cancel 12'))
   .action(async (id: string, { json, by }: Options & { readonly by: string }) => {
     await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
       const isCancelled = await cancelRequest(pool, id, by)
@@ -64,9 +66,8 @@ const cancelCommand = new Command('cancel')
     })
   })
 
-export const requestsCommand = new Command('requests')
+export const requestsCommand = newCommand('requests', { example: 'requests list' })
   .description('list, show and cancel what people asked the running service to do')
   .addCommand(listCommand)
   .addCommand(showCommand)
   .addCommand(cancelCommand)
-  .addHelpText('after', '\nExample:\n  $ notifications-service requests list')

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import type { Since } from '../core/time/duration.ts'
@@ -6,9 +6,17 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
 import { withWriteOptions } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import { helpEnd, notBlank, sinceOption, UsageError, untilOption } from './terminal/options.ts'
+import { newCommand, notBlank, sinceOption, UsageError, untilOption } from './terminal/options.ts'
 
-export const retryCommand = withWriteOptions(new Command('retry'))
+export const retryCommand = withWriteOptions(
+  newCommand('retry', {
+    notes: `An entry that was sent or erased is never retried, and one that would be skipped again stays unchanged. One that fails again is
+retried by the service while it is younger than RETRY_MAX_AGE and has attempts left.
+${ASK_HELP}`,
+    exitCodes: ASK_EXIT_CODES,
+    example: "retry --since 2d --reason 'contact could not be resolved' --because 'outage is over'",
+  }),
+)
   .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")
   .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
@@ -23,14 +31,6 @@ export const retryCommand = withWriteOptions(new Command('retry'))
   .option('--because <text>', 'the reason for the retry; recorded')
   .option('--dry-run', 'ask for nothing; show the entries by their reasons')
   .option('--json', 'print the request as one JSON object when it has ended')
-  .addHelpText(
-    'after',
-    `
-An entry that was sent or erased is never retried, and one that would be skipped again stays unchanged. One that fails again is
-retried by the service while it is younger than RETRY_MAX_AGE and has attempts left.
-${ASK_HELP}
-${helpEnd(ASK_EXIT_CODES, "retry --since 2d --reason 'contact could not be resolved' --because 'outage is over'")}`,
-  )
   .action(retry)
 
 interface Options extends AskOptions {

@@ -1,19 +1,16 @@
-import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { type App, createApp } from '../app/app.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createLogOutput } from '../telemetry/log-output.ts'
-import { helpEnd } from './terminal/options.ts'
+import { newCommand } from './terminal/options.ts'
 import { stopOnSignals } from './terminal/stop-on-signals.ts'
 
-export const serveCommand = new Command('serve')
+export const serveCommand = newCommand('serve', {
+  exitCodes: '0 stopped in order by a signal, 1 cannot continue or did not stop in time',
+  example: 'serve',
+})
   .description('consume events, retry failed notifications and serve HTTP until stopped')
-  .addHelpText(
-    'after',
-    helpEnd('0 stopped in order by a signal, 1 cannot continue or did not stop in time', 'serve'),
-  )
-  .showHelpAfterError()
   .action(serve)
 
 async function serve(): Promise<void> {

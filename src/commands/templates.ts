@@ -1,5 +1,4 @@
 import { join, relative } from 'node:path'
-import { Command } from 'commander'
 import { OUTCOMES, readText, sha256, TEMPLATES } from '../app/rule-files.ts'
 import { readTemplateFiles } from '../build/template-files.ts'
 import { acceptedEventTypes } from '../core/rules/outcomes.ts'
@@ -8,20 +7,19 @@ import { describeTemplateFault, type TemplateFault } from '../core/templates/tem
 import { listFaults } from '../core/text/faults.ts'
 import { describeSms } from '../core/text/sms-length.ts'
 import { workflowCommand } from './terminal/annotations.ts'
-import { fileOption, helpEnd } from './terminal/options.ts'
+import { fileOption, newCommand } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
-const checkCommand = new Command('check')
+const checkCommand = newCommand('check', {
+  exitCodes: '0 nothing is wrong (there may be warnings), 1 there are faults',
+  example: 'templates check',
+})
   .description(
     'report the first fault of each template by file and line, and the length of each text as an SMS',
   )
   .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
   .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: faults, warnings and a line for each template')
-  .addHelpText(
-    'after',
-    helpEnd('0 nothing is wrong (there may be warnings), 1 there are faults', 'templates check'),
-  )
   .action(check)
 
 interface Options {
@@ -53,7 +51,6 @@ async function check({ templates, annotations, json }: Options): Promise<void> {
   if (faults.length > 0) process.exitCode = 1
 }
 
-export const templatesCommand = new Command('templates')
+export const templatesCommand = newCommand('templates', { example: 'templates check' })
   .description('check the texts of messages')
-  .addHelpText('after', '\nExample:\n  $ notifications-service templates check')
   .addCommand(checkCommand)

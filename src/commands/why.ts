@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { loadArchivedRules } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
@@ -9,25 +8,21 @@ import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { formatLine } from './log.ts'
 import { filterFor, findNamed } from './terminal/known-names.ts'
+import { newCommand } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
 const LISTED_COUNT_MAX = 10
 
-export const whyCommand = new Command('why')
+export const whyCommand = newCommand('why', {
+  notes: `An event has at most one log entry. It has none if it was not read yet, was rejected (see \`rejected list\`), or was pruned.
+DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS, set as for \`serve\`, define which rows are given up.
+TRACE_URL, if set, turns each trace id into a link.`,
+  exitCodes: '0 explained, 1 no such entry or failed',
+  example: 'why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
+})
   .description('explain a log entry by the rules that were in force at its time')
   .argument('<name>', 'the locator of the log entry, NTF-…, the id of its event, or what the event is about')
   .option('--json', 'as one JSON object, like that of GET /log/{locator}')
-  .addHelpText(
-    'after',
-    `
-An event has at most one log entry. It has none if it was not read yet, was rejected (see \`rejected list\`), or was pruned.
-DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS, set as for \`serve\`, define which rows are given up.
-TRACE_URL, if set, turns each trace id into a link.
-Exit codes: 0 explained, 1 no such entry or failed, 2 wrong usage.
-
-Example:
-  $ notifications-service why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11`,
-  )
   .action(why)
 
 async function why(text: string, { json }: { readonly json?: true }): Promise<void> {

@@ -77,9 +77,24 @@ t.test('for an unknown command, subcommand or option the nearest is named', asyn
     ['--verson', /unknown option '--verson'\n\(Did you mean --version\?\)/, spawned],
     ['rules chek', /unknown command 'chek'\n\(Did you mean check\?\)/, command],
     ['log --rulee x', /unknown option '--rulee'\n\(Did you mean --rule\?\)/, command],
+    ['log --member', /argument missing/, command],
+    ['log party-1 party-2', /too many arguments/, command],
+    [
+      'log --status fialed',
+      /'fialed' is invalid\. Write SENT, FAILED, SKIPPED; did you mean "FAILED"\?/,
+      command,
+    ],
+    ['log --limit 0', /'0' is invalid\. It must be a whole number above 0\./, command],
   ] as const
-  for (const [line, stderr, run] of cases)
-    t.match(await run(line.split(' '), NOWHERE), { code: 2, stdout: '', stderr }, line)
+  for (const [line, stderr, run] of cases) {
+    const result = await run(line.split(' '), NOWHERE)
+    t.match(result, { code: 2, stdout: '', stderr }, line)
+    t.match(
+      result.stderr,
+      /^(.*\n){1,2}For example: notifications-service .*\n$/,
+      'three lines, and not the whole help',
+    )
+  }
 })
 
 t.test('--version prints the version, the commit if known, and that of Node.js', async (t) => {

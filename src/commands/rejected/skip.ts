@@ -1,11 +1,16 @@
-import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from '../requests/follow.ts'
 import { withWriteOptions } from '../terminal/confirm.ts'
-import { helpEnd, parseWhole } from '../terminal/options.ts'
+import { newCommand, parseWhole } from '../terminal/options.ts'
 
-export const skipCommand = withWriteOptions(new Command('skip'))
+export const skipCommand = withWriteOptions(
+  newCommand('skip', {
+    notes: ASK_HELP,
+    exitCodes: ASK_EXIT_CODES,
+    example: 'rejected skip --topic claims --partition 3 --offset 1200 --because "disk error"',
+  }),
+)
   .description(
     'skip an unreadable record batch, which blocks a partition; the replica that owns the partition does it',
   )
@@ -15,10 +20,6 @@ export const skipCommand = withWriteOptions(new Command('skip'))
   .option('--to <offset>', 'the last offset to skip; by default the end of the batch', parseWhole)
   .option('--because <text>', 'why it is skipped; recorded')
   .option('--json', 'print the request as one JSON object when it has ended')
-  .addHelpText(
-    'after',
-    `${ASK_HELP}\n${helpEnd(ASK_EXIT_CODES, 'rejected skip --topic claims --partition 3 --offset 1200 --because "disk error"')}`,
-  )
   .action(skip)
 
 interface Options extends AskOptions {

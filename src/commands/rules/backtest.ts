@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { compileRuleTable, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest, LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
@@ -9,24 +8,19 @@ import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { groupDecisions } from '../../postgres/read/group-decisions.ts'
 import { readArchived } from '../../postgres/read/read-archive.ts'
 import { resolveTime } from '../../postgres/read/time-of.ts'
-import { fileOption, sinceOption } from '../terminal/options.ts'
+import { fileOption, newCommand, sinceOption } from '../terminal/options.ts'
 import { print, showProgress } from '../terminal/print.ts'
 
-export const backtestCommand = new Command('backtest')
+export const backtestCommand = newCommand('backtest', {
+  notes: `An event counts once, by its last decision: each attempt is decided again from the facts recorded for it.
+DATABASE_URL names the database.`,
+  exitCodes: '0 compared, 1 the table has faults or the command failed',
+  example: 'rules backtest --table candidate.csv --since 7d',
+})
   .description('decide past events again by a candidate rule table; send and write nothing')
   .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
   .addOption(sinceOption('how far to go back', '30d'))
   .option('--json', 'as one JSON value')
-  .addHelpText(
-    'after',
-    `
-An event counts once, by its last decision: each attempt is decided again from the facts recorded for it.
-DATABASE_URL names the database.
-Exit codes: 0 compared, 1 the table has faults or the command failed, 2 wrong usage.
-
-Example:
-  $ notifications-service rules backtest --table candidate.csv --since 7d`,
-  )
   .action(backtest)
 
 interface Options {

@@ -1,5 +1,4 @@
 import { relative } from 'node:path'
-import { Command } from 'commander'
 import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import {
   type EnvelopeMap,
@@ -10,23 +9,19 @@ import {
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { describeFault, type Fault, listFaults } from '../../core/text/faults.ts'
 import { workflowCommand } from '../terminal/annotations.ts'
-import { fileOption, helpEnd } from '../terminal/options.ts'
+import { fileOption, newCommand } from '../terminal/options.ts'
 import { note, print } from '../terminal/print.ts'
 
-export const checkCommand = new Command('check')
+export const checkCommand = newCommand('check', {
+  exitCodes: '0 nothing is wrong (there may be warnings), 1 there are faults',
+  example: 'rules check --table candidate.csv',
+})
   .description('check the rule table, its promises and the envelope map; report all faults at once')
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .addOption(fileOption('--promises <file>', 'what the rule table promises', PROMISES))
   .addOption(fileOption('--envelope <file>', 'the envelope map', ENVELOPE_MAP))
   .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
-  .addHelpText(
-    'after',
-    helpEnd(
-      '0 nothing is wrong (there may be warnings), 1 there are faults',
-      'rules check --table candidate.csv',
-    ),
-  )
   .action(check)
 
 interface Options {

@@ -1,16 +1,18 @@
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Command } from 'commander'
 import { compileRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
 import type { RuleTable } from '../../core/rules/table.ts'
 import { listEventTypes } from '../../core/templates/read-templates.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
-import { fileOption, helpEnd } from '../terminal/options.ts'
+import { fileOption, newCommand } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 
-export const diffCommand = new Command('diff')
+export const diffCommand = newCommand('diff', {
+  exitCodes: '0 compared, 1 a table has faults or is not readable',
+  example: 'rules diff --against main',
+})
   .description('describe in sentences which decisions differ from those of an earlier rule table')
   .requiredOption(
     '--against <git revision or file>',
@@ -18,10 +20,6 @@ export const diffCommand = new Command('diff')
   )
   .addOption(fileOption('--table <file>', 'the current rule table', RULE_TABLE))
   .option('--json', 'as one JSON value')
-  .addHelpText(
-    'after',
-    helpEnd('0 compared, 1 a table has faults or is not readable', 'rules diff --against main'),
-  )
   .action(diff)
 
 interface Options {

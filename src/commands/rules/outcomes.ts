@@ -1,19 +1,21 @@
 import { writeFile } from 'node:fs/promises'
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
 import { compileRuleTable, OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../app/rule-files.ts'
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { enumerate } from '../../core/rules/first-match.ts'
 import { acceptedEventTypes, listOutcomes } from '../../core/rules/outcomes.ts'
 import { previewTexts } from '../../core/templates/preview.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
-import { fileOption, helpEnd } from '../terminal/options.ts'
+import { fileOption, newCommand } from '../terminal/options.ts'
 
-export const outcomesCommand = new Command('outcomes')
+export const outcomesCommand = newCommand('outcomes', {
+  exitCodes: '0 done, 1 a file has faults',
+  example: 'rules outcomes',
+})
   .description('list the outcome of every situation, and each text as members read it')
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .addOption(new Option('--accept', 'write them as the accepted ones').conflicts('json'))
   .option('--json', 'as one JSON value')
-  .addHelpText('after', helpEnd('0 done, 1 a file has faults', 'rules outcomes'))
   .action(outcomes)
 
 interface Options {

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Command } from 'commander'
 import { ENVELOPE_MAP, OUTCOMES, PROMISES, RULE_TABLE, readText, TEMPLATES } from '../../app/rule-files.ts'
 import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
 import {
@@ -13,17 +12,16 @@ import { summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows, type RowChange } from '../../core/rules/diff-rows.ts'
 import { type Files, loadVersion, readTexts, summariseChange } from '../../core/workbench/review.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
-import { helpEnd } from '../terminal/options.ts'
+import { newCommand } from '../terminal/options.ts'
 import { reviewEnvelopeMap } from './check.ts'
 
-export const summaryCommand = new Command('summary')
+export const summaryCommand = newCommand('summary', {
+  exitCodes: '0 summarised, faults included, 1 the revision cannot be read',
+  example: 'rules summary --against main',
+})
   .description('summarise the faults and the effects of changed rules and texts, for a pull request')
   .requiredOption('--against <git revision>', 'what the change is made to')
   .option('--json', 'as one JSON value instead of Markdown')
-  .addHelpText(
-    'after',
-    helpEnd('0 summarised, faults included, 1 the revision cannot be read', 'rules summary --against main'),
-  )
   .action(summarise)
 
 interface Options {

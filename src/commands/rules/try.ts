@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { templates as shipped } from '#generated/templates.ts'
 import { createParties } from '../../app/clients.ts'
 import {
@@ -32,7 +32,7 @@ import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readPreferences } from '../../postgres/read/read-preferences.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
-import { fileOption, partyOption, UsageError } from '../terminal/options.ts'
+import { fileOption, newCommand, partyOption, UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 
 /** The option for each fact: a flag for an unusual value, or one of the values. */
@@ -45,7 +45,15 @@ const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
   }
 })
 
-export const tryCommand = new Command('try')
+export const tryCommand = newCommand('try', {
+  notes: `With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.`,
+  exitCodes: '0 decided, 1 a file, the message or a setting has faults, or the database cannot be read',
+  example: [
+    'rules try --event-type claim.paid --prefers SMS --no-phone',
+    'rules try --event-type claim.paid --party PTY-1',
+    'rules try --event event.json --table candidate.csv',
+  ],
+})
   .description('show what a party would be told about an event, and why; send and write nothing')
   .option('--event-type <type>', 'the type of the event')
   .option('--locator <text>', 'what the event is about', 'CLM-2026-00056')
@@ -66,17 +74,6 @@ tryCommand
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .option('--templates <folder>', 'the templates (default: those built into this version)')
   .option('--json', 'as one JSON object')
-  .addHelpText(
-    'after',
-    `
-With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.
-Exit codes: 0 decided, 1 a file, the message or a setting has faults, or the database cannot be read, 2 wrong usage.
-
-Examples:
-  $ notifications-service rules try --event-type claim.paid --prefers SMS --no-phone
-  $ notifications-service rules try --event-type claim.paid --party PTY-1
-  $ notifications-service rules try --event event.json --table candidate.csv`,
-  )
   .action(tryIt)
 
 type Headers = Message['headers']

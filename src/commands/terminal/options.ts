@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { isPartyLocator } from '../../core/event/parse-event.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
@@ -79,9 +79,22 @@ export function fileOption(flags: string, meaning: string, path: string): Option
   return new Option(flags, meaning).default(path, relative(ROOT, path))
 }
 
-/** The end of a command's help. Wrong usage has the same exit code everywhere. */
-export function helpEnd(exitCodes: string, example: string): string {
-  return `\nExit codes: ${exitCodes}, 2 wrong usage.\n\nExample:\n  $ notifications-service ${example}`
+interface Help {
+  readonly notes?: string
+  /** Codes 0 and 1 with their meaning, as in `0 listed, 1 failed`. Groups of commands have none. */
+  readonly exitCodes?: string
+  /** Without the program's name. The first is also shown after wrong usage. */
+  readonly example: string | readonly string[]
+}
+
+/** A command. Its help ends with notes, exit codes and examples; wrong usage is answered in three lines, not by the whole help. */
+export function newCommand(name: string, { notes, exitCodes, example }: Help): Command {
+  const lines = [example].flat().map((line) => `notifications-service ${line}`)
+  const codes = exitCodes === undefined ? [] : [`Exit codes: ${exitCodes}, 2 wrong usage.`, '']
+  const examples = [lines.length === 1 ? 'Example:' : 'Examples:', ...lines.map((line) => `  $ ${line}`)]
+  return new Command(name)
+    .addHelpText('after', ['', ...(notes === undefined ? [] : [notes]), ...codes, ...examples].join('\n'))
+    .showHelpAfterError(`For example: ${lines[0]}  (--help shows everything)`)
 }
 
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
