@@ -62,9 +62,17 @@ const FILTER_WORDS: Readonly<Record<string, string>> = {
 }
 const FILTER_ENDS: readonly string[] = ['to', 'upTo']
 
+/** A time in ISO 8601, UTC, to the minute. */
+function shortTime(iso: string): string {
+  return `${iso.slice(0, 16).replace('T', ' ')} UTC`
+}
+
 function describeFilter(filter: KnownTarget['filter'] = {}): string {
   const parts = Object.entries(filter)
     .filter(([name, value]) => value !== undefined && !FILTER_ENDS.includes(name))
-    .map(([name, value]) => `${FILTER_WORDS[name] ?? name} ${value}`)
+    .map(
+      ([name, value]) =>
+        `${FILTER_WORDS[name] ?? name} ${name === 'from' ? shortTime(String(value)) : value}`,
+    )
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }

@@ -88,19 +88,30 @@ function listFaults({ validation = [], validationContext }: FastifyError): Fault
   const inBody = validationContext === 'body'
   const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): Fault[] => {
     const path = instancePath === '/' ? '' : instancePath
-    if (!Array.isArray(params.keys)) {
-      return [
-        inBody ? { detail: message, pointer: `#${path}` } : { detail: message, parameter: path.slice(1) },
-      ]
-    }
-    const detail = 'is not a known name here'
-    return params.keys
-      .map(String)
-      .map((key) =>
-        inBody ? { detail, pointer: `#${path}/${pointerStep(key)}` } : { detail, parameter: key },
+    const at = (steps: readonly PropertyKey[], detail: string): Fault => {
+      const whole = [path, ...steps.map((step) => (inBody ? pointerStep(String(step)) : String(step)))].join(
+        '/',
       )
+      return inBody ? { detail, pointer: `#${whole}` } : { detail, parameter: whole.slice(1) }
+    }
+    const list = ({ path: steps, message, keys, errors }: Issue): Fault[] => {
+      const nearest = errors?.toSorted((one, other) => one.length - other.length)[0]
+      if (nearest !== undefined)
+        return nearest.flatMap((issue) => list({ ...issue, path: [...steps, ...issue.path] }))
+      if (!Array.isArray(keys)) return [at(steps, message)]
+      return keys.map((key) => at([...steps, key], 'is not a known name here'))
+    }
+    return list({ ...params, path: [], message })
   })
   return faults.slice(0, inBody ? BODY_FAULTS_MAX : FAULTS_MAX)
+}
+
+/** A fault as zod reports it; of a union, those of each alternative, of which the nearest has the fewest. */
+interface Issue {
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+  readonly keys?: readonly string[]
+  readonly errors?: readonly (readonly Issue[])[]
 }
 
 /** One name within a JSON pointer in a URI fragment (RFC 6901). */

@@ -97,6 +97,19 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
     ['no JSON', '{'],
   ]
   for (const [what, body] of bad) t.equal((await post(open, '', body)).statusCode, 400, what)
+  const FAULTS: readonly (readonly [wanted: object, pointer: string, detail: RegExp])[] = [
+    [{ kind: 'retry', locators: ['CLM-1'] }, '#/wanted/locators/0', /must be a locator/],
+    [{ kind: 'retry', filter: { channel: 'FAX' } }, '#/wanted/filter/channel', /must be one of EMAIL/],
+    [{ kind: 'retry', filter: { party: 'x' } }, '#/wanted/filter/party', /not a known name/],
+    [{ kind: 'redrive', ids: ['0'] }, '#/wanted/ids/0', /must be the id/],
+    [
+      { kind: 'skip', batch: { topic: 'claims', partition: 0, offset: '-1' } },
+      '#/wanted/batch/offset',
+      /whole number/,
+    ],
+  ]
+  for (const [wanted, pointer, detail] of FAULTS)
+    t.match((await post(open, '', { ...ASKED, wanted })).json().errors, [{ pointer, detail }])
   t.equal((await post(open, '', `"${'x'.repeat(10_000_000)}"`)).statusCode, 413)
   t.same(added, [])
   const good = [
