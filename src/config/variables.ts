@@ -221,7 +221,7 @@ export const variables = z.object({
   }),
   IDP_OPERATOR_SCOPE: SCOPE.meta({
     description:
-      'The scope or role with which the console asks the service to retry, redrive, dismiss or skip; unset: none does',
+      'The scope or role that requests to the service need, besides `IDP_ADMIN_SCOPE` for reading; unset: nobody may ask',
     example: 'notifications:operator',
   }),
   IDP_ADMIN_CLAIM: claim().prefault('scope').meta({
