@@ -81,7 +81,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
       preferenceChange: null,
       readFrom: { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' },
-      why: 'SEND by EMAIL by rule "email", for claim.paid, party found, not opted out, prefers EMAIL, email on file, no phone on file: The member prefers email, and we have an email address.',
+      why: 'SEND by email by rule "email", for claim.paid, party found, not opted out, prefers email, email on file, no phone on file: The member prefers email, and we have an email address.',
       because: 'The member prefers email, and we have an email address.',
       traceUrl: 'https://jaeger.example/trace/4bf92f3577b34da6a3ce929d0e0e4736',
       rulesAbove: [{ ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' }],

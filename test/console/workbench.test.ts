@@ -61,7 +61,7 @@ async function testWorkbench(): Promise<void> {
     const tab = await openWorkbench({ width: 1280, height: 800 })
     const { page, complaints } = tab
     const situations = describeThose({ party: 'found' })
-    const inApp = situations.filter((situation) => /, not opted out, prefers IN_APP/.test(situation))
+    const inApp = situations.filter((situation) => /, not opted out, prefers app message/.test(situation))
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '0 situations change')
     const seventh = await page.getByLabel('rule, no-phone').boundingBox()
@@ -88,7 +88,9 @@ async function testWorkbench(): Promise<void> {
     await cell('opted out', 'opted-out').selectOption('yes')
     await page
       .getByRole('region', { name: 'no longer sent' })
-      .getByText(new RegExp(`^${inApp.length} situations change from SEND by IN_APP .* for claim\\.paid`))
+      .getByText(
+        new RegExp(`^${inApp.length} situations change from SEND by app message .* for claim\\.paid`),
+      )
       .waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })

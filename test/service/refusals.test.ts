@@ -74,7 +74,7 @@ t.test('an event whose fields are in headers can be tried', async (t) => {
   const file = join(t.testdir({ 'value.json': '{"party": "PTY-1", "claim": "CLM-7"}' }), 'value.json')
   const tryIt = (...headers: string[]) =>
     spawned(['rules', 'try', '--event', file, ...headers.flatMap((header) => ['--header', header])], {}, main)
-  t.match(await tryIt('ce_id=1', 'ce_type=claim.paid'), { code: 0, stdout: /^SEND by EMAIL.*CLM-7/s })
+  t.match(await tryIt('ce_id=1', 'ce_type=claim.paid'), { code: 0, stdout: /^SEND by email.*CLM-7/s })
   t.match(await tryIt(), { code: 1, stderr: /eventId \(header:ce_id\) is missing/ })
   const inTopic = (name: string) =>
     spawned(['rules', 'try', '--event', file, '--topic', name, '--header', 'ce_id=1'], {}, main)

@@ -140,7 +140,7 @@ t.test(
       },
     ])
     const why = await command(['why', skipped], env)
-    t.match(why.stdout, /retry 1: SEND by EMAIL .*\n {2}retried by alice: an outage\n/)
+    t.match(why.stdout, /retry 1: SEND by email .*\n {2}retried by alice: an outage\n/)
     const listed = await fetch(`${service.url}/log/list?request=${id}`)
     t.same(
       ((await listed.json()) as { items: { locator: string }[] }).items.map(({ locator }) => locator).sort(),

@@ -65,7 +65,7 @@ t.test('the first batch that a changed rule table decides puts it in force, once
     ...{ revision: SHIPPED, revisionBefore: OLD, gitCommit: 'c0ffee2' },
   })
   const inApp = describeThose({ optedOut: false, preferredChannel: 'IN_APP', party: 'found' }).length
-  const sentence = `${inApp} situations change from SKIP (muted) to SEND by IN_APP for claim.paid (rule "muted" before`
+  const sentence = `${inApp} situations change from SKIP (muted) to SEND by app message for claim.paid (rule "muted" before`
   t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
   const same = await start('c0ffee3', /^no failed notification is due$/)
   t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
@@ -102,9 +102,9 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
   t.equal(code, 0)
   t.match(stdout.split('\n').slice(1), [
     '2 events: 1 changes, 1 does not',
-    '1 message more by EMAIL',
-    '1 event changes from SKIP (muted) to SEND by EMAIL for claim.paid (rule "muted" before, rule "email" now):',
-    new RegExp(`^    1: party found, not opted out, prefers EMAIL, email on file, .*, such as ${muted}$`),
+    '1 message more by email',
+    '1 event changes from SKIP (muted) to SEND by email for claim.paid (rule "muted" before, rule "email" now):',
+    new RegExp(`^    1: party found, not opted out, prefers email, email on file, .*, such as ${muted}$`),
     'Where events change, by event type and rule, unchanged and changed:',
     '    claim.paid, rule "muted": 0, 1',
     '',

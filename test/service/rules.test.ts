@@ -119,11 +119,11 @@ t.test('a real party is tried by one look-up, and nothing is shown or stored', a
   const outcomes = [
     [
       'no-phone-1',
-      /^SKIP \(no phone on file\) by rule "no-phone", .*prefers SMS, email on file, no phone on file/,
+      /^SKIP \(no phone on file\) by rule "no-phone", .*prefers text message, email on file, no phone on file/,
     ],
     [
       'party-1',
-      /^SEND by EMAIL by rule "email", .*party found, not opted out, .*email on file, phone on file/,
+      /^SEND by email by rule "email", .*party found, not opted out, .*email on file, phone on file/,
     ],
     ['party-2', /^SKIP \(event type opted out\) by rule "opted-out"/],
     ['unknown-1', /^SKIP \(party not found\)/],

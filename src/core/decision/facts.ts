@@ -1,6 +1,6 @@
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL } from './channel.ts'
+import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL, nameOfChannel } from './channel.ts'
 
 /** `missing`: the event names no valid party. */
 export const PARTY_STATES = ['found', 'not found', 'unresolved', 'missing'] as const
@@ -93,7 +93,7 @@ export const FACTS = {
     unknown: DEFAULT_CHANNEL,
     usual: DEFAULT_CHANNEL,
     option: ['--prefers <channel>', 'the preferred channel'],
-    words: (channel) => `prefers ${channel}`,
+    words: (channel) => `prefers ${nameOfChannel(channel)}`,
     read: ({ preferences }) => preferences?.preferredChannel ?? DEFAULT_CHANNEL,
   }),
   ...ON_FILE,

@@ -1,4 +1,4 @@
-import type { Channel } from './channel.ts'
+import { type Channel, nameOfChannel } from './channel.ts'
 
 export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
 export type Outcome = (typeof OUTCOMES)[number]
@@ -20,9 +20,9 @@ export interface RecordedResult {
   readonly reason: string | null
 }
 
-/** An outcome in words: "SEND by EMAIL", "SKIP (party not found)". */
+/** An outcome in words: "SEND by email", "SKIP (party not found)". */
 export function describeResult({ outcome, channel, reason }: RecordedResult): string {
-  if (outcome === 'SEND') return `SEND by ${channel}`
+  if (outcome === 'SEND') return `SEND by ${nameOfChannel(channel)}`
   return reason === null ? outcome : `${outcome} (${reason})`
 }
 

@@ -1,4 +1,4 @@
-import { CHANNELS } from '../decision/channel.ts'
+import { CHANNELS, nameOfChannel } from '../decision/channel.ts'
 import { decideRecorded } from '../decision/decide-recorded.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
 import type { RecordedResult } from '../decision/result.ts'
@@ -184,7 +184,7 @@ export function describeBacktest(result: BacktestResult): string[] {
   return told.map(printable)
 }
 
-/** Example: "412 messages fewer by SMS, 37 more by EMAIL". */
+/** Example: "412 messages fewer by text message, 37 more by email". */
 function describeChannels(channels: BacktestResult['channels']): string {
   const words = channels
     .map(({ channel, before, after }) => ({ channel, difference: after - before }))
@@ -193,7 +193,7 @@ function describeChannels(channels: BacktestResult['channels']): string {
     .map(({ channel, difference }, index) => {
       const count = Math.abs(difference)
       const messages = index === 0 ? counted(count, 'message') : String(count)
-      return `${messages} ${difference < 0 ? 'fewer' : 'more'} by ${channel}`
+      return `${messages} ${difference < 0 ? 'fewer' : 'more'} by ${nameOfChannel(channel)}`
     })
   return words.length === 0 ? 'As many messages by each channel as before' : words.join(', ')
 }

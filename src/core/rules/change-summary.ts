@@ -108,7 +108,7 @@ export function previewChangesToMarkdown(changes: readonly PreviewChange[]): str
 function formatTexts({ texts }: Preview): string {
   const shown = texts.map(({ withReason, subject, body, sms }) => {
     const variant = withReason === null ? '' : `${withReason ? 'with a reason' : 'without a reason'}, `
-    return `${variant}${describeSms(sms)} by SMS:\n\n${fenced(`Subject: ${subject}\n\n${body}`)}`
+    return `${variant}${describeSms(sms)} by text message:\n\n${fenced(`Subject: ${subject}\n\n${body}`)}`
   })
   return shown.join('\n\n')
 }

@@ -1,13 +1,15 @@
+import { nameOfChannel } from '../decision/channel.ts'
 import type { AskedFacts, Situation } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/result.ts'
 import type { Fault } from '../text/faults.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { eventTypeCells, excluding, isAnyOther } from './event-type-cell.ts'
-import { byWords } from './find-faults.ts'
+import { describeMove, summariseCases } from './find-faults.ts'
+import type { FirstMatch } from './first-match.ts'
 import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
 import { decideByRule, type Rule } from './rule.ts'
-import { describeSituation, foldSituations } from './situations.ts'
+import { foldSituations } from './situations.ts'
 
 /** A fault of the promises. `exclude`: the change that exempts a case from a broken promise, if its event types have names. */
 export interface PromiseFault extends Fault {
@@ -20,8 +22,10 @@ interface Exclusion {
   readonly cell: string
 }
 
+type Case = FirstMatch & { readonly facts: AskedFacts }
+
 /**
- * Returns each broken promise with its situations, and each promise that covers none. `ruleFor` returns the deciding rule, or
+ * Returns each broken promise with the rules that break it, and each promise that covers none. `ruleFor` returns the deciding rule, or
  * null. A situation without a rule breaks no promise.
  */
 export function checkPromises(
@@ -32,7 +36,7 @@ export function checkPromises(
   const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
   const { situations } = foldSituations([...rules, ...promises])
   const cases = classes.flatMap((eventClass) =>
-    situations.map((situation) => {
+    situations.map((situation): Case => {
       const facts = { eventType: eventClass.representative, ...situation }
       return { eventClass, situation, facts, rule: ruleFor(facts) }
     }),
@@ -42,13 +46,20 @@ export function checkPromises(
     const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
     if (own.length === 0)
       return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
-    const broken = own.flatMap(({ eventClass, situation, rule }) => {
-      const words = rule === null ? null : describeViolation(promise, rule, situation)
-      return words === null ? [] : [{ words, eventClass }]
+    const broken = own.flatMap((one) => {
+      const done = one.rule && describeViolation(promise, one.rule, one.situation)
+      return one.rule === null || done === null ? [] : [{ ...one, rule: one.rule, done }]
     })
     if (broken.length === 0) return []
     const text = `"${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is`
-    const lines = byWords(broken, classes).map((line) => line.text)
+    const isWrong = (rule: Rule, answer: FirstMatch) =>
+      own.includes(answer as Case) && describeViolation(promise, rule, answer.situation) !== null
+    const lines = [...Map.groupBy(broken, ({ rule }) => rule)].map(([rule, some]) => {
+      const done = [...new Set(some.map((one) => one.done))].join(' or ')
+      const move = describeMove(rules, rule, cases, isWrong)
+      const remedy = move === null ? '' : `: ${move}`
+      return `${done} by rule "${rule.id}" (row ${rule.row}): ${summariseCases(some, classes)}${remedy}`
+    })
     const exclude = exclusionFor(promise, broken)
     if (exclude === null) return [{ row, column: null, text, lines }]
     const hint = `If you mean it, write "${exclude.cell}" as the event type of the promise`
@@ -67,12 +78,11 @@ function exclusionFor(
   return cell === null ? null : { eventTypes, cell }
 }
 
-/** How a rule breaks a promise in a situation, in words; null if it does not. */
+/** What a rule does in breach of a promise, in words; null if it keeps it. */
 function describeViolation(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   const result = decideByRule(rule, situation)
   if (isKept(promise, result)) return null
-  const done = result.outcome === 'SEND' ? `sent by ${result.channel}` : describeResult(result)
-  return `${done} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
+  return result.outcome === 'SEND' ? `sent by ${nameOfChannel(result.channel)}` : describeResult(result)
 }
 
 function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
@@ -95,6 +105,8 @@ function whichTypes({ when }: RulePromise): string {
 
 function describeExpected({ expected, sendBy, reason }: RulePromise): string {
   if (expected === 'not SEND') return 'that nothing is sent'
-  if (sendBy !== null) return `${expected} by ${sendBy}`
+  if (sendBy !== null) return `${expected} by ${nameOfChannel(sendBy)}`
+  const [, never] = /^not by (.+)$/.exec(expected) ?? []
+  if (never !== undefined) return `nothing by ${nameOfChannel(never)}`
   return reason === null ? expected : `${expected} (${reason})`
 }

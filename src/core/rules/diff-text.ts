@@ -14,7 +14,7 @@ import { describeSituation } from './situations.ts'
 /** Changes described by one sentence: same results before and after, same event types. */
 export interface ChangeGroup {
   readonly kind: ChangeKind
-  /** Example: `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
+  /** Example: `2 situations change from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
   readonly sentence: string
   readonly situations: readonly string[]
 }
@@ -73,7 +73,7 @@ export function describeRest({ moved }: RuleTableDiff): string[] {
   )
 }
 
-/** Example: `from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
+/** Example: `from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
 export function changeInWords({ before, after }: BeforeAfter, eventTypes: string): string {
   const rules =
     before.ruleId === after.ruleId

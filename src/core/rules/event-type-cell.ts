@@ -1,5 +1,6 @@
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
+import { isWordForAny } from './parse-cells.ts'
 
 /** An "event type" cell: a list of names and `claim.*` wildcards, or (`negated`) all but these. */
 export interface EventTypeCell {
@@ -59,7 +60,11 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   }
   if (items.length === separators.length)
     throw new CellFault(`"${text}" ends in "${words.at(-1)}": name one more event type`)
-  for (const item of items) checkItem(item, text)
+  for (const item of items) {
+    if (isWordForAny(item) && !exactly.includes(item))
+      throw new CellFault(`"${item}" is not an event type: leave the cell blank for any`)
+    checkItem(item, text)
+  }
   const duplicate = items.find((item, position) => items.indexOf(item) !== position)
   if (duplicate !== undefined) throw new CellFault(`"${text}" names ${duplicate} twice`)
   return {

@@ -1,4 +1,4 @@
-import { CHANNEL_KINDS } from '../decision/channel.ts'
+import { CHANNEL_KINDS, nameOfChannel } from '../decision/channel.ts'
 import { type AskedFacts, cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
 import type { Fault } from '../text/faults.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
@@ -7,45 +7,111 @@ import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
-/** Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. */
+/** Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. One for each cause. */
 export function findFaults(enumeration: Enumeration): Fault[] {
-  const { classes, answers } = enumeration
-  const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
-    const fault = describeFault(rule, situation)
-    const place = { row: rule?.row ?? null, column: null }
-    return fault === null
-      ? []
-      : [{ ...place, words: `${fault}: ${describeSituation(situation)}`, eventClass }]
+  const { rules, classes, answers } = enumeration
+  const wrong = answers.flatMap((answer) => {
+    const fault = findWrong(answer.rule, answer.situation)
+    return fault === null ? [] : [{ ...answer, ...fault }]
   })
-  return [...byWords(wrong, classes), ...neverApplying(enumeration)]
+  const byCause = Map.groupBy(wrong, ({ rule, words }) => `${rule?.row} ${words}`)
+  const faults = [...byCause.values()].map((cases): Fault => {
+    const [{ rule, words, cell }] = cases as [(typeof wrong)[0]]
+    const text = `${words}: ${summariseCases(cases, classes)}`
+    if (rule === null || cell === null) return { row: null, column: null, text }
+    const isWrong = (other: Rule, { situation }: FirstMatch) => findWrong(other, situation) !== null
+    const move = describeMove(rules, rule, answers, isWrong)
+    return {
+      row: rule.row,
+      column: null,
+      text: `${text}. Write ${cell}${move === null ? '' : `, or ${move}`}.`,
+    }
+  })
+  return [...faults, ...neverApplying(enumeration)]
 }
 
-function describeFault(rule: Rule | null, situation: Situation): string | null {
-  if (rule === null) return 'no rule covers'
+/** `cell` would correct it. */
+function findWrong(rule: Rule | null, situation: Situation): { words: string; cell: string | null } | null {
+  if (rule === null) return { words: 'no rule covers', cell: null }
   if (rule.outcome !== 'SEND') return null
+  if (situation.party !== 'found')
+    return { words: `rule "${rule.id}" sends without a found party`, cell: '"found" as its party' }
   const channel = rule.sendBy ?? situation.preferredChannel
-  const sends = `rule "${rule.id}" sends by ${channel}`
-  if (situation.party !== 'found') return `${sends} without a found party`
   const address = CHANNEL_KINDS[channel].address
-  return address === null || situation[`${address}OnFile`] ? null : `${sends} with no ${address} on file`
+  if (address === null || situation[`${address}OnFile`]) return null
+  const words = `rule "${rule.id}" sends by ${nameOfChannel(channel)} with no ${address} on file`
+  return { words, cell: `"yes" as its ${address} on file` }
 }
 
-function neverApplying({ rules, classes, answers }: Enumeration): Fault[] {
+/**
+ * Where to move a rule, such as `move rule "a" below row 5 ("opted-out")`, so that rules now below it decide, rightly, what it
+ * decides wrongly. Null if no place mends all of it, or if the rule would decide nothing there.
+ */
+export function describeMove(
+  rules: readonly Rule[],
+  rule: Rule,
+  answers: readonly FirstMatch[],
+  isWrong: (rule: Rule, answer: FirstMatch) => boolean,
+): string | null {
+  const own = answers
+    .filter((answer) => answer.rule === rule)
+    .map((answer) => ({ answer, next: findNext(rules, rule, answer) }))
+  const wrong = own.filter(({ answer }) => isWrong(rule, answer))
+  const below = wrong.flatMap(({ answer, next }) => (next && !isWrong(next, answer) ? [next] : []))
+  const last = below.toSorted((one, other) => other.row - one.row)[0]
+  if (last === undefined || below.length < wrong.length) return null
+  const isUseful = own.some(({ next }) => next === undefined || next.row > last.row)
+  return isUseful ? `move rule "${rule.id}" below row ${last.row} ("${last.id}")` : null
+}
+
+/** The rule that would decide if this one were not there. */
+function findNext(rules: readonly Rule[], rule: Rule, answer: FirstMatch): Rule | undefined {
+  return rules.find((other) => other.row > rule.row && firstMismatch(other, toAskedFacts(answer)) === null)
+}
+
+const NAMED_COUNT_MAX = 8
+
+function neverApplying({ rules, answers }: Enumeration): Fault[] {
   const applying = new Set(answers.map(({ rule }) => rule))
-  return rules
+  const dead = rules
     .filter((rule) => !applying.has(rule))
     .map((rule) => {
       const covered = answers.filter((answer) => firstMismatch(rule, toAskedFacts(answer)) === null)
-      const place = { row: rule.row, column: null }
-      const never = `rule "${rule.id}" can never apply`
-      if (covered.length === 0) return { ...place, text: `${never}: ${contradictionIn(rule)}` }
-      const hidden = covered.map(({ eventClass, situation, rule: hider }) => ({
-        words: `rule "${hider?.id}" (row ${hider?.row}): ${describeSituation(situation)}`,
-        eventClass,
-      }))
-      const lines = byWords(hidden, classes).map(({ text }) => text)
-      return { ...place, text: `${never}: rules above it decide all that it covers`, lines }
+      return { rule, hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)) }
     })
+  const byHiders = Map.groupBy(dead, ({ rule, hiders }) =>
+    hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`,
+  )
+  return [...byHiders.values()].map((group): Fault => {
+    const [{ rule, hiders }] = group as [(typeof dead)[0]]
+    const [first, last] = [hiders[0], hiders.at(-1)]
+    if (first === undefined || last === undefined)
+      return {
+        row: rule.row,
+        column: null,
+        text: `rule "${rule.id}" can never apply: ${contradictionIn(rule)}`,
+      }
+    if (group.length > 1) {
+      const hidden = group.map((one) => one.rule)
+      const names = hidden.slice(0, NAMED_COUNT_MAX).map(({ id }) => `"${id}"`)
+      const more = hidden.length - names.length
+      const never = `rules ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} can never apply`
+      const isHiding = (one: Rule, answer: FirstMatch) =>
+        one === first && hidden.some((other) => other === findNext(rules, first, answer))
+      const move = describeMove(rules, first, answers, isHiding) ?? 'fill in more of its cells, or delete it'
+      return {
+        row: first.row,
+        column: null,
+        text: `${never}: rule "${first.id}" above decides all of it: ${move}`,
+      }
+    }
+    const above =
+      hiders.length === 1
+        ? `rule "${first.id}" (row ${first.row}) above decides`
+        : `${hiders.length} rules above, "${first.id}" (row ${first.row}) to "${last.id}" (row ${last.row}), decide`
+    const text = `rule "${rule.id}" can never apply: ${above} all of it: move it above row ${last.row}, or delete it`
+    return { row: rule.row, column: null, text }
+  })
 }
 
 /** A rule that can never match tests a fact that is unknown for its party. */
@@ -54,21 +120,21 @@ function contradictionIn({ when: { party, ...when } }: Rule): string {
     ([key, { knownFor, unknown }]) =>
       key !== 'party' && party && !knownFor.includes(party) && when[key] !== null && when[key] !== unknown,
   )
-  return `"${asked?.[1].column}" is always ${cellText(asked?.[1].unknown)} where "party" is ${party}`
+  return `"${asked?.[1].column}" is always ${nameOfChannel(cellText(asked?.[1].unknown))} where "party" is ${party}`
 }
 
-function toAskedFacts({ eventClass, situation }: FirstMatch): AskedFacts {
+function toAskedFacts({ eventClass, situation }: Pick<FirstMatch, 'eventClass' | 'situation'>): AskedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 
-/** One text for equal words, with the event types that they apply to. */
-export function byWords<Said extends { readonly words: string; readonly eventClass: EventClass }>(
-  said: readonly Said[],
+/** Example: `13 situations (every event type), such as party missing`. */
+export function summariseCases(
+  cases: readonly { readonly eventClass: EventClass; readonly situation: Situation }[],
   classes: readonly EventClass[],
-) {
-  return [...Map.groupBy(said, ({ words }) => words).values()].map((group) => {
-    const { words, eventClass: _, ...place } = group[0] as Said
-    const eventClasses = group.map(({ eventClass }) => eventClass)
-    return { ...place, text: `${words} (${describeClasses(eventClasses, classes)})` }
-  })
+): string {
+  const situations = [...new Set(cases.map(({ situation }) => describeSituation(situation)))]
+  const types = describeClasses([...new Set(cases.map(({ eventClass }) => eventClass))], classes)
+  return situations.length === 1
+    ? `${situations[0]} (${types})`
+    : `${situations.length} situations (${types}), such as ${situations[0]}`
 }

@@ -3,7 +3,7 @@ import { FACT_COLUMNS } from '../decision/facts.ts'
 import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
 import { PromisesError } from './errors.ts'
 import { type EventTypeCell, eventTypeCells, parsePromisedEventTypes } from './event-type-cell.ts'
-import { choice, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
+import { choice, orAny, orBlank, parsePromiseName, parseReason } from './parse-cells.ts'
 import { readSheet, type SheetForm, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
@@ -75,7 +75,7 @@ function readPromise(
     when: readWhen(sheetRow, parseEventTypes),
     expected: read('outcome', choice([...EXPECTATIONS.keys()])),
     sendBy: read('send by', orAny(choice(CHANNELS))),
-    reason: read('reason', orAny(parseReason)),
+    reason: read('reason', orBlank(parseReason)),
   }
   const { expected, sendBy, reason } = promise
   if (expected === undefined) return promise

@@ -2,7 +2,7 @@ import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/result.ts'
 import { CellFault, RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
-import { choice, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
+import { choice, orBlank, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import { type Column, type PastRule, RULE_SHEET, type Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS } from './when.ts'
@@ -81,8 +81,8 @@ function readEffect(sheetRow: SheetRow<Column>, knownEventTypes: readonly string
   return {
     when: readWhen(sheetRow, (text) => parseEventTypeCell(text, knownEventTypes)),
     outcome: read('outcome', choice(OUTCOMES)),
-    sendBy: read('send by', orAny(choice(CHANNELS))),
-    reason: read('reason', orAny(parseReason)),
+    sendBy: read('send by', orBlank(choice(CHANNELS))),
+    reason: read('reason', orBlank(parseReason)),
   }
 }
 

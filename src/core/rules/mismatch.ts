@@ -1,3 +1,4 @@
+import { nameOfChannel } from '../decision/channel.ts'
 import { cellText, FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { matchesEventType } from './event-type-cell.ts'
 import type { When } from './when.ts'
@@ -10,7 +11,7 @@ export function firstMismatch({ when }: { readonly when: When }, facts: Recorded
   }
   for (const [key, { column }] of FACT_LIST) {
     if (when[key] !== null && when[key] !== facts[key])
-      return mismatch(column, cellText(when[key]), cellText(facts[key]))
+      return mismatch(column, describeValue(when[key]), describeValue(facts[key]))
   }
   return null
 }
@@ -31,6 +32,10 @@ export function mismatchesAbove<
 
 function unreadCells({ unread = [] }: { readonly unread?: readonly string[] }): string | null {
   return unread.length === 0 ? null : `this version cannot read ${unread.join(', ')}`
+}
+
+function describeValue(value: unknown): string {
+  return nameOfChannel(cellText(value))
 }
 
 function mismatch(column: string, cell: string, fact: string): string {

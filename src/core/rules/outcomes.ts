@@ -1,4 +1,4 @@
-import { CHANNEL_KINDS, CHANNELS } from '../decision/channel.ts'
+import { CHANNEL_KINDS, CHANNELS, type Channel, nameOfChannel } from '../decision/channel.ts'
 import { describeResult } from '../decision/result.ts'
 import type { Preview, PreviewedText } from '../templates/preview.ts'
 import { describeSms } from '../text/sms-length.ts'
@@ -47,8 +47,12 @@ export function listOutcomes(enumeration: Enumeration, previews: readonly Previe
   return `${[ABOUT, section(UNNAMED, usual), ...sections].join('\n\n')}\n`
 }
 
-const WITH_SUBJECT = CHANNELS.filter((channel) => CHANNEL_KINDS[channel].hasSubject).join(' and ')
-const WITHOUT_SUBJECT = CHANNELS.filter((channel) => !CHANNEL_KINDS[channel].hasSubject).join(' and ')
+const WITH_SUBJECT = joinNames((channel) => CHANNEL_KINDS[channel].hasSubject)
+const WITHOUT_SUBJECT = joinNames((channel) => !CHANNEL_KINDS[channel].hasSubject)
+
+function joinNames(isMeant: (channel: Channel) => boolean): string {
+  return CHANNELS.filter(isMeant).map(nameOfChannel).join(' and ')
+}
 
 function formatText({ withReason, subject, body, sms }: PreviewedText): string[] {
   const variant = withReason === null ? '' : `, ${withReason ? 'with' : 'without'} a reason`
@@ -74,7 +78,7 @@ export function compareOutcomes(accepted: string, actual: string): { gone: strin
   }
 }
 
-/** Example: `claim.paid: party found, …: SEND by EMAIL, rule "email"`. A text is one entry. */
+/** Example: `claim.paid: party found, …: SEND by email, rule "email"`. A text is one entry. */
 function parseEntries(text: string): string[] {
   const entries: string[] = []
   let section = ''

@@ -5,9 +5,21 @@ const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** PostgreSQL refuses NUL; the others would spoil a log line. */
 const CONTROL = /\p{Cc}/u
 
-/** A blank cell means any. Throws CellFault. */
-export function orAny<T>(parse: (text: string) => T): (text: string) => T | null {
+/** A blank cell is null. Throws CellFault. */
+export function orBlank<T>(parse: (text: string) => T): (text: string) => T | null {
   return (text) => (text === '' ? null : parse(text))
+}
+
+/** A blank cell means any. The word is refused: as an event type it would match no event. Throws CellFault. */
+export function orAny<T>(parse: (text: string) => T): (text: string) => T | null {
+  return orBlank((text) => {
+    if (isWordForAny(text)) throw new CellFault(`"${text}" cannot stand here: leave it blank for any`)
+    return parse(text)
+  })
+}
+
+export function isWordForAny(text: string): boolean {
+  return /^(any|all|\*)$/i.test(text)
 }
 
 /** One of the given words, in any case. Throws CellFault, which lists the words and names the nearest. */

@@ -60,7 +60,7 @@ export function foldSituations(rows: readonly Row[]) {
 }
 
 /**
- * Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers SMS, no email on file, phone on
+ * Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers text message, no email on file, phone on
  * file". `told` has other words for some of them.
  */
 export function describeSituation(

@@ -71,6 +71,6 @@ export function describeTried(tried: TriedDecision): string[] {
     ...(text === null
       ? ['No message is sent.']
       : ['', `Subject: ${text.subject}`, '', ...text.body.split('\n')]),
-    ...(sms === null ? [] : ['', `By SMS: ${describeSms(sms)}`]),
+    ...(sms === null ? [] : ['', `By text message: ${describeSms(sms)}`]),
   ].map(printable)
 }

@@ -1,5 +1,4 @@
-import { nameOfChannel } from '../decision/channel.ts'
-import { describeResult, type RecordedResult } from '../decision/result.ts'
+import { describeResult } from '../decision/result.ts'
 import type { BacktestChange } from '../rules/backtest.ts'
 import type { DecisionGroup, ListedMember } from '../rules/decision-group.ts'
 import { CHANGE_KINDS, type ChangeKind, classifyChange } from '../rules/diff.ts'
@@ -95,17 +94,19 @@ export async function listChanged(
   const list: ChangedEvent[] = []
   for (const [{ eventType, before, after }, places] of changes) {
     const rules = { ruleBefore: before.ruleId, ruleAfter: after.ruleId }
-    const shared = { change: kind, eventType, before: inWords(before), after: inWords(after), ...rules }
+    const shared = {
+      change: kind,
+      eventType,
+      before: describeResult(before),
+      after: describeResult(after),
+      ...rules,
+    }
     for (const place of places) {
       if (list.length >= LISTED_COUNT_MAX) break
       list.push(...(await readMembers(place)).map((member) => ({ ...member, ...shared })))
     }
   }
   return list.slice(0, LISTED_COUNT_MAX)
-}
-
-function inWords(result: RecordedResult): string {
-  return result.outcome === 'SEND' ? `SEND by ${nameOfChannel(result.channel)}` : describeResult(result)
 }
 
 function sum(changes: readonly { readonly count: number }[]): number {

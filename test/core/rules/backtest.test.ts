@@ -132,8 +132,8 @@ t.test('the result is described in words', async (t) => {
     `    ${count}: ${describeSituation(facts as unknown as Situation)}, such as ${locators[0]}`
   t.same(describeBacktest(backtest(muted, all)), [
     '19 events: 19 change, 0 do not',
-    '19 messages fewer by IN_APP',
-    '19 events change from SEND by IN_APP to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
+    '19 messages fewer by app message',
+    '19 events change from SEND by app message to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
     ...all.toReversed().map(line),
     'Where events change, by event type and rule, unchanged and changed:',
     '    invoice.paid, rule "in-app": 0, 19',

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
@@ -56,7 +55,7 @@ t.test('a table without the column of the opt-out breaks the promise about it', 
   t.match(promises.faults, [{ row: 2, text: /opted out .* promises that nothing is sent/ }])
 })
 
-t.test('a broken promise names each situation, with the rule that breaks it', async (t) => {
+t.test('a broken promise counts its situations, and names the rule that breaks it', async (t) => {
   const optedOut = { optedOut: true, preferredChannel: 'SMS' } as const
   const rows = DEFAULT_TABLE.replace('opted-out,,', 'opted-out,not claim.rejected,')
   const { promises } = await review(
@@ -67,7 +66,7 @@ t.test('a broken promise names each situation, with the rule that breaks it', as
   const sent = describeThose({ ...optedOut, party: 'found', phoneOnFile: true })
   t.strictSame(promises.faults, [
     `row 2: "Opted out is opted out" promises that nothing is sent, but it is
-${sent.map((situation) => `  sent by SMS by rule "sms" (row ${findRow('sms')}): ${situation} (claim.rejected)\n`).join('')}` +
+  sent by text message by rule "sms" (row ${findRow('sms')}): ${sent.length} situations (claim.rejected), such as ${sent[0]}\n` +
       '  If you mean it, write "not claim.rejected" as the event type of the promise',
   ])
   const { faults } = (await review(rows, promise({ eventType: 'claim.rejected', optedOut: true }))).promises
@@ -175,6 +174,8 @@ t.test('faults of one file do not hide those of another', async (t) => {
     promises: { faults: [/^row 2, column "party": "fond"/], summary: null },
   })
   const gapAndBreach = await review(without('unresolved'), promise({ party: 'found', outcome: 'SKIP' }))
-  t.equal(gapAndBreach.table.faults.length, 2 * CHANNELS.length)
+  t.match(gapAndBreach.table.faults, [
+    /^no rule covers: \d+ situations \(every event type\), such as party unresolved/,
+  ])
   t.equal(gapAndBreach.promises.faults.length, 1)
 })

@@ -19,7 +19,7 @@ t.test('a change is described in sentences, with the rules before and after', as
     new RegExp(
       `^${describeThose(optedOut).length} situations change: 0 no longer sent, \\d+ newly sent, \\d+ with`,
     ),
-    `${byEmail.length} situations change from SKIP (event type opted out) to SEND by EMAIL for claim.rejected (rule "opted-out" before, rule "email" now):`,
+    `${byEmail.length} situations change from SKIP (event type opted out) to SEND by email for claim.rejected (rule "opted-out" before, rule "email" now):`,
     ...byEmail.map((situation) => `    ${situation}`),
   ])
 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { Situation } from '../../../src/core/decision/facts.ts'
+import { describeResult } from '../../../src/core/decision/result.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { DEFAULT_TABLE, SITUATIONS } from './default-table.ts'
 
@@ -14,17 +15,18 @@ const EXPECTED: readonly (readonly [Partial<Situation>, string])[] = [
   [{ party: 'not found' }, 'SKIP: party not found'],
   [{ party: 'unresolved' }, 'FAIL: contact could not be resolved'],
   [{ party: 'found', optedOut: true }, 'SKIP: event type opted out'],
-  [{ optedOut: false, preferredChannel: 'EMAIL', emailOnFile: true }, 'SEND by EMAIL'],
+  [{ optedOut: false, preferredChannel: 'EMAIL', emailOnFile: true }, 'SEND by email'],
   [{ optedOut: false, preferredChannel: 'EMAIL', emailOnFile: false }, 'SKIP: no email on file'],
-  [{ optedOut: false, preferredChannel: 'SMS', phoneOnFile: true }, 'SEND by SMS'],
+  [{ optedOut: false, preferredChannel: 'SMS', phoneOnFile: true }, 'SEND by text message'],
   [{ optedOut: false, preferredChannel: 'SMS', phoneOnFile: false }, 'SKIP: no phone on file'],
-  [{ party: 'found', optedOut: false, preferredChannel: 'IN_APP' }, 'SEND by IN_APP'],
+  [{ party: 'found', optedOut: false, preferredChannel: 'IN_APP' }, 'SEND by app message'],
 ]
 
 t.test('the default table gives the dispatch rules of the specification', async (t) => {
   for (const facts of SITUATIONS.filter(({ preferredChannel }) => SPECIFIED.includes(preferredChannel))) {
-    const { outcome, channel, reason } = table.decide({ eventType: 'claim.paid', ...facts })
-    const said = outcome === 'SEND' ? `SEND by ${channel}` : `${outcome}: ${reason}`
+    const result = table.decide({ eventType: 'claim.paid', ...facts })
+    const { outcome, channel, reason } = result
+    const said = outcome === 'SEND' ? describeResult(result) : `${outcome}: ${reason}`
     const expected = EXPECTED.filter(([some]) =>
       Object.entries(some).every(([key, value]) => facts[key as keyof Situation] === value),
     )

@@ -172,6 +172,9 @@ a,claim.paid or exactly,,,,SKIP,,x,Y.  , column "event type": "claim.paid or exa
 a,not x or not,,,,SKIP,,x,Y.  , column "event type": "not x or not": "not" can stand only once, in front of the whole list
 a,any other,,,,SKIP,,x,Y.  , column "event type": "any other" can stand only in the promises: leave the cell blank for any event type that no row above took, or write "no template"
 a,not no template,,,,SKIP,,x,Y.  , column "event type": "not no template": "no template" can stand only by itself
+${['any', 'ALL', '*'].map((any) => `a,${any},,,,SKIP,,x,Y.  , column "event type": "${any}" cannot stand here: leave it blank for any`).join('\n')}
+a,not All,,,,SKIP,,x,Y.  , column "event type": "All" is not an event type: leave the cell blank for any
+a,,Any,,,SKIP,,x,Y.  , column "party": "Any" cannot stand here: leave it blank for any
 a,x or y or x,,,,SKIP,,x,Y.  , column "event type": "x or y or x" names x twice`
 const rowFaults = ROW_FAULTS.trim()
   .split('\n')

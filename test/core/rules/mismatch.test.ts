@@ -20,7 +20,10 @@ t.test('the first cell that does not match is named, with the expected and the a
     [{ ...none, eventType: 'not claim.*' }, '"event type" must be not claim.*, but is claim.paid'],
     [{ ...none, eventType: 'claim.*' }, '"party" must be not found, but is found'],
     [{ optedOut: true, emailOnFile: false }, '"opted out" must be yes, but is no'],
-    [{ preferredChannel: 'EMAIL', emailOnFile: false }, '"preferred channel" must be EMAIL, but is SMS'],
+    [
+      { preferredChannel: 'EMAIL', emailOnFile: false },
+      '"preferred channel" must be email, but is text message',
+    ],
     [{ emailOnFile: false, phoneOnFile: true }, '"email on file" must be no, but is yes'],
     [{ party: 'found', phoneOnFile: true }, '"phone on file" must be yes, but is no'],
     [

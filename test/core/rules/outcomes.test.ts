@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CHANNEL_KINDS, CHANNELS } from '../../../src/core/decision/channel.ts'
+import { CHANNEL_KINDS } from '../../../src/core/decision/channel.ts'
 import { UNNAMED } from '../../../src/core/rules/event-classes.ts'
 import { enumerate } from '../../../src/core/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
@@ -50,7 +50,9 @@ t.test('each text is shown as it is read by each channel, and is compared as a w
       previewTexts(templatesWith({ 'claim.paid.mustache': body })),
     )
   const [titled, plain] = [true, false].map((hasSubject) =>
-    CHANNELS.filter((channel) => CHANNEL_KINDS[channel].hasSubject === hasSubject).join(' and '),
+    Object.values(CHANNEL_KINDS)
+      .flatMap((kind) => (kind.hasSubject === hasSubject ? [kind.name] : []))
+      .join(' and '),
   )
   t.match(
     await listed(text),
@@ -76,7 +78,7 @@ claim.`,
   const swapped = text.replace(/(One.*)\n\n(Two.*)/, '$2\n\n$1')
   const { gone, fresh } = compareOutcomes(await listed(text), await listed(swapped))
   t.equal(gone.length, 2)
-  t.match(fresh, [/^claim\.paid: by EMAIL.*, with a reason:\n.*Two: The damage/s, /Two\n/])
+  t.match(fresh, [/^claim\.paid: by email.*, with a reason:\n.*Two: The damage/s, /Two\n/])
 })
 
 t.test('types without a template, wildcards and exceptions have sections of their own', async (t) => {

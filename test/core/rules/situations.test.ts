@@ -40,11 +40,11 @@ t.test('a situation is described by its known facts only', async (t) => {
       emailOnFile: false,
       phoneOnFile: true,
     }),
-    'party found, opted out, prefers SMS, no email on file, phone on file',
+    'party found, opted out, prefers text message, no email on file, phone on file',
   )
   t.equal(
     describeSituation(someFacts({ party: 'not found' })),
-    'party not found, not opted out, prefers EMAIL',
+    'party not found, not opted out, prefers email',
   )
   t.equal(describeSituation(someFacts({ party: 'missing' })), 'party missing')
 })

@@ -5,13 +5,14 @@ import { createTable, DEFAULT_TABLE, describeThose, without } from './default-ta
 
 const faultsIn = (csvText: string) => faultsOf(createTable(csvText))
 const REST = rule({ rule: 'rest' })
+const UNCOVERED = { party: 'found', optedOut: false, preferredChannel: 'SMS', phoneOnFile: false } as const
 
-t.test('a situation that no rule covers is named in words', async (t) => {
-  const uncovered = { party: 'found', optedOut: false, preferredChannel: 'SMS', phoneOnFile: false } as const
-  t.strictSame(
-    await faultsIn(without('no-phone')),
-    describeThose(uncovered).map((situation) => `no rule covers: ${situation} (every event type)`),
-  )
+t.test('situations that no rule covers are counted, with one of them in words', async (t) => {
+  const [first] = describeThose(UNCOVERED)
+  const { length } = describeThose(UNCOVERED)
+  t.strictSame(await faultsIn(without('no-phone')), [
+    `no rule covers: ${length} situations (every event type), such as ${first}`,
+  ])
 })
 
 t.test('a SEND without a found party or an address for its channel is refused', async (t) => {
@@ -19,23 +20,46 @@ t.test('a SEND without a found party or an address for its channel is refused', 
   const refused: readonly (readonly [Row, string])[] = [
     [
       rule({ party: 'missing', outcome: 'SEND', sendBy: 'IN_APP' }),
-      'IN_APP without a found party: party missing (every event type)',
+      'without a found party: party missing (every event type). Write "found" as its party.',
     ],
     [
       rule({ ...send, eventType: 'claim.paid', party: 'unresolved', sendBy: 'EMAIL' }),
-      'EMAIL without a found party: party unresolved, opted out, prefers SMS (claim.paid)',
+      'without a found party: party unresolved, opted out, prefers text message (claim.paid). Write "found" as its party.',
     ],
     [
       rule({ ...send, party: 'found', preferredChannel: 'EMAIL', emailOnFile: false, phoneOnFile: true }),
-      'EMAIL with no email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
+      'by email with no email on file: party found, opted out, prefers email, no email on file, phone on file (every event type). Write "yes" as its email on file.',
     ],
     [
       rule({ ...send, party: 'found', emailOnFile: true, sendBy: 'SMS' }),
-      'SMS with no phone on file: party found, opted out, prefers SMS, email on file, no phone on file (every event type)',
+      'by text message with no phone on file: party found, opted out, prefers text message, email on file, no phone on file (every event type). Write "yes" as its phone on file.',
     ],
   ]
   for (const [row, fault] of refused)
-    t.strictSame(await faultsIn(table(row, REST)), [`row 2: rule "a" sends by ${fault}`])
+    t.strictSame(await faultsIn(table(row, REST)).then(([first]) => first), `row 2: rule "a" sends ${fault}`)
+})
+
+t.test('faults with one cause are one, with a count and the row to move to', async (t) => {
+  const careless = rule({ rule: 'careless', party: 'found', outcome: 'SEND', sendBy: 'IN_APP' })
+  t.strictSame(await faultsIn(above('opted-out', [careless])), [
+    'row 5: rules "opted-out", "no-email", "no-phone", "email", "sms", "in-app" can never apply: ' +
+      'rule "careless" above decides all of it: fill in more of its cells, or delete it',
+  ])
+  const paid = rule({ rule: 'paid', eventType: 'claim.paid', party: 'found', outcome: 'SEND', sendBy: 'SMS' })
+  const [wrong = '', ...others] = await faultsIn(above('opted-out', [paid]))
+  t.match(
+    wrong,
+    /^row 5: rule "paid" sends by text message with no phone on file: \d+ situations \(claim\.paid\)/,
+  )
+  t.same(others, [], 'it lists no situations')
+  const two = [
+    rule({ rule: 'x', eventType: 'x or y', party: 'missing' }),
+    rule({ rule: 'y', eventType: 'x', party: 'missing', because: 'Z.' }),
+    rule({ rule: 'z', eventType: 'x', party: 'missing', reason: 'z' }),
+  ]
+  t.strictSame(await faultsIn(above('unresolved', two)), [
+    'row 2: rules "y", "z" can never apply: rule "x" above decides all of it: move rule "x" below row 3 ("y")',
+  ])
 })
 
 t.test('a rule hidden by rules above it is refused, and they are named', async (t) => {
@@ -47,8 +71,7 @@ t.test('a rule hidden by rules above it is refused, and they are named', async (
       ]),
     ),
     [
-      'row 3: rule "narrow" can never apply: rules above it decide all that it covers\n' +
-        '  rule "unresolved" (row 2): party unresolved, opted out, prefers SMS (claim.paid)',
+      'row 3: rule "narrow" can never apply: rule "unresolved" (row 2) above decides all of it: move it above row 2, or delete it',
     ],
   )
   t.strictSame(
@@ -61,9 +84,7 @@ t.test('a rule hidden by rules above it is refused, and they are named', async (
       ]),
     ),
     [
-      'row 5: rule "both" can never apply: rules above it decide all that it covers\n' +
-        '  rule "yes" (row 3): party unresolved, not opted out, prefers SMS (any other event type)\n' +
-        '  rule "paid" (row 4): party unresolved, not opted out, prefers SMS (claim.paid)',
+      'row 5: rule "both" can never apply: 2 rules above, "yes" (row 3) to "paid" (row 4), decide all of it: move it above row 4, or delete it',
     ],
   )
 })
@@ -77,7 +98,7 @@ t.test('a rule that can match nothing is refused, with the reason', async (t) =>
     [rule({ party: 'missing', optedOut: true }), '"opted out" is always no where "party" is missing'],
     [
       rule({ party: 'missing', preferredChannel: 'SMS' }),
-      '"preferred channel" is always EMAIL where "party" is missing',
+      '"preferred channel" is always email where "party" is missing',
     ],
   ]
   for (const [row, reason] of never)

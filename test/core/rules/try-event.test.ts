@@ -14,12 +14,12 @@ t.test('a message is shown as it would be sent, and by SMS with its length', asy
   const tried = tryEvent(table, templates, aTried(found))
   t.strictSame(tried.sms, { encoding: 'GSM-7', segments: 2 })
   t.match(describeTried(tried), [
-    /^SEND by SMS by rule "sms", for claim\.rejected, party found, .*: The member prefers text messages/,
+    /^SEND by text message by rule "sms", for claim\.rejected, party found, .*: The member prefers text messages/,
     '  not by rule "unresolved": "party" must be unresolved, but is found',
   ])
   t.match(
     describeTried(tried).join('\n'),
-    /\n\nSubject: A decision on your claim\n\nHello,\n.*CLM-1.*By SMS: 2 segments \(GSM-7\)$/s,
+    /\n\nSubject: A decision on your claim\n\nHello,\n.*CLM-1.*By text message: 2 segments \(GSM-7\)$/s,
   )
   const { sms } = tryEvent(table, templates, {
     ...aTried(found),

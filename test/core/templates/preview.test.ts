@@ -32,7 +32,7 @@ t.test('a changed text is shown before and after; a comment is no change', async
   const markdown = previewChangesToMarkdown(diffPreviews(before, after))
   t.match(
     markdown,
-    /^### Texts: 2 event types with another text\n\n#### claim\.paid\n\nBefore:\n\n1 segment \(GSM-7\) by SMS:\n\n```text\nSubject: Your claim has been paid\n.*Hello.*After:.*Dear member/s,
+    /^### Texts: 2 event types with another text\n\n#### claim\.paid\n\nBefore:\n\n1 segment \(GSM-7\) by text message:\n\n```text\nSubject: Your claim has been paid\n.*Hello.*After:.*Dear member/s,
   )
   t.match(
     markdown,

@@ -67,7 +67,7 @@ t.test('a decision is explained, with the reason why each rule above did not mat
   const { decisions } = await explained({})
   t.match(decisions, [
     {
-      why: /^SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file.*: The member prefers text messages, and we have a phone number\.$/,
+      why: /^SEND by text message by rule "sms", for claim.paid, party found, not opted out, prefers text message, email on file, phone on file.*: The member prefers text messages, and we have a phone number\.$/,
       because: 'The member prefers text messages, and we have a phone number.',
     },
   ])
@@ -76,7 +76,7 @@ t.test('a decision is explained, with the reason why each rule above did not mat
     { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
     { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
     { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
-    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+    { ruleId: 'no-email', mismatch: '"preferred channel" must be email, but is text message' },
   ])
 })
 
@@ -103,12 +103,18 @@ const OPTED_OUT = {
 const WHY: readonly [Partial<RecordedDecision>, string | RegExp][] = [
   [
     { ...OPTED_OUT, ...change('ada', optedOutAt) },
-    `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers SMS`,
+    `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers text message`,
   ],
   [change('ada', null), `phone on file, preferences of ${changedAt} by ada: The member`],
   [change(null, null), `phone on file, preferences of ${changedAt}: The member`],
-  [{ sendError: 'full' }, 'SEND by SMS, not confirmed by the sender (full), by rule "sms", for claim.paid'],
-  [{ attempt: 0, sendError: 'deferred' }, 'SEND by SMS, not tried (deferred), by rule "sms", for claim.paid'],
+  [
+    { sendError: 'full' },
+    'SEND by text message, not confirmed by the sender (full), by rule "sms", for claim.paid',
+  ],
+  [
+    { attempt: 0, sendError: 'deferred' },
+    'SEND by text message, not tried (deferred), by rule "sms", for claim.paid',
+  ],
   [{ ruleTableRevision: 'unknown' }, / \(the rule table then in force is not in the archive\)\.$/],
   [{ ruleTableRevision: 'odd' }, / \(this version cannot read the rule table then in force\)\.$/],
   [{ ruleId: 'gone' }, / \(the rule table then in force has no such rule\)\.$/],
