@@ -1,15 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Cells } from '../../core/rules/diff-rows.ts'
-import type { WorkbenchStart } from '../../core/workbench/review.ts'
+import { gridToCsv, type WorkbenchStart } from '../../core/workbench/review.ts'
 import { type Row, Table } from '../list.tsx'
 import { Bullets, Button, Card, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { SHEETS, type SheetKey, useDraft, useVerdict } from '../workbench/draft.ts'
+import { SHEETS, useDraft, useVerdict } from '../workbench/draft.ts'
 import {
   Changes,
   FileFindings,
-  focus,
+  focusNext,
   type Lead,
   Notice,
   Promises,
@@ -35,18 +35,25 @@ export function WorkbenchView() {
   )
 }
 
-const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
+const LED_TO: Readonly<Record<Lead, string>> = {
+  table: '.grid [aria-invalid="true"]',
+  doubts: '.is-doubtful :is(input, select)',
+  templates: 'textarea[aria-invalid="true"]',
+  broken: '#broken',
+  changes: '#changes',
+}
+const TABS = { table: 'Rules', templates: 'Texts' } as const
 type Tab = keyof typeof TABS
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
   const bench = useDraft(start)
-  const { inForce, draft, change, undo, outdated, conflicts } = bench
+  const { inForce, columns, draft, change, undo, redo, outdated, conflicts } = bench
   const verdict = useVerdict(draft, inForce, start.outcomes)
   const [tab, setTab] = useState<Tab>('table')
   const lead = (to: Lead) => {
-    if (to in TABS) setTab(to as Tab)
-    focus(to in TABS ? '[aria-invalid="true"], #findings' : `#${to}`)
+    if (to === 'doubts' || to in TABS) setTab(to === 'doubts' ? 'table' : (to as Tab))
+    focusNext(LED_TO[to])
   }
   return (
     <>
@@ -68,42 +75,37 @@ function Bench({ start }: { start: WorkbenchStart }) {
         </nav>
         {!isNarrow && (
           <>
-            <Button
-              title="Takes back your last change, of rules, promises or texts"
-              aria-disabled={undo === null}
-              onClick={() => undo?.()}
-            >
+            <Button title="Ctrl+Z in the table" aria-disabled={undo === null} onClick={() => undo?.()}>
               Undo
             </Button>
-            {tab !== 'templates' && (
+            <Button title="Ctrl+Shift+Z in the table" aria-disabled={redo === null} onClick={() => redo?.()}>
+              Redo
+            </Button>
+            {tab === 'table' && (
               <>
-                <Button onClick={() => change({ [tab]: inForce[tab] })}>
-                  Start over with {SHEETS[tab].file}
-                </Button>
-                <Paste key={tab} sheetKey={tab} change={change} />
+                <Button onClick={() => change({ table: inForce.table })}>Start over with dispatch.csv</Button>
+                <Paste sheetKey="table" change={change} />
               </>
             )}
             <About tab={tab} />
           </>
         )}
       </div>
-      {tab !== 'templates' &&
-        (isNarrow ? (
-          <Table
-            label={`The ${SHEETS[tab].what}s`}
-            rows={draft[tab].map((row, index) => renderRow(tab, row, index))}
-          />
-        ) : (
-          <Grid key={tab} sheetKey={tab} faults={verdict?.[tab].faults ?? []} {...bench} />
-        ))}
+      <div class={tab === 'table' ? 'beside' : undefined}>
+        {tab === 'table' &&
+          (isNarrow ? (
+            <Table label="The rules" rows={draft.table.map(renderRow)} />
+          ) : (
+            <Grid faults={verdict?.table.faults ?? []} warnings={verdict?.table.warnings ?? []} {...bench} />
+          ))}
+        {tab === 'templates' && verdict !== null && (
+          <TextsEditor verdict={verdict} isReadOnly={isNarrow} {...bench} />
+        )}
+        {verdict !== null && <VerdictBar verdict={verdict} onLead={lead} />}
+      </div>
       {verdict !== null && (
         <>
-          {tab === 'templates' ? (
-            <TextsEditor verdict={verdict} isReadOnly={isNarrow} {...bench} />
-          ) : (
-            <FileFindings {...verdict[tab]} />
-          )}
-          <VerdictBar verdict={verdict} onLead={lead} />
+          {tab === 'table' && <FileFindings {...verdict.table} />}
           <div class="columns">
             <Card
               id="changes"
@@ -118,6 +120,18 @@ function Bench({ start }: { start: WorkbenchStart }) {
               about="Conditions that must stay true, however the rules change."
             >
               <Promises verdict={verdict} draft={draft} change={change} />
+              {!isNarrow && (
+                <div class="hstack">
+                  <Paste
+                    sheetKey="promises"
+                    text={gridToCsv(SHEETS.promises.columns, draft.promises, columns.promises)}
+                    change={change}
+                  />
+                  <Button onClick={() => change({ promises: inForce.promises })}>
+                    Start over with promises.csv
+                  </Button>
+                </div>
+              )}
             </Card>
           </div>
           <datalist id="event-types">
@@ -148,12 +162,9 @@ function Bench({ start }: { start: WorkbenchStart }) {
   )
 }
 
-/** A row of a sheet to read. */
-function renderRow(sheet: SheetKey, row: Cells, key: number): Row {
-  return {
-    key,
-    cells: Object.fromEntries(SHEETS[sheet].columns.map((column, at) => [column, row[at] ?? ''])),
-  }
+/** A rule to read. */
+function renderRow(row: Cells, key: number): Row {
+  return { key, cells: Object.fromEntries(SHEETS.table.columns.map((column, at) => [column, row[at] ?? ''])) }
 }
 
 function About({ tab }: { tab: Tab }) {
@@ -164,15 +175,14 @@ function About({ tab }: { tab: Tab }) {
         Try a change of rules, promises or texts before you propose it. Nothing here changes the service. Your
         changes are marked.
       </p>
-      {tab !== 'templates' && (
+      {tab === 'table' && (
         <p>
-          {tab === 'table'
-            ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
-            : 'A promise says what must never happen, whoever edits the rules. '}
-          A blank cell matches anything. As event type write one (<code>claim.paid</code>), several (
+          Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
+          anything. As event type write one (<code>claim.paid</code>), several (
           <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
           <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter
-          leads to the cell below, Shift+Enter to the one above; Alt with ↑ or ↓ moves the row.
+          leads to the cell below, Shift+Enter to the one above. The number of a row opens its menu, which
+          names the keys for each action.
         </p>
       )}
     </details>

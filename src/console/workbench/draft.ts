@@ -4,7 +4,7 @@ import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { OUTCOMES } from '../../core/decision/result.ts'
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'
-import { EXPECTATIONS, PROMISE_SHEET } from '../../core/rules/load-promises.ts'
+import { PROMISE_SHEET } from '../../core/rules/load-promises.ts'
 import type { SheetForm } from '../../core/rules/read-sheet.ts'
 import { RULE_SHEET } from '../../core/rules/rule.ts'
 import { mergeRows } from '../../core/workbench/merge-rows.ts'
@@ -27,32 +27,26 @@ export type Draft = Readonly<Record<SheetKey, readonly Cells[]>> & {
   readonly templates: Readonly<Record<string, string>>
 }
 
-export interface Sheet extends SheetForm<string> {
-  readonly file: string
-  /** The noun for a row; also the prefix of ids. */
-  readonly what: 'rule' | 'promise'
-  /** The values of a column, besides blank. Columns for any text are absent. */
-  readonly choices: Readonly<Record<string, readonly string[]>>
-}
-
-const CHOICES = {
+/** The values of a column of the rules, besides blank. Columns for any text are absent. */
+export const CHOICES: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(FACT_LIST.map(([, { column, values }]) => [column, values.map(cellText)])),
+  outcome: OUTCOMES,
   'send by': CHANNELS,
 }
-export const SHEETS: Readonly<Record<SheetKey, Sheet>> = {
+export const SHEETS = {
   table: {
     ...RULE_SHEET,
+    columns: RULE_SHEET.columns as readonly string[],
     file: 'dispatch.csv',
     what: 'rule',
-    choices: { ...CHOICES, outcome: OUTCOMES },
   },
   promises: {
     ...PROMISE_SHEET,
+    columns: PROMISE_SHEET.columns as readonly string[],
     file: 'promises.csv',
     what: 'promise',
-    choices: { ...CHOICES, outcome: [...EXPECTATIONS.keys()] },
   },
-}
+} as const satisfies Record<SheetKey, SheetForm<string> & { readonly file: string }>
 const KEYS = ['table', 'promises'] as const
 
 /** The headings are the first line of a file. */
@@ -106,6 +100,7 @@ const KEY = 'notifications-draft'
 const UNDO_COUNT_MAX = 100
 /** Kept while the page is open, so that visiting another view loses nothing. */
 let past: Kept[] = []
+let future: Kept[] = []
 
 export type Bench = ReturnType<typeof useDraft>
 
@@ -130,13 +125,20 @@ export function useDraft(start: WorkbenchStart) {
   const change = (to: Partial<Draft>, place?: string, from = base) => {
     if (place === undefined || place !== typedIn.current)
       past = [...past.slice(-UNDO_COUNT_MAX), { draft, base }]
+    future = []
     typedIn.current = place
     take({ draft: { ...draft, ...to }, base: from })
   }
   const undo = () => {
     typedIn.current = undefined
     setConflicts([])
+    future.push({ draft, base })
     take(past.pop() ?? { draft, base })
+  }
+  const redo = () => {
+    typedIn.current = undefined
+    past.push({ draft, base })
+    take(future.pop() ?? { draft, base })
   }
   // Without changes there is nothing to ask.
   const isUntouched = isSame(draft, base) || isSame(draft, inForce)
@@ -159,6 +161,7 @@ export function useDraft(start: WorkbenchStart) {
     draft,
     change,
     undo: past.length === 0 ? null : undo,
+    redo: future.length === 0 ? null : redo,
     /** Actions on a draft whose files are no longer in force; null if they are. */
     outdated:
       isOutdated && !isUntouched

@@ -13,17 +13,30 @@ export function focus(selector: string): void {
   queueMicrotask(() => document.querySelector<HTMLElement>(selector)?.focus())
 }
 
+/** Focuses the first element of a selector, or the next one if one of them has the focus; the findings if there is none. */
+export function focusNext(selector: string): void {
+  queueMicrotask(() => {
+    const all = [...document.querySelectorAll<HTMLElement>(selector)]
+    const next = all.find((one) => one.id === focusNext.lastId)
+    const element = all[(next === undefined ? -1 : all.indexOf(next)) + 1] ?? all[0]
+    focusNext.lastId = element?.id ?? ''
+    ;(element ?? document.getElementById('findings'))?.focus()
+  })
+}
+/** A click on a link takes the focus from the element. */
+focusNext.lastId = ''
+
 /** More than anybody reads; a file can have many thousands. */
 const SHOWN_COUNT_MAX = 200
 
 /** Link targets of the verdict. */
-export type Lead = 'table' | 'promises' | 'templates' | 'broken' | 'changes'
+export type Lead = 'table' | 'doubts' | 'templates' | 'broken' | 'changes'
 type Mark = readonly [tone: string, to: Lead, words: string]
 
-/** One line, always visible: faults, promises, changes. Each part links to its details. */
+/** Beside the table, always visible: faults, promises, changes. Each part links to its details. */
 export function VerdictBar({ verdict, onLead }: { verdict: Verdict; onLead: (to: Lead) => void }) {
   return (
-    <div class="card verdict hstack" role="status">
+    <div class="verdict hstack" role="status">
       {listMarks(verdict).map(([tone, to, words]) => (
         <button type="button" class="badge" data-variant={tone} onClick={() => onLead(to)}>
           {words}
@@ -38,7 +51,7 @@ export function listMarks({ table, promises, texts, summary, draft }: Verdict): 
   const broken = findBroken(promises).length
   const inPromises = promises.faults.length - broken
   const faults = table.faults.length + inPromises + texts.report.faults.length
-  const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
+  const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'broken' : 'templates'
   const warnings = table.warnings.length + promises.warnings.length
   // A variable that no text uses is not news about a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
@@ -50,17 +63,19 @@ export function listMarks({ table, promises, texts, summary, draft }: Verdict): 
     summary.diff ? summariseDiff(summary.diff) : 'Changes appear once the faults are corrected',
   ]
   const marks: readonly (Mark | false)[] = [
-    faults === 0 ? ['success', 'table', 'No faults'] : ['danger', faulty, counted(faults, 'fault', 'faults')],
+    faults === 0
+      ? [warnings > 0 ? 'secondary' : 'success', 'table', 'No faults']
+      : ['danger', faulty, counted(faults, 'fault', 'faults')],
     warnings > 0 && [
       'warning',
-      table.warnings.length > 0 ? 'table' : 'promises',
+      table.warnings.length > 0 ? 'doubts' : 'broken',
       counted(warnings, 'warning', 'warnings'),
     ],
     inTexts > 0 && ['warning', 'templates', counted(inTexts, 'warning of texts', 'warnings of texts')],
     promises.summary === null
-      ? ['secondary', 'promises', 'Promises not checked']
+      ? ['secondary', 'broken', 'Promises not checked']
       : broken === 0
-        ? ['success', 'promises', `All ${all} promises kept${soFar}`]
+        ? ['success', 'broken', `All ${all} promises kept${soFar}`]
         : ['danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`],
     ['secondary', 'changes', changes.filter(Boolean).join('. ')],
   ]
@@ -71,12 +86,13 @@ function textsIn(count: number): string {
   return counted(count, 'text differs', 'texts differ')
 }
 
-/** Faults and warnings of a sheet that belong to no row. */
+/** Faults and warnings of the rules that belong to no row. */
 export function FileFindings({ faults, warnings }: FileReport) {
+  const ofFile = (some: FileReport['faults']) => some.filter(({ row }) => row === null || row < FIRST_ROW)
   return (
     <div id="findings" tabIndex={-1} aria-live="polite">
-      <Notice lines={faults.filter(({ row }) => row === null).map(describeFault)} isBad />
-      <Notice lines={warnings.map(describeFault)} />
+      <Notice lines={ofFile(faults).map(describeFault)} isBad />
+      <Notice lines={ofFile(warnings).map(describeFault)} />
     </div>
   )
 }
@@ -138,7 +154,7 @@ function findBroken({ faults, summary }: Verdict['promises']): readonly PromiseF
   return summary === null ? [] : faults.filter(({ column }) => column === null)
 }
 
-/** The broken promises with the rules that break them, then those that are kept. Other faults are at their cells. */
+/** The broken promises with the rules that break them, then those that are kept. Other faults come first. */
 export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'change'> & { verdict: Verdict }) {
   /** Narrows the promise in a row to the other event types, and says so in its sentence. */
   const narrow = (index: number, { cell, eventTypes }: NonNullable<PromiseFault['exclude']>) => {
@@ -149,11 +165,14 @@ export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'chan
     focus('#broken')
   }
   const broken = findBroken(verdict.promises)
+  const { faults, warnings } = verdict.promises
   const kept = verdict.draft.promises.filter(
     (cells, index) => isFilled(cells) && !broken.some(({ row }) => row === index + FIRST_ROW),
   )
   return (
     <>
+      <Notice lines={faults.filter((fault) => !broken.includes(fault)).map(describeFault)} isBad />
+      <Notice lines={warnings.map(describeFault)} />
       {broken.slice(0, SHOWN_COUNT_MAX).map((fault) => {
         const { row, exclude } = fault
         return (

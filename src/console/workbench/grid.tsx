@@ -1,74 +1,79 @@
 import { useState } from 'preact/hooks'
+import { nameOfChannel } from '../../core/decision/channel.ts'
 import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import { describeFault, type Fault } from '../../core/text/faults.ts'
 import { readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { visible } from '../text.ts'
-import { type Bench, FIRST_ROW, SHEETS, type Sheet, type SheetKey } from './draft.ts'
+import { type Bench, CHOICES, FIRST_ROW, SHEETS, type SheetKey } from './draft.ts'
 import { focus, Notice } from './findings.tsx'
 
 interface GridProps extends Bench {
-  readonly sheetKey: SheetKey
   readonly faults: readonly Fault[]
+  readonly warnings: readonly Fault[]
 }
 
-/** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
-export function Grid({ sheetKey, faults, draft: { [sheetKey]: rows }, inForce, change }: GridProps) {
-  const sheet = SHEETS[sheetKey]
-  const { what, columns } = sheet
-  const onRows: RowProps['onRows'] = (edited, place) => change({ [sheetKey]: edited }, place)
-  const beforeOf = new Map([...pairShownRows(inForce[sheetKey], rows)].map(([was, now]) => [now, was]))
-  const placed = Map.groupBy(faults, ({ row }) => row)
+const { columns } = SHEETS.table
+
+/** The rules as a table with editable cells, one line for each row. A fault or warning appears at its cell. */
+export function Grid({ faults, warnings, draft: { table: rows }, inForce, change, undo, redo }: GridProps) {
+  const onRows: RowProps['onRows'] = (edited, place) => change({ table: edited }, place)
+  const beforeOf = new Map([...pairShownRows(inForce.table, rows)].map(([was, now]) => [now, was]))
+  const [faultsOf, warningsOf] = [faults, warnings].map((some) => Map.groupBy(some, ({ row }) => row))
+  const byKey = (event: KeyboardEvent) => {
+    if (!event.ctrlKey && !event.metaKey) return
+    const key = event.key.toLowerCase()
+    const act = key === 'y' || (key === 'z' && event.shiftKey) ? redo : key === 'z' ? undo : undefined
+    if (act === undefined) return
+    event.preventDefault()
+    act?.()
+  }
   return (
-    <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
-      <section class="card grid" aria-label={`The ${what}s`} tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              {['Row', ...columns].map((column) => (
-                <th key={column} scope="col">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, index) => (
-              <Row
-                sheet={sheet}
-                rows={rows}
-                row={row}
-                index={index}
-                was={beforeOf.get(row)}
-                faults={placed.get(index + FIRST_ROW) ?? []}
-                onRows={onRows}
-              />
+    <section class="grid" aria-label="The rules" onKeyDown={byKey}>
+      <table>
+        <thead>
+          <tr>
+            {['Row', ...columns].map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
             ))}
-          </tbody>
-        </table>
-      </section>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <Row
+              rows={rows}
+              row={row}
+              index={index}
+              was={beforeOf.get(row)}
+              faults={faultsOf?.get(index + FIRST_ROW) ?? []}
+              warnings={warningsOf?.get(index + FIRST_ROW) ?? []}
+              onRows={onRows}
+            />
+          ))}
+        </tbody>
+      </table>
       <p>
         <Button
-          id={`${what}-add`}
+          id="rule-add"
           onClick={() => {
             onRows([...rows, columns.map(() => '')])
-            focus(`#${what}-${rows.length}-0`)
+            focus(`#rule-${rows.length}-0`)
           }}
         >
-          Add a {what} at the end
+          Add a rule at the end
         </Button>
       </p>
-    </>
+    </section>
   )
 }
 
-/** `edited` is null if the action is not possible. The focus goes to row `at`. */
-type Action = readonly [sign: string, label: string, edited: readonly Cells[] | null, at: number]
+/** `keys`: a chord in a cell that does the same. `edited` is null if the action is not possible. The focus goes to row `at`. */
+type Action = readonly [name: string, keys: string | null, edited: readonly Cells[] | null, at: number]
 
 interface RowProps {
-  readonly sheet: Sheet
   readonly rows: readonly Cells[]
   /** `place` is the id of the edited cell. */
   readonly onRows: (rows: readonly Cells[], place?: string) => void
@@ -77,123 +82,128 @@ interface RowProps {
   /** The row in force; undefined for a new one. */
   readonly was: Cells | undefined
   readonly faults: readonly Fault[]
+  readonly warnings: readonly Fault[]
 }
 
-function Row({ sheet, rows, row, index, was, faults, onRows }: RowProps) {
-  const { what, columns, choices } = sheet
-  const name = row[0] || `unnamed ${what}`
-  const cellId = (at: number, column: number) => `${what}-${Math.max(0, at)}-${column}`
-  const faultsId = `${what}-${index}-faults`
+function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
+  const name = row[0] || 'unnamed rule'
+  const cellId = (at: number, column: number) => `rule-${Math.max(0, at)}-${column}`
+  const menuId = `rule-${index}-menu`
   /** Takes other rows, if any, and focuses the cell, or the button for a further row if there is none. */
   const edit = (edited: readonly Cells[] | null, at: number, column = 0) => {
     if (edited === null) return
     if (edited !== rows) onRows(edited)
-    focus(at < edited.length ? `#${cellId(at, column)}` : `#${what}-add`)
+    focus(at < edited.length ? `#${cellId(at, column)}` : '#rule-add')
   }
   /** Null if there is no room. */
   const moved = (by: 1 | -1) => {
     const other = rows[index + by]
     return other === undefined ? null : rows.with(index, other).with(index + by, row)
   }
-  const byKey = (event: KeyboardEvent, column: number) => {
-    const isMove = event.altKey && /^Arrow(Up|Down)$/.test(event.key)
-    if (!isMove && (event.key !== 'Enter' || event.isComposing)) return
-    event.preventDefault()
-    const by = event.key === 'ArrowUp' || event.shiftKey ? -1 : 1
-    edit(isMove ? moved(by) : rows, index + by, column)
-  }
   const blank = columns.map(() => '')
-  const moves: readonly Action[] = [
-    ['↑', `Move ${name} up`, moved(-1), index - 1],
-    ['↓', `Move ${name} down`, moved(1), index + 1],
-  ]
+  const copy = row.with(0, `${row[0]}-copy`)
   const actions: readonly Action[] = [
-    ...moves,
-    ['×', `Delete ${name}`, rows.toSpliced(index, 1), index],
-    ['+↑', `Add a ${what} above ${name}`, rows.toSpliced(index, 0, blank), index],
-    ['+↓', `Add a ${what} below ${name}`, rows.toSpliced(index + 1, 0, blank), index + 1],
-    ['++', `Duplicate ${name}`, rows.toSpliced(index + 1, 0, row.with(0, `${row[0]}-copy`)), index + 1],
+    [`Move ${name} up`, 'Alt+ArrowUp', moved(-1), index - 1],
+    [`Move ${name} down`, 'Alt+ArrowDown', moved(1), index + 1],
+    [`Add a rule above ${name}`, 'Control+Shift+Enter', rows.toSpliced(index, 0, blank), index],
+    [`Add a rule below ${name}`, 'Control+Enter', rows.toSpliced(index + 1, 0, blank), index + 1],
+    [`Duplicate ${name}`, 'Control+D', rows.toSpliced(index + 1, 0, copy), index + 1],
+    [`Delete ${name}`, 'Alt+Delete', rows.toSpliced(index, 1), index],
     ...(was?.some((cell, at) => cell !== row[at])
-      ? [['↺', `Revert ${name}`, rows.with(index, was), index] as const]
+      ? [[`Revert ${name}`, null, rows.with(index, was), index] as const]
       : []),
   ]
+  const byKey = (event: KeyboardEvent, column: number) => {
+    const pressed = [
+      (event.ctrlKey || event.metaKey) && 'Control',
+      event.altKey && 'Alt',
+      event.shiftKey && 'Shift',
+      event.key.length === 1 ? event.key.toUpperCase() : event.key,
+    ]
+    const chord = pressed.filter(Boolean).join('+')
+    const action = actions.find(([, keys]) => keys === chord)
+    const isStep = (chord === 'Enter' || chord === 'Shift+Enter') && !event.isComposing
+    if (action === undefined && !isStep) return
+    event.preventDefault()
+    if (action === undefined) edit(rows, index + (event.shiftKey ? -1 : 1), column)
+    else edit(action[2], action[3], /Move/.test(action[0]) ? column : 0)
+  }
   return (
-    <>
-      <tr class={was === undefined ? 'is-new' : undefined}>
-        <td class="row-actions">
+    <tr class={was === undefined ? 'is-new' : undefined}>
+      <td>
+        <button
+          type="button"
+          class="ghost"
+          popovertarget={menuId}
+          aria-label={`${index + FIRST_ROW}: actions for ${name}`}
+        >
           {index + FIRST_ROW}
-          {actions.map((action) => {
-            const [sign, label, edited, at] = action
-            return (
-              <button
-                key={sign}
-                type="button"
-                class="ghost icon small"
-                aria-label={label}
-                title={label}
-                aria-disabled={edited === null}
-                // Keyboard users move a row from its cells.
-                tabIndex={moves.includes(action) ? -1 : 0}
-                onClick={() => edit(edited, at)}
-              >
-                {sign}
-              </button>
-            )
-          })}
-        </td>
-        {columns.map((column, at) => {
-          const isFaulty = faults.some((fault) => fault.column === column)
-          return (
-            <td key={column} class={was !== undefined && was[at] !== row[at] ? 'is-changed' : undefined}>
-              <Cell
-                column={column}
-                text={row[at] ?? ''}
-                choices={choices[column]}
-                onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(index, at))}
-                common={{
-                  id: cellId(index, at),
-                  'aria-label': `${column}, ${name}`,
-                  'aria-invalid': isFaulty,
-                  'aria-describedby': isFaulty ? faultsId : undefined,
-                  onKeyDown: (event: KeyboardEvent) => byKey(event, at),
-                }}
-              />
-            </td>
-          )
-        })}
-      </tr>
-      {faults.length > 0 && (
-        <tr>
-          <td class="notice-bad" colSpan={columns.length + 1}>
-            <ul id={faultsId}>
-              {faults.map((fault) => (
-                <li>
-                  {fault.column !== null && <strong>{fault.column}: </strong>}
-                  {visible(describeFault({ ...fault, row: null, column: null }))}
-                </li>
-              ))}
-            </ul>
+        </button>
+        <div id={menuId} popover="auto" class="card menu">
+          {actions.map(([label, keys, edited, at]) => (
+            <button
+              key={label}
+              type="button"
+              class="ghost"
+              aria-keyshortcuts={keys ?? undefined}
+              data-keys={keys?.replace('Control', 'Ctrl').replace('ArrowUp', '↑').replace('ArrowDown', '↓')}
+              aria-disabled={edited === null}
+              onClick={({ currentTarget }) => {
+                currentTarget.parentElement?.hidePopover()
+                edit(edited, at)
+              }}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
+      </td>
+      {columns.map((column, at) => {
+        // What concerns the whole row is at its name.
+        const isHere = (fault: Fault) => (fault.column ?? columns[0]) === column
+        const [own, remarks] = [faults.filter(isHere), warnings.filter(isHere)]
+        const id = cellId(index, at)
+        const said = [...own, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
+        const changed = was !== undefined && was[at] !== row[at] && 'is-changed'
+        return (
+          <td key={column} class={[changed, remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}>
+            <Cell
+              column={column}
+              text={row[at] ?? ''}
+              onText={(text) => onRows(rows.with(index, row.with(at, text)), id)}
+              common={{
+                id,
+                title: [row[at], ...said].filter(Boolean).join('\n'),
+                'aria-label': `${column}, ${name}`,
+                'aria-invalid': own.length > 0,
+                'aria-describedby': said.length > 0 ? `${id}-said` : undefined,
+                onKeyDown: (event: KeyboardEvent) => byKey(event, at),
+                onFocus: () => document.getElementById(`${id}-said`)?.scrollIntoView({ block: 'nearest' }),
+              }}
+            />
+            {said.length > 0 && (
+              <div id={`${id}-said`} class={own.length > 0 ? 'notice notice-bad' : 'notice'}>
+                {said.map(visible).join('\n')}
+              </div>
+            )}
           </td>
-        </tr>
-      )}
-    </>
+        )
+      })}
+    </tr>
   )
 }
 
 interface CellProps {
   readonly column: string
   readonly text: string
-  readonly choices: readonly string[] | undefined
   readonly onText: (text: string) => void
   readonly common: object
 }
 
-/** Columns whose text may need several lines. */
-const LONG = ['because', 'promise', 'reason']
-
-function Cell({ column, text, choices, onText, common }: CellProps) {
+function Cell({ column, text, onText, common }: CellProps) {
   /** The meaning of a blank cell. */
   const blank = WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
+  const choices = CHOICES[column]
   if (choices !== undefined) {
     // An unknown pasted word is shown all the same, with its fault.
     const known = new Set(['', ...choices, text])
@@ -206,32 +216,31 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
       >
         {[...known].map((choice) => (
           <option key={choice} value={choice}>
-            {choice || blank}
+            {nameOfChannel(choice) || blank}
           </option>
         ))}
       </select>
     )
   }
-  const Tag = LONG.includes(column) ? 'textarea' : 'input'
   return (
-    <Tag
+    <input
       {...common}
       value={text}
-      title={text}
-      rows={2}
       placeholder={blank}
       spellcheck={false}
       autocomplete="off"
       list={column === 'event type' ? 'event-types' : undefined}
-      onInput={({ currentTarget }: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
-        onText(currentTarget.value.replace(/\s*\n\s*/g, ' '))
-      }
+      onInput={({ currentTarget }) => onText(currentTarget.value)}
     />
   )
 }
 
 /** Takes a whole file from the clipboard or from the disk. */
-export function Paste({ sheetKey, change }: Pick<GridProps, 'sheetKey' | 'change'>) {
+export function Paste({
+  sheetKey,
+  text,
+  change,
+}: Pick<Bench, 'change'> & { sheetKey: SheetKey; text?: string }) {
   const { file } = SHEETS[sheetKey]
   const [faults, setFaults] = useState<readonly string[]>([])
   const submit = async (event: SubmitEvent) => {
@@ -248,11 +257,11 @@ export function Paste({ sheetKey, change }: Pick<GridProps, 'sheetKey' | 'change
   }
   return (
     <details>
-      <summary>Paste a CSV…</summary>
+      <summary>{text === undefined ? 'Paste a CSV…' : 'Edit or paste as a CSV…'}</summary>
       <form class="card" onSubmit={submit}>
         <label>
           Paste the whole of a {file}, its headings included
-          <textarea name="csv" rows={8} />
+          <textarea key={text} name="csv" rows={8} defaultValue={text} />
         </label>
         <label>
           or open a file <input type="file" name="file" accept=".csv,text/csv" />

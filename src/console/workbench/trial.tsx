@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { nameOfChannel } from '../../core/decision/channel.ts'
 import { FACT_LIST } from '../../core/decision/facts.ts'
 import {
   eventOfTrial,
@@ -61,7 +62,7 @@ export function Trial({ verdict: { ruleTable, texts } }: { verdict: Verdict }) {
               label={label}
               name={key}
               value={usual}
-              options={values.map((one) => [`${one}`, `${one}`])}
+              options={values.map((one) => [`${one}`, nameOfChannel(`${one}`)])}
             />
           )
         })}
@@ -82,8 +83,12 @@ function Result({ decision }: { decision: TriedDecision }) {
     <>
       <p>
         <Badge status={decision.outcome} />{' '}
-        <Value text={decision.outcome === 'SEND' ? `by ${decision.channel}` : decision.failureReason} /> – by
-        rule <Value text={decision.ruleId} mono />
+        <Value
+          text={
+            decision.outcome === 'SEND' ? `by ${nameOfChannel(decision.channel)}` : decision.failureReason
+          }
+        />{' '}
+        – by rule <Value text={decision.ruleId} mono />
       </p>
       <p>
         <Value text={decision.because} />

@@ -1,3 +1,4 @@
+import { nameOfChannel } from '../decision/channel.ts'
 import { counted } from '../text/count.ts'
 import { WHEN_COLUMNS } from './when.ts'
 
@@ -37,7 +38,9 @@ export function diffRows(
   const added = after
     .filter((row) => isFilled(row) && !paired.has(row))
     .map(([name, ...cells]): Found => {
-      const filled = cells.flatMap((cell, at) => (cell === '' ? [] : [`${columns[at + 1]} ${quote(cell)}`]))
+      const filled = cells.flatMap((cell, at) =>
+        cell === '' ? [] : [`${columns[at + 1]} ${quote(nameOfChannel(cell))}`],
+      )
       return { kind: 'added', words: `${quote(name)}: ${filled.join(', ') || 'blank'}` }
     })
   return [...changes, ...added]
@@ -111,7 +114,7 @@ function isCondition(column: string): boolean {
 }
 
 function inWords(cell: string, column: string): string {
-  if (cell !== '') return quote(cell)
+  if (cell !== '') return quote(nameOfChannel(cell))
   return isCondition(column) ? 'any' : 'blank'
 }
 
