@@ -1,13 +1,15 @@
 import { stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { compileRuleTable, RULE_TABLE, readText } from '../../app/rule-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
+import { findCopiedReasons } from '../../core/rules/find-copied-reasons.ts'
 import type { RuleTable } from '../../core/rules/table.ts'
 import { listEventTypes } from '../../core/templates/read-templates.ts'
+import { describeFault } from '../../core/text/faults.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
 import { fileOption, newCommand } from '../terminal/options.ts'
-import { print } from '../terminal/print.ts'
+import { note, print } from '../terminal/print.ts'
 
 export const diffCommand = newCommand('diff', {
   exitCodes: '0 compared, 1 a table has faults or is not readable',
@@ -30,9 +32,12 @@ interface Options {
 
 async function diff({ against, table, json }: Options): Promise<void> {
   const before = await tableBefore(against, table)
-  const difference = diffRuleTables(before, await compileRuleTable(await readText(table)))
+  const after = await compileRuleTable(await readText(table))
+  const difference = diffRuleTables(before, after)
   const sentences = describeDiff(difference)
-  await print(...(json ? [JSON.stringify({ ...difference, sentences })] : sentences))
+  const warnings = findCopiedReasons(after.rules, before.rules)
+  for (const warning of warnings) note(`${relative('', table)}: warning: ${describeFault(warning)}`)
+  await print(...(json ? [JSON.stringify({ ...difference, warnings, sentences })] : sentences))
 }
 
 /** The earlier table; at a git revision with the templates of that revision, to which `no template` refers. */

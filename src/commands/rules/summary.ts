@@ -10,6 +10,7 @@ import {
 } from '../../core/event/envelope-map.ts'
 import { summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows, type RowChange } from '../../core/rules/diff-rows.ts'
+import type { Rule } from '../../core/rules/rule.ts'
 import { type Files, loadVersion, readTexts, summariseChange } from '../../core/workbench/review.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
 import { newCommand } from '../terminal/options.ts'
@@ -34,9 +35,10 @@ async function summarise({ against, json }: Options): Promise<void> {
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
   // By the present ones, the old name of a renamed template would be a fault.
   const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
-  const load = (files: Files, accepted: string) => loadVersion(files, readTexts(files.templates, accepted))
+  const load = (files: Files, accepted: string, rules: readonly Rule[] = []) =>
+    loadVersion(files, readTexts(files.templates, accepted), { rules })
   const before = await load(await filesAt(against), outcomesThen)
-  const after = await load(await filesNow(), outcomes)
+  const after = await load(await filesNow(), outcomes, before.ruleTable?.rules)
   const summary = summariseChange(before, after, outcomes)
   const [mapBefore, mapNow] = await Promise.all([readFileAt(against, ENVELOPE_MAP), readText(ENVELOPE_MAP)])
   const all = {

@@ -3,10 +3,12 @@ import type { Fault } from '../text/faults.ts'
 import { checkPromises, type PromiseFault } from './check-promises.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
 import { isAnyOther } from './event-type-cell.ts'
+import { findCopiedReasons } from './find-copied-reasons.ts'
 import { findFaults } from './find-faults.ts'
 import { type Enumeration, enumerate } from './first-match.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
+import type { Rule } from './rule.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
 
 /** Review of one file. `summary` is null if its faults prevent one. */
@@ -16,11 +18,20 @@ export interface FileReport<F extends Fault = Fault> {
   readonly summary: string | null
 }
 
+/** What a change is held against. */
+export interface Against {
+  /** The rules that it changes. */
+  readonly rules?: readonly Rule[]
+  /** Event types of recent events; null if nobody knows. */
+  readonly seenEventTypes?: readonly string[] | null
+}
+
 /** Reviews a rule table and its promises together: faults of one file do not hide those of the other. */
 export async function checkRuleFiles(
   tableText: string,
   promisesText: string,
   knownEventTypes: readonly string[],
+  against: Against = {},
 ): Promise<{
   readonly table: FileReport
   readonly promises: FileReport<PromiseFault>
@@ -37,21 +48,27 @@ export async function checkRuleFiles(
   }
   const enumeration = await enumerate(rules, knownEventTypes)
   return {
-    table: reportTable(enumeration, knownEventTypes),
+    table: reportTable(enumeration, knownEventTypes, against),
     promises:
-      promises === null ? faulty(promiseFaults) : reportPromises(promises, enumeration, knownEventTypes),
+      promises === null
+        ? faulty(promiseFaults)
+        : reportPromises(promises, enumeration, knownEventTypes, against),
     enumeration,
   }
 }
 
-function reportTable(enumeration: Enumeration, knownEventTypes: readonly string[]): FileReport {
+function reportTable(
+  enumeration: Enumeration,
+  knownEventTypes: readonly string[],
+  { rules: rulesBefore, seenEventTypes }: Against,
+): FileReport {
   const { rules, classes, situations } = enumeration
-  const unknown = findUnknownEventTypes(rules, knownEventTypes)
+  const unknown = findUnknownEventTypes(rules, knownEventTypes, seenEventTypes)
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
     faults: [...findFaults(enumeration), ...unknown.faults],
-    warnings: unknown.warnings,
+    warnings: [...unknown.warnings, ...findCopiedReasons(rules, rulesBefore)],
     summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
   }
 }
@@ -60,11 +77,12 @@ function reportPromises(
   promises: readonly RulePromise[],
   { rules, answers, findPosition }: Enumeration,
   knownEventTypes: readonly string[],
+  { seenEventTypes }: Against,
 ): FileReport<PromiseFault> {
   const ruleFor = (facts: Parameters<typeof findPosition>[0]) => answers[findPosition(facts)]?.rule ?? null
   const broken = checkPromises(promises, rules, ruleFor)
   const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
-  const unknown = findUnknownEventTypes(naming, knownEventTypes)
+  const unknown = findUnknownEventTypes(naming, knownEventTypes, seenEventTypes)
   return {
     faults: [...broken, ...unknown.faults],
     warnings: unknown.warnings,

@@ -20,6 +20,8 @@ export interface ReadOptions {
   readonly sha256: (text: string) => string
   /** Accepted event types, against which file names are checked; absent: any name is valid. */
   readonly accepted?: readonly string[]
+  /** Types of recent events, accepted too where nobody can edit the accepted ones by hand. */
+  readonly seen?: readonly string[]
 }
 
 const EXTENSION = '.mustache'
@@ -35,7 +37,7 @@ export function readTemplates(files: readonly TemplateFile[], options: ReadOptio
 export function checkedSources(files: readonly TemplateFile[], options: ReadOptions): TemplateSource[] {
   const faults: TemplateFault[] = []
   for (const { name: file, text: source } of files) {
-    const fault = nameFault(file, options.accepted)
+    const fault = nameFault(file, options)
     if (fault !== null) faults.push({ file, line: null, text: fault })
     else
       try {
@@ -103,17 +105,21 @@ export function listEventTypes(files: readonly TemplateFile[]): string[] {
 }
 
 /** An event type that is not accepted is a typo if it is near to an accepted one, or not written like one. */
-function nameFault(file: string, accepted?: readonly string[]): string | null {
+function nameFault(file: string, { accepted, seen }: Omit<ReadOptions, 'sha256'> = {}): string | null {
   const name = file.slice(0, -EXTENSION.length)
   if (!file.endsWith(EXTENSION) || name === '')
     return `is not a template: name it <event type>${EXTENSION}, or remove it`
-  if (name === GENERIC || accepted?.includes(name)) return null
+  if (name === GENERIC || accepted?.includes(name) || seen?.includes(name)) return null
   const tidy = accepted === undefined ? name : tidied(name)
   const near = nearest(tidy, [GENERIC, ...(accepted ?? [])])
   const meant = near !== null && isSlip(tidy, near) ? near : tidy
+  const remedy =
+    seen === undefined
+      ? `add the line ${quote(name)} to rules/outcomes.txt`
+      : 'add its text once the first of them was received'
   return meant === name
     ? null
-    : `${quote(name)} is not an accepted event type${didYouMean(meant)} If events have exactly this type, add the line ${quote(name)} to rules/outcomes.txt`
+    : `${quote(name)} is not an accepted event type${didYouMean(meant)} If events have exactly this type, ${remedy}`
 }
 
 /** The name without capitals, blanks, and the additions of a file copy. */

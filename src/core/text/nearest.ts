@@ -1,26 +1,29 @@
 import leven from 'leven'
 
 /** The end of a fault, such as `; did you mean "SEND"?`; empty if nothing is near. */
-export function didYouMean(near: string | null): string {
-  return near === null ? '' : `; did you mean "${near}"?`
+export function didYouMean(near: string | null | readonly string[]): string {
+  const all = near === null ? [] : [near].flat()
+  return all.length === 0 ? '' : `; did you mean ${all.map((one) => `"${one}"`).join(' or ')}?`
 }
 
-/**
- * The choice most likely meant by `value`, or null if none is close: at most half of the characters may differ, in any case. If
- * several are equally close, the first wins.
- */
+/** The first of `nearestOnes`, or null if none is close. */
 export function nearest(value: string, choices: readonly string[]): string | null {
-  let best: string | null = null
-  let bestDistance = Number.POSITIVE_INFINITY
-  for (const choice of choices) {
-    const distance = leven(value.toLowerCase(), choice.toLowerCase())
-    const distanceMax = Math.floor(Math.max(value.length, choice.length) / 2)
-    if (distance <= distanceMax && distance < bestDistance) {
-      best = choice
-      bestDistance = distance
-    }
-  }
-  return best
+  return nearestOnes(value, choices)[0] ?? null
+}
+
+const NEAREST_COUNT_MAX = 3
+
+/**
+ * The choices most likely meant by `value`, the nearest first: at most half of the characters may differ, in any case. If one is
+ * a slip away, it alone. Of those that are equally close, the first comes first.
+ */
+export function nearestOnes(value: string, choices: readonly string[]): string[] {
+  const close = choices
+    .map((choice) => ({ choice, distance: leven(value.toLowerCase(), choice.toLowerCase()) }))
+    .filter(({ choice, distance }) => distance <= Math.floor(Math.max(value.length, choice.length) / 2))
+    .sort((one, other) => one.distance - other.distance)
+  const isClear = close[0] !== undefined && close[0].distance <= SLIP_DISTANCE_MAX
+  return close.slice(0, isClear ? 1 : NEAREST_COUNT_MAX).map(({ choice }) => choice)
 }
 
 /** True if `value` is probably a misspelt `choice`: at most two characters differ. */

@@ -1,5 +1,5 @@
 import { type ChangeSummary, summaryToMarkdown } from '../rules/change-summary.ts'
-import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
+import { type Against, checkRuleFiles, type FileReport } from '../rules/check-files.ts'
 import type { PromiseFault } from '../rules/check-promises.ts'
 import { diffRuleTables } from '../rules/diff.ts'
 import { type Cells, diffRows, type RowChange } from '../rules/diff-rows.ts'
@@ -35,9 +35,10 @@ export interface Texts {
   readonly report: TemplateReport
 }
 
-/** `outcomes`: the accepted ones, against which file names are checked. */
-export function readTexts(files: readonly TemplateFile[], outcomes: string): Texts {
-  const options = { sha256: noRevision, accepted: acceptedEventTypes(outcomes) }
+/** `outcomes`: the accepted ones, against which file names are checked. `seen`: types of recent events, valid too. */
+export function readTexts(files: readonly TemplateFile[], outcomes: string, seen?: readonly string[]): Texts {
+  const accepted = acceptedEventTypes(outcomes)
+  const options = { sha256: noRevision, accepted, ...(seen && { seen }) }
   return { eventTypes: listEventTypes(files), report: checkTemplates(files, options) }
 }
 
@@ -56,8 +57,17 @@ export interface Version {
   readonly outcomes: string | null
 }
 
-export async function loadVersion(files: Version['files'], texts: Texts): Promise<Version> {
-  const { enumeration, ...reports } = await checkRuleFiles(files.table, files.promises, texts.eventTypes)
+export async function loadVersion(
+  files: Version['files'],
+  texts: Texts,
+  against: Against = {},
+): Promise<Version> {
+  const { enumeration, ...reports } = await checkRuleFiles(
+    files.table,
+    files.promises,
+    texts.eventTypes,
+    against,
+  )
   const version = { files, texts, ...reports }
   try {
     if (enumeration === null) return { ...version, ruleTable: null, outcomes: null }

@@ -20,6 +20,21 @@ t.test('an event type without a template causes a warning that names the nearest
   })
 })
 
+t.test('an event type of a recent event is known, and one near to it is a warning', async (t) => {
+  const { rules } = loadRuleTable(
+    table(rule({ eventType: 'claim.withdrwan or claim.withdrawn or payments' })),
+  )
+  const found = findUnknownEventTypes(rules, EVENT_TYPES, ['claim.withdrawn'])
+  const nobody = ', and no event of the last 30 days has it; did you mean'
+  t.match(inWords(found), {
+    faults: { length: 0 },
+    warnings: [
+      new RegExp(`no template for "claim.withdrwan"${nobody} "claim.withdrawn"\\?$`),
+      new RegExp(`no template for "payments"${nobody} "payment\\.\\*"`),
+    ],
+  })
+})
+
 t.test('a misspelt event type is a fault, unless it is marked as exact', async (t) => {
   t.strictSame(foundIn('invoice.payed'), {
     faults: [

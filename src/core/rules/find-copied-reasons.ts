@@ -1,0 +1,31 @@
+import type { Fault } from '../text/faults.ts'
+import type { Rule } from './rule.ts'
+
+const READ_OUT = 'members hear it when they ask why'
+
+/**
+ * Warnings about explanations that may not be true: word for word that of a rule above, or unchanged although the outcome or
+ * channel of the rule is not that of `before`, the rules to which a change is made.
+ */
+export function findCopiedReasons(rules: readonly Rule[], before: readonly Rule[] = []): Fault[] {
+  return rules.flatMap(({ id, row, because, outcome, sendBy }, index): Fault[] => {
+    const place = { row, column: 'because' }
+    const above = rules.slice(0, index).find((other) => other.because === because)
+    const was = before.find((other) => other.id === id)
+    const isStale =
+      was !== undefined && was.because === because && (was.outcome !== outcome || was.sendBy !== sendBy)
+    return [
+      ...(above === undefined
+        ? []
+        : [
+            {
+              ...place,
+              text: `it is word for word that of rule "${above.id}" (row ${above.row}): ${READ_OUT}`,
+            },
+          ]),
+      ...(isStale
+        ? [{ ...place, text: `it stayed as it was, though what the rule does has changed: ${READ_OUT}` }]
+        : []),
+    ]
+  })
+}
