@@ -104,7 +104,11 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, '1 warning')
     await page.getByRole('button', { name: '1 warning' }).click()
     t.equal(await page.evaluate('document.activeElement.ariaLabel'), 'event type, muted')
-    await page.getByText('there is no template for "invoice"; did you mean "invoice.*"?').waitFor()
+    await page
+      .getByText(
+        'there is no template for "invoice", and no event of the last 30 days has it; did you mean "invoice.*"?',
+      )
+      .waitFor()
     await cell('event type', 'muted').fill('invoice.paid')
     await verdict(page, 'All 6 promises kept')
     await verdict(
@@ -134,16 +138,22 @@ async function testWorkbench(): Promise<void> {
 
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download dispatch.csv' }).click(),
+      page.getByRole('button', { name: 'Download proposal.zip' }).click(),
     ])
-    t.equal(download.suggestedFilename(), 'dispatch.csv', 'one file comes as it is')
+    await page
+      .getByText('rules/outcomes.txt, which lists every outcome and text, is among the files')
+      .waitFor()
+    const files = unzipSync(await readFile(await download.path()))
+    t.same(Object.keys(files), ['rules/dispatch.csv', 'rules/outcomes.txt'])
+    const outcomes = strFromU8(files['rules/outcomes.txt'] as Uint8Array)
+    t.match(outcomes, 'SKIP (muted), rule "muted"', 'what the draft decides is accepted')
     const upload = page.getByRole('link', { name: 'Upload to the repository' })
-    t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main/rules')
+    t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main')
     t.match(
       await page.getByLabel('Text for the pull request').inputValue(),
       /^### Rule table: \d+ situations change: .*### Envelope map, promises and rules: 1 rule added\n\n- rule added: "muted"/s,
     )
-    const csv = await readFile(await download.path(), 'utf8')
+    const csv = strFromU8(files['rules/dispatch.csv'] as Uint8Array)
     t.equal(
       csv,
       above('opted-out', [
@@ -317,7 +327,10 @@ async function testWorkbench(): Promise<void> {
     const broken = page.getByRole('button', { name: '1 promise of 6 broken' })
     const proposal = page.getByRole('region', { name: 'Propose' })
     await proposal.getByText(/^1 promise of 6 broken\. /).waitFor()
-    t.equal(await proposal.getByText('Download dispatch.csv').getAttribute('aria-disabled'), 'false')
+    t.equal(
+      await proposal.getByRole('button', { name: 'Download proposal.zip' }).getAttribute('aria-disabled'),
+      'false',
+    )
     await broken.click()
     t.equal(await page.evaluate('document.activeElement.id'), 'broken')
     await page.getByRole('button', { name: 'Exclude this case' }).click()
@@ -384,7 +397,11 @@ async function testWorkbench(): Promise<void> {
       page.getByRole('button', { name: 'Download proposal.zip' }).click(),
     ])
     const files = unzipSync(await readFile(await download.path()))
-    t.same(Object.keys(files), ['templates/claim.paid.mustache', 'templates/claim.reopened.mustache'])
+    t.same(Object.keys(files), [
+      'templates/claim.paid.mustache',
+      'templates/claim.reopened.mustache',
+      'rules/outcomes.txt',
+    ])
     t.equal(strFromU8(files['templates/claim.paid.mustache'] as Uint8Array), `${before}We paid “at once”.\n`)
     const upload = page.getByRole('link', { name: 'Upload to the repository' })
     t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main')

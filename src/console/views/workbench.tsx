@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { nameOfChannel } from '../../core/decision/channel.ts'
 import type { Cells } from '../../core/rules/diff-rows.ts'
 import { gridToCsv, type WorkbenchStart } from '../../core/workbench/review.ts'
 import { type Row, Table } from '../list.tsx'
@@ -47,9 +48,10 @@ type Tab = keyof typeof TABS
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
+  const seen = useSeenEventTypes()
   const bench = useDraft(start)
   const { inForce, columns, draft, change, undo, redo, outdated, conflicts } = bench
-  const verdict = useVerdict(draft, inForce, start.outcomes)
+  const verdict = useVerdict(draft, inForce, start.outcomes, seen)
   const [tab, setTab] = useState<Tab>('table')
   const lead = (to: Lead) => {
     if (to === 'doubts' || to in TABS) setTab(to === 'doubts' ? 'table' : (to as Tab))
@@ -135,7 +137,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
             </Card>
           </div>
           <datalist id="event-types">
-            {verdict.texts.eventTypes.map((eventType) => (
+            {[...new Set([...verdict.texts.eventTypes, ...(seen ?? [])])].map((eventType) => (
               <option key={eventType} value={eventType} />
             ))}
           </datalist>
@@ -162,9 +164,30 @@ function Bench({ start }: { start: WorkbenchStart }) {
   )
 }
 
+const SEEN_MS = 30 * 86_400_000
+
+interface KnownEventType {
+  readonly eventType: string
+  readonly lastAt: string | null
+}
+
+/** Event types with events in the last 30 days; null if unknown. */
+function useSeenEventTypes(): readonly string[] | null {
+  const { data } = useData<{ items: readonly KnownEventType[] }>(['event-types'], {})
+  return useMemo(() => {
+    const isRecent = ({ lastAt }: KnownEventType) => lastAt && Date.parse(lastAt) > Date.now() - SEEN_MS
+    return data?.items.filter(isRecent).map(({ eventType }) => eventType) ?? null
+  }, [data])
+}
+
 /** A rule to read. */
 function renderRow(row: Cells, key: number): Row {
-  return { key, cells: Object.fromEntries(SHEETS.table.columns.map((column, at) => [column, row[at] ?? ''])) }
+  return {
+    key,
+    cells: Object.fromEntries(
+      SHEETS.table.columns.map((column, at) => [column, nameOfChannel(row[at] ?? '')]),
+    ),
+  }
 }
 
 function About({ tab }: { tab: Tab }) {

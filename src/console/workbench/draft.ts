@@ -3,6 +3,7 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { OUTCOMES } from '../../core/decision/result.ts'
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
+import type { Against } from '../../core/rules/check-files.ts'
 import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'
 import { PROMISE_SHEET } from '../../core/rules/load-promises.ts'
 import type { SheetForm } from '../../core/rules/read-sheet.ts'
@@ -81,13 +82,18 @@ function toFiles(draft: Draft, columns: Columns): Readonly<Record<string, string
   return Object.fromEntries([...sheets, ...texts])
 }
 
-/** The files of a draft that differ from those in force. */
+/** The file of the accepted outcomes. */
+export const ACCEPTED = 'rules/outcomes.txt'
+
+/** The files of a draft that differ from those in force; with the new outcomes, unless faults prevent them. */
 export function changedFiles(
-  draft: Draft,
+  { draft, outcomes, acceptedOutcomes }: Verdict,
   { inForce, columns }: Pick<Bench, 'inForce' | 'columns'>,
 ): readonly [path: string, text: string][] {
   const before = toFiles(inForce, columns)
-  return Object.entries(toFiles(draft, columns)).filter(([path, text]) => text !== before[path])
+  const changed = Object.entries(toFiles(draft, columns)).filter(([path, text]) => text !== before[path])
+  const isNew = outcomes !== null && outcomes !== acceptedOutcomes.replaceAll('\r\n', '\n')
+  return changed.length > 0 && isNew ? [...changed, [ACCEPTED, outcomes]] : changed
 }
 
 /** The draft stored in this tab, with the files in force at its start or at its last merge. */
@@ -215,38 +221,50 @@ function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: 
 export interface Verdict extends Version {
   readonly draft: Draft
   readonly summary: ChangeSummary
+  /** Those in force. */
+  readonly acceptedOutcomes: string
 }
 
 const PAUSE_MS_MAX = 250
 
 /** Checking texts takes longest, and they seldom change. */
-const textsOf = new WeakMap<Draft['templates'], Texts>()
+const textsOf = new WeakMap<Draft['templates'], { texts: Texts; seen: readonly string[] }>()
+const NONE: readonly string[] = []
 
-async function loadDraftVersion(draft: Draft, outcomes: string): Promise<Version> {
+async function loadDraftVersion(draft: Draft, outcomes: string, against: Against): Promise<Version> {
   const files = Object.entries(draft.templates).map(([name, text]) => ({ name, text }))
-  const texts = textsOf.get(draft.templates) ?? readTexts(files, outcomes)
-  textsOf.set(draft.templates, texts)
+  const seen = against.seenEventTypes ?? NONE
+  const held = textsOf.get(draft.templates)
+  const texts = held?.seen === seen ? held.texts : readTexts(files, outcomes, seen)
+  textsOf.set(draft.templates, { texts, seen })
   const [table = '', promises = ''] = KEYS.map((key) => gridToCsv(SHEETS[key].columns, draft[key]))
-  return loadVersion({ table, promises }, texts)
+  return loadVersion({ table, promises }, texts, against)
 }
 
 /**
  * Checks the draft in this page, without the service. A check blocks the page, so typing gets a pause as long as a check. Null
  * before the first verdict.
  */
-export function useVerdict(draft: Draft, inForce: Draft, outcomes: string): Verdict | null {
+export function useVerdict(
+  draft: Draft,
+  inForce: Draft,
+  outcomes: string,
+  seenEventTypes: readonly string[] | null,
+): Verdict | null {
   const [verdict, setVerdict] = useState<Verdict | null>(null)
   const tookMs = useRef(0)
   useEffect(() => {
     const check = async () => {
       const startedMs = performance.now()
-      const after = await loadDraftVersion(draft, outcomes)
-      const summary = summariseChange(await loadDraftVersion(inForce, outcomes), after, outcomes)
+      const before = await loadDraftVersion(inForce, outcomes, { seenEventTypes })
+      const rules = before.ruleTable?.rules ?? []
+      const after = await loadDraftVersion(draft, outcomes, { rules, seenEventTypes })
+      const summary = summariseChange(before, after, outcomes)
       tookMs.current = performance.now() - startedMs
-      setVerdict({ ...after, draft: draft, summary })
+      setVerdict({ ...after, draft, summary, acceptedOutcomes: outcomes })
     }
     const timer = setTimeout(check, Math.min(tookMs.current, PAUSE_MS_MAX))
     return () => clearTimeout(timer)
-  }, [draft, inForce, outcomes])
+  }, [draft, inForce, outcomes, seenEventTypes])
   return verdict
 }

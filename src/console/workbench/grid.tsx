@@ -146,7 +146,7 @@ function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
               type="button"
               class="ghost"
               aria-keyshortcuts={keys ?? undefined}
-              data-keys={keys?.replace('Control', 'Ctrl').replace('ArrowUp', '↑').replace('ArrowDown', '↓')}
+              data-keys={keys?.replace('Control', 'Ctrl').replace('Arrow', '')}
               aria-disabled={edited === null}
               onClick={({ currentTarget }) => {
                 currentTarget.parentElement?.hidePopover()

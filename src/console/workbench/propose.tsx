@@ -2,7 +2,7 @@ import { strToU8, zipSync } from 'fflate'
 import { buildProposeUrl, formatProposal } from '../../core/workbench/review.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
-import { type Bench, changedFiles, type Verdict } from './draft.ts'
+import { ACCEPTED, type Bench, changedFiles, type Verdict } from './draft.ts'
 import { listMarks } from './findings.tsx'
 
 interface ProposeProps extends Bench {
@@ -12,7 +12,7 @@ interface ProposeProps extends Bench {
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outdated }: ProposeProps) {
-  const changed = changedFiles(verdict.draft, { inForce, columns })
+  const changed = changedFiles(verdict, { inForce, columns })
   const isOld = verdict.draft === draft ? null : 'Your last change is being checked.'
   const obstacle =
     outdated === null
@@ -20,7 +20,10 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
       : 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const bad = listMarks(verdict).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
-  const proposal = formatProposal(verdict.summary)
+  const isAccepted = changed.some(([path]) => path === ACCEPTED)
+  // What is among the files needs no acceptance any more.
+  const outcomes = isAccepted ? null : verdict.summary.outcomes
+  const proposal = formatProposal({ ...verdict.summary, outcomes })
   const [[path, text] = ['', ''], ...others] = changed
   const isOne = others.length === 0
   const [folder = '', file = ''] = isOne ? path.split('/') : ['', 'proposal.zip']
@@ -47,6 +50,13 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
             : 'Unpack it, and drop its folders onto the upload page of the repository, on a branch of its own.'}
         </li>
         <li>Copy the text into the pull request.</li>
+        <li>
+          {isAccepted
+            ? `Nothing more to accept: ${ACCEPTED}, which lists every outcome and text, is among the files. Reviewers see there what changes.`
+            : verdict.outcomes === null
+              ? 'Correct the faults first: then the new list of outcomes, which the checks ask for, is among the files.'
+              : 'Nothing more to accept: every outcome and text stays as it is.'}
+        </li>
       </ol>
       <p class="hstack propose">
         <button type="button" aria-disabled={obstacle !== null} onClick={download}>
