@@ -66,15 +66,24 @@ export function foldEventTypes(
   return { classes, findClass: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
-/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is shorter. */
-export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
+/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is shorter; at most `countMax` names. */
+export function describeClasses(
+  some: readonly EventClass[],
+  all: readonly EventClass[],
+  countMax = Number.POSITIVE_INFINITY,
+): string {
   if (some.length === all.length) return 'every event type'
   const own = listWords(some)
   const others = listWords(all.filter((eventClass) => !some.includes(eventClass)))
   const [unnamed] = all
   return some.some((one) => one === unnamed) && others.length < own.length
-    ? `every event type but ${others.join(', ')}`
-    : own.join(', ')
+    ? `every event type but ${joinWords(others, countMax)}`
+    : joinWords(own, countMax)
+}
+
+function joinWords(words: readonly string[], countMax: number): string {
+  const more = words.length - countMax
+  return more > 0 ? `${words.slice(0, countMax).join(', ')} and ${more} more` : words.join(', ')
 }
 
 function listWords(classes: readonly EventClass[]): string[] {

@@ -7,6 +7,9 @@ import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
+/** A fault names no more rules or event types: it stays one line. */
+const NAMED_COUNT_MAX = 8
+
 /** Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. One for each cause. */
 export function findFaults(enumeration: Enumeration): Fault[] {
   const { rules, classes, answers } = enumeration
@@ -69,8 +72,6 @@ function findNext(rules: readonly Rule[], rule: Rule, answer: FirstMatch): Rule 
   return rules.find((other) => other.row > rule.row && firstMismatch(other, toAskedFacts(answer)) === null)
 }
 
-const NAMED_COUNT_MAX = 8
-
 function neverApplying({ rules, answers }: Enumeration): Fault[] {
   const applying = new Set(answers.map(({ rule }) => rule))
   const dead = rules
@@ -96,8 +97,10 @@ function neverApplying({ rules, answers }: Enumeration): Fault[] {
       const names = hidden.slice(0, NAMED_COUNT_MAX).map(({ id }) => `"${id}"`)
       const more = hidden.length - names.length
       const never = `rules ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} can never apply`
-      const isHiding = (one: Rule, answer: FirstMatch) =>
-        one === first && hidden.some((other) => other === findNext(rules, first, answer))
+      const isHiding = (one: Rule, answer: FirstMatch) => {
+        const next = one === first ? findNext(rules, first, answer) : undefined
+        return hidden.some((other) => other === next)
+      }
       const move = describeMove(rules, first, answers, isHiding) ?? 'fill in more of its cells, or delete it'
       return {
         row: first.row,
@@ -133,7 +136,11 @@ export function summariseCases(
   classes: readonly EventClass[],
 ): string {
   const situations = [...new Set(cases.map(({ situation }) => describeSituation(situation)))]
-  const types = describeClasses([...new Set(cases.map(({ eventClass }) => eventClass))], classes)
+  const types = describeClasses(
+    [...new Set(cases.map(({ eventClass }) => eventClass))],
+    classes,
+    NAMED_COUNT_MAX,
+  )
   return situations.length === 1
     ? `${situations[0]} (${types})`
     : `${situations.length} situations (${types}), such as ${situations[0]}`

@@ -167,6 +167,17 @@ t.test('a promise that covers no situation is a fault', async (t) => {
   ])
 })
 
+t.test(
+  'a broken promise of many event types names some of them, and the row to move the rule to',
+  async (t) => {
+    const eventType = Array.from({ length: 20 }, (_, at) => `x.${at}`).join(' or ')
+    const rows = above('opted-out', [rule({ eventType, party: 'found', outcome: 'SEND', sendBy: 'IN_APP' })])
+    t.match((await review(rows, promise({ optedOut: true }))).promises.faults, [
+      /x\.0, x\.1.* and 12 more\), such as party found, opted out.*: move rule "a" below row 6 \("opted-out"\)\n/,
+    ])
+  },
+)
+
 t.test('faults of one file do not hide those of another', async (t) => {
   const both = await review(tableText(rule({ party: 'fond' })), promise({ party: 'fond' }))
   t.match(both, {
