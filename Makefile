@@ -57,7 +57,7 @@ node_modules/.tap-plugins: node_modules/.package-lock.json .taprc
 
 # On a terminal run it as its own job, so that Ctrl-C reaches it alone: make would report the signal as a failure.
 run: build ## Start a local stack and the service, publish events, show the results (PORT)
-	@bash -c 'if [ -t 0 ]; then set -m; fi; $(NODE) test/stack/run.ts; exit $$?'
+	@HOUSE= bash -c 'if [ -t 0 ]; then set -m; fi; $(NODE) test/stack/run.ts; exit $$?'
 
 # Hundreds of short processes: Node keeps what it compiled, and Java compiles quickly rather than well.
 test mutants: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled

@@ -47,9 +47,9 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
     const isNothing =
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
     const question = `Permanently erase ${describeFound(found)} of ${party}?`
-    const isDone = !dryRun && !isNothing && (await confirm(question, { yes }))
+    // Recorded also if there is nothing: a message that is read again later may name the party.
+    const isDone = !dryRun && (isNothing || (await confirm(question, { yes })))
     const counts = isDone ? await eraseAll(search, by) : found
-    if (isNothing && !dryRun) await finishErasures(pool, party)
     if (json) await print(JSON.stringify({ party, erased: isDone, ...counts }))
     else
       await print(...describeErasure(party, counts, isNothing, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))

@@ -37,6 +37,7 @@ function rowOf(offset: number, origin: LoggedRow['origin'] | undefined = undefin
     eventType: 'claim.paid',
     partyLocator: 'party-1',
     reference: 'CLM-1',
+    reason: null,
     origin: origin === undefined ? { topic: 'claims', partition: 0, offset: BigInt(offset) } : origin,
     envelopeMapRevision: null,
     erased: false,

@@ -140,7 +140,8 @@ export class MemoryStore {
       this.#all<Row>('log', scope).map(({ locator, eventId, eventType, partyLocator }) => {
         const last = decisions.findLast((one) => one.locator === locator)
         const { envelopeMapRevision = null } = last?.origin ?? {}
-        const message = { reference: last?.variables?.locator ?? null, origin: last?.origin ?? null }
+        const { locator: reference = null, reason = null } = last?.variables ?? {}
+        const message = { reference, reason, origin: last?.origin ?? null }
         return [
           eventId,
           { locator, eventId, eventType, partyLocator, ...message, envelopeMapRevision, erased: false },

@@ -96,6 +96,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
     },
     { party_locator: 'error-7', log_entries: 1, retries: 1, finished_at: Date },
     { party_locator: 'party-7', erased_by: 'interrupted', finished_at: Date },
+    { party_locator: 'party-7', log_entries: 0, finished_at: Date },
   ])
 
   world.policyAdministration.set('error-7', CONTACT)

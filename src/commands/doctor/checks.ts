@@ -77,7 +77,7 @@ const DATABASE_LOG_IN =
 const CLIENT_CERTIFICATE =
   'set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE to a client certificate that it accepts, and check POLICY_ADMIN_URL'
 const CLOSED_CONNECTION =
-  'look into the log of that service: it closed the connection, as some do after a client certificate (POLICY_ADMIN_CERT_FILE) that they do not trust'
+  'it closed the connection without an answer. If it speaks TLS, set POLICY_ADMIN_URL to its https:// URL; else look into its log: some do so after a client certificate (POLICY_ADMIN_CERT_FILE) that they do not trust'
 const POLICY_ADMIN_CA =
   'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare the host name in POLICY_ADMIN_URL'
 

@@ -130,8 +130,18 @@ function renderText(templates: Templates, { locator, variables }: OpenAttempt): 
 export function toLoggedRow({ origin, variables, ...attempt }: OpenAttempt): LoggedRow {
   const { eventId, locator, eventType, partyLocator } = attempt
   const { envelopeMapRevision } = origin
-  const reference = variables?.locator ?? null
-  return { eventId, locator, eventType, partyLocator, reference, origin, envelopeMapRevision, erased: false }
+  const { locator: reference = null, reason = null } = variables ?? {}
+  return {
+    eventId,
+    locator,
+    eventType,
+    partyLocator,
+    reference,
+    reason,
+    origin,
+    envelopeMapRevision,
+    erased: false,
+  }
 }
 
 /** The distinct parties of events or attempts, in order of first occurrence. */

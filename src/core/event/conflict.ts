@@ -10,6 +10,8 @@ export interface LoggedRow {
   readonly partyLocator: string | null
   /** Null if it is not stored, such as after an erasure. */
   readonly reference: string | null
+  /** That of the event; null if it has none, or if `reference` is not stored. */
+  readonly reason: string | null
   /** Null if no decision explains the row. */
   readonly origin: Place | null
   /** Null if it is not known which envelope map read the message. */
@@ -32,6 +34,7 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
   if (row.eventType !== event.eventType) differences.push('event type')
   if (row.partyLocator !== event.partyLocator) differences.push('party')
   if (row.reference !== null && row.reference !== event.locator) differences.push('reference')
+  if (row.reference !== null && row.reason !== event.reason) differences.push('reason')
   // A map that finds none of both in any message must not make them duplicates.
   if (event.partyLocator === null && event.locator === '')
     differences.push('message, for all that is known: neither has a party or a reference')

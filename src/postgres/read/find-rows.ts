@@ -10,6 +10,7 @@ export const foundRow = z
     eventType: z.string(),
     partyLocator: z.string().nullable(),
     reference: z.string().nullable(),
+    reason: z.string().nullable(),
     topic: z.string().nullable(),
     partition: z.number().nullable(),
     offset: z.coerce.bigint().nullable(),
@@ -26,7 +27,8 @@ export function selectRows(eventIds: readonly string[]): FragmentSqlToken {
   return sql.fragment`
     SELECT
       entry.event_id AS "eventId", entry.locator, entry.event_type AS "eventType",
-      entry.party_locator AS "partyLocator", last.variables ->> 'locator' AS reference, last.topic,
+      entry.party_locator AS "partyLocator", last.variables ->> 'locator' AS reference,
+      last.variables ->> 'reason' AS reason, last.topic,
       last.partition_id AS partition, last."offset"::text, last.envelope_map_revision AS "envelopeMapRevision",
       last.erased_at IS NOT NULL AS erased
     FROM notifications.notification_log AS entry

@@ -47,6 +47,7 @@ export function aLoggedRow(eventId: string, overrides: Partial<LoggedRow> = {}):
     eventType: 'claim.paid',
     partyLocator: 'party-1',
     reference: 'CLM-1',
+    reason: null,
     origin: { topic: 'billing', partition: 0, offset: 0n },
     envelopeMapRevision: 'ghi',
     erased: false,
