@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { channelKind } from '../../core/decision/channel.ts'
+import { channelKind, nameOfChannel, shownSubject } from '../../core/decision/channel.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeStatus, nameOfAttempt } from '../../core/log/status.ts'
@@ -111,7 +111,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
               </>
             }
           >
-            <Message subject={entry.subject} body={body} />
+            <Message subject={shownSubject(entry.channel, entry.subject)} body={body} />
             {channelKind(entry.channel)?.address !== null && (
               <p class="text-light">The address is not stored here.</p>
             )}
@@ -136,7 +136,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
             Entry: entry.locator,
             'Event ID': entry.eventId,
             Reference: entry.reference,
-            Channel: entry.channel,
+            Channel: inWords(nameOfChannel(entry.channel)),
             Reason: failureReason,
             Attempts: entry.decisions.length,
           }}

@@ -1,4 +1,4 @@
-import { CHANNELS, nameOfChannel } from '../../core/decision/channel.ts'
+import { CHANNELS, nameOfChannel, shownSubject } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { describeStatus, STATUSES } from '../../core/log/status.ts'
 import { Ask, useRefusal } from '../ask.tsx'
@@ -73,8 +73,7 @@ export function LogView(route: Route) {
 
 /** An entry as a row that links to it. `words` formats its time. */
 export function entryRow(entry: ListedLogEntry, words = ago): Row {
-  const { locator, createdAt, eventType, channel, partyLocator, reference, status, subject, failureReason } =
-    entry
+  const { locator, createdAt, eventType, channel, partyLocator, reference, status, failureReason } = entry
   const why = [entry.because ?? failureReason, entry.givenUp && 'Given up.'].filter(Boolean).join(' ')
   return {
     key: locator,
@@ -86,7 +85,7 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
       Member: partyLocator,
       About: reference === partyLocator ? null : reference,
       Channel: inWords(nameOfChannel(channel)),
-      'Subject or reason': status === 'SENT' ? subject : why,
+      'Subject or reason': status === 'SENT' ? (shownSubject(channel, entry.subject) ?? entry.body) : why,
     },
   }
 }

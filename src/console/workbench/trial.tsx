@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { nameOfChannel } from '../../core/decision/channel.ts'
+import { nameOfChannel, shownSubject } from '../../core/decision/channel.ts'
 import { FACT_LIST } from '../../core/decision/facts.ts'
 import {
   eventOfTrial,
@@ -94,7 +94,9 @@ function Result({ decision }: { decision: TriedDecision }) {
         <Value text={decision.because} />
       </p>
       {decision.outcome === 'FAIL' && <p>Nothing is sent now; a retry would send:</p>}
-      {decision.text !== null && <Message {...decision.text} />}
+      {decision.text !== null && (
+        <Message {...decision.text} subject={shownSubject(decision.channel, decision.text.subject)} />
+      )}
       {decision.sms !== null && <p>{describeSms(decision.sms)}</p>}
       <RulesAbove rules={decision.rulesAbove} />
     </>

@@ -50,6 +50,11 @@ export function channelKind(channel: string): Addressed | Unaddressed | null {
   return isChannel(channel) ? CHANNEL_KINDS[channel] : null
 }
 
+/** The subject as the member sees it: null on a channel that has none. */
+export function shownSubject(channel: string, subject: string | null): string | null {
+  return channelKind(channel)?.hasSubject === false ? null : subject
+}
+
 /** A stored channel in words. One that only another version knows is its own name. */
 export function nameOfChannel(channel: string): string {
   return channelKind(channel)?.name ?? channel

@@ -1,3 +1,4 @@
+import { shownSubject } from '../decision/channel.ts'
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
 import { describeStatus } from './status.ts'
@@ -22,5 +23,10 @@ const CSV = csvList([
 /** A list of entries as CSV, with what the console shows. The body of the message is left out. */
 export const LOG_CSV = {
   head: CSV.head,
-  formatLine: (entry: ListedLogEntry): string => CSV.formatLine({ ...entry, status: describeStatus(entry) }),
+  formatLine: (entry: ListedLogEntry): string =>
+    CSV.formatLine({
+      ...entry,
+      status: describeStatus(entry),
+      subject: shownSubject(entry.channel, entry.subject),
+    }),
 }

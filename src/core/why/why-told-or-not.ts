@@ -1,4 +1,4 @@
-import { channelKind, isChannel, nameOfChannel } from '../decision/channel.ts'
+import { channelKind, isChannel, nameOfChannel, shownSubject } from '../decision/channel.ts'
 import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
@@ -36,8 +36,9 @@ export function explainListed(rows: readonly DecidedRow[], rulesOf: RulesByRevis
 }
 
 function describeWhat(entry: Entry) {
-  const { status, channel, partyLocator, eventType, subject, reference, createdAt, sentAt } = entry
+  const { status, channel, partyLocator, eventType, reference, createdAt, sentAt } = entry
   const name = nameOfChannel(channel)
+  const subject = shownSubject(channel, entry.subject)
   const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
   const message = `${subject === null ? name : `${name} “${subject}”`}${about}`
   const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
@@ -71,7 +72,10 @@ function describeWhy({ status, failureReason, decisions }: Entry): string | null
 function describeNext(entry: Entry): string {
   const { status, decisions, nextRetry } = entry
   const last = decisions.at(-1)
-  if (status === 'SENT') return 'This message is done.'
+  if (status === 'SENT')
+    return entry.recordedOnly
+      ? 'Nothing. It is not delivered later, even if a transport is connected.'
+      : 'This message is done.'
   const version = otherVersion(entry)
   if (entry.givenUp) return `Nothing. It was ${describeGivenUp(entry)}.${version}`
   if (status === 'SKIPPED') {

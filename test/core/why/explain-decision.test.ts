@@ -204,7 +204,7 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   const sent = { decidedAt: T(0), receipt: 'sms-id-1' }
   const what = async (entry: Partial<RecordedLogEntry>) =>
     (await storyOf({ sentAt: T(0), ...entry }, [sent])).what
-  const [on, text] = [`On ${T(0)}`, '“Your claim” about CLM-1 for member PTY-1']
+  const [on, text] = [`On ${T(0)}`, 'about CLM-1 for member PTY-1']
   const recorded = `${on}, the text message ${text} was recorded only: no transport is connected, so nothing was delivered.`
   t.equal(await what({ channel: 'SMS', recordedOnly: true }), recorded)
   for (const receipt of ['sms-id-1', 'recorded: 250 OK'])
@@ -218,11 +218,11 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   )
   t.equal(
     await what({ channel: 'IN_APP', receipt: null }),
-    `${on}, the app message ${text} was stored for the app.`,
+    `${on}, the app message “Your claim” ${text} was stored for the app.`,
   )
   t.match(await storyOf({}, [{ ...sent, recordedOnly: true }]), {
     because: 'The member prefers text messages, and we have a phone number.',
-    next: 'This message is done.',
+    next: 'Nothing. It is not delivered later, even if a transport is connected.',
     timeline: [{}, { words: 'Text message recorded, not delivered.' }],
   })
 })
