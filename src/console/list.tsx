@@ -1,7 +1,8 @@
 import type { ComponentChildren, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
+import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../core/log/count-windows.ts'
 import type { Page } from '../core/log/log-page.ts'
+import { type Named, Similar, useOffers } from './offers.tsx'
 import {
   Button,
   Choice,
@@ -17,7 +18,7 @@ import {
   Title,
 } from './parts.tsx'
 import { buildHref, type Query, type Route } from './route.ts'
-import { ago, counted, exactTime, localTime, toFormTime, toInstant, visible } from './text.ts'
+import { ago, counted, describePeriod, exactTime, toFormTime, toInstant, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
 /** Long text is cut, and shown whole on hover. Other content has its own title. */
@@ -118,6 +119,8 @@ export interface Filter {
   readonly hint?: string
   readonly options?: readonly Option[]
   readonly isTime?: true
+  /** What its values name: such names are offered. */
+  readonly named?: NonNullable<Named>
 }
 
 interface ListProps<Item> {
@@ -145,11 +148,16 @@ export function List<Item>(props: ListProps<Item>) {
     scrollTo(0, Title.scrollYWanted)
     Title.scrollYWanted = null
   }, [hasRows])
+  const known = ['cursor', ...filters.map(({ name }) => name), ...Object.keys(following ?? {})]
+  const unknown = Object.keys(route.query).filter((name) => !known.includes(name))
   const isPart = route.query.cursor !== undefined || nextCursor !== null
   const found = items.length > 0 ? counted(items.length, ...noun) : describeEmpty(noun[1], active, isPart)
   return (
     <>
       {filters.length > 0 && <Filters filters={filters} route={route} />}
+      {unknown.length > 0 && (
+        <p class="notice">The address has filters that do not exist here: {visible(unknown.join(', '))}.</p>
+      )}
       <Problem
         problem={problem}
         title={items.length === 0 ? NOT_LOADED : 'Could not load all.'}
@@ -165,6 +173,7 @@ export function List<Item>(props: ListProps<Item>) {
           <a href={buildHref(route.path, { ...values, ...following, cursor: nextCursor })}>Next page</a>
         )}
       </div>
+      {data !== null && items.length === 0 && !isPart && <NearestSteps filters={filters} route={route} />}
     </>
   )
 }
@@ -177,19 +186,55 @@ export function pickValues(filters: readonly Filter[], query: Query): Query {
 /** The reason why a list is empty. */
 function describeEmpty(many: string, active: ReturnType<typeof activeFilters>, isPart: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
-  const filters = active.map(({ label, words }) => `${label}: ${words}`).join(', ')
+  const filters = active.map(({ label, words }) => `${label}: ${words}`).join('; ')
   return isPart ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
 }
 
-/** The filters that have a value, with it in words. */
+/** The nearest steps from filters that match nothing. */
+function NearestSteps({ filters, route: { path, query } }: Pick<ListProps<never>, 'filters' | 'route'>) {
+  const values = pickValues(filters, query)
+  const hrefWith = (changed: Query) => buildHref(path, { ...values, ...changed })
+  return (
+    <>
+      {filters.map(({ name, named }) => {
+        const text = values[name]
+        return named && text ? (
+          <Similar key={name} named={named} text={text} hrefOf={(found) => hrefWith({ [name]: found })} />
+        ) : null
+      })}
+      {(values.from || values.to) && (
+        <p>
+          <a href={hrefWith(ALL_TIMES)}>All times</a>
+        </p>
+      )}
+    </>
+  )
+}
+
+const ALL_TIMES = { from: undefined, to: undefined }
+
+/** The filters that have a value, with it in words, and the values without it. Both ends of a period are one filter. */
 function activeFilters(filters: readonly Filter[], values: Query) {
-  return filters.flatMap(({ name, label, options = [], isTime }) => {
+  const others = filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]
-    if (!value) return []
+    if (!value || isTime) return []
     const option = options.find(([choice]) => choice === value)
-    const words = isTime ? localTime(windowStart(value)) : (option?.[1] ?? value)
-    return [{ name, label, words: visible(words) }]
+    return [{ label, words: visible(option?.[1] ?? value), without: { ...values, [name]: undefined } }]
   })
+  const { from, to } = values
+  if (!from && !to) return others
+  const name = listPeriods().find((one) => one.from === from && one.to === to)?.name
+  const dates = describePeriod(from && windowStart(from), to && windowStart(to))
+  const words = name === undefined ? dates : `${name} (${dates})`
+  return [...others, { label: 'Time', words, without: { ...values, ...ALL_TIMES } }]
+}
+
+/** Periods up to now, in the words of every view. */
+export const WINDOWS: Readonly<Record<CountWindow, string>> = {
+  '1h': 'Last hour',
+  '24h': 'Last 24 hours',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
 }
 
 /** The start of a period of the overview. Other times are returned unchanged. */
@@ -207,15 +252,33 @@ function daysAgo(count: number): string {
   return day.toISOString()
 }
 
-/** Named periods, in the viewer's time zone. A week begins on Monday. */
-function spans(): readonly { name: string; from: string; to?: string }[] {
-  const monday = (new Date().getDay() + 6) % 7
+/** Named periods: days in the viewer's time zone, and those up to now. */
+function listPeriods(): readonly { name: string; from: string; to?: string }[] {
   return [
     { name: 'Today', from: daysAgo(0) },
     { name: 'Yesterday', from: daysAgo(1), to: daysAgo(0) },
-    { name: 'Last week', from: daysAgo(monday + 7), to: daysAgo(monday) },
-    { name: 'Last 30 days', from: '30d' },
+    ...COUNT_WINDOW_NAMES.map((from) => ({ name: WINDOWS[from], from })),
   ]
+}
+
+interface OfferedProps {
+  readonly named: NonNullable<Named>
+  readonly label: string
+  readonly name: string
+  readonly defaultValue: string
+  readonly placeholder: string | undefined
+  readonly maxLength: number
+}
+
+/** A field that offers names while one types. */
+function Offered({ named, ...field }: OfferedProps) {
+  const { attributes, offers } = useOffers(named)
+  return (
+    <>
+      <Field {...field} {...attributes} />
+      {offers}
+    </>
+  )
 }
 
 /** A list's search form, its named periods, and the active filters, each with a link that removes it. */
@@ -240,16 +303,15 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
       <details ref={details}>
         <summary ref={summary}>Filters</summary>
         <form class="fields" onSubmit={search} key={JSON.stringify(values)}>
-          {filters.map(({ name, label, hint, options, isTime }) => {
+          {filters.map(({ name, label, hint, options, isTime, named }) => {
             const value = values[name] ?? ''
             const shared = { label, name }
             if (options !== undefined)
               return <Choice {...shared} value={value} options={[['', 'Any'], ...options]} />
-            return isTime ? (
-              <Field {...shared} type="datetime-local" defaultValue={toFormTime(windowStart(value))} />
-            ) : (
-              <Field {...shared} defaultValue={value} placeholder={hint} maxLength={255} />
-            )
+            if (isTime)
+              return <Field {...shared} type="datetime-local" defaultValue={toFormTime(windowStart(value))} />
+            const text = { ...shared, defaultValue: value, placeholder: hint, maxLength: 255 }
+            return named === undefined ? <Field {...text} /> : <Offered {...text} named={named} />
           })}
           <button type="submit">Search</button>
         </form>
@@ -257,22 +319,24 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
       {filters.some(({ isTime }) => isTime) && (
         <Links
           label="Time"
-          links={spans().map(({ name, from, to }) => ({
-            name,
-            href: buildHref(at, { ...values, from, to }),
-            isCurrent: from === values.from && to === values.to,
-          }))}
+          links={listPeriods()
+            .filter(({ from }) => from !== '1h' && from !== '24h')
+            .map(({ name, from, to }) => ({
+              name,
+              href: buildHref(at, { ...values, from, to }),
+              isCurrent: from === values.from && to === values.to,
+            }))}
         >
           <Button class="ghost" onClick={between}>
             Between…
           </Button>
         </Links>
       )}
-      {active.map(({ name, label, words }) => (
+      {active.map(({ label, words, without }) => (
         <a
-          key={name}
+          key={label}
           class="button outline small"
-          href={buildHref(at, { ...values, [name]: undefined })}
+          href={buildHref(at, without)}
           title={`Remove ${label}: ${words}`}
           onClick={() => summary.current?.focus()}
         >

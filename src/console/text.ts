@@ -23,6 +23,22 @@ export function localTime(iso: string): string {
   return Number.isNaN(date.getTime()) ? iso : MINUTE.format(date)
 }
 
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+
+/** A period in the viewer's time zone: whole days as `20–26 Nov 2026`, others with their times. It ends now if `to` is missing. */
+export function describePeriod(from: string | undefined, to: string | undefined, nowMs = Date.now()): string {
+  if (from === undefined) return `before ${localTime(to ?? '')}`
+  const startMs = Date.parse(from)
+  const endMs = to === undefined ? nowMs : Date.parse(to)
+  // A time in the future, or one that cannot be read.
+  if (!(startMs <= endMs))
+    return `from ${localTime(from)}${to === undefined ? '' : ` until ${localTime(to)}`}`
+  const isMidnight = (atMs: number) => formatClock(new Date(atMs)) === '00:00:00'
+  if (!isMidnight(startMs) || (to !== undefined && !isMidnight(endMs)))
+    return MINUTE.formatRange(startMs, endMs)
+  return DAY.formatRange(startMs, Math.max(startMs, to === undefined ? endMs : endMs - 1))
+}
+
 /** A time in the viewer's time zone and in UTC. */
 export function exactTime(iso: string): string {
   const date = new Date(iso)

@@ -56,7 +56,7 @@ async function testConsole(): Promise<void> {
       return place.click()
     }
     const search = async (words: string) => {
-      await page.getByRole('searchbox').fill(words)
+      await page.getByRole('combobox').fill(words)
       await page.keyboard.press('Enter')
     }
     const why = page.getByRole('region', { name: 'What happened' })

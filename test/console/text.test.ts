@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   ago,
   decodeBegin,
+  describePeriod,
   localTime,
   stepName,
   toFormTime,
@@ -29,6 +30,19 @@ t.test("times are in the reader's time zone, and survive a form unchanged", asyn
   t.equal(toInstant(toFormTime(iso)), iso)
   t.equal(toInstant(''), '')
   t.equal(toFormTime(undefined), '')
+})
+
+t.test('a period shows its dates, with the times unless it is whole days', async (t) => {
+  const at = (...[day, ...time]: [number, ...number[]]) => new Date(2026, 10, day, ...time).toISOString()
+  const nowMs = new Date(2026, 10, 26, 12, 48).getTime()
+  const told = (from?: string, to?: string) => describePeriod(from, to, nowMs).replaceAll(/\s/g, ' ')
+  t.equal(told(at(26)), '26 Nov 2026')
+  t.equal(told(at(25), at(26)), '25 Nov 2026')
+  t.match(told(at(20)), /^20 ?– ?26 Nov 2026$/)
+  t.equal(told(at(19, 12, 48)), '19 Nov 2026, 12:48 – 26 Nov 2026, 12:48')
+  t.equal(told(undefined, at(26)), 'before 26 Nov 2026, 00:00')
+  t.equal(told(at(27)), 'from 27 Nov 2026, 00:00')
+  t.equal(told('odd'), 'from odd')
 })
 
 t.test('a step is named in the shortest unit that is exact', async (t) => {

@@ -90,15 +90,15 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, '#/?window=7d&by=status')
     const heading = (words: string) => page.getByRole('heading', { name: words }).waitFor()
     await heading('Entries by status, last 7 days')
-    await page.getByText('1 hour', { exact: true }).click()
-    await heading('Entries by status, last 1 hour')
+    await page.getByText('Last hour', { exact: true }).click()
+    await heading('Entries by status, last hour')
     await page.getByRole('navigation', { name: 'Group by' }).getByText('Reason').click()
-    await heading('Entries by reason, last 1 hour')
+    await heading('Entries by reason, last hour')
     t.match(page.url(), /#\/\?window=1h&by=reason$/)
     await page.reload()
-    await heading('Entries by reason, last 1 hour')
+    await heading('Entries by reason, last hour')
     await page.goBack()
-    await heading('Entries by status, last 1 hour')
+    await heading('Entries by status, last hour')
     await page.goBack()
     await heading('Entries by status, last 7 days')
   })
@@ -321,7 +321,7 @@ async function testViews(): Promise<void> {
       await page.keyboard.type(words)
       await page.keyboard.press('Enter')
     }
-    const box = page.getByRole('searchbox', { name: 'Search' })
+    const box = page.getByRole('combobox', { name: 'Search' })
     t.match(await box.getAttribute('placeholder'), / \/$/, 'it shows its key')
     for (const [words, url] of [
       [ENTRY.locator, /#\/log\/NTF-/],
@@ -405,15 +405,19 @@ async function testViews(): Promise<void> {
     for (const [name, from, to] of [
       ['Today', '2026-02-03T23', undefined],
       ['Yesterday', '2026-02-02T23', '2026-02-03T23'],
-      ['Last week', '2026-01-25T23', '2026-02-01T23'],
     ] as const) {
       const until = to === undefined ? '$' : `&to=${to}%3A00%3A00.000Z$`
       await page.getByRole('link', { name, exact: true }).click()
       await page.waitForURL(new RegExp(`notTold=true&from=${from}%3A00%3A00.000Z${until}`))
       await page.locator('[aria-current=page]').getByText(name, { exact: true }).waitFor()
     }
+    await page.getByText('Time: Yesterday (3 Feb 2026)').waitFor()
+    await page.getByRole('link', { name: 'Last 7 days' }).click()
+    await page.getByText(/Time: Last 7 days \(28 Jan 2026, 09:00 – 4 Feb 2026, 09:00\)/).waitFor()
+    const names = await page.getByRole('navigation', { name: 'Time' }).innerText()
+    t.same(names.split(/\s*\n\s*/), ['Today', 'Yesterday', 'Last 7 days', 'Last 30 days', 'Between…'])
     await page.getByRole('button', { name: 'Between…' }).click()
-    t.equal(await page.getByLabel('From').inputValue(), '2026-01-26T00:00')
+    t.equal(await page.getByLabel('From').inputValue(), '2026-01-28T09:00')
   })
 
   t.test('a response that the network cuts off counts as a lost connection, and is read again', async (t) => {
@@ -437,9 +441,47 @@ async function testViews(): Promise<void> {
     const { page, url } = await open(t, '#/log', { logEntries: EMPTY })
     await page.getByText('There are no entries yet.').waitFor()
     await page.goto(`${url}/console#/log?status=SENT&from=2099-01-01T00:00:00Z`)
-    await page.getByText('No entries match Status: Sent or recorded, From: 1 Jan 2099, 01:00.').waitFor()
+    await page.getByText('No entries match Status: Sent or recorded; Time: from 1 Jan 2099, 01:00.').waitFor()
+    await page.getByRole('link', { name: 'All times' }).click()
+    await page.getByText('No entries match Status: Sent or recorded.').waitFor()
     await page.getByRole('link', { name: 'Clear all' }).click()
     await page.getByText('There are no entries yet.').waitFor()
+  })
+
+  t.test('an empty list offers the nearest names, and names filters that do not exist', async (t) => {
+    const { page, url } = await open(t, '#/log?eventType=claim&kind=x&partyLocator=PARTY-0036', {
+      logEntries: EMPTY,
+    })
+    await page.getByText('The address has filters that do not exist here: kind.').waitFor()
+    await page.getByText('No member is called PARTY-0036.').waitFor()
+    t.same(await accessibilityFaults(page), [])
+    await page.getByRole('link', { name: 'claim.void' }).click()
+    await page.waitForURL(/#\/log\?eventType=claim\.void&partyLocator=PARTY-0036$/)
+    await page.getByRole('link', { name: 'party-0036', exact: true }).click()
+    await page.waitForURL(/#\/log\?eventType=claim\.void&partyLocator=party-0036$/)
+    await page.getByText('No entries match').waitFor()
+    t.equal(await page.getByText(/is called/).count(), 0, 'both names are known')
+    await page.goto(`${url}/console#/parties/PARTY-0036`)
+    await page.getByRole('link', { name: 'party-0036', exact: true }).click()
+    await page.waitForURL(/#\/parties\/party-0036$/)
+  })
+
+  t.test('names are offered while one types', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const offered = async (field: ReturnType<Page['getByLabel']>, typed: string, name: string) => {
+      await field.focus()
+      await page.keyboard.type(typed)
+      await page.clock.runFor(200)
+      const list = page.locator(`datalist[id="${await field.getAttribute('list')}"]`)
+      await list.locator(`option[value="${name}"]`).waitFor({ state: 'attached' })
+    }
+    await page.getByText('Filters').click()
+    await offered(page.getByLabel('Event type', { exact: true }), '', 'claim.void')
+    await offered(page.getByLabel('Rule', { exact: true }), '', 'muted')
+    await offered(page.getByLabel('Reason', { exact: true }), '', 'muted')
+    await offered(page.getByLabel('Member', { exact: true }), 'PTY', 'pty')
+    await offered(page.getByRole('combobox', { name: 'Search' }), 'PTY', 'pty')
+    t.same(await accessibilityFaults(page), [])
   })
 
   t.test('the head of a long list stays visible', async (t) => {

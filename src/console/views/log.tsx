@@ -13,22 +13,22 @@ import { usePages } from '../use-data.ts'
 /** The filters of entries, shared by the log and a member's page. */
 export const ENTRY_FILTERS: readonly Filter[] = [
   { name: 'notTold', label: 'Members', options: [['true', 'Not told']] },
-  { name: 'eventType', label: 'Event type', hint: 'claim.paid' },
+  { name: 'eventType', label: 'Event type', hint: 'claim.paid', named: 'event type' },
   { name: 'status', label: 'Status', options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
   {
     name: 'channel',
     label: 'Channel',
     options: CHANNELS.map((channel) => [channel, inWords(nameOfChannel(channel))]),
   },
-  { name: 'reason', label: 'Reason', hint: 'no email on file' },
-  { name: 'rule', label: 'Rule', hint: 'no-email' },
+  { name: 'reason', label: 'Reason', hint: 'no email on file', named: 'reason' },
+  { name: 'rule', label: 'Rule', hint: 'no-email', named: 'rule' },
   { name: 'from', label: 'From', isTime: true },
   { name: 'to', label: 'Before', isTime: true },
 ]
 const FILTERS: readonly Filter[] = [
   ...ENTRY_FILTERS,
-  { name: 'partyLocator', label: 'Member' },
-  { name: 'reference', label: 'Claim, policy or invoice' },
+  { name: 'partyLocator', label: 'Member', named: 'member' },
+  { name: 'reference', label: 'Claim, policy or invoice', named: 'reference' },
   { name: 'eventId', label: 'Event ID' },
   { name: 'request', label: 'Request' },
 ]

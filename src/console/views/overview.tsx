@@ -3,23 +3,17 @@ import {
   COUNT_WINDOWS,
   COUNTED_BY,
   type CountedBy,
-  type CountWindow,
 } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
+import { WINDOWS } from '../list.tsx'
 import { Card, Links, State, Title } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
 import { buildTable, chooseColour, describeSeries, REST, type Series, type Table } from '../series.ts'
-import { formatNumber, stepName } from '../text.ts'
+import { describePeriod, formatNumber, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 10_000
 
-const WINDOWS: Readonly<Record<CountWindow, string>> = {
-  '1h': '1 hour',
-  '24h': '24 hours',
-  '7d': '7 days',
-  '30d': '30 days',
-}
 const NAMES: Readonly<Record<CountedBy, string>> = {
   status: 'Status',
   reason: 'Reason',
@@ -54,11 +48,14 @@ export function OverviewView({ query }: Route) {
   )
 }
 
+/** From seconds since 1970. */
+const iso = (atS: number) => new Date(atS * 1_000).toISOString()
+
 function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy }) {
   const { stepS } = counts
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
   // From the data, since the period just chosen may not have been counted yet.
-  const last = `last ${from === undefined ? '' : WINDOWS[from]}`
+  const last = from === undefined ? '' : `, ${WINDOWS[from].toLowerCase()}`
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = buildTable(counts, dimension)
   const { total, series } = buildTable(counts, 'status')
@@ -87,7 +84,11 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy 
           For longer periods, see the metrics dashboard.
         </p>
       )}
-      <Card id="chart" title={`Entries by ${NAMES[dimension].toLowerCase()}, ${last}`}>
+      <Card
+        id="chart"
+        title={`Entries by ${NAMES[dimension].toLowerCase()}${last}`}
+        about={describePeriod(iso(counts.fromS), iso(counts.toS))}
+      >
         {dimension !== 'status' && <Figures figures={table.series.map(buildFigure(dimension))} />}
         {table.total > 0 ? (
           <Chart table={table} stepS={stepS} dimension={dimension} />
@@ -143,7 +144,6 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
   const top = roundUp(Math.max(2, ...sums))
   const toPercent = (count: number) => `${(100 * count) / top}%`
-  const iso = (atS: number) => new Date(atS * 1_000).toISOString()
   return (
     <div class="chart">
       {[0, top / 2, top].map((level) => (

@@ -4,8 +4,9 @@ import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
 import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
+import { Similar } from '../offers.tsx'
 import { Facts, State, Title, Value } from '../parts.tsx'
-import type { Query, Route } from '../route.ts'
+import { buildHref, type Query, type Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
 import { ENTRY_FILTERS, entryRow } from './log.tsx'
@@ -33,10 +34,12 @@ export function PartyView(route: Route) {
       </Title>
       <State loaded={loaded} />
       {isUnknown ? (
-        <p class="notice">
-          This member is unknown here: there is no message, no preference and no change under this locator.
-          Locators are compared character by character.
-        </p>
+        <>
+          <p class="notice">
+            This member is unknown here: there is no message, no preference and no change under this locator.
+          </p>
+          <Similar named="member" text={partyLocator} hrefOf={(name) => buildHref(['parties', name])} />
+        </>
       ) : (
         <>
           {loaded.data !== null && <Preferences history={loaded.data} />}

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { SearchHit, SearchResult } from '../../core/log/search.ts'
+import { useOffers } from '../offers.tsx'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { useData } from '../use-data.ts'
@@ -8,6 +9,7 @@ import { useData } from '../use-data.ts'
 /** The search box of every page. */
 export function Search() {
   const input = useRef<HTMLInputElement>(null)
+  const { attributes, offers } = useOffers(null)
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isTyping = (event.target as Element).matches('input, select, textarea')
@@ -35,7 +37,9 @@ export function Search() {
           maxLength={255}
           autocomplete="off"
           spellcheck={false}
+          {...attributes}
         />
+        {offers}
       </form>
     </search>
   )
