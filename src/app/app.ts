@@ -65,7 +65,7 @@ export async function createApp(
     ruleTable: ruleFiles.ruleTable,
     database,
     worker: () => worker,
-    isPolicyAdministrationDown: parties.isDown,
+    lookUpFault: parties.fault,
     workbench: createWorkbench(config, ruleFiles, database.listPool),
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),

@@ -49,7 +49,7 @@ interface ListenerNeeds {
   readonly database: Database
   /** Returns null until the database is ready. */
   readonly worker: () => Worker | null
-  readonly isPolicyAdministrationDown: () => boolean
+  readonly lookUpFault: () => Promise<string | null>
   readonly workbench: Workbench
   readonly metrics: Metrics
   readonly readiness: Readiness
@@ -181,7 +181,7 @@ function isLoopback(host: string): boolean {
 }
 
 function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): ConsoleData {
-  const { config, ruleTable, workbench, isPolicyAdministrationDown } = needs
+  const { config, ruleTable, workbench, lookUpFault } = needs
   const { httpPool, listPool, fault } = needs.database
   const loggedEventTypes = share(
     () => listEventTypes(listPool()),
@@ -213,10 +213,12 @@ function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): Consol
     requests: createRequestDesk(needs),
     status: async () => {
       const worker = needs.worker()
+      const [database, lookUps] = await Promise.all([fault(), lookUpFault()])
       return {
+        isStarting: worker === null,
         consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
-        database: await fault(),
-        lookUps: isPolicyAdministrationDown() ? 'policy administration is down' : null,
+        database,
+        lookUps,
         blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),
       }
     },

@@ -7,33 +7,50 @@ import { useData } from './use-data.ts'
 const EVERY_MS = 5_000
 const PARTS = { consuming: 'Receiving events', database: 'Database', lookUps: 'Contact look-ups' } as const
 
+/** The colour and the sign of a part. */
+const LOOKS = {
+  works: ['success', '●'],
+  down: ['danger', '✕'],
+  unknown: ['secondary', '?'],
+} as const
+
+/** The state of each part, with the reason if it does not work; no part is known while the service does not respond. */
+function listParts(data: ServiceStatus | null, problem: string | null) {
+  return Object.entries(PARTS).map(([key, name]) => {
+    const reason = data?.[key as keyof typeof PARTS] ?? null
+    if (problem !== null || data === null) return { name, state: 'unknown', reason: problem } as const
+    if (reason === null) return { name, state: 'works', reason } as const
+    const isUnknown = key === 'consuming' && data.isStarting
+    return { name, state: isUnknown ? 'unknown' : 'down', reason } as const
+  })
+}
+
 /** A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. */
 export function Status() {
   const { data, problem } = useData<ServiceStatus>(['status'], {}, EVERY_MS)
   if (data === null && problem === null) return null
-  const parts = Object.entries(PARTS).map(([key, name]) => ({
-    name,
-    fault: problem ?? data?.[key as keyof typeof PARTS] ?? null,
-  }))
-  const faults = parts.flatMap(({ name, fault }) => (fault === null ? [] : [`${name}: ${fault}`]))
+  const parts = listParts(data, problem)
   const blocked = data?.blocked ?? []
   return (
     <>
-      <ul class="hstack unstyled" aria-label="State of the service">
-        {parts.map(({ name, fault }) => (
-          <li key={name} title={fault ?? 'works'}>
-            <Tag tone={fault === null ? 'success' : 'danger'} sign={fault === null ? '●' : '✕'}>
+      <ul class="hstack unstyled status" aria-label="State of the service">
+        {parts.map(({ name, state, reason }) => (
+          <li key={name} title={state === 'works' ? `${name}: works` : `${name}: ${state}: ${reason}`}>
+            <Tag tone={LOOKS[state][0]} sign={LOOKS[state][1]}>
               {name}
             </Tag>
           </li>
         ))}
       </ul>
       <div role="alert">
-        {(problem === null ? faults : [`State unknown: ${problem}`]).map((words) => (
-          <p key={words} class="notice notice-bad">
-            {words}
-          </p>
-        ))}
+        {problem !== null && <p class="notice">State unknown: {visible(problem)}</p>}
+        {parts
+          .filter(({ state }) => problem === null && state !== 'works')
+          .map(({ name, state, reason }) => (
+            <p key={name} class={state === 'down' ? 'notice notice-bad' : 'notice'}>
+              {visible(`${name}: ${reason}`)}
+            </p>
+          ))}
         {blocked.length > 0 && (
           <details>
             <summary>{counted(blocked.length, 'blocked partition', 'blocked partitions')}</summary>

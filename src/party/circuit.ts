@@ -57,6 +57,8 @@ export function createCircuit(
   return {
     /** The contact of every party while policy administration is known to be down; else null. */
     down: () => down,
+    /** A party that was answered; empty if there was none. */
+    answered: () => answered,
     /** A probe is about to decide: no look-up may begin. */
     isUndecided: () => down === null && isOpen,
     note(locator: string, { outage, contact }: LookUpResult): void {

@@ -1,4 +1,5 @@
 import type { Contact } from '../core/party/contact.ts'
+import { share } from '../core/time/share.ts'
 import { HUNG, judgeTimeout, type LookUpResult, UNASKABLE } from './answer.ts'
 import { createCircuit } from './circuit.ts'
 import { Connection, type PartyClientOptions } from './connection.ts'
@@ -7,6 +8,12 @@ const CLOSED = 'the client of policy administration is closed'
 /** Covers two passes of the retry, which asks for these parties separately. The third gives them the whole deadline again. */
 const HUNG_MS = 170_000
 const HUNG_COUNT_MAX = 10_000
+/** For this long after an answer, look-ups count as working without a check. */
+const ANSWER_VALID_MS = 60_000
+const CHECK_VALID_MS = 10_000
+const CHECK_DEADLINE_MS = 3_000
+/** A locator that no party has: an answer of 404 is enough. */
+const NOBODY = 'notifications-service-check'
 
 export type PartyClient = ReturnType<typeof createPartyClient>
 
@@ -33,6 +40,7 @@ export function createPartyClient(options: PartyClientOptions) {
   const { connectionCountMax, deadlineMs, log } = options
   const nowMs = () => performance.now()
   const probing = new Connection(options)
+  const checking = new Connection(options)
   const circuit = createCircuit(
     (one) => new Promise((done) => probing.get(one, deadlineMs, done)),
     resumeAfterProbe,
@@ -52,6 +60,7 @@ export function createPartyClient(options: PartyClientOptions) {
   let slowestMs = 0
   let answeredSinceMs = 0
   let namesParty: boolean | null = null
+  let newest = { outage: true, atMs: 0 }
   let ticker: NodeJS.Timeout | undefined
   let tickedMs = 0
   let isClosed = false
@@ -127,6 +136,7 @@ export function createPartyClient(options: PartyClientOptions) {
   function receive(request: InFlight, answer: LookUpResult): void {
     const { call, locator, connection, sinceMs, timedOutRecently } = request
     const { contact, isNamed, isTimeout, outage } = answer
+    newest = { outage, atMs: nowMs() }
     if (!outage) {
       slowestMs = Math.max(nowMs() - sinceMs, slowestMs * 0.99)
       answeredSinceMs = Math.max(sinceMs, answeredSinceMs)
@@ -190,6 +200,21 @@ export function createPartyClient(options: PartyClientOptions) {
     }
   }
 
+  /** Asks for one party; its own connection, so that it waits for no other. */
+  const check = share(
+    () =>
+      new Promise<string | null>((done) =>
+        checking.get(
+          circuit.answered() || NOBODY,
+          Math.min(deadlineMs, CHECK_DEADLINE_MS),
+          ({ outage, contact }) => done(outage && contact.state === 'unresolved' ? contact.error : null),
+        ),
+      ),
+    // Each request has a deadline of its own, and a connection takes one at a time.
+    { validMs: CHECK_VALID_MS, deadlineMs: Number.POSITIVE_INFINITY },
+    nowMs,
+  )
+
   return {
     /**
      * Contacts of distinct parties, requested in their order. Those that timed out recently are answered without a request. Left out are those not asked
@@ -203,6 +228,11 @@ export function createPartyClient(options: PartyClientOptions) {
     lookUpAgain: (partyLocators: readonly string[]) => lookUp(partyLocators, true),
     /** True while policy administration is known to be down: a look-up is answered without a request. */
     isDown: (): boolean => circuit.down() !== null,
+    /** Why look-ups fail now, or null. Without an answer in the last minute it asks for a party, at most once in 10 s. */
+    fault: async (): Promise<string | null> => {
+      if (circuit.down() !== null) return 'policy administration is down'
+      return !newest.outage && nowMs() - newest.atMs < ANSWER_VALID_MS ? null : check()
+    },
     /** True if the newest contact named its party, so that it could be checked; null if there was none. */
     namesParty: (): boolean | null => namesParty,
     async close(): Promise<void> {
@@ -211,7 +241,7 @@ export function createPartyClient(options: PartyClientOptions) {
       clearInterval(ticker)
       for (const call of calls) call.reject(new Error(CLOSED))
       calls.clear()
-      await Promise.all([probing, ...connections].map((connection) => connection.close()))
+      await Promise.all([probing, checking, ...connections].map((connection) => connection.close()))
     },
   }
 }

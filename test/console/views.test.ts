@@ -70,8 +70,14 @@ async function testViews(): Promise<void> {
 
   t.test('each part of the service has a dot on every page, and a reason where it is not well', async (t) => {
     let lookUps: string | null = null
+    let isStarting = false
     const { status } = aConsole()
-    const { page } = await open(t, '#/rules', { status: async () => ({ ...(await status()), lookUps }) })
+    const { page } = await open(t, '#/rules', {
+      status: async () => ({
+        ...(await status()),
+        ...{ lookUps, isStarting, consuming: isStarting ? 'the service is starting' : null },
+      }),
+    })
     await dots(page).waitFor()
     t.equal(await dots(page).locator('[data-sign=●]').count(), 3)
     await page.getByText('1 blocked partition').click()
@@ -83,7 +89,14 @@ async function testViews(): Promise<void> {
     await page.route('**/status', (route) => route.abort())
     await page.clock.fastForward(5_000)
     await page.getByRole('alert').getByText('State unknown: The service did not respond.').waitFor()
-    t.equal(await dots(page).locator('[data-sign=●]').count(), 0)
+    t.equal(await dots(page).locator('[data-sign="?"]').count(), 3, 'nothing is known')
+    t.equal(await page.getByRole('alert').getByText('policy administration is down').count(), 0)
+    await page.unroute('**/status')
+    lookUps = null
+    isStarting = true
+    await page.clock.fastForward(5_000)
+    await page.getByRole('alert').getByText('Receiving events: the service is starting').waitFor()
+    t.same(await dots(page).locator('[data-sign="?"]').allInnerTexts(), ['Receiving events'])
   })
 
   t.test('the address holds period and grouping of the overview, and Back returns to them', async (t) => {

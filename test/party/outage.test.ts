@@ -26,6 +26,32 @@ await t.test('a healthy party is found, although a broken one is always requeste
 // The others mostly wait five seconds for a probe.
 t.jobs = 8
 
+t.test('without look-ups, one request shows whether policy administration answers', async (t) => {
+  const server = await serve(t, (_, response) => response.writeHead(404).end())
+  const { client } = clientOf(t, server.url)
+  t.same(await Promise.all([client.fault(), client.fault()]), [null, null], '404 is an answer')
+  t.same([...new Set(server.targets)], ['/internal/parties/notifications-service-check'])
+  t.equal(server.targets.length, 1, 'shared')
+  const nobody = clientOf(t, 'http://127.0.0.1:1').client
+  t.match(await nobody.fault(), /^policy administration did not answer \(ECONNREFUSED\)$/)
+  const silent = clientOf(t, (await serve(t, () => {})).url, { deadlineMs: 100 }).client
+  t.match(await silent.fault(), /did not answer within 0\.1 s/)
+})
+
+t.test('an answered look-up stands for a check, and a failed one does not', async (t) => {
+  let status = 404
+  const server = await serve(t, (_, response) => response.writeHead(status).end())
+  const { client } = clientOf(t, server.url)
+  await client.lookUp(['PTY-1'])
+  const targetCount = server.targets.length
+  t.equal(await client.fault(), null)
+  t.equal(server.targets.length, targetCount)
+  status = 500
+  await client.lookUp(['PTY-2'])
+  t.match(await client.fault(), /had an error \(HTTP 500\)/)
+  t.equal(server.targets.at(-1), '/internal/parties/PTY-1', 'asks for a party that was answered before')
+})
+
 t.test('a renamed field opens the circuit, so that it costs no attempts', async (t) => {
   const server = await serve(t, (_, response) => json(response, { mail: 'a@example.org' }))
   const { client } = clientOf(t, server.url)

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { BLOCK_REASONS, type Blocked } from './blocked.ts'
 
-/** State of one process, for the console. The first three are reasons, or null if all is well. */
+/** State of one process, for the console: a reason for each part, or null if it works. */
 export const serviceStatus = z.object({
   consuming: z.string().nullable(),
+  /** True until it is known whether the process consumes. */
+  isStarting: z.boolean(),
   database: z.string().nullable(),
   lookUps: z.string().nullable(),
   blocked: z.array(

@@ -151,6 +151,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
     requests: aRequestDesk(),
     status: async () => ({
       consuming: null,
+      isStarting: false,
       database: null,
       lookUps: null,
       blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
