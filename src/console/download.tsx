@@ -11,8 +11,15 @@ const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size easily. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
+interface DownloadProps {
+  readonly query: Query
+  readonly name: string
+  /** Changes of preferences to list among the entries, newest first. */
+  readonly changes?: readonly Parameters<typeof LOG_CSV.formatChange>[0][]
+}
+
 /** Saves all entries of a list as a CSV file called `name`. */
-export function Download({ query, name }: { query: Query; name: string }) {
+export function Download({ query, name, changes = [] }: DownloadProps) {
   const [words, setWords] = useState('')
   const [isRunning, setRunning] = useState(false)
   const stop = useRef(new AbortController())
@@ -20,18 +27,27 @@ export function Download({ query, name }: { query: Query; name: string }) {
 
   async function readAll(): Promise<void> {
     const lines = [LOG_CSV.head]
+    const waiting = [...changes]
+    const addChanges = (afterwards: string) => {
+      while (waiting[0] !== undefined && waiting[0].changedAt >= afterwards)
+        lines.push(LOG_CSV.formatChange(waiting.shift() as (typeof changes)[number]))
+    }
     const found = () => counted(lines.length - 1, 'entry', 'entries')
     for (let cursor: string | null | undefined; cursor !== null; ) {
       setWords(`Loaded ${found()}…`)
       const asked = { ...query, cursor, limit: PAGE_ITEMS }
       const page = await read<Page<ListedLogEntry>>(['log', 'list'], asked, stop.current.signal)
-      lines.push(...page.items.map(LOG_CSV.formatLine))
+      for (const entry of page.items) {
+        addChanges(entry.createdAt)
+        lines.push(LOG_CSV.formatLine(entry))
+      }
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         saveFile(name, lines)
         return setWords(`The file contains only the newest ${found()}. Narrow the filters.`)
       }
     }
+    addChanges('')
     saveFile(name, lines)
     setWords(`Saved ${found()}.`)
   }

@@ -262,6 +262,20 @@ async function testViews(): Promise<void> {
       /^31 Jan 2026, 11:00 Preferences – – Text message Prefers text message$/,
     ])
     t.notMatch(await page.locator('main').innerText(), PREFERENCES.phone)
+    await page.getByText('claim.paid since 31 Jan 2026, 14:00').waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ])
+    const [, ...lines] = (await readFile(await download.path(), 'utf8')).split('\r\n')
+    t.match(lines, [
+      /FAILED/,
+      /^2026-01-31T13.*,PREFERENCES,,PTY-1,,SMS,,"Opted out of claim\.paid, by ada",/,
+      /^2026-01-31T12.*,Addresses changed/,
+      /FAILED/,
+      /^2026-01-31T10.*,PREFERENCES,.*,Prefers text message,/,
+      '',
+    ])
     await page.getByRole('link', { name: 'Yesterday' }).click()
     await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
   })

@@ -1,11 +1,16 @@
 import { nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
-import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
+import {
+  describeChange,
+  optedOutSince,
+  type PreferenceChange,
+  type PreferenceHistory,
+} from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
 import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
 import { Similar } from '../offers.tsx'
-import { Facts, State, Title, Value } from '../parts.tsx'
+import { Facts, State, Time, Title, Value } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
@@ -53,7 +58,12 @@ export function PartyView(route: Route) {
             noun={['entry', 'entries']}
           />
           {loaded.data?.isMore && <p>Only the last 100 changes of preferences are shown.</p>}
-          <Download key={JSON.stringify(asked)} query={asked} name="member.csv" />
+          <Download
+            key={JSON.stringify(asked)}
+            query={asked}
+            name="member.csv"
+            changes={changesWithin(changes, values).map((change) => ({ ...change, partyLocator }))}
+          />
         </>
       )}
     </>
@@ -64,13 +74,19 @@ export function PartyView(route: Route) {
 function withChanges(
   { items, nextCursor }: Page<ListedLogEntry>,
   changes: readonly PreferenceChange[],
-  { from = '', to = '~', before = '~' }: Query,
+  query: Query,
 ): Page<ListedLogEntry | PreferenceChange> {
   const oldest = nextCursor === null ? '' : (items.at(-1)?.createdAt ?? '~')
-  const shown = changes.filter(
-    ({ changedAt: at }) => at >= windowStart(from) && at >= oldest && at < windowStart(to) && at < before,
-  )
+  const shown = changesWithin(changes, query).filter(({ changedAt }) => changedAt >= oldest)
   return { items: [...items, ...shown].sort((a, b) => (readTime(a) < readTime(b) ? 1 : -1)), nextCursor }
+}
+
+function changesWithin(
+  changes: readonly PreferenceChange[],
+  { from = '', to = '~', before = '~' }: Query,
+): readonly PreferenceChange[] {
+  const [start, end] = [windowStart(from), windowStart(to)]
+  return changes.filter(({ changedAt: at }) => at >= start && at < end && at < before)
 }
 
 function readTime(item: ListedLogEntry | PreferenceChange): string {
@@ -84,7 +100,8 @@ function renderRow(item: ListedLogEntry | PreferenceChange): Row {
   return { ...row, cells: others }
 }
 
-function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): Row {
+function changeRow(change: PreferenceChange): Row {
+  const { changedAt, after } = change
   return {
     key: changedAt,
     cells: {
@@ -93,29 +110,35 @@ function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): R
       'Event type': null,
       About: null,
       Channel: inWords(nameOfChannel(after.preferredChannel)),
-      'Subject or reason': `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`,
+      'Subject or reason': describeChange(change),
     },
   }
 }
 
-function describe(before: StoredPreferences | null, after: StoredPreferences): string {
-  const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
-  const out = is.filter((type) => !was.includes(type))
-  const back = was.filter((type) => !is.includes(type))
-  const prefers = `prefers ${nameOfChannel(after.preferredChannel)}`
-  const said = [
-    out.length > 0 && `opted out of ${out.join(', ')}`,
-    back.length > 0 && `no longer opted out of ${back.join(', ')}`,
-    after.preferredChannel !== before?.preferredChannel && prefers,
-    before !== null &&
-      (after.email !== before.email || after.phone !== before.phone) &&
-      'addresses changed (not used for sending)',
-  ].filter((words) => words !== false)
-  const words = said.length === 0 ? 'saved without a change' : said.join('; ')
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+function OptOut({ eventType, changes }: { eventType: string } & Pick<PreferenceHistory, 'changes'>) {
+  const since = optedOutSince(changes, eventType)
+  const [oldest] = changes.slice(-1)
+  return (
+    <li>
+      <Value text={eventType} />
+      {since !== null && (
+        <>
+          {' since '}
+          <Time iso={since} />
+        </>
+      )}
+      {since === null && oldest !== undefined && (
+        <>
+          {' since before '}
+          <Time iso={oldest.changedAt} />
+        </>
+      )}
+    </li>
+  )
 }
 
-function Preferences({ history: { preferences, unknownEventTypes } }: { history: PreferenceHistory }) {
+function Preferences({ history }: { history: PreferenceHistory }) {
+  const { preferences, unknownEventTypes, changes } = history
   return (
     <section class="card" aria-label="Preferences">
       {preferences === null ? (
@@ -124,7 +147,16 @@ function Preferences({ history: { preferences, unknownEventTypes } }: { history:
         <Facts
           facts={{
             'Preferred channel': inWords(nameOfChannel(preferences.preferredChannel)),
-            'Opted out of': preferences.optedOutEvents.join(', '),
+            'Opted out of':
+              preferences.optedOutEvents.length === 0 ? (
+                'nothing'
+              ) : (
+                <ul class="unstyled">
+                  {preferences.optedOutEvents.map((eventType) => (
+                    <OptOut key={eventType} eventType={eventType} changes={changes} />
+                  ))}
+                </ul>
+              ),
           }}
         />
       )}

@@ -1,4 +1,5 @@
 import { shownSubject } from '../decision/channel.ts'
+import { describeChange, type PreferenceChange } from '../party/preferences.ts'
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
 import { describeStatus } from './status.ts'
@@ -20,9 +21,30 @@ const CSV = csvList([
   'eventId',
 ] as const satisfies readonly (keyof ListedLogEntry)[])
 
+const COLUMNS_OF_CHANGE = {
+  ...{
+    eventType: null,
+    reference: null,
+    subject: null,
+    failureReason: null,
+    givenUp: null,
+    attemptCount: null,
+  },
+  ...{ sentAt: null, locator: null, eventId: null },
+}
+
 /** A list of entries as CSV, with what the console shows. The body of the message is left out. */
 export const LOG_CSV = {
   head: CSV.head,
+  formatChange: (change: PreferenceChange & { readonly partyLocator: string }): string =>
+    CSV.formatLine({
+      ...COLUMNS_OF_CHANGE,
+      createdAt: change.changedAt,
+      status: 'PREFERENCES',
+      partyLocator: change.partyLocator,
+      channel: change.after.preferredChannel,
+      because: describeChange(change),
+    }),
   formatLine: (entry: ListedLogEntry): string =>
     CSV.formatLine({
       ...entry,
