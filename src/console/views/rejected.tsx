@@ -27,7 +27,7 @@ export function RejectedView(route: Route) {
       <p class="text-light">
         Messages that are not valid events, that have the event id of another one, or whose row the database
         refused.
-        {!mayAsk && ' A command is copied by a click.'}
+        {!mayAsk && ' A click copies a command; add your reason to it, as --because "text".'}
       </p>
       {mayAsk && (
         <p class="hstack">
@@ -116,8 +116,8 @@ function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: bool
   const one = { what: `message ${id}`, onAsked: () => go(location.hash) }
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
-    ...(isRedrivable ? [`rejected redrive ${id} --because "…"`] : []),
-    `rejected dismiss ${id} --because "…"`,
+    ...(isRedrivable ? [`rejected redrive ${id}`] : []),
+    `rejected dismiss ${id}`,
   ]
   const result = redriven && (RESULTS[redriven.result] ?? inWords(redriven.result))
   return (
@@ -137,9 +137,7 @@ function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: bool
               <Ask verb="Dismiss" {...one} wanted={{ kind: 'dismiss', ids: [id] }} warning={DISMISSED} />
             </p>
           ) : (
-            commands.map((command) => (
-              <Copy key={command} text={`notifications-service ${command}`} label={command} />
-            ))
+            commands.map((command) => <Copy key={command} text={`src/main.ts ${command}`} label={command} />)
           )}
         </>
       )}
