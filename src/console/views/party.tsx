@@ -1,12 +1,8 @@
 import { nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
-import {
-  describeChange,
-  optedOutSince,
-  type PreferenceChange,
-  type PreferenceHistory,
-} from '../../core/party/preferences.ts'
+import { describeChange, optedOutSince } from '../../core/party/preference-changes.ts'
+import type { PreferenceChange, PreferenceHistory } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
 import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
 import { Similar } from '../offers.tsx'

@@ -1,5 +1,6 @@
 import { shownSubject } from '../decision/channel.ts'
-import { describeChange, type PreferenceChange } from '../party/preferences.ts'
+import { describeChange } from '../party/preference-changes.ts'
+import type { PreferenceChange } from '../party/preferences.ts'
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
 import { describeStatus } from './status.ts'

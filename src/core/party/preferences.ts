@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Channel, KNOWN_CHANNELS, nameOfChannel } from '../decision/channel.ts'
+import { type Channel, KNOWN_CHANNELS } from '../decision/channel.ts'
 import { isPattern } from '../rules/event-type-cell.ts'
 
 export interface Preferences {
@@ -76,27 +76,3 @@ export const preferenceHistory = z.object({
   isMore: z.boolean(),
 })
 export type PreferenceHistory = Readonly<z.infer<typeof preferenceHistory>>
-
-/** Since when a party has been opted out of an event type, by changes newest first; null if they do not say. */
-export function optedOutSince(changes: readonly PreferenceChange[], eventType: string): string | null {
-  const first = changes.find(({ before }) => !before?.optedOutEvents.includes(eventType))
-  return first?.after.optedOutEvents.includes(eventType) ? first.changedAt : null
-}
-
-/** A change of preferences in words: `Opted out of claim.paid, by ada`. */
-export function describeChange({ changedBy, before, after }: PreferenceChange): string {
-  const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
-  const out = is.filter((type) => !was.includes(type))
-  const back = was.filter((type) => !is.includes(type))
-  const prefers = `prefers ${nameOfChannel(after.preferredChannel)}`
-  const said = [
-    out.length > 0 && `opted out of ${out.join(', ')}`,
-    back.length > 0 && `no longer opted out of ${back.join(', ')}`,
-    after.preferredChannel !== before?.preferredChannel && prefers,
-    before !== null &&
-      (after.email !== before.email || after.phone !== before.phone) &&
-      'addresses changed (not used for sending)',
-  ].filter((words) => words !== false)
-  const words = said.length === 0 ? 'saved without a change' : said.join('; ')
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${changedBy === null ? '' : `, by ${changedBy}`}`
-}

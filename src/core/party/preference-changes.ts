@@ -1,0 +1,26 @@
+import { nameOfChannel } from '../decision/channel.ts'
+import type { PreferenceChange } from './preferences.ts'
+
+/** Since when a party has been opted out of an event type, by changes newest first; null if they do not say. */
+export function optedOutSince(changes: readonly PreferenceChange[], eventType: string): string | null {
+  const first = changes.find(({ before }) => !before?.optedOutEvents.includes(eventType))
+  return first?.after.optedOutEvents.includes(eventType) ? first.changedAt : null
+}
+
+/** A change of preferences in words: `Opted out of claim.paid, by ada`. */
+export function describeChange({ changedBy, before, after }: PreferenceChange): string {
+  const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
+  const out = is.filter((type) => !was.includes(type))
+  const back = was.filter((type) => !is.includes(type))
+  const prefers = `prefers ${nameOfChannel(after.preferredChannel)}`
+  const said = [
+    out.length > 0 && `opted out of ${out.join(', ')}`,
+    back.length > 0 && `no longer opted out of ${back.join(', ')}`,
+    after.preferredChannel !== before?.preferredChannel && prefers,
+    before !== null &&
+      (after.email !== before.email || after.phone !== before.phone) &&
+      'addresses changed (not used for sending)',
+  ].filter((words) => words !== false)
+  const words = said.length === 0 ? 'saved without a change' : said.join('; ')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${changedBy === null ? '' : `, by ${changedBy}`}`
+}
