@@ -9,7 +9,7 @@ import type { ConsoleData } from '../../src/http/console/data.ts'
 import { aConsole, PREFERENCES, serveConsole, TIME } from '../http/console/fixture.ts'
 import { ENTRY, locator } from '../http/fixture.ts'
 import { until } from '../stack/until.ts'
-import { accessibilityFaults, openTab, startBrowser, withoutBrowser } from './browser.ts'
+import { accessibilityFaults, openTab, startBrowser, waitUntilItFits, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -491,6 +491,34 @@ async function testViews(): Promise<void> {
     await page.goto(`${url}/console#/parties/PARTY-0036`)
     await page.getByRole('link', { name: 'party-0036', exact: true }).click()
     await page.waitForURL(/#\/parties\/party-0036$/)
+  })
+
+  t.test('on a phone an entry takes two lines, and the header 100 px', async (t) => {
+    const items = Array.from({ length: 200 }, (_, i) => ({
+      ...GIVEN_UP,
+      ...{ locator: locator(i), eventType: 'policy.renewal-notice', reference: `CLA-2026-${i}` },
+    }))
+    const { status } = aConsole()
+    const { page } = await open(t, '#/log', {
+      logEntries: { list: async () => ({ items, next: null }), get: async () => GIVEN_UP },
+      status: async () => ({ ...(await status()), blocked: [] }),
+    })
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByText('200 entries').waitFor()
+    const heightPx = async (place: ReturnType<Page['locator']>) => (await place.boundingBox())?.height ?? 0
+    t.ok((await heightPx(page.locator('tbody tr').nth(1))) <= 64)
+    t.ok((await heightPx(page.locator('header'))) <= 100)
+    t.ok(Number(await page.evaluate('document.documentElement.scrollHeight')) < 15_000)
+    t.match(await page.locator('tbody tr').first().innerText(), /policy\.renewal-notice[\s\S]*CLA-2026-0/)
+    await waitUntilItFits(page)
+    t.same(await accessibilityFaults(page), [])
+    await page
+      .locator('tbody tr')
+      .nth(3)
+      .click({ position: { x: 200, y: 45 } })
+    await page.waitForURL(/#\/log\/NTF-/)
+    await page.locator('h1:focus').waitFor()
+    t.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none')
   })
 
   t.test('names are offered while one types', async (t) => {
