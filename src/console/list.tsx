@@ -199,7 +199,12 @@ function NearestSteps({ filters, route: { path, query } }: Pick<ListProps<never>
       {filters.map(({ name, named }) => {
         const text = values[name]
         return named && text ? (
-          <Similar key={name} named={named} text={text} hrefOf={(found) => hrefWith({ [name]: found })} />
+          <Similar
+            key={`${name} ${text}`}
+            named={named}
+            text={text}
+            hrefOf={(found) => hrefWith({ [name]: found })}
+          />
         ) : null
       })}
       {(values.from || values.to) && (

@@ -44,7 +44,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
   story: {
     what: 'On 2026-01-31T12:00:00.512345Z, the email “Your claim has been paid” about CLM-2026-00056 for member PTY-000042 was recorded only: no transport is connected, so nothing was delivered.',
     because: 'The member prefers email, and we have an email address.',
-    next: 'This message is done.',
+    next: 'Nothing. It is not delivered later, even if a transport is connected.',
     timeline: [
       { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.paid arrived.' },
       { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'Email recorded, not delivered.' },

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { describeChange, optedOutSince } from '../../../src/core/party/preference-changes.ts'
+import type { PreferenceChange, StoredPreferences } from '../../../src/core/party/preferences.ts'
+
+const wanting = (...optedOutEvents: string[]): StoredPreferences => ({
+  ...{ email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents },
+})
+const change = (changedAt: string, before: StoredPreferences | null, after: StoredPreferences) =>
+  ({ changedAt, changedBy: null, before, after }) satisfies PreferenceChange
+
+t.test('an opt-out dates from the last change that brought it', async (t) => {
+  const [none, paid, both] = [wanting(), wanting('paid'), wanting('paid', 'void')]
+  const changes = [change('5', both, both), change('4', paid, both), change('3', none, paid)]
+  const before = [change('2', paid, none), change('1', null, paid)]
+  t.equal(optedOutSince([...changes, ...before], 'paid'), '3', 'not the one that was taken back')
+  t.equal(optedOutSince(changes, 'void'), '4')
+  t.equal(optedOutSince(changes.slice(0, 2), 'paid'), null, 'older than the changes that are known')
+  t.equal(optedOutSince([], 'paid'), null)
+})
+
+t.test('a change is described by what it changed, and by whom', async (t) => {
+  const opted = change('1', wanting(), wanting('paid'))
+  t.equal(describeChange({ ...opted, changedBy: 'ada' }), 'Opted out of paid, by ada')
+  t.equal(describeChange({ ...opted, before: opted.after }), 'Saved without a change')
+})
