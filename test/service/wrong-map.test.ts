@@ -119,7 +119,9 @@ t.test(
     await world.sql(
       `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events) VALUES ('party-3', '["claim.paid"]')`,
     )
-    const erased = await command(['erase', '--party', 'party-5', '--yes'], { DATABASE_URL: world.databaseUrl })
+    const erased = await command(['erase', '--party', 'party-5', '--yes'], {
+      DATABASE_URL: world.databaseUrl,
+    })
     t.match(erased, { code: 0, stdout: /^Nothing left to erase of party-5/ }, 'no row names this member yet')
 
     const start = await aProgram(t, world)
