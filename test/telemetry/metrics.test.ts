@@ -188,7 +188,7 @@ const DATA: readonly [
 ][] = [
   ['events with parties and texts', 10, {}, aFound(), null, false],
   ['no event names a party', 10, { partyLocator: null }, aFound(), 'no-party', true],
-  ['the first event names no party', 1, { partyLocator: null }, aFound(), 'no-party', false],
+  ['none of five first events names a party', 5, { partyLocator: null }, aFound(), 'no-party', false],
   ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
   ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
 ]
@@ -234,10 +234,43 @@ t.test('each minute logs what was rejected, FAILED and SKIPPED, by reason, and e
     { level: 'warn', code: { 'not-json': 3 }, msg: /^3 messages rejected/ },
     { level: 'warn', rule: { [rule]: 1 }, msg: /^1 event FAILED/ },
     { level: 'warn', rule: { [rule]: 2 }, msg: /^2 events SKIPPED/ },
-    { level: 'info', msg: 'the first events of a topic look right' },
   ])
   await metrics.logMinute(log)
-  t.equal(lines().length, 4)
+  t.equal(lines().length, 3)
+})
+
+/** Events, how many of them are skipped, messages without a row, and what is logged about them. */
+const FIRST_MINUTES: readonly (readonly [number, number, number, number, ...RegExp[]])[] = [
+  [9, 0, 0, 0],
+  [10, 5, 0, 0, /^info the first events of a topic look right/],
+  [10, 6, 0, 0],
+  [4, 0, 0, 0],
+  [10, 0, 1, 0, /^warn 1 message rejected/],
+  [1, 0, 119, 0, /^warn 119 messages rejected/],
+  [10, 0, 0, 10, /^info the first events of a topic look right/],
+  [10, 0, 0, 11, /^warn more than half of .*checkpoints.*"eventId"/],
+  [1, 0, 0, 8],
+]
+t.test('what the first minute says of its messages is true of all of them', async (t) => {
+  for (const [eventCount, skippedCount, rejectedCount, duplicateCount, ...told] of FIRST_MINUTES) {
+    const { metrics } = theMetrics()
+    const { log, lines } = aJournal()
+    const rejection = { code: 'conflict' as const, error: 'x' }
+    const rejected = Array.from({ length: rejectedCount }, () => ({ message: aMessage(), rejection }))
+    const attempts = Array.from({ length: eventCount }, (_, i) =>
+      anAttempt(`event-${i}`, { status: i < skippedCount ? 'SKIPPED' : 'SENT' }),
+    )
+    const batch = batchOf(eventCount + rejectedCount + duplicateCount)
+    await metrics.stage('batch', batch, async () => committed(attempts, rejected))
+    await metrics.logMinute(log)
+    const found = lines().map(({ level, msg }) => `${level} ${msg}`)
+    t.match(
+      found.filter((line) => !line.includes('SKIPPED')),
+      told,
+      `${[eventCount, skippedCount, rejectedCount, duplicateCount]}`,
+    )
+    t.equal(found.length, told.length + Math.min(skippedCount, 1))
+  }
 })
 
 t.test('the backlog is read when metrics are requested', async (t) => {

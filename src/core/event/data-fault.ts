@@ -11,6 +11,8 @@ export const DATA_FAULTS = {
   'not-found':
     'check POLICY_ADMIN_URL, with its path, and each gateway on the way: a path that does not exist is answered with 404, too. Then `retry` the skipped entries',
 } as const
+/** What fewer messages have in common may well be chance. */
+export const FAULTY_COUNT_MIN = 5
 export type DataFaultCode = keyof typeof DATA_FAULTS
 
 export interface DataFault {
