@@ -334,10 +334,15 @@ export class PartitionConsumer {
   }
 
   #report(error: unknown, reason: BlockReason, retryInMs: number): void {
-    const blocked = this.#blockedFor(reason, errorMessage(error), this.#blocked?.sinceMs)
+    const before = this.#blocked
+    const blocked = this.#blockedFor(reason, errorMessage(error), before?.sinceMs)
     this.#blocked = blocked
-    this.#needs.log.error(
-      { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
+    const { detail, offset } = blocked
+    // A broker that still refuses says nothing new with each retry, and nothing with the stack.
+    const isRepeat = error instanceof BrokerError && before?.reason === reason && before.detail === detail
+    const cause = error instanceof BrokerError ? { detail } : { err: error }
+    this.#needs.log[isRepeat ? 'debug' : 'error'](
+      { ...cause, ...this.#name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
       `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason].remedy}`,
     )
   }

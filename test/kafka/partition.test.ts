@@ -290,6 +290,17 @@ t.test('a partition that the broker does not serve is blocked, unless another ma
   t.equal(await reasonAfter('LEADER_NOT_AVAILABLE'), 'broker-error')
   t.equal(await reasonAfter('KAFKA_STORAGE_ERROR'), 'broker-error')
   t.equal(blocked()?.detail, 'KAFKA_STORAGE_ERROR')
+  await reasonAfter('KAFKA_STORAGE_ERROR')
+  t.match(
+    lines.map(({ detail, err, msg }) => ({ detail, err, msg })),
+    [
+      { detail: 'TOPIC_AUTHORIZATION_FAILED', err: undefined, msg: /grant it READ and DESCRIBE$/ },
+      { detail: 'LEADER_NOT_AVAILABLE' },
+      { detail: 'KAFKA_STORAGE_ERROR' },
+    ],
+    'each reason once, without a stack',
+  )
+  t.equal(lines.length, 3)
   for (const reason of ['no-rights', 'no-leader'] as const) {
     broker.unserved = { topic: 'claims', reason, sinceMs: 7 }
     t.match(blocked(), { reason, offset: 0n, sinceMs: 7 })
