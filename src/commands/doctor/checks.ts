@@ -393,7 +393,12 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
 }
 
 async function findConflicts(pool: DatabasePool): Promise<string> {
-  const count = await countRejectedMessages(pool, { ...ALL_REJECTED, code: 'conflict', open: true })
+  const count = await countRejectedMessages(pool, {
+    ...ALL_REJECTED,
+    code: 'conflict',
+    open: true,
+    kept: true,
+  })
   if (count === 0) return 'no message has the event id of another one'
   throw new Problem(
     `${counted(count, 'message')} not settled with the event id of another one: their members are not told`,
