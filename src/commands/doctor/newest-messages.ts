@@ -1,7 +1,7 @@
 import { withBrokers } from '../../app/clients.ts'
 import { ENVELOPE_MAP, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import type { Config } from '../../config/config.ts'
-import { DATA_FAULTS, judgeEvents } from '../../core/event/data-fault.ts'
+import { DATA_FAULTS, FAULTY_COUNT_MIN, judgeEvents } from '../../core/event/data-fault.ts'
 import {
   type EnvelopeMap,
   FIELDS,
@@ -39,7 +39,12 @@ const NAMED_COUNT_MAX = 5
 const COMPARE =
   'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/kafka/README.md'
 const REPEATED =
-  'correct "eventId" in rules/envelope.json: of several events with one id only the first is logged, and only its member is told'
+  'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told'
+const REFERENCE = 'check "locator" in rules/envelope.json'
+
+interface SampledEvent extends Event {
+  readonly value: Message['value']
+}
 
 /** The newest messages of a topic. */
 export interface Sample {
@@ -48,7 +53,7 @@ export interface Sample {
   /** How the service reads them. */
   readonly map: EnvelopeMap
   /** Those that are events. */
-  readonly events: readonly Event[]
+  readonly events: readonly SampledEvent[]
 }
 
 interface Fault {
@@ -67,15 +72,18 @@ export async function readSamples({ broker }: Config): Promise<readonly Sample[]
       const messages: Message[] = []
       for (const ends of filled.slice(0, PARTITION_COUNT_MAX))
         messages.push(...(await readNewest(brokers, ends)).filter(({ value }) => value !== null))
-      const map = mapOf(maps, topic)
-      const events = messages.flatMap((message) => {
-        const parsed = parseEvent(message, map)
-        return parsed.kind === 'event' ? [parsed.event] : []
-      })
-      samples.push({ topic, messages, map, events })
+      samples.push(toSample(topic, messages, mapOf(maps, topic)))
     }
     return samples
   })
+}
+
+export function toSample(topic: string, messages: readonly Message[], map: EnvelopeMap): Sample {
+  const events = messages.flatMap((message) => {
+    const parsed = parseEvent(message, map)
+    return parsed.kind === 'event' ? [{ ...parsed.event, value: message.value }] : []
+  })
+  return { topic, messages, map, events }
 }
 
 /** Resolves to the places where the envelope map finds its fields in the newest messages, and what those say about all events. */
@@ -118,19 +126,21 @@ async function readNewest(
   return messages
 }
 
-function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
+export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
   const { topic, messages, map, events } = sample
   const counts = countFields(sample)
+  const areEnough = messages.length >= FAULTY_COUNT_MIN
+  const describe = (field: Field) =>
+    `"${field}" (${sourceText(map[field])}) was found in ${counts[field]} of ${counted(messages.length, 'message')}`
   const missing = NEEDED.filter((field) => counts[field] * ONE_IN < messages.length)
   const faults: Fault[] = missing.map((field) => {
-    const detail = `"${field}" (${sourceText(map[field])}) was found in ${counts[field]} of ${counted(messages.length, 'message')}`
-    return { detail, remedy: COMPARE, isFailure: counts[field] === 0 }
+    return { detail: describe(field), remedy: COMPARE, isFailure: areEnough && counts[field] === 0 }
   })
-  const repeated = findRepeated(events)
-  if (repeated.length > 0) {
-    const detail = `${counted(repeated.length, 'event id')} (${sourceText(map.eventId)}) stood for different events: ${listSome(repeated)}`
-    faults.push({ detail, remedy: REPEATED, isFailure: true })
+  if (areEnough && counts.locator === 0) {
+    const detail = `${describe('locator')}: messages will name the member's locator in place of the claim, policy or invoice`
+    faults.push({ detail, remedy: REFERENCE, isFailure: false })
   }
+  faults.push(...findRepeated(sample))
   const eventCounts = {
     eventCount: events.length,
     withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
@@ -138,7 +148,8 @@ function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
   }
   // A topic may lack texts on purpose; where no topic has one, the map is at fault.
   for (const { code, detail } of judgeEvents(topic, eventCounts))
-    if (code === 'no-text') faults.push({ detail, remedy: DATA_FAULTS[code], isFailure: !someHaveText })
+    if (code === 'no-text')
+      faults.push({ detail, remedy: DATA_FAULTS[code], isFailure: areEnough && !someHaveText })
   return faults
 }
 
@@ -173,12 +184,32 @@ function countFields({ messages, map }: Sample): Record<Field, number> {
   return counts
 }
 
-/** The ids of several events that differ in more than their bytes: a producer may publish an event twice. */
-function findRepeated(events: readonly Event[]): string[] {
-  const groups = Map.groupBy(events, ({ eventId }) => eventId)
-  const contents = ({ eventType, partyLocator, locator }: Event) =>
-    JSON.stringify([eventType, partyLocator, locator])
-  return [...groups].filter(([, group]) => new Set(group.map(contents)).size > 1).map(([id]) => id)
+/** Messages with one id and the same bytes are none: a producer may publish an event twice, and seldom with other bytes. */
+function findRepeated({ messages, map, events }: Sample): Fault[] {
+  const groups = [...Map.groupBy(events, ({ eventId }) => eventId)].filter(
+    ([, group]) => countDistinct(group, ({ value }) => Buffer.from(value ?? []).toString('base64')) > 1,
+  )
+  if (groups.length === 0) return []
+  const different = groups.filter(
+    ([, group]) =>
+      countDistinct(group, ({ eventType, partyLocator, locator, reason }) =>
+        JSON.stringify([eventType, partyLocator, locator, reason]),
+      ) > 1,
+  )
+  const place = sourceText(map.eventId)
+  const list = (some: typeof groups) => listSome(some.map(([id]) => id))
+  if (different.length > 0) {
+    const detail = `${counted(different.length, 'event id')} (${place}) stood for different events: ${list(different)}`
+    return [{ detail, remedy: REPEATED, isFailure: true }]
+  }
+  const count = groups.flatMap(([, group]) => group).length
+  const detail = `${count} of ${counted(messages.length, 'message')} share an event id (${place}) with a message of other bytes: ${list(groups)}`
+  const isFailure = messages.length >= FAULTY_COUNT_MIN && count * 2 > messages.length
+  return [{ detail, remedy: REPEATED, isFailure }]
+}
+
+function countDistinct<Item>(items: readonly Item[], keyOf: (item: Item) => string | undefined): number {
+  return new Set(items.map(keyOf)).size
 }
 
 function hasText({ eventType }: Event): boolean {
