@@ -189,6 +189,7 @@ const DATA: readonly [
   ['events with parties and texts', 10, {}, aFound(), null, false],
   ['no event names a party', 10, { partyLocator: null }, aFound(), 'no-party', true],
   ['none of five first events names a party', 5, { partyLocator: null }, aFound(), 'no-party', false],
+  ['none of two or four names a party', 2, { partyLocator: null }, aFound(), null, false],
   ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
   ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
 ]
@@ -271,6 +272,19 @@ t.test('what the first minute says of its messages is true of all of them', asyn
     )
     t.equal(found.length, told.length + Math.min(skippedCount, 1))
   }
+})
+
+t.test('events of two minutes are judged by what was rejected in either', async (t) => {
+  const { metrics } = theMetrics()
+  const { log, lines } = aJournal()
+  const rejected = [{ message: aMessage(), rejection: { code: 'conflict' as const, error: 'x' } }]
+  for (const some of [rejected, []]) {
+    const attempts = Array.from({ length: 6 }, (_, i) => anAttempt(`event-${i}`))
+    await metrics.stage('batch', batchOf(6 + some.length), async () => committed(attempts, some))
+    await metrics.logMinute(log)
+  }
+  t.match(lines(), [{ level: 'warn', msg: /^1 message rejected/ }])
+  t.equal(lines().length, 1)
 })
 
 t.test('the backlog is read when metrics are requested', async (t) => {
