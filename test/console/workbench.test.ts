@@ -50,10 +50,10 @@ async function testWorkbench(): Promise<void> {
     await verdict(tab.page, 'No faults')
     return tab
   }
-  const isWhole = (input: unknown) => {
-    const { scrollWidth, clientWidth } = input as Record<string, number>
-    return Number(scrollWidth) <= Number(clientWidth)
-  }
+  const readAfter = (input: { readonly parentElement: unknown }) =>
+    (
+      globalThis as unknown as { getComputedStyle: (of: unknown, part: string) => { content: string } }
+    ).getComputedStyle(input.parentElement, '::after').content
   const verdict = (page: Page, words: string | RegExp) =>
     page.locator('.verdict').filter({ hasText: words }).waitFor()
 
@@ -99,7 +99,17 @@ async function testWorkbench(): Promise<void> {
 
     const longer = 'not claim.review_required or invoice.finalised'
     await cell('event type', 'muted').fill(longer)
-    t.ok(await cell('event type', 'muted').evaluate(isWhole), 'a long text is whole where the focus is')
+    const shown = await cell('event type', 'muted').evaluate(readAfter as never)
+    t.equal(shown, `"${longer}" / ""`, 'a long text is whole where the focus is')
+    for (const column of ['party', 'rule', 'reason']) {
+      const box = await cell(column, 'muted').boundingBox()
+      await page.mouse.click((box?.x ?? 0) + 5, (box?.y ?? 0) + (box?.height ?? 0) / 2)
+      t.equal(
+        await page.evaluate('document.activeElement.ariaLabel'),
+        `${column}, muted`,
+        'a click goes to its cell',
+      )
+    }
     await cell('event type', 'muted').fill('invoice')
     await verdict(page, '1 warning')
     await page.getByRole('button', { name: '1 warning' }).click()

@@ -38,7 +38,7 @@ async function stoppedAtOnce(t: Test): Promise<string> {
     output += text
   })
   const [code] = await once(child, 'close')
-  t.equal(code, 0)
+  t.equal(code, 0, output)
   t.match(output, /RETRY_INTERVAL/)
   return output
 }

@@ -15,6 +15,8 @@ interface GridProps extends Bench {
 }
 
 const { columns } = SHEETS.table
+/** Longer text may be cut in its cell. */
+const WHOLE_LENGTH_MAX = 9
 
 /** The rules as a table with editable cells, one line for each row. A fault or warning appears at its cell. */
 export function Grid({ faults, warnings, draft: { table: rows }, inForce, change, undo, redo }: GridProps) {
@@ -166,7 +168,11 @@ function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
         const said = [...own, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
         const changed = was !== undefined && was[at] !== row[at] && 'is-changed'
         return (
-          <td key={column} class={[changed, remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}>
+          <td
+            key={column}
+            class={[changed, remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}
+            data-whole={(row[at] ?? '').length > WHOLE_LENGTH_MAX ? row[at] : undefined}
+          >
             <Cell
               column={column}
               text={row[at] ?? ''}

@@ -6,10 +6,10 @@ import { counted } from '../text/count.ts'
  */
 export const DATA_FAULTS = {
   'no-party':
-    'correct "partyLocator" in rules/envelope.json before more events are skipped: a skipped event keeps no party, so `retry` cannot mend it',
+    'correct "partyLocator" in rules/envelope.json before more events are skipped, then `retry --read-again` the skipped entries',
   'no-text': 'correct "eventType" in rules/envelope.json, or write templates for these event types',
   'not-found':
-    'check POLICY_ADMIN_URL, with its path, and each gateway on the way: a path that does not exist is answered with 404, too. Then `retry` the skipped entries',
+    'check POLICY_ADMIN_URL, with its path, and each gateway on the way: a path that does not exist is answered with 404, too. Then `retry` the skipped entries. If the path is right, "partyLocator" in rules/envelope.json leads to something else: correct it, then `retry --read-again`',
 } as const
 /** What fewer messages have in common may well be chance. */
 export const FAULTY_COUNT_MIN = 5
