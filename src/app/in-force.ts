@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { CommonQueryMethods } from 'slonik'
 import { templates } from '#generated/templates.ts'
 import type { DecidedRow } from '../core/log/log-entry.ts'
 import type { LogPage } from '../core/log/log-page.ts'
@@ -16,13 +17,16 @@ import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres
 import { compileRuleTable, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 /** The rules that made these decisions, from the archive. */
-export function loadArchivedRules(pool: DatabasePool, decisions: readonly { ruleTableRevision: string }[]) {
+export function loadArchivedRules(
+  pool: CommonQueryMethods,
+  decisions: readonly { ruleTableRevision: string }[],
+) {
   return readRules(decisions, (revision) => readArchived(pool, 'ruleset', revision), TEMPLATE_EVENT_TYPES)
 }
 
 /** Adds to each entry of a list why its member was not told. */
 export async function explainPage(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   { items, next }: LogPage<DecidedRow>,
 ): Promise<LogPage> {
   const revisions = items.flatMap(({ ruleTableRevision }) =>

@@ -108,7 +108,7 @@ function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: D
         const timeAt = async (since?: Since) =>
           since === undefined ? undefined : resolveTime(connection, since)
         const times = { from: await timeAt(from), to: await timeAt(to) }
-        return explainPage(listPool(), await listLogEntries(connection, retry, { ...filter, ...times }, page))
+        return explainPage(connection, await listLogEntries(connection, retry, { ...filter, ...times }, page))
       }),
     get: async (locator) => {
       const entry = await getLogEntry(httpPool(), retry, locator)

@@ -1,4 +1,4 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type Activation, activation } from '../../core/rules/current-rules.ts'
 
@@ -7,7 +7,7 @@ type ArchiveTable = 'ruleset' | 'envelope_map'
 
 /** The source of a revision that was ever in force, or null. */
 export function readArchived(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   table: ArchiveTable,
   revision: string,
 ): Promise<string | null> {
