@@ -141,13 +141,18 @@ function createPreferences(needs: ListenerNeeds): PreferencesStore {
   }
 }
 
+/** Event types that a template or a rule names. */
+function listAuthoredTypes({ rules }: RuleTable): readonly string[] {
+  return [...TEMPLATE_EVENT_TYPES, ...rules.flatMap(({ when }) => when.eventType?.names ?? [])]
+}
+
 /** Returns the event types that no template, rule or log entry names. */
 async function unknownEventTypes(
   { ruleTable, database }: ListenerNeeds,
   eventTypes: readonly string[],
 ): Promise<readonly string[]> {
-  const named = ruleTable.rules.flatMap(({ when }) => when.eventType?.names ?? [])
-  const unnamed = eventTypes.filter((type) => !TEMPLATE_EVENT_TYPES.includes(type) && !named.includes(type))
+  const authored = listAuthoredTypes(ruleTable)
+  const unnamed = eventTypes.filter((type) => !authored.includes(type))
   if (unnamed.length === 0) return []
   const logged = await findEventTypes(database.listPool(), unnamed)
   return unnamed.filter((type) => !logged.includes(type))
@@ -189,10 +194,7 @@ function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): Consol
     () => performance.now(),
   )
   const eventTypes = async (): Promise<readonly KnownEventType[]> => {
-    const named = ruleTable.rules.flatMap(({ when }) => when.eventType?.names ?? [])
-    const known = new Map<string, string | null>(
-      [...TEMPLATE_EVENT_TYPES, ...named].map((type) => [type, null]),
-    )
+    const known = new Map<string, string | null>(listAuthoredTypes(ruleTable).map((type) => [type, null]))
     for (const { eventType, lastAt } of await loggedEventTypes()) known.set(eventType, lastAt)
     return [...known].map(([eventType, lastAt]) => ({ eventType, lastAt }))
   }
