@@ -140,7 +140,6 @@ t.test('a log that nobody reads does not stop the service', { buffered: true }, 
   const env = {
     ...EXECUTABLE_ENV,
     ...world.env,
-    HOST: '127.0.0.1',
     LOG_LEVEL: 'trace',
     MQ_GROUP_ID: `${world.groupId}-mute`,
   }
@@ -169,7 +168,7 @@ t.test('a failed start ends the process, though nobody reads its output', { buff
   const starts = failures.flatMap((env) => ['', 'exec 2>&1;'].map((redirect) => ({ env, redirect })))
   const ends = starts.map(async ({ env, redirect }) => {
     const child = spawn('sh', ['-c', `${redirect} timeout 1 cat /dev/zero; exec "$0" serve`, MAIN], {
-      env: { ...EXECUTABLE_ENV, ...world.env, HOST: '127.0.0.1', RETRY_INTERVAL: '1s', ...env },
+      env: { ...EXECUTABLE_ENV, ...world.env, RETRY_INTERVAL: '1s', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const inTime = setTimeout(() => child.kill('SIGKILL'), 30_000)

@@ -46,6 +46,8 @@ export async function createWorld({
     MQ_GROUP_ID: groupId,
     POLICY_ADMIN_URL: policyAdministration.url,
     MQ_SESSION_TIMEOUT: '6s',
+    HOST: '127.0.0.1',
+    PORT: '0',
   }
   const sql = async (query: string, values?: unknown[]): Promise<pg.QueryResultRow[]> =>
     (await pool.query(query, values)).rows
