@@ -140,6 +140,16 @@ async function testConsole(): Promise<void> {
     })
   }
 
+  t.test('the workbench notices a window that became narrow while it was loading', async (t) => {
+    const { page, close } = await openTab(browser, url)
+    t.teardown(close)
+    await page.addInitScript((held) => sessionStorage.setItem('notifications-token', held), admin)
+    await page.addInitScript(WIDE_AT_FIRST)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${url}/console#/workbench`)
+    await page.getByText('On a phone the table can only be read.').waitFor()
+  })
+
   t.test('the keyboard alone operates the console, and the focus is always visible', async (t) => {
     const { page, complaints } = await adminTab()
     const focused = () =>
@@ -276,6 +286,19 @@ async function testConsole(): Promise<void> {
 
 /** On a phone each value has its column name. */
 const NAME_OF_FIRST_CELL = `getComputedStyle(document.querySelector('td'), '::before').content`
+
+/** The first reading of a media query is from before the window became narrow, which nobody heard. */
+const WIDE_AT_FIRST = `{
+  const { get } = Object.getOwnPropertyDescriptor(MediaQueryList.prototype, 'matches')
+  let isRead = false
+  Object.defineProperty(MediaQueryList.prototype, 'matches', {
+    get() {
+      const isNarrow = isRead && get.call(this)
+      isRead = true
+      return isNarrow
+    },
+  })
+}`
 
 /** The row of a member among those who were not told. */
 function listed(page: Page, party: string) {

@@ -240,6 +240,8 @@ function useNarrow(): boolean {
   useEffect(() => {
     const follow = () => setNarrow(NARROW.matches)
     NARROW.addEventListener('change', follow)
+    // The window may have changed since the first rendering.
+    follow()
     return () => NARROW.removeEventListener('change', follow)
   }, [])
   return isNarrow
