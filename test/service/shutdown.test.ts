@@ -171,7 +171,7 @@ t.test('a failed start ends the process, though nobody reads its output', { buff
       env: { ...EXECUTABLE_ENV, ...world.env, RETRY_INTERVAL: '1s', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const inTime = setTimeout(() => child.kill('SIGKILL'), 30_000)
+    const inTime = setTimeout(() => child.kill('SIGKILL'), 120_000)
     t.same(await once(child, 'exit'), [1, null], `${JSON.stringify(env)} ${redirect}`)
     clearTimeout(inTime)
     child.stdout.destroy()
