@@ -1,10 +1,11 @@
 import { counted } from '../text/count.ts'
 import type { Fault } from '../text/faults.ts'
-import { checkPromises, type PromiseFault } from './check-promises.ts'
+import { breaksPromise, checkPromises, listCases, type PromiseFault } from './check-promises.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
 import { isAnyOther } from './event-type-cell.ts'
 import { findCopiedReasons } from './find-copied-reasons.ts'
-import { findFaults } from './find-faults.ts'
+import { findFaults, findWrongSend } from './find-faults.ts'
+import { createRemedies } from './find-remedy.ts'
 import { type Enumeration, enumerate } from './first-match.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
@@ -47,18 +48,25 @@ export async function checkRuleFiles(
     return { table: faulty([...ruleFaults, ...slips]), promises: faulty(promiseFaults), enumeration: null }
   }
   const enumeration = await enumerate(rules, knownEventTypes)
+  const cases = promises === null ? enumeration.answers : listCases(promises, enumeration)
+  // One change for all that is wrong about a rule, in both files.
+  const findRemedy = createRemedies(rules, cases, (rule, answer) => {
+    const wrong = findWrongSend(rule, answer)
+    return wrong === null && breaksPromise(promises ?? [], rule, answer) ? { cell: null } : wrong
+  })
   return {
-    table: reportTable(enumeration, knownEventTypes, against),
+    table: reportTable(enumeration, findRemedy, knownEventTypes, against),
     promises:
       promises === null
         ? faulty(promiseFaults)
-        : reportPromises(promises, enumeration, knownEventTypes, against),
+        : reportPromises(promises, checkPromises(promises, cases, findRemedy), knownEventTypes, against),
     enumeration,
   }
 }
 
 function reportTable(
   enumeration: Enumeration,
+  findRemedy: (rule: Rule) => string | null,
   knownEventTypes: readonly string[],
   { rules: rulesBefore, seenEventTypes }: Against,
 ): FileReport {
@@ -67,7 +75,7 @@ function reportTable(
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
-    faults: [...findFaults(enumeration), ...unknown.faults],
+    faults: [...findFaults(enumeration, findRemedy), ...unknown.faults],
     warnings: [...unknown.warnings, ...findCopiedReasons(rules, rulesBefore)],
     summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
   }
@@ -75,12 +83,10 @@ function reportTable(
 
 function reportPromises(
   promises: readonly RulePromise[],
-  { rules, answers, findPosition }: Enumeration,
+  broken: readonly PromiseFault[],
   knownEventTypes: readonly string[],
   { seenEventTypes }: Against,
 ): FileReport<PromiseFault> {
-  const ruleFor = (facts: Parameters<typeof findPosition>[0]) => answers[findPosition(facts)]?.rule ?? null
-  const broken = checkPromises(promises, rules, ruleFor)
   const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
   const unknown = findUnknownEventTypes(naming, knownEventTypes, seenEventTypes)
   return {

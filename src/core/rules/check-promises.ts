@@ -1,11 +1,12 @@
 import { nameOfChannel } from '../decision/channel.ts'
-import type { AskedFacts, Situation } from '../decision/facts.ts'
+import type { Situation } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/result.ts'
 import type { Fault } from '../text/faults.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { eventTypeCells, excluding, isAnyOther } from './event-type-cell.ts'
-import { describeMove, summariseCases } from './find-faults.ts'
-import type { FirstMatch } from './first-match.ts'
+import { summariseCases } from './find-faults.ts'
+import { toAskedFacts } from './find-remedy.ts'
+import type { Enumeration, FirstMatch } from './first-match.ts'
 import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
 import { decideByRule, type Rule } from './rule.ts'
@@ -22,28 +23,43 @@ interface Exclusion {
   readonly cell: string
 }
 
-type Case = FirstMatch & { readonly facts: AskedFacts }
+/** Every case that rules or promises tell apart, with the deciding rule. */
+export function listCases(
+  promises: readonly RulePromise[],
+  { rules, answers, findPosition }: Enumeration,
+): FirstMatch[] {
+  const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
+  const { situations } = foldSituations([...rules, ...promises])
+  return classes.flatMap((eventClass) =>
+    situations.map((situation) => {
+      const position = findPosition(toAskedFacts({ eventClass, situation }))
+      return { eventClass, situation, rule: answers[position]?.rule ?? null }
+    }),
+  )
+}
+
+/** Whether a rule would break a promise by deciding a case. */
+export function breaksPromise(promises: readonly RulePromise[], rule: Rule, answer: FirstMatch): boolean {
+  return promises.some(
+    (promise) =>
+      firstMismatch(promise, toAskedFacts(answer)) === null &&
+      describeViolation(promise, rule, answer.situation) !== null,
+  )
+}
 
 /**
- * Returns each broken promise with the rules that break it, and each promise that covers none. `ruleFor` returns the deciding rule, or
- * null. A situation without a rule breaks no promise.
+ * Returns each broken promise with the rules that break it, and each promise that covers none. `findRemedy` returns the change of a
+ * rule that mends it, or null. A situation without a rule breaks no promise.
  */
 export function checkPromises(
   promises: readonly RulePromise[],
-  rules: readonly Rule[],
-  ruleFor: (facts: AskedFacts) => Rule | null,
+  cases: readonly FirstMatch[],
+  findRemedy: (rule: Rule) => string | null,
 ): PromiseFault[] {
-  const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
-  const { situations } = foldSituations([...rules, ...promises])
-  const cases = classes.flatMap((eventClass) =>
-    situations.map((situation): Case => {
-      const facts = { eventType: eventClass.representative, ...situation }
-      return { eventClass, situation, facts, rule: ruleFor(facts) }
-    }),
-  )
+  const classes = [...new Set(cases.map(({ eventClass }) => eventClass))]
   return promises.flatMap((promise): PromiseFault[] => {
     const { row } = promise
-    const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
+    const own = cases.filter((one) => firstMismatch(promise, toAskedFacts(one)) === null)
     if (own.length === 0)
       return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
     const broken = own.flatMap((one) => {
@@ -52,13 +68,11 @@ export function checkPromises(
     })
     if (broken.length === 0) return []
     const text = `"${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is`
-    const isWrong = (rule: Rule, answer: FirstMatch) =>
-      own.includes(answer as Case) && describeViolation(promise, rule, answer.situation) !== null
     const lines = [...Map.groupBy(broken, ({ rule }) => rule)].map(([rule, some]) => {
       const done = [...new Set(some.map((one) => one.done))].join(' or ')
-      const move = describeMove(rules, rule, cases, isWrong)
-      const remedy = move === null ? '' : `: ${move}`
-      return `${done} by rule "${rule.id}" (row ${rule.row}): ${summariseCases(some, classes)}${remedy}`
+      const remedy = findRemedy(rule)
+      const end = remedy === null ? '' : `: ${remedy}`
+      return `${done} by rule "${rule.id}" (row ${rule.row}): ${summariseCases(some, classes)}${end}`
     })
     const exclude = exclusionFor(promise, broken)
     if (exclude === null) return [{ row, column: null, text, lines }]

@@ -1,7 +1,8 @@
 import { CHANNEL_KINDS, nameOfChannel } from '../decision/channel.ts'
-import { type AskedFacts, cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
-import type { Fault } from '../text/faults.ts'
+import { cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
+import { type Fault, wholeFault } from '../text/faults.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
+import { type Cell, createRemedies, toAskedFacts } from './find-remedy.ts'
 import type { Enumeration, FirstMatch } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
@@ -10,69 +11,88 @@ import { describeSituation } from './situations.ts'
 /** A fault names no more rules or event types: it stays one line. */
 const NAMED_COUNT_MAX = 8
 
-/** Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. One for each cause. */
-export function findFaults(enumeration: Enumeration): Fault[] {
-  const { rules, classes, answers } = enumeration
+/**
+ * Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. One for each cause: the
+ * faults that one rule makes are one, if one change mends them.
+ */
+export function findFaults(
+  enumeration: Enumeration,
+  findRemedy: (rule: Rule) => string | null = createRemedies(
+    enumeration.rules,
+    enumeration.answers,
+    findWrongSend,
+  ),
+): Fault[] {
+  const { classes, answers } = enumeration
+  const uncovered = answers.filter(({ rule }) => rule === null)
   const wrong = answers.flatMap((answer) => {
-    const fault = findWrong(answer.rule, answer.situation)
-    return fault === null ? [] : [{ ...answer, ...fault }]
+    const found = answer.rule && findWrongSend(answer.rule, answer)
+    return answer.rule === null || found === null ? [] : [{ ...answer, rule: answer.rule, ...found }]
   })
-  const byCause = Map.groupBy(wrong, ({ rule, words }) => `${rule?.row} ${words}`)
-  const faults = [...byCause.values()].map((cases): Fault => {
+  const byCause = Map.groupBy(wrong, ({ rule, words }) => `${rule.row} ${words}`)
+  const sends = [...byCause.values()].map((cases): Made => {
     const [{ rule, words, cell }] = cases as [(typeof wrong)[0]]
-    const text = `${words}: ${summariseCases(cases, classes)}`
-    if (rule === null || cell === null) return { row: null, column: null, text }
-    const isWrong = (other: Rule, { situation }: FirstMatch) => findWrong(other, situation) !== null
-    const move = describeMove(rules, rule, answers, isWrong)
     return {
+      rule,
       row: rule.row,
-      column: null,
-      text: `${text}. Write ${cell}${move === null ? '' : `, or ${move}`}.`,
+      text: `${words}: ${summariseCases(cases, classes)}`,
+      end: `. It needs ${cell.words}.`,
     }
   })
-  return [...faults, ...neverApplying(enumeration)]
+  const [hidden, contradictory] = neverApplying(enumeration)
+  const made = Map.groupBy([...sends, ...hidden], ({ rule }) => rule)
+  return [
+    ...(uncovered.length === 0 ? [] : [wholeFault(`no rule covers: ${summariseCases(uncovered, classes)}`)]),
+    ...[...made].flatMap(([rule, faults]) => mergeFaults(rule, faults, findRemedy(rule))),
+    ...contradictory,
+  ]
 }
 
-/** `cell` would correct it. */
-function findWrong(rule: Rule | null, situation: Situation): { words: string; cell: string | null } | null {
-  if (rule === null) return { words: 'no rule covers', cell: null }
+/** A fault of a rule, which shows at this row. `end` is said if no one change mends the rule. */
+interface Made {
+  readonly rule: Rule
+  readonly row: number
+  readonly text: string
+  readonly end: string
+}
+
+function mergeFaults({ id, row }: Rule, faults: readonly Made[], remedy: string | null): Fault[] {
+  const [only, ...others] = faults
+  if (remedy !== null && others.length > 0) {
+    const text = `rule "${id}" makes ${faults.length} faults, which one change mends: ${remedy}`
+    return [{ row, column: null, text, lines: faults.map((fault) => fault.text) }]
+  }
+  // A rule that hides one other is as likely right as the hidden one.
+  const isOwn = only?.row === row
+  return faults.map((fault) => ({
+    row: fault.row,
+    column: null,
+    text: remedy !== null && isOwn ? `${fault.text}: ${remedy}` : `${fault.text}${fault.end}`,
+  }))
+}
+
+/** Null if a rule sends nothing, or to a member who can be reached. `cell` would correct it. */
+export function findWrongSend(
+  rule: Rule,
+  { situation }: Pick<FirstMatch, 'situation'>,
+): { readonly words: string; readonly cell: Cell } | null {
   if (rule.outcome !== 'SEND') return null
-  if (situation.party !== 'found')
-    return { words: `rule "${rule.id}" sends without a found party`, cell: '"found" as its party' }
+  if (situation.party !== 'found') {
+    const cell = { fact: 'party', value: 'found', words: '"found" as its party' } as const
+    return { words: `rule "${rule.id}" sends without a found party`, cell }
+  }
   const channel = rule.sendBy ?? situation.preferredChannel
   const address = CHANNEL_KINDS[channel].address
   if (address === null || situation[`${address}OnFile`]) return null
   const words = `rule "${rule.id}" sends by ${nameOfChannel(channel)} with no ${address} on file`
-  return { words, cell: `"yes" as its ${address} on file` }
+  return {
+    words,
+    cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${address} on file` },
+  }
 }
 
-/**
- * Where to move a rule, such as `move rule "a" below row 5 ("opted-out")`, so that rules now below it decide, rightly, what it
- * decides wrongly. Null if no place mends all of it, or if the rule would decide nothing there.
- */
-export function describeMove(
-  rules: readonly Rule[],
-  rule: Rule,
-  answers: readonly FirstMatch[],
-  isWrong: (rule: Rule, answer: FirstMatch) => boolean,
-): string | null {
-  const own = answers
-    .filter((answer) => answer.rule === rule)
-    .map((answer) => ({ answer, next: findNext(rules, rule, answer) }))
-  const wrong = own.filter(({ answer }) => isWrong(rule, answer))
-  const below = wrong.flatMap(({ answer, next }) => (next && !isWrong(next, answer) ? [next] : []))
-  const last = below.toSorted((one, other) => other.row - one.row)[0]
-  if (last === undefined || below.length < wrong.length) return null
-  const isUseful = own.some(({ next }) => next === undefined || next.row > last.row)
-  return isUseful ? `move rule "${rule.id}" below row ${last.row} ("${last.id}")` : null
-}
-
-/** The rule that would decide if this one were not there. */
-function findNext(rules: readonly Rule[], rule: Rule, answer: FirstMatch): Rule | undefined {
-  return rules.find((other) => other.row > rule.row && firstMismatch(other, toAskedFacts(answer)) === null)
-}
-
-function neverApplying({ rules, answers }: Enumeration): Fault[] {
+/** The rules that never apply: those that others hide, with the first that does, and those that contradict themselves. */
+function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contradictory: Fault[]] {
   const applying = new Set(answers.map(({ rule }) => rule))
   const dead = rules
     .filter((rule) => !applying.has(rule))
@@ -80,41 +100,48 @@ function neverApplying({ rules, answers }: Enumeration): Fault[] {
       const covered = answers.filter((answer) => firstMismatch(rule, toAskedFacts(answer)) === null)
       return { rule, hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)) }
     })
+  const contradictory = dead
+    .filter(({ hiders }) => hiders.length === 0)
+    .map(({ rule }) => ({
+      row: rule.row,
+      column: null,
+      text: `rule "${rule.id}" can never apply: ${contradictionIn(rule)}`,
+    }))
   const byHiders = Map.groupBy(dead, ({ rule, hiders }) =>
     hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`,
   )
-  return [...byHiders.values()].map((group): Fault => {
+  const hidden = [...byHiders.values()].flatMap((group): Made[] => {
     const [{ rule, hiders }] = group as [(typeof dead)[0]]
     const [first, last] = [hiders[0], hiders.at(-1)]
-    if (first === undefined || last === undefined)
-      return {
-        row: rule.row,
-        column: null,
-        text: `rule "${rule.id}" can never apply: ${contradictionIn(rule)}`,
-      }
+    if (first === undefined || last === undefined) return []
     if (group.length > 1) {
-      const hidden = group.map((one) => one.rule)
-      const names = hidden.slice(0, NAMED_COUNT_MAX).map(({ id }) => `"${id}"`)
-      const more = hidden.length - names.length
+      const names = group.slice(0, NAMED_COUNT_MAX).map((one) => `"${one.rule.id}"`)
+      const more = group.length - names.length
       const never = `rules ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} can never apply`
-      const isHiding = (one: Rule, answer: FirstMatch) => {
-        const next = one === first ? findNext(rules, first, answer) : undefined
-        return hidden.some((other) => other === next)
-      }
-      const move = describeMove(rules, first, answers, isHiding) ?? 'fill in more of its cells, or delete it'
-      return {
-        row: first.row,
-        column: null,
-        text: `${never}: rule "${first.id}" above decides all of it: ${move}`,
-      }
+      return [
+        {
+          rule: first,
+          row: first.row,
+          text: `${never}: rule "${first.id}" above decides all of it`,
+          end: ': fill in more of its cells, or delete it',
+        },
+      ]
     }
     const above =
       hiders.length === 1
         ? `rule "${first.id}" (row ${first.row}) above decides`
         : `${hiders.length} rules above, "${first.id}" (row ${first.row}) to "${last.id}" (row ${last.row}), decide`
-    const text = `rule "${rule.id}" can never apply: ${above} all of it: move it above row ${last.row}, or delete it`
-    return { row: rule.row, column: null, text }
+    const text = `rule "${rule.id}" can never apply: ${above} all of it`
+    return [
+      {
+        rule: hiders.length === 1 ? first : rule,
+        row: rule.row,
+        text,
+        end: `: move it above row ${last.row}, or delete it`,
+      },
+    ]
   })
+  return [hidden, contradictory]
 }
 
 /** A rule that can never match tests a fact that is unknown for its party. */
@@ -124,10 +151,6 @@ function contradictionIn({ when: { party, ...when } }: Rule): string {
       key !== 'party' && party && !knownFor.includes(party) && when[key] !== null && when[key] !== unknown,
   )
   return `"${asked?.[1].column}" is always ${nameOfChannel(cellText(asked?.[1].unknown))} where "party" is ${party}`
-}
-
-function toAskedFacts({ eventClass, situation }: Pick<FirstMatch, 'eventClass' | 'situation'>): AskedFacts {
-  return { eventType: eventClass.representative, ...situation }
 }
 
 /** Example: `13 situations (every event type), such as party missing`. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
@@ -13,6 +14,7 @@ import {
   SITUATIONS,
   without,
 } from './default-table.ts'
+import { anySend } from './random-tables.ts'
 
 async function review(csvText: string, ...asked: Row[]) {
   const asText = asked.length === 0 ? DEFAULT_PROMISES : promisesText(...asked)
@@ -177,6 +179,52 @@ t.test(
     ])
   },
 )
+
+t.test(
+  'one change mends all that a careless rule breaks, and the advice is the same everywhere',
+  async (t) => {
+    const rowCount = loadRuleTable(DEFAULT_TABLE).rules.length
+    const eventType = fc.constantFrom('', 'claim.paid', 'claim.*', 'not claim.paid')
+    let mendedCount = 0
+    await fc.assert(
+      fc.asyncProperty(anySend, eventType, fc.nat(rowCount), async (send, type, place) => {
+        const careless = { ...send, rule: 'careless', 'event type': type }
+        const [headings = '', ...lines] = above(null, [careless]).trimEnd().split('\n')
+        const last = lines.pop() ?? ''
+        const at = (row: string, index: number) => [headings, ...lines.toSpliced(index, 0, row)].join('\n')
+        const advised = adviceIn(await review(at(last, place)))
+        if (advised.length === 0) return
+        if (advised.length > 1) throw new Error(`advice that differs: ${advised.join(' / ')}`)
+        mendedCount++
+        const [advice = ''] = advised
+        const cells = [...advice.matchAll(/"([^"]+)" as its ([\w ]+?)(?=,|$)/g)].map(([, value, column]) => [
+          column,
+          value,
+        ])
+        const [, mended = ''] = tableText({ ...careless, ...Object.fromEntries(cells) })
+          .trimEnd()
+          .split('\n')
+        const [, below] = /below row (\d+)/.exec(advice) ?? []
+        const found = await review(at(mended, below === undefined ? place : Number(below) - FIRST_ROW))
+        const left = [...found.table.faults, ...found.promises.faults]
+        if (left.length > 0) throw new Error(`after "${advice}": ${left.join('\n')}`)
+      }),
+      { numRuns: 60 },
+    )
+    t.ok(mendedCount > 10, `${mendedCount} were mended`)
+  },
+)
+
+/** The first row of a table below its headings. */
+const FIRST_ROW = 2
+
+/** The different pieces of advice about the careless rule. */
+function adviceIn({ table, promises }: Awaited<ReturnType<typeof review>>): readonly string[] {
+  const lines = [...table.faults, ...promises.faults].flatMap((fault) => fault.split('\n'))
+  return [
+    ...new Set(lines.flatMap((line) => /: ((?:write|move rule "careless" below) .*)$/.exec(line)?.[1] ?? [])),
+  ]
+}
 
 t.test('faults of one file do not hide those of another', async (t) => {
   const both = await review(tableText(rule({ party: 'fond' })), promise({ party: 'fond' }))

@@ -43,7 +43,7 @@ const skipOrFail: fc.Arbitrary<Row> = fc
     outcome: fc.constantFrom('SKIP', 'FAIL'),
   })
   .map((cells) => ({ ...BLANK, ...cells }))
-const anySend: fc.Arbitrary<Row> = skipOrFail.chain((row) =>
+export const anySend: fc.Arbitrary<Row> = skipOrFail.chain((row) =>
   cell(...CHANNELS).map((channel) => ({ ...row, outcome: 'SEND', 'send by': channel })),
 )
 const onFile = Object.fromEntries(

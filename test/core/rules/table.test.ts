@@ -20,19 +20,19 @@ t.test('a SEND without a found party or an address for its channel is refused', 
   const refused: readonly (readonly [Row, string])[] = [
     [
       rule({ party: 'missing', outcome: 'SEND', sendBy: 'IN_APP' }),
-      'without a found party: party missing (every event type). Write "found" as its party.',
+      'without a found party: party missing (every event type). It needs "found" as its party.',
     ],
     [
       rule({ ...send, eventType: 'claim.paid', party: 'unresolved', sendBy: 'EMAIL' }),
-      'without a found party: party unresolved, opted out, prefers text message (claim.paid). Write "found" as its party.',
+      'without a found party: party unresolved, opted out, prefers text message (claim.paid). It needs "found" as its party.',
     ],
     [
       rule({ ...send, party: 'found', preferredChannel: 'EMAIL', emailOnFile: false, phoneOnFile: true }),
-      'by email with no email on file: party found, opted out, prefers email, no email on file, phone on file (every event type). Write "yes" as its email on file.',
+      'by email with no email on file: party found, opted out, prefers email, no email on file, phone on file (every event type). It needs "yes" as its email on file.',
     ],
     [
       rule({ ...send, party: 'found', emailOnFile: true, sendBy: 'SMS' }),
-      'by text message with no phone on file: party found, opted out, prefers text message, email on file, no phone on file (every event type). Write "yes" as its phone on file.',
+      'by text message with no phone on file: party found, opted out, prefers text message, email on file, no phone on file (every event type): write "yes" as its phone on file',
     ],
   ]
   for (const [row, fault] of refused)

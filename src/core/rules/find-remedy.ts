@@ -1,0 +1,94 @@
+import type { AskedFacts, Situation } from '../decision/facts.ts'
+import type { FirstMatch } from './first-match.ts'
+import { firstMismatch } from './mismatch.ts'
+import type { Rule } from './rule.ts'
+
+/** A fact that a rule should ask for, and how an author writes it, such as `"found" as its party`. */
+export interface Cell {
+  readonly fact: keyof Situation
+  readonly value: Situation[keyof Situation]
+  readonly words: string
+}
+
+/** What is wrong if a rule decides a case; null if nothing is. `cell` would exclude the case, if a cell can. */
+export type FindWrong = (rule: Rule, answer: FirstMatch) => { readonly cell: Cell | null } | null
+
+/** A case of a rule. `next` would decide it if the rule were not there. */
+interface OwnCase {
+  readonly situation: Situation
+  readonly isWrong: boolean
+  readonly next: Rule | undefined
+  readonly isWrongNext: boolean
+}
+
+/**
+ * Returns the least change of a rule, in words, after which it decides nothing wrongly, hides no rule, and still decides
+ * something: cells to fill in, a row to move it below, or both. Null if no such change mends it, or if nothing is wrong.
+ */
+export function createRemedies(
+  rules: readonly Rule[],
+  answers: readonly FirstMatch[],
+  findWrong: FindWrong,
+): (rule: Rule) => string | null {
+  const alive = new Set(answers.map(({ rule }) => rule))
+  return (rule) => {
+    const deciding = answers.filter((answer) => answer.rule === rule)
+    const own = deciding.map((answer): OwnCase => {
+      const next = rules.find(
+        (other) => other.row > rule.row && firstMismatch(other, toAskedFacts(answer)) === null,
+      )
+      const isWrongNext = next === undefined || findWrong(next, answer) !== null
+      return { situation: answer.situation, isWrong: findWrong(rule, answer) !== null, next, isWrongNext }
+    })
+    const hidden = new Set(own.flatMap(({ next }) => (next && !alive.has(next) ? [next] : [])))
+    if (hidden.size === 0 && !own.some(({ isWrong }) => isWrong)) return null
+    const below = [...new Set(own.flatMap(({ next }) => next ?? []))].toSorted(
+      (one, other) => one.row - other.row,
+    )
+    for (const cells of choicesOf(deciding.flatMap((answer) => findWrong(rule, answer)?.cell ?? [])))
+      for (const last of [null, ...below])
+        if (isMended(own, hidden, cells, last)) return describeRemedy(rule, cells, last)
+    return null
+  }
+}
+
+/** Whether a rule with these cells more, below this one, is right about all that it decides, and leaves nothing to a wrong rule. */
+function isMended(
+  own: readonly OwnCase[],
+  hidden: ReadonlySet<Rule>,
+  cells: readonly Cell[],
+  last: Rule | null,
+): boolean {
+  const isKept = ({ situation, next }: OwnCase) =>
+    cells.every(({ fact, value }) => situation[fact] === value) &&
+    (last === null || next === undefined || next.row > last.row)
+  const [kept, left] = [own.filter(isKept), own.filter((one) => !isKept(one))]
+  const shown = new Set(left.map(({ next }) => next))
+  return (
+    kept.length > 0 &&
+    !kept.some(({ isWrong }) => isWrong) &&
+    !left.some(({ isWrongNext }) => isWrongNext) &&
+    [...hidden].every((rule) => shown.has(rule))
+  )
+}
+
+/** Every choice of these cells, the smallest first. */
+function choicesOf(cells: readonly Cell[]): readonly (readonly Cell[])[] {
+  const choices: (readonly Cell[])[] = [[]]
+  for (const cell of new Map(cells.map((one) => [one.words, one])).values())
+    choices.push(...choices.map((choice) => [...choice, cell]))
+  return choices.toSorted((one, other) => one.length - other.length)
+}
+
+function describeRemedy({ id }: Rule, cells: readonly Cell[], last: Rule | null): string {
+  const written = cells.length === 0 ? [] : [`write ${cells.map(({ words }) => words).join(', and ')}`]
+  const moved = last === null ? [] : [`move rule "${id}" below row ${last.row} ("${last.id}")`]
+  return [...written, ...moved].join(', and ')
+}
+
+export function toAskedFacts({
+  eventClass,
+  situation,
+}: Pick<FirstMatch, 'eventClass' | 'situation'>): AskedFacts {
+  return { eventType: eventClass.representative, ...situation }
+}
