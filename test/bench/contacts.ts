@@ -2,8 +2,9 @@
 // because it shares the machine with the measured processes.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { listen } from '../stack/listen.ts'
 import { contactOf } from './parties.ts'
 
 export type Contacts = Awaited<ReturnType<typeof startContacts>>
@@ -61,8 +62,7 @@ if (import.meta.main) {
       requestCount++
       socket.write(answerTo(partyLocator), 'latin1')
     }),
-  ).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  )
   process.on('message', () => process.send?.(requestCount))
-  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  process.send?.(`http://127.0.0.1:${await listen(server)}`)
 }

@@ -1,14 +1,13 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
 import { createBrokers } from '../../src/kafka/brokers.ts'
+import { listen } from '../stack/listen.ts'
 
 t.test('a request that hangs fails, and the next one does not wait for its connection', async (t) => {
   const sockets: Socket[] = []
-  const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const silent = createServer((socket) => sockets.push(socket))
+  const address = `127.0.0.1:${await listen(silent)}`
   const log = pino({ level: 'silent' })
   const brokers = createBrokers({ brokers: [address], ssl: null, sasl: null }, 'test', log, 300)
   t.teardown(async () => {

@@ -1,13 +1,12 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { TokenClient } from '../../src/config/config.ts'
 import { createAccessToken } from '../../src/oauth/access-token.ts'
 import { freePort } from '../stack/free-port.ts'
+import { listen } from '../stack/listen.ts'
 
 /** A token endpoint that issues a new token for each request. */
 const endpoint = {
@@ -22,10 +21,8 @@ const server = createServer(async (request, response) => {
   const access_token = `token-${endpoint.requests.length}`
   response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: endpoint.validS }))
 })
-server.listen(0, '127.0.0.1')
-await once(server, 'listening')
 t.teardown(() => server.close())
-const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`
+const url = `http://127.0.0.1:${await listen(server)}/token`
 
 const CLIENT: TokenClient = {
   url,

@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { pino } from 'pino'
@@ -13,6 +11,7 @@ import { createFileSecret } from '../../src/oauth/file-secret.ts'
 import { aFound } from '../core/build.ts'
 import { makeCertificates } from '../stack/certificates.ts'
 import { ADMIN_SCOPE, AUDIENCE, CLIENT, startIdentityProvider } from '../stack/identity-provider.ts'
+import { close, listen } from '../stack/listen.ts'
 import { json, locators } from './server.ts'
 
 const [certificates, idp] = await Promise.all([makeCertificates(), startIdentityProvider()])
@@ -32,18 +31,14 @@ async function environment(
     requests.push(request)
     if (await allows(request)) json(response, { email: FOUND.email, phone: null })
     else response.writeHead(401).end()
-  }).listen(0, 'localhost')
-  const requests: IncomingMessage[] = []
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
   })
+  const requests: IncomingMessage[] = []
+  t.teardown(() => close(server))
   const dir = t.testdir({ secret: 'first\n', 'client.pem': cert, 'client.key': key })
   const env = {
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
     MQ_BROKERS: '127.0.0.1:1',
-    POLICY_ADMIN_URL: `https://localhost:${(server.address() as AddressInfo).port}`,
+    POLICY_ADMIN_URL: `https://localhost:${await listen(server, 'localhost')}`,
     POLICY_ADMIN_CA_FILE: certificates.ca,
   }
   return { env, requests, file: (name: string) => join(dir, name) }

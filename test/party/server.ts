@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { createServer as createTcpServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { createPartyClient } from '../../src/party/client.ts'
 import type { PartyClientOptions } from '../../src/party/connection.ts'
+import { close, listen } from '../stack/listen.ts'
 
 export interface TestServer {
   readonly url: string
@@ -18,7 +19,6 @@ export interface TestServer {
 export async function serve(
   t: Test,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
-  port = 0,
 ): Promise<TestServer> {
   const targets: string[] = []
   const open = new Set<Socket>()
@@ -37,13 +37,9 @@ export async function serve(
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  t.teardown(() => close(server))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     targets,
     connectionCount: () => connectionCount,
     openConnectionCount: () => open.size,
@@ -59,12 +55,11 @@ export async function serveTcp(t: Test, handle: (socket: Socket) => void): Promi
     socket.on('error', () => {})
     handle(socket)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     server.close()
     for (const socket of open) socket.destroy()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listen(server)}`
 }
 
 export function clientOf(t: Test, url: string, options: Partial<PartyClientOptions> = {}) {

@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import t from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { createDatabase } from '../stack/databases.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { close, listen } from '../stack/listen.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -213,11 +212,9 @@ t.test('partitions that no member of the group reads are a fault', async (t) => 
 })
 
 t.test('a server that does not answer is given up', async (t) => {
-  const silent = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.closeAllConnections())
-  t.teardown(() => silent.close())
-  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const silent = createServer(() => {})
+  t.teardown(() => close(silent))
+  const url = `http://127.0.0.1:${await listen(silent)}`
   const found = await doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url })
   const failed = are('failed', 'policy administration', 'identity provider')
   t.match(found, { code: 1, statuses: { ...ALL_WELL, configuration: 'warning', ...failed } })

@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
+import { listen } from '../stack/listen.ts'
 import { children } from '../stack/processes.ts'
 import type { ServiceProcess } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
@@ -55,10 +56,9 @@ const SHUTDOWN_GRACE = '10s'
 t.test('a service that waits for a dependency stops promptly', { buffered: true }, async (t) => {
   const noSchema = await createDatabase()
   t.teardown(() => noSchema.drop())
-  const silentServer = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(silentServer, 'listening')
+  const silentServer = createServer(() => {})
   t.teardown(() => silentServer.close())
-  const silent = `127.0.0.1:${(silentServer.address() as AddressInfo).port}`
+  const silent = `127.0.0.1:${await listen(silentServer)}`
   const nowhere = `127.0.0.1:${await freePort()}`
   const urlOf = (address: string) => `postgres://postgres@${address}/postgres`
   const waiting: readonly (readonly [env: Record<string, string>, lastWord: RegExp | null])[] = [
@@ -160,10 +160,9 @@ t.test('a log that nobody reads does not stop the service', { buffered: true }, 
 })
 
 t.test('a failed start ends the process, though nobody reads its output', { buffered: true }, async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  await once(taken, 'listening')
+  const taken = createServer()
   t.teardown(() => taken.close())
-  const port = String((taken.address() as AddressInfo).port)
+  const port = String(await listen(taken))
   const failures: readonly Record<string, string>[] = [{ PORT: port }, { PORT: 'none' }]
   const starts = failures.flatMap((env) => ['', 'exec 2>&1;'].map((redirect) => ({ env, redirect })))
   const ends = starts.map(async ({ env, redirect }) => {

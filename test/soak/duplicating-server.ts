@@ -2,9 +2,10 @@
 // has its own address; an unknown party gets a 404 that names nobody.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { serveParties } from '../bench/contacts.ts'
+import { listen } from '../stack/listen.ts'
 
 const DUPLICATE_ONE_IN = 500
 
@@ -40,10 +41,6 @@ function later(delayMs: number, act: () => void): void {
 if (import.meta.main) {
   const [names, delayMs] = process.argv.slice(2)
   process.once('disconnect', () => process.exit())
-  const server = createServer((socket) => serve(socket, names === 'true', Number(delayMs))).listen(
-    0,
-    '127.0.0.1',
-  )
-  await once(server, 'listening')
-  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const server = createServer((socket) => serve(socket, names === 'true', Number(delayMs)))
+  process.send?.(`http://127.0.0.1:${await listen(server)}`)
 }

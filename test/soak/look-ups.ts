@@ -3,12 +3,11 @@
 // (DUPLICATED look-ups each, 12,000), and through nginx and haproxy that rotate connections, reload and restart (PROXIED, 60,000
 // each). Exits 1 if a party gets the address of another or is wrongly not found, though answers name their party, or if a
 // look-up through a proxy fails without a restart. Proxies that are not installed are left out.
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { createPartyClient, type PartyClient } from '../../src/party/client.ts'
 import { numberFrom } from '../stack/environment.ts'
+import { close, listen } from '../stack/listen.ts'
 import { HAPROXY, isInstalled, nginx, type ProxyKind, startProxy } from '../stack/proxy.ts'
 import { startDuplicating } from './duplicating-server.ts'
 import { result, say } from './report.ts'
@@ -116,9 +115,8 @@ async function throughProxy(kind: ProxyKind, names: boolean): Promise<Tally> {
     const party = request.url?.split('/').pop() ?? ''
     if (party.startsWith('unknown')) response.statusCode = 404
     response.end(JSON.stringify({ ...(names && { partyLocator: party }), email: `${party}@example.org` }))
-  }).listen(0, '127.0.0.1')
-  await once(backend, 'listening')
-  const proxy = await startProxy(kind, (backend.address() as AddressInfo).port)
+  })
+  const proxy = await startProxy(kind, await listen(backend))
   try {
     return await lookUpAll(proxy.url, proxiedCount, async (batch) => {
       const restarts = batch % RESTART_ONE_IN === RESTART_ONE_IN - 1
@@ -128,7 +126,6 @@ async function throughProxy(kind: ProxyKind, names: boolean): Promise<Tally> {
     })
   } finally {
     await proxy.close()
-    backend.close()
-    backend.closeAllConnections()
+    await close(backend)
   }
 }

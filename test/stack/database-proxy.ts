@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listen } from './listen.ts'
 
 export type Statement = 'START TRANSACTION' | 'COMMIT'
 
@@ -58,8 +59,6 @@ export async function startDatabaseProxy(serverUrl: string) {
     })
     if (isFrozen) for (const socket of link.sockets) socket.pause()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
 
   /** Resolves to the next such statement, which is not passed on. Once the signal is aborted, none is caught any more. */
   function catchNext(statement: Statement, signal: AbortSignal): Promise<{ link: Link; sent: Buffer }> {
@@ -82,7 +81,7 @@ export async function startDatabaseProxy(serverUrl: string) {
   }
 
   const url = new URL(serverUrl)
-  url.port = String((server.address() as AddressInfo).port)
+  url.port = String(await listen(server))
   /** Breaks all connections; returns how many there were. */
   const cut = () => {
     const count = links.size

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose'
 import { freePort } from './free-port.ts'
+import { close } from './listen.ts'
 
 export const AUDIENCE = 'notifications-service'
 export const ADMIN_SCOPE = 'notifications:admin'
@@ -80,11 +81,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
       else if (state === 'up') handle = null
       else handle = (_, response) => void (state === 'broken' && response.writeHead(500).end())
     },
-    stop: async (): Promise<void> => {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+    stop: () => close(server),
   }
 }
 

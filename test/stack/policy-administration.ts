@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { close, listen } from './listen.ts'
 
 /** The contact of a party; an address that is null is not on file. */
 interface Party {
@@ -77,11 +76,9 @@ export async function startPolicyAdministration({
     const length = Buffer.byteLength(body)
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': length }).end(body)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     /** `count` of all requests so far; `paths` of the last 10,000, oldest first, still encoded. */
     requests,
     /** Overrides the prefix of this locator; null: not any more. */
@@ -97,12 +94,7 @@ export async function startPolicyAdministration({
       namesParties = true
     },
     /** Breaks off what is still open. */
-    stop: async (): Promise<void> => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    stop: () => close(server),
   }
 }
 

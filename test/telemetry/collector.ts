@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
+import { close, listen } from '../stack/listen.ts'
 
 /** A span as it comes in OTLP's JSON. */
 export interface ReceivedSpan {
@@ -37,10 +36,8 @@ export async function startCollector() {
     spans.push(...spansOf(body))
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     spans,
     /** Method, path and content type of what came in. */
     paths,
@@ -55,9 +52,7 @@ export async function startCollector() {
     },
     stop: async () => {
       goOn()
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await close(server)
     },
   }
 }

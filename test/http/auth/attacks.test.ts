@@ -1,12 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { parseSigningKey } from '../../../src/http/auth/signing-key.ts'
 import { buildApp } from '../../../src/http/public.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
+import { listen } from '../../stack/listen.ts'
 import { anyTokensOf, dependencies } from '../fixture.ts'
 import { attacks, type Key, paddedHash, segment, signedBy } from './attacks.ts'
 
@@ -29,9 +28,7 @@ const jwkOf = ({ kid, publicKey }: Key, more: object = {}) => ({
 /** An app whose identity provider publishes these keys; returns the status of a token. */
 async function appTrusting(t: Test, keys: readonly object[]) {
   const provider = createServer((_request, response) => void response.end(JSON.stringify({ keys })))
-  provider.listen(0, '127.0.0.1')
-  await once(provider, 'listening')
-  const keySetUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+  const keySetUrl = `http://127.0.0.1:${await listen(provider)}`
   const app = buildApp(dependencies({ log: createLog('silent'), tokens: anyTokensOf({ keySetUrl }) }).all)
   t.teardown(async () => {
     await app.close()

@@ -1,11 +1,11 @@
 import { KeyObject } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { TokenRules } from '../../../src/http/auth/rights.ts'
 import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { listen } from '../../stack/listen.ts'
 import { documentedApp } from '../documented.ts'
 import { anyTokensOf, dependencies, ENTRY, served, tokensOf } from '../fixture.ts'
 import { segment, signedBy } from './attacks.ts'
@@ -38,11 +38,8 @@ t.test('all keys with the id of a token are tried', async (t) => {
   const kid = 'shared'
   const jwks = [first, second].map(({ privateJwk: { kty, n, e } }) => ({ kty, n, e, kid, alg: 'RS256' }))
   const twin = createServer((_request, response) => response.end(JSON.stringify({ keys: jwks })))
-  twin.listen(0, '127.0.0.1')
-  await once(twin, 'listening')
   t.teardown(() => twin.close())
-  const { port } = twin.address() as AddressInfo
-  const { get } = appWith({ ...tokensOf(idp), keySetUrl: `http://127.0.0.1:${port}/` })
+  const { get } = appWith({ ...tokensOf(idp), keySetUrl: `http://127.0.0.1:${await listen(twin)}/` })
   for (const { privateKey } of [first, second]) {
     t.equal((await get(`Bearer ${await idp.forge({}, { kid }, privateKey)}`)).statusCode, 200)
   }

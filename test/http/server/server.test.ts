@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../../src/http/public.ts'
 import { serve } from '../../../src/http/server/server.ts'
+import { listen } from '../../stack/listen.ts'
 import { dependencies, ENTRY, served } from '../fixture.ts'
 
 // The slowest tests wait for a timeout of 15 s.
@@ -39,10 +40,9 @@ for (const [host, expected] of [
 }
 
 t.test('a port in use is an error that names it and the remedy', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
+  const other = createServer()
   t.teardown(() => other.close())
-  const { port } = other.address() as { port: number }
+  const port = await listen(other)
   const http = onAddress('127.0.0.1', port)
   await t.rejects(http.listen(), {
     message: `cannot listen on 127.0.0.1 port ${port}: the port is in use: stop the process that uses it, or set PORT to a free one`,

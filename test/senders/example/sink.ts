@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer } from 'smtp-server'
 import { createRandom } from '../../bench/random.ts'
+import { listen } from '../../stack/listen.ts'
 
 export interface Sink {
   readonly port: number
@@ -49,10 +48,8 @@ export async function startSink(seed: number, delayMs: number): Promise<Sink> {
     },
   })
   server.on('error', () => {})
-  server.listen(0, '127.0.0.1')
-  await once(server.server, 'listening')
   return {
-    port: (server.server.address() as AddressInfo).port,
+    port: await listen(server.server),
     mails,
     refused,
     hungCount: () => hungCount,
