@@ -1,10 +1,8 @@
-import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { spawned } from './command.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Nobody is asked before the rule table and the envelope map are found to be good. */
 const NOWHERE = {
   DATABASE_URL: 'postgres://u:p@127.0.0.1:1/db',
@@ -12,12 +10,9 @@ const NOWHERE = {
   POLICY_ADMIN_URL: 'http://127.0.0.1:1',
 }
 
-/** A copy of what `serve` reads, to be spoilt. */
-const copy = t.testdir({})
-for (const part of ['src', 'db', 'test/first', 'package.json'])
-  await cp(join(ROOT, part), join(copy, part), { recursive: true })
-await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-const main = join(copy, 'src/main.ts')
+/** A folder of rules to be spoilt. */
+const HOUSE = t.testdir({})
+await cp(new URL('../first/rules', import.meta.url), join(HOUSE, 'rules'), { recursive: true })
 
 /** The message of the only line, which is JSON like the rest of the log. */
 function fatal(stderr: string): string {
@@ -56,10 +51,10 @@ const SPOILT: readonly (readonly [file: string, change: (text: string) => string
 
 for (const [file, change, said] of SPOILT) {
   t.test(`a fault in ${file} ends the process with 1, naming it`, async (t) => {
-    const path = join(copy, 'test/first/rules', file)
+    const path = join(HOUSE, 'rules', file)
     const sound = await readFile(path, 'utf8')
     await writeFile(path, change(sound))
-    const { code, stdout, stderr } = await spawned(['serve'], NOWHERE, main)
+    const { code, stdout, stderr } = await spawned(['serve'], { ...NOWHERE, HOUSE })
     await writeFile(path, sound)
     t.match({ code, said: fatal(stderr) }, { code: 1, said })
     t.notMatch(stdout, /listening/)
@@ -70,14 +65,16 @@ t.test('an event whose fields are in headers can be tried', async (t) => {
   const map = { eventId: 'header:ce_id', eventType: 'header:ce_type' }
   const others = { partyLocator: '/party', locator: '/claim', reason: '/why' }
   const topics = { billing: { eventId: '/claim', eventType: '/type' } }
-  await writeFile(join(copy, 'test/first/rules/envelope.json'), JSON.stringify({ ...map, ...others, topics }))
+  await writeFile(join(HOUSE, 'rules/envelope.json'), JSON.stringify({ ...map, ...others, topics }))
   const file = join(t.testdir({ 'value.json': '{"party": "PTY-1", "claim": "CLM-7"}' }), 'value.json')
   const tryIt = (...headers: string[]) =>
-    spawned(['rules', 'try', '--event', file, ...headers.flatMap((header) => ['--header', header])], {}, main)
+    spawned(['rules', 'try', '--event', file, ...headers.flatMap((header) => ['--header', header])], {
+      HOUSE,
+    })
   t.match(await tryIt('ce_id=1', 'ce_type=claim.paid'), { code: 0, stdout: /^SEND by email.*CLM-7/s })
   t.match(await tryIt(), { code: 1, stderr: /eventId \(header:ce_id\) is missing/ })
   const inTopic = (name: string) =>
-    spawned(['rules', 'try', '--event', file, '--topic', name, '--header', 'ce_id=1'], {}, main)
+    spawned(['rules', 'try', '--event', file, '--topic', name, '--header', 'ce_id=1'], { HOUSE })
   t.match(await inTopic('billing'), { code: 1, stderr: /eventType \(\/type\) is missing/ })
   t.match(await inTopic('claims'), { code: 1, stderr: /eventType \(header:ce_type\) is missing/ })
   t.match(await tryIt('no value'), { code: 2, stderr: /Write it as name=value/ })

@@ -1,13 +1,10 @@
-import { cp, symlink, writeFile } from 'node:fs/promises'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { aWorld, type World } from '../stack/world.ts'
 import { command } from './command.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PARTITION_COUNT = 3
 const COUNT = 120
 const RIGHT = {
@@ -20,18 +17,11 @@ const RIGHT = {
 const BECAUSE = ['--because', 'the map was wrong', '--by', 'alice', '--yes']
 
 /** A function that starts a replica with this envelope map. */
-async function aProgram(t: Test, world: World, change: Partial<typeof RIGHT> = {}) {
-  const folder = t.testdir({})
-  for (const part of ['src', 'db', 'test/first', 'package.json'])
-    await cp(join(ROOT, part), join(folder, part), { recursive: true })
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  const map = JSON.stringify({ ...RIGHT, ...change })
-  await writeFile(join(folder, 'test/first/rules/envelope.json'), map)
-  return async (): Promise<ServiceProcess> => {
-    const service = await startService(world.env, { main: join(folder, 'src/main.ts') })
-    t.teardown(() => service.stop())
-    return service
-  }
+function aProgram(t: Test, world: World, change: Partial<typeof RIGHT> = {}) {
+  const house = t.testdir({})
+  cpSync(new URL('../first/rules', import.meta.url), join(house, 'rules'), { recursive: true })
+  writeFileSync(join(house, 'rules/envelope.json'), JSON.stringify({ ...RIGHT, ...change }))
+  return () => world.spawn({ HOUSE: house })
 }
 
 /** Events of as many members, of one source. */
@@ -59,7 +49,7 @@ t.test(
   'messages with one event id are one row and conflicts, until the right map takes them in',
   async (t) => {
     const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-    const start = await aProgram(t, world, { eventId: '/source' })
+    const start = aProgram(t, world, { eventId: '/source' })
     const replicas = [await start(), await start()]
     await world.publish(EVENTS)
     await world.caughtUp()
@@ -85,7 +75,7 @@ t.test(
     t.same(await counts(world), before)
 
     t.comment('the right map')
-    await (await aProgram(t, world))()
+    await aProgram(t, world)()
     const redrive = ['rejected', 'redrive', '--code', 'conflict', ...BECAUSE]
     t.match(await command(redrive, { DATABASE_URL: world.databaseUrl }), { code: 0, stdout: /119 logged/ })
     t.same(await counts(world), { ...before, rows: COUNT, told: COUNT, messages: COUNT })
@@ -94,7 +84,7 @@ t.test(
 
 t.test('where a map finds nothing to tell messages by, they are conflicts, too', async (t) => {
   const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-  await (await aProgram(t, world, { eventId: '/source', partyLocator: '/nobody', locator: '/nothing' }))()
+  await aProgram(t, world, { eventId: '/source', partyLocator: '/nobody', locator: '/nothing' })()
   await world.publish(EVENTS)
   await world.caughtUp()
   t.same(await counts(world), { rows: 1, told: 0, messages: 0, conflicts: COUNT - 1 })
@@ -108,9 +98,8 @@ t.test(
   'entries without a party are mended by reading their messages again, and nobody is told twice',
   async (t) => {
     const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-    const wrong = await (
-      await aProgram(t, world, { partyLocator: '/nobody', locator: '/nothing', eventType: '/source' })
-    )()
+    const map = { partyLocator: '/nobody', locator: '/nothing', eventType: '/source' }
+    const wrong = await aProgram(t, world, map)()
     await world.publish(EVENTS)
     await world.caughtUp()
     await wrong.stop()
@@ -124,7 +113,7 @@ t.test(
     })
     t.match(erased, { code: 0, stdout: /^Nothing left to erase of party-5/ }, 'no row names this member yet')
 
-    const start = await aProgram(t, world)
+    const start = aProgram(t, world)
     const replicas = [await start(), await start()]
     const env = { DATABASE_URL: world.databaseUrl }
     const retry = ['retry', '--since', '1d', '--read-again']
