@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { untilReady } from '../stack/ask.ts'
 import { startService } from '../stack/service.ts'
 import { createTopics } from '../stack/topics.ts'
-import { until } from '../stack/until.ts'
 import { PARTY_OF_MOST, PARTY_OF_MOST_LACKS } from './grown-log.ts'
 import { quantileOf, tableOf } from './report.ts'
 
@@ -33,7 +33,7 @@ export async function measureLists(databaseUrl: string, brokers: string, size: n
   })
   const faults: string[] = []
   const lists: { kind: string; page: (typeof PAGES)[number]; search: string; p50: number; p99: number }[] = []
-  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
+  await untilReady(service.url)
   for (const query of queriesFor(sampled)) {
     for (const page of PAGES) {
       const cursor = Buffer.from(`log${JSON.stringify({ createdAt: sampled.middle, locator: 'NTF-' })}`)

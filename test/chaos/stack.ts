@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { putPreferences, untilReady } from '../stack/ask.ts'
 import { backlog } from '../stack/backlog.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { preloading } from '../stack/executable.ts'
@@ -139,7 +140,7 @@ async function openStack(
       return replica
     }),
   )
-  await putPreferences(replicas[0]?.url() ?? '')
+  await putAllPreferences(replicas[0]?.url() ?? '')
 
   return {
     kafka,
@@ -184,15 +185,11 @@ export function placeBy(dice: number, topics: Readonly<Record<TopicName, string>
 }
 
 /** Puts the preferences by the service itself, as users do. */
-async function putPreferences(url: string): Promise<void> {
-  await until(async () => (await fetch(`${url}/readyz`)).ok, { what: 'the service to be ready' })
+async function putAllPreferences(url: string): Promise<void> {
+  await untilReady(url)
   for (const { prefix, partyCount, preferences } of PARTY_KINDS) {
     for (let i = 0; preferences !== undefined && i < partyCount; i++) {
-      const { status } = await fetch(`${url}/preferences/${prefix}${i}`, {
-        method: 'PUT',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(preferences),
-      })
+      const { status } = await putPreferences(url, `${prefix}${i}`, preferences)
       if (status !== 200) throw new Error(`PUT /preferences/${prefix}${i} was answered ${status}`)
     }
   }

@@ -2,10 +2,10 @@ import pg from 'pg'
 import t from 'tap'
 import { writeBatch } from '../kafka/records/write-batch.ts'
 import { writeBomb } from '../kafka/records/write-bomb.ts'
+import { scrape } from '../stack/ask.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { readExposition } from '../telemetry/exposition.ts'
 import { command } from './command.ts'
 import { rowsOf } from './rows.ts'
 
@@ -14,7 +14,7 @@ const service = await world.serve({ MANAGEMENT_PORT: '0' })
 const managementUrl = await service.managementUrl()
 const { claims } = world.topics
 
-const metrics = async () => readExposition(await (await fetch(`${managementUrl}/metrics`)).text())
+const metrics = () => scrape(managementUrl)
 const place = { topic: claims, partition: '0' }
 const isHeld = async (reason: string) =>
   (await metrics()).value('notifications_partition_blocked', { ...place, reason }) === 1

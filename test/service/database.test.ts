@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ask, putPreferences, untilReady } from '../stack/ask.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -31,23 +32,18 @@ t.test('a database that takes no writes is reported until it does', { buffered: 
   const url = new URL(world.databaseUrl)
   url.username = USER
   const service = await world.serve({ DATABASE_URL: url.href })
-  const get = async (path: string, init?: RequestInit) => {
-    const response = await fetch(`${service.url}${path}`, init)
-    return { status: response.status, body: (await response.json()) as { detail?: string } }
-  }
-  const headers = { 'content-type': 'application/json' }
-  const put = () => get('/preferences/party-1', { method: 'PUT', headers, body: '{}' })
-  const isReady = async () => (await get('/readyz')).status === 200
+  const readiness = () => ask(`${service.url}/readyz`)
+  const put = () => putPreferences(service.url, 'party-1', {})
   const alter = async (change: string) => {
     await world.sql(`ALTER ROLE ${USER} ${change}`)
     await world.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [USER])
   }
-  await until(isReady, { what: 'it to be ready' })
+  await untilReady(service.url)
 
   await alter('SET default_transaction_read_only = on')
   const reason = /read-only.*point DATABASE_URL at the primary/
-  await until(async () => reason.test((await get('/readyz')).body.detail ?? ''), { what: 'the reason' })
-  t.equal(await isReady(), false)
+  await until(async () => reason.test((await readiness()).body.detail), { what: 'the reason' })
+  t.match(await readiness(), { status: 503 })
   t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
   t.match(await command(['doctor'], { ...world.env, DATABASE_URL: url.href }), {
     code: 1,
@@ -57,7 +53,7 @@ t.test('a database that takes no writes is reported until it does', { buffered: 
   await world.publish([anEvent()])
 
   await alter('RESET default_transaction_read_only')
-  await until(isReady, { what: 'it to be ready again' })
+  await untilReady(service.url)
   t.match(await put(), { status: 200 })
   await world.caughtUp()
   t.equal(await rowCount(world), 1)

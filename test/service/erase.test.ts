@@ -1,6 +1,8 @@
 import pg from 'pg'
 import t from 'tap'
 import { ERASURE_LOCK } from '../../src/postgres/retention/erasure-record.ts'
+import { putPreferences } from '../stack/ask.ts'
+import { ADVISORY_LOCK_WAITS } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -29,12 +31,8 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   ]
   await world.publish([sent, failed, other, ...rejected])
   await world.caughtUp()
-  const put = await fetch(`${service.url}/preferences/party-7`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...CONTACT, optedOutEvents: ['claim.paid'] }),
-  })
-  t.equal(put.status, 200)
+  const preferences = { ...CONTACT, optedOutEvents: ['claim.paid'] }
+  t.match(await putPreferences(service.url, 'party-7', preferences), { status: 200 })
 
   const exported = await command(['export', '--party', 'party-7'], { DATABASE_URL: world.databaseUrl })
   t.match(exported, { code: 0, stderr: /^1 rejected message without a readable envelope/ })
@@ -145,13 +143,9 @@ t.test('a row that a running redrive writes is erased, too', async (t) => {
   await redrive.query('BEGIN')
   await redrive.query('SELECT pg_advisory_xact_lock_shared($1)', [ERASURE_LOCK])
   const erasure = erase('--party', 'party-8', '--yes')
-  await until(async () => (await world.sql(WAITING)).length > 0, { what: 'the erasure to wait' })
+  await until(async () => (await world.sql(ADVISORY_LOCK_WAITS)).length > 0, { what: 'the erasure to wait' })
   await redrive.query(`
     UPDATE notifications.notification_log SET party_locator = 'party-8' WHERE party_locator = 'party-9'`)
   await redrive.query('COMMIT')
   t.match(await erasure, { code: 0, stdout: /^Erased 1 log entry .*1 rejected message of party-8/ })
 })
-
-const WAITING = `
-  SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
-  WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`

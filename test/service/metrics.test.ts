@@ -1,21 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t from 'tap'
+import { putPreferences, scrape as scrapeFrom, untilReady } from '../stack/ask.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { type Exposition, readExposition } from '../telemetry/exposition.ts'
 
 const PARTITION_COUNT = 2
 const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
 const service = await world.serve({ MANAGEMENT_PORT: '0' })
 const managementUrl = await service.managementUrl()
 
-async function scrape(url = managementUrl): Promise<Exposition> {
-  const response = await fetch(`${url}/metrics`)
-  t.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
-  return readExposition(await response.text())
-}
+const scrape = () => scrapeFrom(managementUrl)
 
 t.test('dispatched events are counted', async (t) => {
   await service.logged(/^joined the consumer group$/)
@@ -78,7 +74,7 @@ t.test('every metric that the dashboard and the alerts name is there', async (t)
 
 t.test('an opt-out and a probe never wait for lists', async (t) => {
   const get = (path: string) => fetch(`${service.url}${path}`)
-  await until(async () => (await get('/readyz')).ok, { what: 'the service to be ready' })
+  await untilReady(service.url)
   const locker = new pg.Client(world.databaseUrl)
   await locker.connect()
   await locker.query('BEGIN')
@@ -93,12 +89,7 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
     (await scrape()).value('notifications_database_pool_waiters', { pool: 'lists' })
   await until(async () => (await waitersOf()) === 4, { what: 'four lists to wait for the other two' })
   const preferences = { optedOutEvents: ['claim.paid', 'claim.payed'] }
-  const put = await fetch(`${service.url}/preferences/party-3`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(preferences),
-  })
-  t.equal(put.status, 200)
+  t.match(await putPreferences(service.url, 'party-3', preferences), { status: 200 })
   t.match(await (await get('/preferences/party-3')).json(), preferences)
   t.equal((await get('/readyz')).status, 200)
   isLocked = false

@@ -2,7 +2,7 @@ import t from 'tap'
 import { above, rule } from '../core/rules/build.ts'
 import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
 import { sha256 } from '../postgres/record.ts'
-import { until } from '../stack/until.ts'
+import { ask, putPreferences, untilReady } from '../stack/ask.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
@@ -105,36 +105,28 @@ t.test('preferences that only another version can read affect the events of thei
 t.test('all that another version stored is read as text', async (t) => {
   const service = await world.serve({ MANAGEMENT_PORT: '0' })
   const management = await service.managementUrl()
-  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
-  const get = async (url: string) => {
-    const response = await fetch(url)
-    return { status: response.status, body: (await response.json()) as Record<string, unknown> }
-  }
+  await untilReady(service.url)
   for (const path of ['/log/list?limit=200', '/notifications/list', '/preferences/list'])
-    t.match(await get(`${service.url}${path}`), { status: 200, body: { items: Array } }, path)
-  t.match(await get(`${service.url}/log/${LATER}`), {
+    t.match(await ask(`${service.url}${path}`), { status: 200, body: { items: Array } }, path)
+  t.match(await ask(`${service.url}/log/${LATER}`), {
     status: 200,
     body: { channel: 'PUSH', decisions: [{ facts: FACTS, because: 'We write to the app.' }] },
   })
-  t.match(await get(`${service.url}/log/${HELD}`), {
+  t.match(await ask(`${service.url}/log/${HELD}`), {
     status: 200,
     body: { decisions: [{ outcome: 'HOLD' }] },
   })
-  t.match(await get(`${service.url}/preferences/party-push`), {
+  t.match(await ask(`${service.url}/preferences/party-push`), {
     status: 200,
     body: { preferredChannel: 'PUSH' },
   })
-  t.match(await get(`${service.url}/preferences/party-other-form`), {
+  t.match(await ask(`${service.url}/preferences/party-other-form`), {
     status: 200,
     body: { optedOutEvents: ['claim.paid'] },
   })
   for (const path of ['log/list', `log/${HELD}`, 'preferences/party-push', 'rejected', 'counts', 'rules'])
-    t.match(await get(`${management}/console/data/${path}`), { status: 200 }, path)
-  const put = await fetch(`${service.url}/preferences/party-push`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ preferredChannel: 'PUSH' }),
-  })
+    t.match(await ask(`${management}/console/data/${path}`), { status: 200 }, path)
+  const put = await putPreferences(service.url, 'party-push', { preferredChannel: 'PUSH' })
   t.equal(put.status, 400, 'what is written is checked')
   await service.stop()
 

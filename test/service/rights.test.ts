@@ -5,6 +5,7 @@ import { openPool } from '../../src/postgres/connection/pool.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { addRequest, takeRequest } from '../../src/postgres/write/requests.ts'
 import { skipUnreadable } from '../../src/postgres/write/skip-unreadable.ts'
+import { putPreferences, untilReady } from '../stack/ask.ts'
 import { createDatabase, onServer } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -40,14 +41,10 @@ t.test('the rights of db/grants.sql are enough for owner and service', async (t)
     client.query(grants.replaceAll(/notifications_(owner|service|operator)\b/g, (_, role) => nameOf(role))),
   )
   const service = await world.serve({ DATABASE_URL: urlOf('service'), MANAGEMENT_PORT: '0' })
-  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
-  const body = JSON.stringify({ email: 'member@example.com', optedOutEvents: ['claim.paid'] })
-  const headers = { 'content-type': 'application/json' }
+  await untilReady(service.url)
+  const preferences = { email: 'member@example.com', optedOutEvents: ['claim.paid'] }
   for (const party of ['party-1', 'party-1', 'party-2'])
-    t.equal(
-      (await fetch(`${service.url}/preferences/${party}`, { method: 'PUT', headers, body })).status,
-      200,
-    )
+    t.match(await putPreferences(service.url, party, preferences), { status: 200 })
   await world.publish([
     anEvent(),
     anEvent({ partyLocator: 'party-3' }),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { scrape } from '../stack/ask.ts'
 import { makeCertificates } from '../stack/certificates.ts'
 import { freePort } from '../stack/free-port.ts'
 import { ADMIN_SCOPE, AUDIENCE, CLIENT, startIdentityProvider } from '../stack/identity-provider.ts'
@@ -12,7 +13,6 @@ import { startPostgres } from '../stack/postgres.ts'
 import { grant, revoke } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { readExposition } from '../telemetry/exposition.ts'
 import { command } from './command.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -139,7 +139,7 @@ await t.test('a topic without read rights is blocked, alone, until they are gran
       what: `the row of ${eventId}`,
     })
   const isHeld = async () => {
-    const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
+    const { value } = await scrape(url)
     return (
       value('notifications_partition_blocked', { topic: claims, partition: '0', reason: 'no-rights' }) === 1
     )
@@ -176,7 +176,7 @@ await t.test('without rights on its group the service waits and names the group'
     return { status: response.status, body: await response.text() }
   }
   const isJoined = async () => {
-    const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
+    const { value } = await scrape(url)
     return value('notifications_consumer_joined', { group: world.groupId }) === 1
   }
   const remedy = `grant this user READ and DESCRIBE on the consumer group ${world.groupId}`

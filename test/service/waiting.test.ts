@@ -1,8 +1,9 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { ask, untilReady } from '../stack/ask.ts'
 import { createDatabase } from '../stack/databases.ts'
 import { freePort } from '../stack/free-port.ts'
+import { listen } from '../stack/listen.ts'
 import type { Service } from '../stack/service.ts'
 import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
@@ -12,10 +13,7 @@ import { rowCount } from './rows.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
 
-const get = async (service: Service, path: string) => {
-  const response = await fetch(`${service.url}${path}`)
-  return { status: response.status, body: (await response.json()) as unknown }
-}
+const get = (service: Service, path: string) => ask(`${service.url}${path}`)
 
 // These tests mostly wait, each in its own world.
 t.jobs = 3
@@ -35,7 +33,7 @@ t.test('a service waits for the migration of its schema, and logs so', { buffere
 
   t.match(await spawned(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
   // The database is asked once a second.
-  await until(async () => (await get(service, '/readyz')).status === 200, { what: 'it to be ready' })
+  await untilReady(service.url)
   const { eventId, value } = anEvent()
   await world.publish([{ value }])
   await until(async () => JSON.stringify((await get(service, '/log/list')).body).includes(eventId), {
@@ -112,8 +110,6 @@ async function proxyTo(t: Test, broker: string, port: number) {
       one.on('close', () => other.destroy())
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   t.teardown(() => server.close())
-  return { proxy: `127.0.0.1:${(server.address() as AddressInfo).port}`, address: `${host}:${port}` }
+  return { proxy: `127.0.0.1:${await listen(server)}`, address: `${host}:${port}` }
 }

@@ -7,10 +7,10 @@ import pg from 'pg'
 import { fillLog } from '../postgres/fill-log.ts'
 import { spawned } from '../service/command.ts'
 import { rowCount } from '../service/rows.ts'
+import { untilReady } from '../stack/ask.ts'
 import { numberFrom } from '../stack/environment.ts'
 import { MAIN } from '../stack/executable.ts'
 import { type ServiceProcess, startService } from '../stack/service.ts'
-import { until } from '../stack/until.ts'
 import { createWorld, manyEvents } from '../stack/world.ts'
 import { makeNextVersion } from './next-version.ts'
 import { result, say } from './report.ts'
@@ -51,7 +51,7 @@ try {
   say('migrated')
   for (const old of replicas) {
     const replica = await start(next.main)
-    await until(async () => (await fetch(`${replica.url}/readyz`)).ok, { what: 'a replica to be ready' })
+    await untilReady(replica.url)
     await old.stop()
     replicas = [...replicas.filter((other) => other !== old), replica]
     say('a replica was replaced')
