@@ -74,11 +74,12 @@ t.test('one service reads three topics in three forms, each by its map', async (
   t.match(await spawned(['why', locator], env), { stdout: /party locator at \/member, locator at \/claim/ })
 })
 
-t.test('a map for a topic that is not consumed is a warning of the service and of doctor', async (t) => {
+t.test('a map or a setting without effect is a warning of the service, the map also of doctor', async (t) => {
   const MQ_TOPICS = [claims, `${billing}s`].join()
   const said = `a map for the topic "${billing}", which is not in MQ_TOPICS; did you mean "${billing}s"?`
-  const service = await world.spawn({ HOUSE: house, MQ_TOPICS })
-  t.equal((await service.logged(/has a map/)).level, 'warn')
+  const service = await world.spawn({ HOUSE: house, MQ_TOPICS, RETRY_INTERVAL: '1h' })
+  for (const warning of [/has a map/, /RETRY_INTERVAL has no effect/])
+    t.equal((await service.logged(warning)).level, 'warn')
   await service.stop()
   const { code, stdout } = await spawned(['doctor'], { ...env, MQ_TOPICS: [claims, enrollment].join() })
   t.equal(code, 0)
