@@ -76,6 +76,22 @@ t.test(
   },
 )
 
+t.test('a request goes on where its page ended, until there is no other', async (t) => {
+  const next = { createdAt: '2026-01-31T12:00:00.000Z', locator: 'a' }
+  const begins: (object | null)[] = []
+  const { page, taken } = aRequest([], {
+    listCandidates: async (_, after) => {
+      begins.push(after)
+      return { candidates: [aCandidate('a')], next: after === null ? next : null }
+    },
+  })
+  await page()
+  t.match(taken(), { end: null, progress: { position: next } })
+  await page()
+  t.match(taken(), { end: { state: 'done' }, progress: { counts: { unchanged: 2 } } })
+  t.same(begins, [null, next])
+})
+
 t.test('a message that is read again must be the one of its entry', async (t) => {
   const map = (value: string, isNow: boolean): Parsed => {
     const [eventId = '', party = ''] = value.split('@')

@@ -221,34 +221,6 @@ t.test('a message keeps its idempotency key unless the last attempt certainly se
   t.same(takeKeys(), ['refused/2', 'unknown/1'])
 })
 
-t.test('two people ask for the same entries at once: each entry is sent once', async (t) => {
-  const locators = await recorded(
-    ...Array.from({ length: 600 }, (_, i) => ({ eventId: `event-${i}`, contact: UNRESOLVED })),
-  )
-  await giveUp(...locators)
-  const [one, other] = await Promise.all([
-    retry('--since', '1d', ...BECAUSE, '--json'),
-    retry(...locators, ...BECAUSE, '--json'),
-  ])
-  const sums = [one, other].map(({ stdout }) => JSON.parse(stdout).counts.SENT ?? 0)
-  t.equal((sums[0] ?? 0) + (sums[1] ?? 0), locators.length)
-  t.equal(takeKeys().length, locators.length)
-})
-
-t.test('entries that do not fit into one page are all retried once, by filter and by locator', async (t) => {
-  const reason = 'x'.repeat(1_000_000)
-  const given = Array.from({ length: 11 }, (_, i) => ({ eventId: `large-${i}`, ...NOT_FOUND, reason }))
-  for (const select of [() => ['--since', '1d'], (locators: readonly string[]) => locators]) {
-    await world.sql(`
-      TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints`)
-    const locators = await recorded(...given)
-    takeKeys()
-    const { code, stdout } = await retry(...select(locators), ...BECAUSE)
-    t.match({ code, stdout }, { code: 0, stdout: /done: 11 sent/ })
-    t.equal(new Set(takeKeys()).size, 11)
-  }
-})
-
 t.test('a request that cannot be served waits, and can be cancelled', async (t) => {
   const skip = { topic: 'nowhere', partition: 0, offset: '4' }
   // Times are compared as texts: one in another format would select the same entries again and again.

@@ -2,6 +2,7 @@ import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import type { LogPosition } from '../../../src/core/log/log-page.ts'
+import type { RetryTarget } from '../../../src/core/request/schemas.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { recordedEntryPages } from '../../../src/postgres/read/list-recorded-entries.ts'
@@ -19,6 +20,7 @@ const { pool, client } = await openDatabase(t)
 const COUNT = 7
 const ROW_BYTES = 1_000_000
 const LIMITS = { maxAgeMs: 3e12, attemptCountMax: 3 }
+const GIVEN_UP_LIMITS = { ...LIMITS, attemptCountMax: 0 }
 const DUE_LIMITS = { ...LIMITS, minPauseMs: 0 }
 const ALL = Array.from({ length: COUNT }, (_, i) => `NTF-${String(i + 1).padStart(2, '0')}`)
 
@@ -77,6 +79,12 @@ const logPages = (filter = {}) =>
     return { ids: locatorsIn(items), next }
   })
 
+const candidatePages = (target: RetryTarget) =>
+  pagesOf<LogPosition>(async (after) => {
+    const { candidates, next } = await listRetryCandidates(pool, GIVEN_UP_LIMITS, target, after)
+    return { ids: locatorsIn(candidates), next }
+  })
+
 /** Every way to read the log, in the order of locators. */
 const READERS = {
   log: () => logPages(),
@@ -88,11 +96,8 @@ const READERS = {
     })
     return pages.map((page) => page.toReversed()).toReversed()
   },
-  candidates: () =>
-    pagesOf<LogPosition>(async (after) => {
-      const { candidates, next } = await listRetryCandidates(pool, LIMITS, { locators: ALL }, after)
-      return { ids: locatorsIn(candidates), next }
-    }),
+  candidates: () => candidatePages({ locators: ALL }),
+  'candidates by filter': () => candidatePages({ filter: { to: '2999-01-01T00:00:00.000Z' } }),
   recorded: async () => {
     const pages: string[][] = []
     for await (const page of recordedEntryPages(pool, 2_000))
@@ -102,7 +107,7 @@ const READERS = {
 }
 type Reader = keyof typeof READERS
 const ALL_READERS = Object.keys(READERS) as Reader[]
-const OF_DECISIONS: readonly Reader[] = ['due', 'candidates', 'recorded']
+const OF_DECISIONS: readonly Reader[] = ['due', 'candidates', 'candidates by filter', 'recorded']
 
 /** Every page has as many rows as fit, or fewer if compression hides their size; together they have every row once. */
 function areBounded(t: Test, pages: Pages, rowBytes: number, isExact: boolean, what: string) {
