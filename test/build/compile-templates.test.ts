@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readTemplateFiles } from '../../src/build/template-files.ts'
 import { templates as built } from '../../src/generated/templates.ts'
-import { sha256 } from '../core/templates/files.ts'
+import { sha256 } from '../core/build.ts'
 
 const program = join(import.meta.dirname, '../../src/build/compile-templates.ts')
 const templates = join(import.meta.dirname, '../first/templates')

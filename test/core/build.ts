@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { ADDRESSES, type Address } from '../../src/core/decision/channel.ts'
 import { buildFacts, type Facts, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
@@ -70,3 +71,5 @@ export function aTried(facts: RecordedFacts): TriedEvent {
     facts: someFacts(facts),
   }
 }
+
+export const sha256 = (text: string): string => hash('sha256', text)

@@ -9,7 +9,7 @@ import {
 import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import { type AuditNeeds, auditPartition } from '../../src/pipeline/audit.ts'
-import { aParsedEvent } from '../core/attempt/build.ts'
+import { aLoggedRow, aParsedEvent } from '../core/attempt/build.ts'
 
 const PARTITION: AuditedPartition = {
   topic: 'claims',
@@ -30,18 +30,9 @@ function messageOf(offset: number, eventId = `event-${offset}`): Message {
 const committed = (...messages: Message[]): LogPiece => ({ kind: 'messages', fate: 'committed', messages })
 
 /** The row of an event whose message is at that offset. */
-function rowOf(offset: number, origin: LoggedRow['origin'] | undefined = undefined): LoggedRow {
-  return {
-    eventId: `event-${offset}`,
-    locator: `NTF-${offset}`,
-    eventType: 'claim.paid',
-    partyLocator: 'party-1',
-    reference: 'CLM-1',
-    reason: null,
-    origin: origin === undefined ? { topic: 'claims', partition: 0, offset: BigInt(offset) } : origin,
-    envelopeMapRevision: null,
-    erased: false,
-  }
+function rowOf(offset: number): LoggedRow {
+  const origin = { topic: 'claims', partition: 0, offset: BigInt(offset) }
+  return aLoggedRow(`event-${offset}`, { locator: `NTF-${offset}`, origin, envelopeMapRevision: null })
 }
 
 /** Audits what is read with these rows; all else holds nothing. */
@@ -175,7 +166,7 @@ t.test('a message without a value needs no row', async (t) => {
 t.test('a row without a decision is a fault for each message of its event', async (t) => {
   const twice = [committed(messageOf(0), messageOf(1, 'event-0'), messageOf(2))]
   t.match(await audit(twice, [rowOf(0), rowOf(2)]), { sound: true, counts: { rows: 2, duplicates: 1 } })
-  t.match(await audit(twice, [rowOf(0, null), rowOf(2)]), {
+  t.match(await audit(twice, [{ ...rowOf(0), origin: null }, rowOf(2)]), {
     sound: false,
     counts: { rows: 1, duplicates: 0, differs: 2 },
     findings: [

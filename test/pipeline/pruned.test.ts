@@ -18,9 +18,9 @@ import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { aParsedEvent, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
-import { aFound } from '../core/build.ts'
+import { aFound, sha256 } from '../core/build.ts'
 import { aMessage, decisionPages, openDatabase } from '../postgres/fixtures.ts'
-import { ruleTable, sha256 } from '../postgres/record.ts'
+import { ruleTable } from '../postgres/record.ts'
 import { makeAttempts } from './store.contract.ts'
 
 const { pool, client } = await openDatabase(t)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { templates } from '#generated/templates.ts'
 import type { Send } from '../../src/core/attempt/delivery.ts'
@@ -15,14 +15,22 @@ import type { DatabasePool } from '../../src/postgres/connection/pool.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
 import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
 import { readArchived, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
+import { sqlArray } from '../../src/postgres/sql/columns.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../core/attempt/build.ts'
-import { aFound } from '../core/build.ts'
+import { aFound, sha256 } from '../core/build.ts'
 import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
 import { aLookedUpBatch, makeAttempts } from '../pipeline/store.contract.ts'
+
+/** Gives up these rows: failed, after three attempts. */
+export async function giveUp(pool: DatabasePool, locators: readonly string[]): Promise<void> {
+  const isNamed = sql.fragment`locator = ANY(${sqlArray('text', locators)})`
+  await pool.query(sql.unsafe`UPDATE notifications.notification_log SET attempt_count = 3 WHERE ${isNamed}`)
+  await pool.query(sql.unsafe`UPDATE notifications.decision SET attempt = 3 WHERE ${isNamed}`)
+}
 
 /** The facts and data of one event. Defaults are those of an event that is sent by EMAIL. */
 export interface Known {
@@ -45,10 +53,6 @@ export { UNRESOLVED }
 
 export function ruleTable(source = DEFAULT_TABLE): Promise<RuleTable> {
   return createRuleTable(source, [], sha256)
-}
-
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }
 
 /**

@@ -2,7 +2,7 @@ import t from 'tap'
 import { endOffsets, withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { command, jsonLines } from './command.ts'
 
 const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
 const world = await aWorld(t)
@@ -14,10 +14,7 @@ const LOG = 'notifications.notification_log'
 /** The findings, by place, and the summary. */
 async function auditJson(...args: string[]) {
   const { code, stdout, stderr } = await audit('--json', ...args)
-  const lines = stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line))
+  const lines = jsonLines(stdout)
   const placeOf = ({ partition, offset }: { partition: number; offset: string }) =>
     partition * 100 + Number(offset)
   const findings = lines.filter(({ kind }) => kind !== 'summary').sort((a, b) => placeOf(a) - placeOf(b))

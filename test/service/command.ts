@@ -108,3 +108,11 @@ export async function spawned(args: string[], env: Record<string, string>, main 
   ])
   return { code, stdout, stderr }
 }
+
+/** The values of an output of one JSON value a line. */
+export function jsonLines(stdout: string) {
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+}

@@ -5,7 +5,7 @@ import { putPreferences } from '../stack/ask.ts'
 import { ADVISORY_LOCK_WAITS } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { command, jsonLines } from './command.ts'
 import { everything } from './rows.ts'
 
 const world = await aWorld(t)
@@ -36,11 +36,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
 
   const exported = await command(['export', '--party', 'party-7'], { DATABASE_URL: world.databaseUrl })
   t.match(exported, { code: 0, stderr: /^1 rejected message without a readable envelope/ })
-  const lines = exported.stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  t.match(lines, [
+  t.match(jsonLines(exported.stdout), [
     { kind: 'preferences', email: CONTACT.email },
     { kind: 'preferenceChange', after: { phone: CONTACT.phone } },
     {

@@ -2,16 +2,11 @@ import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { record, UNRESOLVED } from '../postgres/record.ts'
-import { command } from './command.ts'
+import { command, jsonLines } from './command.ts'
 
 const { url, pool, client } = await openDatabase(t)
 const run = (args: string[], env = {}) => command(args, { DATABASE_URL: url, ...env })
 const notTold = (args: string[], env = {}) => run(['log', '--not-told', ...args], env)
-const linesOf = (stdout: string) =>
-  stdout
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
 
 t.before(async () => {
   await record(pool, [
@@ -30,7 +25,7 @@ t.test('log --not-told lists the parties that got no message, with the reason', 
 
 t.test('the environment decides which entries are given up', async (t) => {
   const none = { RETRY_MAX_ATTEMPTS: '0' }
-  const lines = linesOf((await notTold(['--json'], none)).stdout)
+  const lines = jsonLines((await notTold(['--json'], none)).stdout)
   t.same(lines.map(({ eventId }) => eventId).sort(), ['=SUM(A1)', 'failed'])
   t.match(
     lines.find(({ eventId }) => eventId === 'failed'),
@@ -71,7 +66,7 @@ t.test('an unknown rule is refused with the nearest; an unknown event type cause
 
 t.test('without --not-told every entry is listed, and filters can be combined', async (t) => {
   const all = async (...args: string[]) =>
-    linesOf((await run(['log', '--json', ...args])).stdout).map(({ eventId }) => eventId)
+    jsonLines((await run(['log', '--json', ...args])).stdout).map(({ eventId }) => eventId)
   t.same((await all()).sort(), ['=SUM(A1)', 'failed'])
   t.same(await all('--status', 'FAILED'), ['failed'])
   t.same(await all('--party', '@party, "1"', '--until', '1h'), [])

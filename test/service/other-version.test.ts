@@ -1,7 +1,7 @@
 import t from 'tap'
+import { sha256 } from '../core/build.ts'
 import { above, rule } from '../core/rules/build.ts'
 import { DEFAULT_TABLE } from '../core/rules/default-table.ts'
-import { sha256 } from '../postgres/record.ts'
 import { ask, putPreferences, untilReady } from '../stack/ask.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { command, jsonLines } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
@@ -15,7 +15,6 @@ const counts = async () =>
       (SELECT count(*)::int FROM notifications.decision) AS decisions,
       (SELECT count(*)::int FROM notifications.redrive) AS redrives`)
   )[0]
-const linesOf = (text: string) => text.trimEnd().split('\n')
 
 /** Keeps a message as rejected, as a consumer would have; returns its id. */
 async function keep(topic: string, offset: number, code: string, value: Buffer | string): Promise<string> {
@@ -37,16 +36,18 @@ t.test('list shows rejected messages, oldest first, without their contents', asy
   t.equal(code, 0)
   t.equal(stderr, '3 rejected messages not settled\n')
   t.same(
-    linesOf(stdout).map((line) => line.split(' ')[0]),
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(' ')[0]),
     [fixed, broken, binary],
   )
   t.match(stdout, /billing\/3@7 {2}11 bytes {2}because/)
   t.notMatch(stdout, /secret/)
   const ofOne = await rejected('list', '--topic', 'billing', '--code', 'not-json', '--json')
-  t.match(
-    linesOf(ofOne.stdout).map((line) => JSON.parse(line)),
-    [{ id: broken, topic: 'billing', partition: 3, offset: '7', byteCount: 11, redriven: null }],
-  )
+  t.match(jsonLines(ofOne.stdout), [
+    { id: broken, topic: 'billing', partition: 3, offset: '7', byteCount: 11, redriven: null },
+  ])
   t.equal((await rejected('list', '--since', '2999-01-01T00:00:00Z')).stdout, '')
   t.not((await rejected('list', '--since', '1h')).stdout, '')
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { OPTED_OUT, somePreferences } from '../core/build.ts'
-import { record, UNRESOLVED } from '../postgres/record.ts'
+import { giveUp, record, UNRESOLVED } from '../postgres/record.ts'
 import '../stack/record-recipients.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
@@ -43,15 +43,6 @@ function takeKeys(): string[] {
   return keys
 }
 
-/** Gives up these rows: failed, after three attempts. */
-async function giveUp(...locators: string[]): Promise<void> {
-  for (const [table, column] of [
-    ['notification_log', 'attempt_count'],
-    ['decision', 'attempt'],
-  ])
-    await world.sql(`UPDATE notifications.${table} SET ${column} = 3 WHERE locator = ANY($1)`, [locators])
-}
-
 t.beforeEach(async () => {
   takeKeys()
   await world.sql(`
@@ -84,7 +75,7 @@ t.test('a dry run counts the entries by their reasons, and asks for nothing', as
     { eventId: 'waiting', contact: UNRESOLVED },
     { eventId: 'sent' },
   )
-  await giveUp(givenUp)
+  await giveUp(pool, [givenUp])
   const before = await written()
   const { code, stdout, stderr } = await retry('--since', '1d', '--dry-run')
   t.equal(code, 0)
@@ -107,7 +98,7 @@ t.test(
       { eventId: 'skipped', ...NOT_FOUND, eventType: 'claim.rejected', reason: 'late' },
       { eventId: 'sent' },
     )
-    await giveUp(givenUp)
+    await giveUp(pool, [givenUp])
     await world.sql(`UPDATE notifications.notification_log SET subject = 'Stored' WHERE locator = $1`, [
       givenUp,
     ])
@@ -166,7 +157,7 @@ t.test('what may not be sent stays unchanged, each with its sentence', async (t)
     { eventId: 'waiting', contact: UNRESOLVED },
     { eventId: 'opted-out-since', partyLocator: 'party-2', contact: UNRESOLVED },
   )
-  await giveUp(givenUp)
+  await giveUp(pool, [givenUp])
   await world.sql(
     `INSERT INTO notifications.notification_preferences VALUES ('party-2', null, null, 'EMAIL', '["claim.paid"]')`,
   )
@@ -215,7 +206,7 @@ t.test('a message keeps its idempotency key unless the last attempt certainly se
     { eventId: 'refused', sendError: 'no mailbox' },
     { eventId: 'unknown', sendError: 'no answer' },
   )
-  await giveUp(...locators)
+  await giveUp(pool, locators)
   await world.sql(`UPDATE notifications.decision SET unknown_attempt = 1 WHERE event_id = 'unknown'`)
   t.match(await retry('--since', '1d', ...BECAUSE), { code: 0, stdout: /done: 2 sent/ })
   t.same(takeKeys(), ['refused/2', 'unknown/1'])

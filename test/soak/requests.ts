@@ -14,7 +14,7 @@ import { peakMemoryMbOf } from '../bench/cpu.ts'
 import { type BenchEvent, generateEvents } from '../bench/events.ts'
 import { processed, publish } from '../bench/round.ts'
 import { ours, type Running } from '../bench/sides.ts'
-import { record, UNRESOLVED } from '../postgres/record.ts'
+import { giveUp, record, UNRESOLVED } from '../postgres/record.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from '../stack/environment.ts'
 import { until } from '../stack/until.ts'
 import { anEvent } from '../stack/world.ts'
@@ -51,7 +51,7 @@ async function soak(arena: Arena): Promise<Readonly<Record<string, boolean>>> {
     const load = publishSteadily(arena)
     await until(async () => (await processed(client)) > eventsPerSecond, { what: 'the first events' })
     const askForAll = async (name: string) => {
-      await giveUp(client, await recordFailed(pool, name, entryCount))
+      await giveUp(pool, await recordFailed(pool, name, entryCount))
       const upTo = String(await keepRejected(client, name))
       const to = await resolveTime(pool, 0)
       return [
@@ -80,7 +80,7 @@ async function soak(arena: Arena): Promise<Readonly<Record<string, boolean>>> {
     await load.stop()
     await Promise.all(running.map((replica) => replica.stop()))
     const [large] = [await recordFailed(pool, 'large', largeCount, 'x'.repeat(LARGE_CHARACTERS))]
-    await giveUp(client, large)
+    await giveUp(pool, large)
     const replica = await arena.start(ours)
     await ended(client, [await ask({ kind: 'retry', target: { locators: large } })])
     const memoryMb = await peakMemoryMbOf(replica.pid)
@@ -108,14 +108,6 @@ async function recordFailed(
     locators.push(...(await record(pool, events)))
   }
   return locators
-}
-
-async function giveUp(client: pg.Client, locators: readonly string[]): Promise<void> {
-  for (const [table, column] of [
-    ['notification_log', 'attempt_count'],
-    ['decision', 'attempt'],
-  ])
-    await client.query(`UPDATE notifications.${table} SET ${column} = 3 WHERE locator = ANY($1)`, [locators])
 }
 
 /** Returns the highest id. */

@@ -4,14 +4,8 @@ import { aLoggedRow, aParsedEvent } from '../attempt/build.ts'
 
 const PLACE = { topic: 'claims', partition: 1, offset: 7n }
 const event = aParsedEvent('a')
-const ROW = aLoggedRow('a', {
-  ...{
-    eventType: event.eventType,
-    partyLocator: event.partyLocator,
-    reference: event.locator,
-    reason: event.reason,
-  },
-})
+const { eventType, partyLocator, locator: reference, reason } = event
+const ROW = aLoggedRow('a', { eventType, partyLocator, reference, reason })
 
 t.test('another message is a duplicate if it has the same type, party, reference and reason', async (t) => {
   t.same(findDifferences(ROW, PLACE, event), [])

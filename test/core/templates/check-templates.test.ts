@@ -1,7 +1,8 @@
 import t from 'tap'
 import { checkTemplates } from '../../../src/core/templates/check-templates.ts'
 import { describeTemplateFault } from '../../../src/core/templates/template.ts'
-import { files, filesWith, sha256 } from './files.ts'
+import { sha256 } from '../build.ts'
+import { files, filesWith } from './files.ts'
 
 t.test('the shipped texts have no fault and no warning, and each its length by SMS', async (t) => {
   const { faults, warnings, lines } = checkTemplates(files, { sha256 })

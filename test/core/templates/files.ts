@@ -1,17 +1,13 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { readTemplateFiles } from '../../../src/build/template-files.ts'
 import { readTemplates, type TemplateFile } from '../../../src/core/templates/read-templates.ts'
 import type { Templates } from '../../../src/core/templates/template.ts'
+import { sha256 } from '../build.ts'
 
 /** The first templates. */
 export const files: readonly TemplateFile[] = readTemplateFiles(
   join(import.meta.dirname, '../../first/templates'),
 )
-
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
 
 /** The first templates, with other texts for some of them (null: no such file) or with more of them. */
 export function filesWith(changes: Readonly<Record<string, string | null>>): readonly TemplateFile[] {

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { readTemplates } from '../../../src/core/templates/read-templates.ts'
 import { TemplateError } from '../../../src/core/templates/template.ts'
-import { files, sha256, templatesWith } from './files.ts'
+import { sha256 } from '../build.ts'
+import { files, templatesWith } from './files.ts'
 
 function faultsOf(changes: Readonly<Record<string, string | null>>): string {
   try {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import t from 'tap'
 import { findRejected, listSkips } from '../../../src/postgres/read/audit.ts'
 import { findRows, findRowsQuery } from '../../../src/postgres/read/find-rows.ts'
@@ -58,7 +58,7 @@ t.test('a rejected message is found by place and value, even an erased one', asy
   await keep(4, 'four')
   await client.query(
     `UPDATE notifications.rejected_message SET erased_at = now(), erased_sha256 = $1, value = NULL WHERE "offset" = 4`,
-    [createHash('sha256').update('four').digest()],
+    [hash('sha256', 'four', 'buffer')],
   )
   const message = (offset: bigint, value: string | null) => ({
     offset,
