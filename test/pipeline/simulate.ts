@@ -39,9 +39,9 @@ const SILENT = pino({ level: 'silent' })
 /** Items of a page of a request. */
 const PAGE_COUNT = 2
 
-/** The party that an event is about. */
 /** The event id in a message's value. */
 const idOf = (value: string) => value.replace(/[!~?]/g, '')
+/** The party that an event is about. */
 const partyOf = (eventId: string) => PARTIES[EVENT_IDS.indexOf(eventId as 'a') % PARTIES.length] ?? PARTIES[0]
 
 /** Counts of events, which show that the schedules reach them. */

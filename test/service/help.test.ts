@@ -105,21 +105,14 @@ t.test('--version prints the version, the commit if known, and that of Node.js',
 
 t.test('an older Node.js is named, with the remedy', async (t) => {
   const folder = t.testdir()
-  for (const version of ['v23.11.0']) {
-    writeFileSync(join(folder, 'node'), `#!/bin/sh\necho ${version}\n`)
-    chmodSync(join(folder, 'node'), 0o755)
-    const started = spawnSync(MAIN, ['serve'], {
-      encoding: 'utf8',
-      env: { PATH: `${folder}:/usr/bin:/bin` },
-    })
-    t.match(started, {
-      status: 1,
-      stdout: '',
-      stderr: new RegExp(
-        `^Node\\.js 24 or newer is required, and PATH has: ${version}\\. Run make install, .*\\n$`,
-      ),
-    })
-  }
+  writeFileSync(join(folder, 'node'), '#!/bin/sh\necho v23.11.0\n')
+  chmodSync(join(folder, 'node'), 0o755)
+  const env = { PATH: `${folder}:/usr/bin:/bin` }
+  t.match(spawnSync(MAIN, ['serve'], { encoding: 'utf8', env }), {
+    status: 1,
+    stdout: '',
+    stderr: /^Node\.js 24 or newer is required, and PATH has: v23\.11\.0\. Run make install, .*\n$/,
+  })
   const [shell] = readFileSync(MAIN, 'utf8').split('import ')
   t.match(shell, ' v2[4-9].* ')
   t.equal(packageJson.engines.node, '>=24', 'both say the same')
