@@ -1,9 +1,8 @@
 import pg from 'pg'
 import { createMigratedDatabase, type Database } from '../stack/databases.ts'
 import { numberFrom } from '../stack/environment.ts'
-import { createTopics } from '../stack/topics.ts'
+import { createTopics, type Topics } from '../stack/topics.ts'
 import type { Contacts } from './contacts.ts'
-import type { TopicName } from './events.ts'
 import { insertPreferences } from './parties.ts'
 import type { Running, Side } from './sides.ts'
 
@@ -12,7 +11,7 @@ export interface Arena {
   readonly databaseUrl: string
   readonly client: pg.Client
   /** The real names of the topics. */
-  readonly topics: Record<TopicName, string>
+  readonly topics: Topics
   /** Starts another process of a side; all are stopped at the end. */
   start(side: Side): Promise<Running>
 }
@@ -30,10 +29,7 @@ export async function inArena<T>(
   use: (arena: Arena) => Promise<T>,
   open: () => Promise<Database> = createMigratedDatabase,
 ): Promise<T> {
-  const [database, topics] = await Promise.all([
-    open(),
-    createTopics(brokers, { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }),
-  ])
+  const [database, topics] = await Promise.all([open(), createTopics(brokers, PARTITION_COUNT)])
   const client = new pg.Client(database.url)
   await client.connect()
   const started: Running[] = []

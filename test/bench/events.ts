@@ -1,8 +1,7 @@
 import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
+import { chooseTopic, type TopicName } from '../stack/topics.ts'
 import { partyLocatorOf } from './parties.ts'
 import { createRandom, type Random } from './random.ts'
-
-export type TopicName = 'claims' | 'billing' | 'enrollment'
 
 /** One message as a producer publishes it; its key keeps all events of a party in one partition. */
 export interface BenchEvent {
@@ -42,7 +41,7 @@ export function* generateEvents(seed: number, count: number): Generator<BenchEve
 
 function generateEvent(random: Random, occurredAtMs: number): BenchEvent {
   const eventType = random.pick<string>(random.below(UNKNOWN_ONE_IN) === 0 ? UNKNOWN_TYPES : EVENT_TYPES)
-  const topic = topicOf(eventType)
+  const topic = chooseTopic(eventType)
   const partyLocator = partyLocatorOf(random)
   const eventId = random.uuid()
   const value = JSON.stringify({
@@ -59,9 +58,4 @@ function generateEvent(random: Random, occurredAtMs: number): BenchEvent {
     },
   })
   return { topic, key: partyLocator, eventId, value }
-}
-
-function topicOf(eventType: string): TopicName {
-  if (eventType.startsWith('claim.')) return 'claims'
-  return eventType.startsWith('policy.') ? 'enrollment' : 'billing'
 }

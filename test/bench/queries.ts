@@ -22,7 +22,7 @@ const WARM_UP_READS = 5
  */
 export async function measureLists(databaseUrl: string, brokers: string, size: number, readCount: number) {
   const sampled = await sample(databaseUrl, size)
-  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { claims } = await createTopics(brokers, 1)
   const service = await startService({
     DATABASE_URL: databaseUrl,
     MQ_BROKERS: brokers,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { endOffsets, produce, type TestMessage } from '../stack/topics.ts'
+import { endOffsets, produce, type TestMessage, type Topics } from '../stack/topics.ts'
 import { inArena } from './arena.ts'
 import type { Contacts } from './contacts.ts'
 import { cpuMsOf, cpuMsOfFamily, cpuMsOfMachine, parentPidOf, peakMemoryMbOf } from './cpu.ts'
-import { type BenchEvent, generateEvents, type TopicName } from './events.ts'
+import { type BenchEvent, generateEvents } from './events.ts'
 import type { Running, Side } from './sides.ts'
 
 export interface RoundOptions {
@@ -70,7 +70,7 @@ export function runRound(options: RoundOptions) {
 /** Publishes all events in order, and returns their distinct ids. */
 export async function publish(
   brokers: string,
-  topics: Record<TopicName, string>,
+  topics: Topics,
   events: Iterable<BenchEvent>,
 ): Promise<ReadonlySet<string>> {
   const ids = new Set<string>()
@@ -182,7 +182,7 @@ export async function findCountFaults(
 export async function findFaults(
   client: pg.Client,
   brokers: string,
-  topics: Record<TopicName, string>,
+  topics: Topics,
   distinctCount: number,
 ): Promise<string[]> {
   const counts = await findCountFaults(

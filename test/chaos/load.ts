@@ -1,10 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { createRandom } from '../bench/random.ts'
+import { TOPIC_NAMES, type TopicName } from '../stack/topics.ts'
 import { PARTY_KINDS, type PartyKind } from './parties.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
-
-export const TOPIC_NAMES = ['claims', 'billing', 'enrollment'] as const
-export type TopicName = (typeof TOPIC_NAMES)[number]
 
 export interface LoadMessage {
   readonly topic: TopicName

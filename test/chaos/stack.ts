@@ -9,10 +9,9 @@ import { startKafka } from '../stack/kafka.ts'
 import { startPgBouncer } from '../stack/pgbouncer.ts'
 import { isInstalled, nginx, startProxy } from '../stack/proxy.ts'
 import type { LogLine } from '../stack/service.ts'
-import { createTopics, type Offsets } from '../stack/topics.ts'
+import { createTopics, type Offsets, TOPIC_NAMES, type TopicName, type Topics } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import type { Send } from './check.ts'
-import { TOPIC_NAMES, type TopicName } from './load.ts'
 import { PARTY_KINDS } from './parties.ts'
 import { startPolicyAdministrationThread } from './policy-administration-thread.ts'
 import { type Replica, startReplica } from './replica.ts'
@@ -108,11 +107,7 @@ async function openStack(
   await pool.query(`ALTER TABLE notifications.notification_log
     ADD CONSTRAINT chaos_refuses CHECK (event_type <> '${REFUSED_EVENT_TYPE}')`)
 
-  const topics = await createTopics(kafka.brokers, {
-    claims: PARTITION_COUNT,
-    billing: PARTITION_COUNT,
-    enrollment: PARTITION_COUNT,
-  })
+  const topics = await createTopics(kafka.brokers, PARTITION_COUNT)
   const sends: Send[] = []
   const blocked: BlockedLine[] = []
   const noteLine = ({ msg, time, ...fields }: LogLine) => {
@@ -179,7 +174,7 @@ async function openStack(
 }
 
 /** A random partition; all are equally likely. */
-export function placeBy(dice: number, topics: Readonly<Record<TopicName, string>>): Place {
+export function placeBy(dice: number, topics: Topics): Place {
   const name = TOPIC_NAMES[dice % TOPIC_NAMES.length] as TopicName
   return { topic: topics[name], partition: Math.floor(dice / TOPIC_NAMES.length) % PARTITION_COUNT }
 }

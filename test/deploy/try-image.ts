@@ -100,7 +100,7 @@ async function tryImage(): Promise<void> {
   const world = await createWorld()
   const port = await freePort()
   const { topics, events } = eventsOf(world.topics.claims)
-  await ensureTopics(world.brokers, Object.fromEntries(topics.map((topic) => [topic, 2])))
+  await ensureTopics(world.brokers, topics, 2)
   const env = { ...world.env, MQ_TOPICS: topics.join(), HOST: '127.0.0.1', PORT: String(port) }
   await output([entryPoint, 'migrate'], env)
   const startedMs = Date.now()

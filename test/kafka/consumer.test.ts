@@ -60,18 +60,18 @@ async function consume(
 }
 
 t.test('a missing or hidden topic is blocked, alone, until it appears', { skip: SKIP_MOCK }, async (t) => {
-  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { claims } = await createTopics(brokers, 1)
   const late = `late-${claims}`
   await produce(brokers, [{ topic: claims, value: 'a' }])
   const { consumer, valuesOf } = await consume(t, [claims, late])
   await until(() => valuesOf(claims).length === 1, { what: 'the topic that is there', timeoutMs: 20_000 })
   t.match(consumer.blocked(), [{ topic: late, partition: 0, reason: 'missing', offset: null }])
-  await ensureTopics(brokers, { [late]: 1 })
+  await ensureTopics(brokers, [late], 1)
   await until(() => consumer.blocked().length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
 })
 
 t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }, async (t) => {
-  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { claims } = await createTopics(brokers, 1)
   await produce(brokers, [{ topic: claims, value: 'first', partition: 0 }])
   const { valuesOf } = await consume(t, [claims])
   await until(() => valuesOf(claims).length === 1, { what: 'the first event' })
@@ -109,7 +109,7 @@ const errorOf = (name: 'KafkaJSConnectionError' | 'KafkaJSNonRetriableError', me
   Reflect.construct(kafkajs[name], [message])
 
 t.test('a failed member that could not leave joins again before its session ends', async (t) => {
-  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 60_000 })
   await until(consumer.hasJoined, { what: 'the first membership' })
   answer('leaveGroup', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
@@ -125,7 +125,7 @@ t.test('a failed member that could not leave joins again before its session ends
 })
 
 t.test('a lost coordinator ends no membership, and holds up no partition', async (t) => {
-  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
   await until(consumer.hasJoined, { what: 'the membership' })
   let refusedCount = 0
@@ -147,7 +147,7 @@ t.test('a lost coordinator ends no membership, and holds up no partition', async
 })
 
 t.test('a coordinator that does not answer holds up no partition', async (t) => {
-  const { claims } = await createTopics(brokers, { claims: 1 })
+  const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf } = await consume(t, [claims])
   await until(consumer.hasJoined, { what: 'the membership' })
   const asked = Promise.withResolvers<void>()

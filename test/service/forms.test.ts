@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadEnvelopeMaps, mapOf } from '../../src/core/event/envelope-map.ts'
 import { messageByMap } from '../stack/by-map.ts'
-import { aWorld, type TopicName } from '../stack/world.ts'
+import type { TopicName } from '../stack/topics.ts'
+import { aWorld } from '../stack/world.ts'
 import { spawned } from './command.ts'
 
 const world = await aWorld(t)

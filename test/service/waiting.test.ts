@@ -53,7 +53,7 @@ t.test('a recreated topic is consumed from its start', { skip: SKIP_MOCK, buffer
   await until(async () => (await rowCount(world)) === 4, { what: 'the others to go on' })
   t.match(await service.logged(/waiting for topics that do not exist yet/), { missing: [billing] })
 
-  await ensureTopics(world.brokers, { [billing]: 2 })
+  await ensureTopics(world.brokers, [billing], 2)
   await produce(world.brokers, [{ topic: billing, partition: 0, value: anEvent().value }])
   await until(async () => (await rowCount(world)) === 5, {
     what: 'the new topic to be consumed',

@@ -9,7 +9,7 @@ import { join, relative } from 'node:path'
 import pg from 'pg'
 import { backlog } from './backlog.ts'
 import { createDatabase } from './databases.ts'
-import { makePublication, PREFERENCES, TOPIC_NAMES, type Topics } from './demo/messages.ts'
+import { makePublication, PREFERENCES } from './demo/messages.ts'
 import { report } from './demo/report.ts'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { freePort } from './free-port.ts'
@@ -18,7 +18,15 @@ import { startPolicyAdministration } from './policy-administration.ts'
 import { children } from './processes.ts'
 import { kafkaServer, postgresServer, type Server } from './servers.ts'
 import { timed } from './timed.ts'
-import { createTopics, endOffsets, ensureTopics, produce, withAdmin } from './topics.ts'
+import {
+  createTopics,
+  endOffsets,
+  ensureTopics,
+  produce,
+  TOPIC_NAMES,
+  type Topics,
+  withAdmin,
+} from './topics.ts'
 import { until } from './until.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -126,13 +134,12 @@ async function ownDatabase({ local, env: { DATABASE_URL: url = '' } }: Server): 
 
 /** The topics and the group of a broker that is in use are read by a service that tells real members. */
 async function ownTopics({ local }: Server, brokers: string): Promise<Topics> {
-  const partitionCounts = { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }
   if (!local) {
-    const topics = await createTopics(brokers, partitionCounts)
+    const topics = await createTopics(brokers, PARTITION_COUNT)
     removals.push(() => withAdmin(brokers, (admin) => admin.deleteTopics({ topics: Object.values(topics) })))
     return topics
   }
-  await ensureTopics(brokers, partitionCounts)
+  await ensureTopics(brokers, TOPIC_NAMES, PARTITION_COUNT)
   return Object.fromEntries(TOPIC_NAMES.map((name) => [name, name])) as Topics
 }
 

@@ -3,6 +3,11 @@ import kafkajs, { type AclEntry, type Admin, type IHeaders, type KafkaConfig, ty
 import { patchRequestQueue } from '../../src/kafka/client.ts'
 import { until } from './until.ts'
 
+export const TOPIC_NAMES = ['claims', 'billing', 'enrollment'] as const
+export type TopicName = (typeof TOPIC_NAMES)[number]
+/** The real names of the topics. */
+export type Topics = Record<TopicName, string>
+
 export interface TestMessage {
   topic: string
   /** Left out: by hash of the key, or any. */
@@ -25,18 +30,16 @@ export type Offsets = Record<number, number>
 // Node would warn of a timer of kafkajs's on everybody's screen.
 patchRequestQueue()
 
-/**
- * Makes one topic for each name, with that many partitions, under a unique name, and returns these by the plain
- * names.
- */
-export async function createTopics<Name extends string>(
-  brokers: string,
-  partitionCounts: Record<Name, number>,
-): Promise<Record<Name, string>> {
+export function chooseTopic(eventType: string): TopicName {
+  if (eventType.startsWith('claim.')) return 'claims'
+  return eventType.startsWith('policy.') ? 'enrollment' : 'billing'
+}
+
+/** Makes the service's topics, with that many partitions each, under unique names. Returns these by the plain names. */
+export async function createTopics(brokers: string, partitionCount: number): Promise<Topics> {
   const suffix = randomBytes(4).toString('hex')
-  const names = Object.keys(partitionCounts) as Name[]
-  const unique = Object.fromEntries(names.map((name) => [name, `${name}-${suffix}`])) as Record<Name, string>
-  await ensureTopics(brokers, Object.fromEntries(names.map((name) => [unique[name], partitionCounts[name]])))
+  const unique = Object.fromEntries(TOPIC_NAMES.map((name) => [name, `${name}-${suffix}`])) as Topics
+  await ensureTopics(brokers, Object.values(unique), partitionCount)
   return unique
 }
 
@@ -44,21 +47,25 @@ export async function createTopics<Name extends string>(
  * Makes the topics that do not exist yet, with that many partitions each. The mock broker has no topic
  * administration: there each topic has 4 partitions.
  */
-export async function ensureTopics(brokers: string, partitionCounts: Record<string, number>): Promise<void> {
-  const topics = Object.entries(partitionCounts).map(([topic, numPartitions]) => ({ topic, numPartitions }))
+export async function ensureTopics(
+  brokers: string,
+  names: readonly string[],
+  numPartitions: number,
+): Promise<void> {
   await withAdmin(brokers, async (admin) => {
     try {
+      const topics = names.map((topic) => ({ topic, numPartitions }))
       await admin.createTopics({ topics, waitForLeaders: false })
       // kafkajs's own wait gives up where a busy broker does not know the topic for a moment.
       const haveLeaders = async () => {
-        const metadata = await admin.fetchTopicMetadata({ topics: Object.keys(partitionCounts) })
+        const metadata = await admin.fetchTopicMetadata({ topics: [...names] })
         return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
       }
       await until(haveLeaders, { what: 'the topics to have leaders' })
     } catch (error) {
       // The mock has no controller. It makes a topic when it is asked for it.
       if ((error as Error).name !== 'KafkaJSBrokerNotFound') throw error
-      await admin.fetchTopicMetadata({ topics: Object.keys(partitionCounts) })
+      await admin.fetchTopicMetadata({ topics: [...names] })
     }
   })
 }

@@ -4,10 +4,8 @@ import { backlog } from './backlog.ts'
 import { createMigratedDatabase } from './databases.ts'
 import { startPolicyAdministration } from './policy-administration.ts'
 import { type Service, serveHere, startService } from './service.ts'
-import { createTopics, endOffsets, produce, type TestMessage } from './topics.ts'
+import { createTopics, endOffsets, produce, type TestMessage, TOPIC_NAMES, type TopicName } from './topics.ts'
 import { until } from './until.ts'
-
-export type TopicName = 'claims' | 'billing' | 'enrollment'
 
 export type World = Awaited<ReturnType<typeof createWorld>>
 
@@ -28,7 +26,7 @@ export async function createWorld({
     throw new Error('MQ_BROKERS is not set: run the tests by `make test`, or under test/stack/with-stack.ts')
   const [database, topics, policyAdministration] = await Promise.all([
     createMigratedDatabase(serverUrl),
-    createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
+    createTopics(brokers, partitionCount),
     startPolicyAdministration(),
   ])
   const pool = new pg.Pool({ connectionString: database.url, max: 2 })
@@ -113,13 +111,11 @@ export function anEvent(envelope: Record<string, unknown> = {}): { eventId: stri
   return { eventId, value }
 }
 
-const TOPICS: readonly TopicName[] = ['claims', 'billing', 'enrollment']
-
 /** Events of as many parties, spread evenly over the partitions of all three topics. */
 export function manyEvents(count: number, partitionCount: number, partyCount = 200) {
   return Array.from({ length: count }, (_, i) => ({
     ...anEvent({ partyLocator: `party-${i % partyCount}` }),
-    topic: TOPICS[i % 3] ?? 'claims',
+    topic: TOPIC_NAMES[i % 3] ?? 'claims',
     partition: Math.floor(i / 3) % partitionCount,
   }))
 }

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { EVENT_TYPES } from '../../core/templates/specified-event-types.ts'
-import type { TestMessage } from '../topics.ts'
-
-export const TOPIC_NAMES = ['claims', 'billing', 'enrollment'] as const
-export type Topics = Record<(typeof TOPIC_NAMES)[number], string>
+import { chooseTopic, type TestMessage, type Topics } from '../topics.ts'
 
 /** Locators of parties, whose prefix decides what policy administration answers. */
 const numbered = (prefix: string, count: number) =>
@@ -69,7 +66,7 @@ function eventOf(topics: Topics, number: number, occurredMs: number) {
   const locator = `${subject.slice(0, 3).toUpperCase()}-2026-${String(number + 1).padStart(5, '0')}`
   const occurredAt = new Date(occurredMs).toISOString()
   const envelope = { eventId, eventType, occurredAt, partyLocator, payload: { locator, reason } }
-  const topic = topics[subject === 'policy' ? 'enrollment' : subject === 'claim' ? 'claims' : 'billing']
+  const topic = topics[chooseTopic(eventType)]
   return { eventId, message: { topic, key: partyLocator, value: JSON.stringify(envelope) } }
 }
 

@@ -1,5 +1,6 @@
 import type { QueryResultRow } from 'pg'
-import type { makePublication, Topics } from './messages.ts'
+import type { Topics } from '../topics.ts'
+import type { makePublication } from './messages.ts'
 
 type Sql = (query: string, values?: unknown[]) => Promise<QueryResultRow[]>
 
