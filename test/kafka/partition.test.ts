@@ -39,6 +39,8 @@ t.test('a fetch is cut into batches, and Kafka gets the offset after each', asyn
     [2, 7n, 9n],
   ])
   t.strictSame(reports, [4n, 8n, 10n])
+  const later = await withTen({ checkpoint: { offset: 3n, lastMessage: fingerprint(3, 'd') } })
+  t.strictSame(later.reports, [4n], 'a new owner tells it what the last one could not')
   t.equal(kafkajs.next, 10n)
 })
 

@@ -70,7 +70,9 @@ t.test('a numeric identifier is read as its digits', async (t) => {
 
 t.test('a numeric identifier in JSON too deep to read digits is refused', async (t) => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
-  t.match(parse(`{"eventId":1,"eventType":"b","payload":${deep}}`), { rejection: { code: 'event-id' } })
+  t.match(parse(`{"eventId":1,"eventType":"b","payload":${deep}}`), {
+    rejection: { code: 'event-id', error: 'eventId is a number in JSON of too many levels' },
+  })
   t.match(parse(`{"eventId":"a","eventType":"b","partyLocator":1,"payload":${deep}}`), {
     event: { partyLocator: null, partyLocatorInvalid: true },
   })
@@ -80,6 +82,16 @@ t.test('a message without a value is a tombstone, and Confluent’s framing is n
   t.same(parse(null), { kind: 'tombstone' })
   const framed = Buffer.concat([Buffer.from([0, 0, 0, 0, 1]), Buffer.from('{"eventId":"a","eventType":"b"}')])
   t.match(parse(framed), { rejection: { code: 'not-json', error: /set "value": "confluent-json"/ } })
+  const confluent = load({ ...OWN_FORM, value: 'confluent-json' })
+  t.match(parse('{"eventId":"a"}', {}, confluent), {
+    rejection: { code: 'not-json', error: /it does not begin with the magic byte 0 of Confluent's framing$/ },
+  })
+  t.match(parse(Buffer.from([0, 0, 0, 0, 1, 2, 97]), {}, confluent), {
+    rejection: {
+      code: 'not-json',
+      error: /after the five bytes of .*: Avro and Protobuf are not supported$/,
+    },
+  })
 })
 
 t.test('a number appears in the text with the digits that were sent', async (t) => {
