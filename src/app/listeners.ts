@@ -202,7 +202,10 @@ function createConsoleData(needs: ListenerNeeds, logEntries: LogEntries): Consol
     logEntries,
     eventTypes,
     search: async (text, signal) => {
-      const known = (await eventTypes()).map(({ eventType }) => eventType)
+      const known = {
+        eventTypes: (await eventTypes()).map(({ eventType }) => eventType),
+        reasons: [...new Set(ruleTable.rules.flatMap(({ reason }) => reason ?? []))],
+      }
       return readUntil(signal, listPool(), (connection) => searchLog(connection, text, known))
     },
     countEntries: async (window, by) => countLogEntries(listPool(), config.retry, window, by),

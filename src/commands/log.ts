@@ -4,6 +4,7 @@ import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry, ListedRow } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
+import { filterFor } from '../core/log/search-kinds.ts'
 import { STATUSES, type Status } from '../core/log/status.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
@@ -11,13 +12,7 @@ import type { Since } from '../core/time/duration.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { resolveTime } from '../postgres/read/time-of.ts'
-import {
-  checkRule,
-  filterFor,
-  findNamed,
-  noteUnknownEventType,
-  noteUnknownMember,
-} from './terminal/known-names.ts'
+import { checkRule, findNamed, noteUnknown, noteUnknownEventType } from './terminal/known-names.ts'
 import {
   choiceOption,
   newCommand,
@@ -38,7 +33,7 @@ for \`serve\`. `,
   example: ['log party-0036', 'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv'],
 })
   .description('list log entries, newest first')
-  .argument('[name]', 'a member, claim, policy, invoice or event type: only its entries, however old')
+  .argument('[name]', 'a member, claim, policy, invoice, event type or reason: only its entries, however old')
   .addOption(sinceOption('how far to go back', '7d'))
   .addOption(untilOption('only entries created earlier'))
   .option(
@@ -101,7 +96,11 @@ async function listLog(name: string | undefined, options: Options, command: Comm
       after = next
     }
     if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
-    if (count === 0 && party !== undefined) await noteUnknownMember(pool, party)
+    if (count === 0) {
+      if (party !== undefined) await noteUnknown(pool, 'member', party)
+      if (filter.reference !== undefined) await noteUnknown(pool, 'reference', filter.reference)
+      if (reason !== undefined) await noteUnknown(pool, 'reason', reason)
+    }
     if (!csv && !json)
       note(`${counted(count, 'entry', 'entries')}${from === undefined ? '' : ` since ${from}`}`)
   })

@@ -1,5 +1,6 @@
 import { loadArchivedRules } from '../app/in-force.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
+import { filterFor } from '../core/log/search-kinds.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { describeEntry, explain } from '../core/why/explain-decision.ts'
@@ -7,7 +8,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { formatLine } from './log.ts'
-import { filterFor, findNamed } from './terminal/known-names.ts'
+import { findNamed } from './terminal/known-names.ts'
 import { newCommand } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
 
@@ -39,7 +40,7 @@ async function why(text: string, { json }: { readonly json?: true }): Promise<vo
       await print(...items.map((entry) => (json ? JSON.stringify(entry) : formatLine(entry))))
       const newest = items.length === LISTED_COUNT_MAX ? `; these are the newest ${LISTED_COUNT_MAX}` : ''
       note(
-        `${printable(found.value)} is a ${found.kind} with ${counted(items.length, 'entry', 'entries')}${newest}. Give one locator, NTF-…`,
+        `the ${found.kind} ${printable(found.value)} has ${counted(items.length, 'entry', 'entries')}${newest}. Give one locator, NTF-…`,
       )
       return
     }

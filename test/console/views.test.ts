@@ -353,6 +353,7 @@ async function testViews(): Promise<void> {
     const SIMILAR: Readonly<Record<string, readonly SearchHit[]>> = {
       'clm-2': FOUND['CLM-2'] ?? [],
       [ENTRY.locator.toLowerCase()]: [found('entry', ENTRY.locator, ENTRY.locator)],
+      'no email': [found('reason', 'no email on file')],
       claim: [found('event type', 'claim.paid'), found('event type', 'claim.rejected')],
     }
     const { page } = await open(t, '#/rules', {
@@ -373,6 +374,7 @@ async function testViews(): Promise<void> {
       ['clm-2', /#\/log\?reference=CLM-2$/],
       [ENTRY.locator.toLowerCase(), /#\/log\/NTF-/],
       ['PTY-1', /#\/parties\/PTY-1$/],
+      ['no email', /#\/log\?reason=no\+email\+on\+file$/],
     ] as const) {
       await search(words)
       await page.waitForURL(url)
@@ -396,7 +398,8 @@ async function testViews(): Promise<void> {
     ])
     await page.getByRole('heading', { level: 1 }).click()
     await search('nothing')
-    await page.getByText('Nothing found').waitFor()
+    await page.getByText(/^Nothing found\. Looked for members, .* more of its digits\./).waitFor()
+    await page.getByRole('link', { name: 'Or filter all entries' }).waitFor()
     t.same(await accessibilityFaults(page), [])
   })
 

@@ -53,7 +53,7 @@ t.test('an unknown rule is refused with the nearest; an unknown event type cause
     ['--rule', 'party-not-found', /^1 entry/],
     ['--reason', 'party not found', /^1 entry/],
     ['--reason', 'party', /^1 entry/],
-    ['--reason', 'not found', /^0 entries/],
+    ['--reason', 'not found', /^there is no reason .*; similar: the reason party not found\n0 entries/],
     [
       '--event-type',
       'claim.payed',
@@ -110,6 +110,8 @@ t.test('log and why take any name, and say what is similar to a name that nothin
   await client.query(
     `UPDATE notifications.notification_log SET created_at = '2020-01-31' WHERE event_id = 'failed'`,
   )
+  const NOTHING =
+    /^nothing in the log is called ".*"\nLooked for members, .*\n.*, or more of its digits. `log .*\n$/
   const NAMED = [
     ['log', 'party-1', 0, /FAILED.* for party-1\n$/, /^3 entries\n$/],
     ['log', 'CLM-1', 0, /^(.*\n){3}$/, /^3 entries\n$/],
@@ -121,17 +123,28 @@ t.test('log and why take any name, and say what is similar to a name that nothin
       /^nothing is called exactly "PARTY-1": this is for the member party-1\n3 entries\n$/,
     ],
     ['log', 'failed', 0, /FAILED/, /^1 entry\n$/],
-    ['log', 'nobody', 1, /^$/, /^nothing in the log is called "nobody"\n$/],
+    ['log', 'nobody', 1, /^$/, NOTHING],
+    [
+      'log',
+      'Claim Paid',
+      0,
+      /^(.*\n){4}$/,
+      /^nothing .*: this is for the event type claim.paid\n4 entries\n$/,
+    ],
+    ['log', 'Not Found', 0, /SKIPPED/, /^nothing .*: this is for the reason party not found\n1 entry\n$/],
     ['log', 'claim', 1, /^$/, /^nothing .* "claim"; similar: the event type claim.\w+, .*, …\n$/],
     ['why', '@party, "1"', 0, /party-not-found/, /^$/],
     ['why', 'failed', 0, /failed/, /^$/],
-    ['why', 'CLM-1', 0, /^(.*\n){3}$/, /^CLM-1 is a reference with 3 entries\. Give one locator, NTF-…\n$/],
-    ['why', 'clm-2', 1, /^$/, /^nothing in the log is called "clm-2"\n$/],
+    ['why', 'CLM-1', 0, /^(.*\n){3}$/, /^the reference CLM-1 has 3 entries\. Give one locator, NTF-…\n$/],
+    ['why', 'clm-2', 1, /^$/, NOTHING],
   ] as const
   for (const [command, name, code, stdout, stderr] of NAMED)
     t.match(await run([command, name]), { code, stdout, stderr }, `${command} ${name}`)
-  t.match(
-    (await run(['log', '--member', 'PARTY-1'])).stderr,
-    /^there is no member "PARTY-1"; similar: the member party-1\n0 entries since /,
-  )
+  for (const [filter, name, answer] of [
+    ['--member', 'PARTY-1', 'member "PARTY-1"; similar: the member party-1'],
+    ['--member', 'nobody', 'member "nobody"; `log <name>` finds similar names'],
+    ['--reference', 'clm-1', 'reference "clm-1"; similar: the reference CLM-1'],
+  ] as const)
+    t.match((await run(['log', filter, name])).stderr, `there is no ${answer}\n0 entries since `, name)
+  t.match((await run(['log', '--reason', 'no email'])).stderr, /^0 entries/, 'the beginning of a known one')
 })

@@ -1,25 +1,31 @@
 import { loadArchivedRules } from '../../app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { WITHOUT_RULE } from '../../core/decision/skip-pruned.ts'
-import type { LogFilter } from '../../core/log/log-filter.ts'
-import type { SearchHit } from '../../core/log/search.ts'
+import type { SearchHit, SearchResult } from '../../core/log/search.ts'
+import { LOOKED_FOR, SEARCH_ON } from '../../core/log/search-kinds.ts'
+import type { PastRule } from '../../core/rules/rule.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { printable } from '../../core/text/sanitize.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listArchived } from '../../postgres/read/read-archive.ts'
-import { searchLog } from '../../postgres/read/search-log.ts'
+import { listEventTypes, searchLog } from '../../postgres/read/search-log.ts'
 import { UsageError } from './options.ts'
 import { note } from './print.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
-  const revisions = await listArchived(pool, 'ruleset')
-  const made = revisions.map((ruleTableRevision) => ({ ruleTableRevision }))
-  const tables = [...(await loadArchivedRules(pool, made)).values()]
+  const tables = await loadAllRules(pool)
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
   const isAllRead = tables.every((rules) => typeof rules !== 'string')
   if (!isAllRead || ids.length === 0 || [...WITHOUT_RULE, ...ids].includes(rule)) return
   throw new UsageError(`no rule table has ever had a rule "${rule}"${didYouMean(nearest(rule, ids))}`)
+}
+
+/** The rules of every table that was ever in force; a text in place of those that cannot be read. */
+async function loadAllRules(pool: DatabasePool): Promise<readonly (readonly PastRule[] | string)[]> {
+  const revisions = await listArchived(pool, 'ruleset')
+  const made = revisions.map((ruleTableRevision) => ({ ruleTableRevision }))
+  return [...(await loadArchivedRules(pool, made)).values()]
 }
 
 /** Notes that an event type has no template, which is no fault: producers may send any type. */
@@ -30,20 +36,13 @@ export function noteUnknownEventType(eventType: string): void {
 }
 
 const SIMILAR_COUNT_MAX = 5
-const FILTER_OF = {
-  entry: 'locator',
-  event: 'eventId',
-  member: 'partyLocator',
-  reference: 'reference',
-  'event type': 'eventType',
-} as const
 
 /**
  * Finds what the log knows under a name: a member, reference, event, entry or event type. A name that is nearly right is taken if
  * nothing else is near, and noted. Else notes what is similar, and returns null.
  */
 export async function findNamed(pool: DatabasePool, text: string): Promise<SearchHit | null> {
-  const { hits, similar } = await searchLog(pool, text, TEMPLATE_EVENT_TYPES)
+  const { hits, similar } = await search(pool, text)
   const [hit] = hits
   const [only, ...others] = similar
   if (hit !== undefined) return hit
@@ -52,15 +51,28 @@ export async function findNamed(pool: DatabasePool, text: string): Promise<Searc
     return only
   }
   note(`nothing in the log is called "${printable(text)}"${listSimilar(similar)}`)
+  if (only === undefined) note(`${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
   process.exitCode = 1
   return null
 }
 
-/** Notes that the log knows no such member, and whom it knows by a similar locator. */
-export async function noteUnknownMember(pool: DatabasePool, party: string): Promise<void> {
-  const { hits, similar } = await searchLog(pool, party, [])
-  if (hits.some(({ kind }) => kind === 'member')) return
-  note(`there is no member "${printable(party)}"${listSimilar([...hits, ...similar])}`)
+/** Notes that nothing of this kind bears a name that was given as a filter, and what is similar. */
+export async function noteUnknown(pool: DatabasePool, kind: SearchHit['kind'], text: string): Promise<void> {
+  const { hits, similar } = await search(pool, text)
+  const all = [...hits, ...similar]
+  // A filter names the beginning of a reason.
+  const isNamed = ({ value }: SearchHit) => (kind === 'reason' ? value.startsWith(text) : value === text)
+  if (all.some((hit) => hit.kind === kind && isNamed(hit))) return
+  const next = all.length === 0 ? `; \`log <name>\` finds similar names` : listSimilar(all)
+  note(`there is no ${kind} "${printable(text)}"${next}`)
+}
+
+async function search(pool: DatabasePool, text: string): Promise<SearchResult> {
+  const rules = (await loadAllRules(pool)).flatMap((table) => (typeof table === 'string' ? [] : table))
+  const reasons = new Set(rules.flatMap(({ reason }) => reason ?? []))
+  const logged = (await listEventTypes(pool)).map(({ eventType }) => eventType)
+  const eventTypes = new Set([...TEMPLATE_EVENT_TYPES, ...logged])
+  return searchLog(pool, text, { eventTypes: [...eventTypes], reasons: [...reasons] })
 }
 
 function nameHit({ kind, value }: SearchHit): string {
@@ -71,9 +83,4 @@ function listSimilar(similar: readonly SearchHit[]): string {
   if (similar.length === 0) return ''
   const more = similar.length > SIMILAR_COUNT_MAX ? ', …' : ''
   return `; similar: ${similar.slice(0, SIMILAR_COUNT_MAX).map(nameHit).join(', ')}${more}`
-}
-
-/** The filter for the entries of something that was found. */
-export function filterFor({ kind, value }: SearchHit): LogFilter {
-  return { [FILTER_OF[kind]]: value }
 }

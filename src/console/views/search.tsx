@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { SearchHit, SearchResult } from '../../core/log/search.ts'
+import { filterFor, LOOKED_FOR, SEARCH_ON } from '../../core/log/search-kinds.ts'
 import { useOffers } from '../offers.tsx'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
@@ -67,9 +68,13 @@ export function SearchView({ query: { q = '' } }: Route) {
       <Hits hits={hits} />
       {loaded.data !== null && hits.length === 0 && (
         <p role="status">
-          {similar.length === 0
-            ? 'Nothing found: no member, claim, policy, invoice, event or entry is called so, begins so, or ends in these digits.'
-            : 'Nothing is called exactly so. Similar names:'}
+          {similar.length > 0 ? (
+            'Nothing is called exactly so. Similar names:'
+          ) : (
+            <>
+              Nothing found. {LOOKED_FOR} {SEARCH_ON} <a href={buildHref(['log'])}>Or filter all entries</a>.
+            </>
+          )}
         </p>
       )}
       <Hits hits={similar} />
@@ -97,10 +102,10 @@ const KIND_TEXTS = {
   member: 'The member',
   reference: 'Messages about',
   'event type': 'All events of the type',
+  reason: 'All entries with the reason',
 } as const
 
-function hrefOf({ kind, value, locator }: SearchHit): string {
-  if (locator !== null) return buildHref(['log', locator])
-  if (kind === 'member') return buildHref(['parties', value])
-  return buildHref(['log'], kind === 'reference' ? { reference: value } : { eventType: value })
+function hrefOf(hit: SearchHit): string {
+  if (hit.locator !== null) return buildHref(['log', hit.locator])
+  return hit.kind === 'member' ? buildHref(['parties', hit.value]) : buildHref(['log'], filterFor(hit))
 }

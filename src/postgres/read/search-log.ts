@@ -1,14 +1,22 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import { listSpellings, type SearchHit, type SearchResult, searchHit } from '../../core/log/search.ts'
-import { isoTime, sqlArray } from '../sql/columns.ts'
+import {
+  type Ending,
+  findByWords,
+  listEndings,
+  listSpellings,
+  type SearchHit,
+  type SearchResult,
+  searchHit,
+} from '../../core/log/search.ts'
+import { isoTime, sqlArray, sqlColumns } from '../sql/columns.ts'
 
 /** The newest decisions, whose locators show how this company writes its numbers. */
 const SAMPLE_COUNT = 500
 /** Spellings whose continuations are offered too. */
 const BEGINNING_COUNT_MAX = 4
-/** Continuations of a spelling, of each kind. */
-const CONTINUATION_COUNT_MAX = 8
+/** Continuations of a spelling, and numbers with the same last digits, of each kind. */
+const SIMILAR_COUNT_MAX = 8
 /** Decisions about a reference that are looked at to see whether all belong to one entry. */
 const ATTEMPT_COUNT_MAX = 100
 const EVENT_TYPE_COUNT_MAX = 200
@@ -16,25 +24,44 @@ const EVENT_TYPE_COUNT_MAX = 200
 /** Greater than any other in the order of bytes. */
 const LAST_CHARACTER = '\u{10ffff}'
 
-const sample = z.object({ value: z.string() })
+const NUMBERED_KINDS = ['member', 'reference'] as const
+const sample = z.object({ kind: z.enum(NUMBERED_KINDS), value: z.string() })
 const loggedType = z.object({ eventType: z.string(), lastAt: z.string() })
 export type LoggedEventType = Readonly<z.infer<typeof loggedType>>
 
-/** Finds what a text names in the log, and names that are nearly so. `eventTypes`: those that are known. */
+/** Names that no index of the log finds by their words. */
+export interface KnownWords {
+  readonly eventTypes: readonly string[]
+  readonly reasons: readonly string[]
+}
+
+/** Finds what a text names in the log, and names that are nearly so. */
 export async function searchLog(
   connection: CommonQueryMethods,
   text: string,
-  eventTypes: readonly string[],
+  { eventTypes, reasons }: KnownWords,
 ): Promise<SearchResult> {
-  const spellings = [text, ...listSpellings(text, await connection.anyFirst(samplesQuery()))]
-  const typed = text.trim().toLowerCase()
-  const found = [
+  const samples = await connection.any(samplesQuery())
+  const spellings = [
+    text,
+    ...listSpellings(
+      text,
+      samples.map(({ value }) => value),
+    ),
+  ]
+  const named = (kind: SearchHit['kind'], names: readonly string[]) =>
+    findByWords(text, names).map((value) => ({ kind, value, locator: null }))
+  const found: SearchHit[] = [
     ...(await connection.any(namesQuery(spellings))),
-    ...eventTypes
-      .filter((type) => type.toLowerCase().includes(typed))
-      .map((value) => ({ kind: 'event type', value, locator: null }) as const),
+    ...named('event type', eventTypes),
+    ...named('reason', reasons),
     ...(await connection.any(continuationsQuery(spellings.slice(0, BEGINNING_COUNT_MAX)))),
   ]
+  for (const kind of NUMBERED_KINDS) {
+    const numbers = samples.filter((sample) => sample.kind === kind).map(({ value }) => value)
+    const endings = listEndings(text, numbers)
+    if (endings.length > 0) found.push(...(await connection.any(endingsQuery(kind, endings))))
+  }
   const members = new Set(found.filter(({ kind }) => kind === 'member').map(({ value }) => value))
   // An event without a reference is about its member.
   const isDouble = ({ kind, value }: SearchHit) => kind === 'reference' && members.has(value)
@@ -51,8 +78,8 @@ function samplesQuery() {
   const newest = sql.fragment`SELECT * FROM notifications.decision ORDER BY locator DESC, attempt DESC LIMIT ${SAMPLE_COUNT}`
   return sql.type(sample)`
     WITH newest AS MATERIALIZED (${newest})
-    SELECT party_locator AS value FROM newest WHERE party_locator IS NOT NULL
-    UNION SELECT left(variables ->> 'locator', 255) FROM newest WHERE variables ->> 'locator' IS NOT NULL`
+    SELECT 'member' AS kind, party_locator AS value FROM newest WHERE party_locator IS NOT NULL
+    UNION SELECT 'reference', left(variables ->> 'locator', 255) FROM newest WHERE variables ->> 'locator' IS NOT NULL`
 }
 
 /** What bears exactly one of these names. */
@@ -111,7 +138,26 @@ function continuations(
       UNION ALL
       SELECT (${first(sql.fragment`${key} ${after} walk.value`)}) FROM walk WHERE walk.value IS NOT NULL
     )
-    SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${CONTINUATION_COUNT_MAX}`
+    SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${SIMILAR_COUNT_MAX}`
+}
+
+/** Members or references with these endings, the highest numbers of each: every number is looked up until enough are found. */
+export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], endings: readonly Ending[]) {
+  const column = sqlColumns(endings)
+  const logged =
+    kind === 'member'
+      ? sql.fragment`SELECT FROM notifications.notification_log WHERE party_locator = name LIMIT 1`
+      : sql.fragment`SELECT FROM notifications.decision WHERE ${REFERENCE} = name LIMIT 1`
+  return sql.type(searchHit)`
+    SELECT ${kind} AS kind, name AS value, NULL AS locator
+    FROM unnest(
+      ${column('text', ({ prefix }) => prefix)}, ${column('int4', ({ missingDigits }) => missingDigits)},
+      ${column('text', ({ digits }) => digits)}
+    ) AS ending (prefix, missing, digits), LATERAL (
+      SELECT name FROM generate_series((10 ^ missing)::integer - 1, 1, -1) AS number,
+        LATERAL (SELECT prefix || lpad(number::text, missing, '0') || digits AS name) AS made, LATERAL (${logged}) AS logged
+      LIMIT ${SIMILAR_COUNT_MAX}
+    ) AS found`
 }
 
 /** The event types in the log, each with the time of its newest entry, up to a readable number. */

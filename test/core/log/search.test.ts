@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listSpellings } from '../../../src/core/log/search.ts'
+import { findByWords, listEndings, listSpellings } from '../../../src/core/log/search.ts'
 
 const SAMPLES = ['CLA-2026-00731', 'CLA-2026-00732', 'party-0036', 'INV 7', 'without-number', '42']
 
@@ -14,6 +14,8 @@ PARTY-0036       | party-0036
 2026-00056       | CLA-2026-00056
 cla 2026 56      | CLA-2026-00056
 CLA202656        |
+CLA-00056        | CLA-2026-00056
+C56              | CLA-2026-00056
 cla-2026-00056   | CLA-2026-00056
  CLA-2026-00056  | CLA-2026-00056
 CLA-2026- 00056  | CLA-2026-00056
@@ -39,3 +41,33 @@ t.test('samples of any number of forms give a bounded number of spellings', asyn
   t.ok(listSpellings('7', samples).length <= 25)
   t.same(listSpellings('', SAMPLES), [])
 })
+
+t.test(
+  'last digits stand for a bounded number of numbers, of those forms that a text abbreviates',
+  async (t) => {
+    const cla = { prefix: 'CLA-2026-', missingDigits: 3, digits: '56' }
+    t.same(listEndings('CLA-56', SAMPLES), [cla])
+    t.same(listEndings('56', SAMPLES), [cla, { prefix: 'party-', missingDigits: 2, digits: '56' }])
+    t.same(
+      listEndings('6', SAMPLES),
+      [{ prefix: 'party-', missingDigits: 3, digits: '6' }],
+      'not 9,999 of CLA',
+    )
+    for (const text of ['00731', 'x', '']) t.same(listEndings(text, SAMPLES), [], text)
+    const samples = Array.from({ length: 10 }, (_, i) => `form-${i}-0001`)
+    t.equal(listEndings('1', samples).length, 3)
+  },
+)
+
+t.test(
+  'names are found by their words, whatever separates them, and by a slip of the keyboard',
+  async (t) => {
+    const names = ['claim.paid', 'claim.rejected', 'no email on file', '…', 'old']
+    const found = (text: string) => findByWords(text, names)
+    t.same(found('Claim'), ['claim.paid', 'claim.rejected'])
+    t.same(found('email file'), ['no email on file'])
+    t.same(found('claim_payd'), ['claim.paid'])
+    t.same(found('…'), ['…'])
+    for (const text of ['ok', '%', ' ', 'claim.voided']) t.same(found(text), [], text)
+  },
+)

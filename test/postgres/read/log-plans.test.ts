@@ -12,7 +12,7 @@ import {
   listLogEntries,
   logPageQuery,
 } from '../../../src/postgres/read/list-log-entries.ts'
-import { continuationsQuery, namesQuery } from '../../../src/postgres/read/search-log.ts'
+import { continuationsQuery, endingsQuery, namesQuery } from '../../../src/postgres/read/search-log.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 
@@ -194,6 +194,18 @@ t.test('a search reads a bounded number of rows, whatever begins with its text',
       const { read, blocks } = readsOf(await planOf(query))
       t.ok(read <= 50 && blocks <= 250, `${text.slice(0, 20)}: ${read} rows, ${blocks} blocks`)
     }
+  }
+})
+
+t.test('a search for last digits looks up each number once, and reads few rows', async (t) => {
+  for (const [kind, prefix, missingDigits] of [
+    ['reference', 'CLM-', 3],
+    ['member', 'party-', 2],
+    ['member', 'zzz-', 3],
+  ] as const) {
+    const query = endingsQuery(kind, [{ prefix, missingDigits, digits: '6' }])
+    const { read, blocks } = readsOf(await planOf(query))
+    t.ok(read <= 50 && blocks <= 4 * 10 ** missingDigits, `${prefix}: ${read} rows, ${blocks} blocks`)
   }
 })
 

@@ -4,7 +4,10 @@ import { openDatabase } from '../fixtures.ts'
 import { record } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-const EVENT_TYPES = ['claim.paid', 'claim.rejected', 'invoice.paid']
+const KNOWN = {
+  eventTypes: ['claim.paid', 'claim.rejected', 'invoice.paid'],
+  reasons: ['event type opted out', 'no email on file'],
+}
 const parties = Array.from({ length: 12 }, (_, i) => `party-00${30 + i}`)
 const [locator = ''] = await record(pool, [
   { eventId: 'event-1', partyLocator: 'party-0030', reference: 'CLA-2026-00056' },
@@ -13,6 +16,11 @@ const [locator = ''] = await record(pool, [
     partyLocator,
     reference: `CLA-2026-000${60 + i}`,
   })),
+  ...[256, 756, 57].map((number) => ({
+    eventId: `policy-${number}`,
+    partyLocator: 'party-0030',
+    reference: `POL-2026-${String(number).padStart(5, '0')}`,
+  })),
   { eventId: 'own', partyLocator: 'about-itself', reference: 'about-itself' },
   { eventId: 'accent', partyLocator: 'Émile_%', reference: 'x'.repeat(3_000) },
 ])
@@ -20,7 +28,7 @@ await client.query(
   `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events, preferred_channel) VALUES ('silent', '[]', 'EMAIL')`,
 )
 const search = async (text: string) => {
-  const { hits, similar } = await searchLog(pool, text, EVENT_TYPES)
+  const { hits, similar } = await searchLog(pool, text, KNOWN)
   const words = (found: typeof hits) => found.map(({ kind, value }) => `${kind} ${value}`)
   return { hits: words(hits), similar: words(similar) }
 }
@@ -32,6 +40,7 @@ t.test('an exact name is found, as each thing that it names', async (t) => {
     'party-0030': 'member',
     'CLA-2026-00056': 'reference',
     'claim.paid': 'event type',
+    'no email on file': 'reason',
     silent: 'member',
     'about-itself': 'member',
     'Émile_%': 'member',
@@ -53,6 +62,19 @@ t.test(
       Claim: 'event type claim.rejected',
       rejected: 'event type claim.rejected',
       Émile: 'member Émile_%',
+      'Claim Rejected': 'event type claim.rejected',
+      claim_rejected: 'event type claim.rejected',
+      'REJECTED-claim': 'event type claim.rejected',
+      ClaimRejected: 'event type claim.rejected',
+      'claim.rejcted': 'event type claim.rejected',
+      'opted out': 'reason event type opted out',
+      'Opted-Out': 'reason event type opted out',
+      'CLA-00056': 'reference CLA-2026-00056',
+      'cla 56': 'reference CLA-2026-00056',
+      '56': 'reference POL-2026-00256',
+      'POL-56': 'reference POL-2026-00756',
+      'pol 256': 'reference POL-2026-00256',
+      '36': 'member party-0036',
     }
     for (const [text, offer] of Object.entries(OFFERS)) {
       const { hits, similar } = await search(text)
@@ -61,6 +83,15 @@ t.test(
     }
   },
 )
+
+t.test('of many numbers with the same last digits the highest eight of a kind are offered', async (t) => {
+  t.same(
+    (await search('7')).similar.slice(0, 2),
+    ['member party-0037'],
+    'one digit of five has too many numbers',
+  )
+  t.same((await search('pol-56')).similar, ['reference POL-2026-00756', 'reference POL-2026-00256'])
+})
 
 t.test('no more than eight continuations of a beginning are offered, each once', async (t) => {
   const { similar } = await search('party-00')
