@@ -65,7 +65,10 @@ t.test('redrive requires a selection, a reason and a confirmation', async (t) =>
     code: 2,
     stderr: /give ids, a filter or --all/,
   })
-  t.match(await rejected('redrive', '--all', '--yes'), { code: 2, stderr: /give --because/ })
+  t.match(await rejected('redrive', '3'), {
+    code: 2,
+    stderr: /^--because is missing: .*\nAdd .* --because ".+"\nOr add --dry-run: .*\n$/,
+  })
   t.match(await rejected('redrive', '--all', '--because', 'x'), { code: 2, stderr: /use --yes/ })
   t.match(await rejected('redrive', '99', ...BECAUSE), {
     code: 1,

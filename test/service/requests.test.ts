@@ -56,7 +56,7 @@ t.test('a retry requires a selection, a reason and a confirmation', async (t) =>
   const before = await written()
   const wrong = [
     [2, BECAUSE, /give locators, or --since/],
-    [2, ['--since', '1d', '--yes'], /give --because/],
+    [2, ['--since', '1d', '--yes'], /--because is missing/],
     [2, ['--since', '1d', '--yes', '--because', 'x'.repeat(501)], /at most 500 characters/],
     [2, [locator, '--since', '1d', ...BECAUSE], /not both/],
     [2, ['CLM-1', ...BECAUSE], /A locator is NTF- and a UUID/],

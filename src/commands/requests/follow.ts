@@ -38,6 +38,10 @@ export const ASK_HELP = `
 The running service does it, by its rules, texts and contacts: this command needs DATABASE_URL alone. It shows the progress until
 the end. Ctrl-C ends the command, not the request: see \`requests\`.`
 
+const BECAUSE_MISSING = `--because is missing: the reason, without the name of a person; it is recorded
+Add it to the command, as in: --because "the envelope map is corrected"
+Or add --dry-run: it shows what the request would be for, and asks for nothing`
+
 /** Throws UsageError without a reason, unless nothing is written, and for too many items. */
 export function checkAsked(options: AskOptions, names: readonly unknown[]): void {
   const { because = '', dryRun } = options
@@ -45,10 +49,7 @@ export function checkAsked(options: AskOptions, names: readonly unknown[]): void
     throw new UsageError(`give at most ${NAMED_COUNT_MAX} at once, or use a filter`)
   if (because.length > BECAUSE_LENGTH_MAX)
     throw new UsageError(`--because has at most ${BECAUSE_LENGTH_MAX} characters`)
-  if (!dryRun && because.trim() === '')
-    throw new UsageError(
-      'give --because: the reason, without the name of a person; it is recorded (or --dry-run)',
-    )
+  if (!dryRun && because.trim() === '') throw new UsageError(BECAUSE_MISSING)
 }
 
 /** Shows what a request would be for; unless it is a dry run, asks on the terminal, adds the request and follows it to its end. */
