@@ -373,11 +373,14 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
+/** Messages that need an operator: an erased one cannot be processed again. */
+const UNSETTLED = { ...ALL_REJECTED, open: true, kept: true }
+
 /** Entries that need an operator, and where to read about them. */
 async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string | Warning> {
   const [{ waiting, givenUp }, rejectedCount, unfinishedCount] = await Promise.all([
     countFailedEntries(pool, retry),
-    countRejectedMessages(pool, { ...ALL_REJECTED, open: true }),
+    countRejectedMessages(pool, UNSETTLED),
     countUnfinishedErasures(pool),
   ])
   const words = [
@@ -393,12 +396,7 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
 }
 
 async function findConflicts(pool: DatabasePool): Promise<string> {
-  const count = await countRejectedMessages(pool, {
-    ...ALL_REJECTED,
-    code: 'conflict',
-    open: true,
-    kept: true,
-  })
+  const count = await countRejectedMessages(pool, { ...UNSETTLED, code: 'conflict' })
   if (count === 0) return 'no message has the event id of another one'
   throw new Problem(
     `${counted(count, 'message')} not settled with the event id of another one: their members are not told`,
