@@ -27,7 +27,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
 import { checkClocks } from './clocks.ts'
 import { checkConsumerGroup } from './consumer-group.ts'
-import { checkEnvelopeMap, readSamples } from './newest-messages.ts'
+import { checkEnvelopeMap, readMaps, readSamples } from './newest-messages.ts'
 import {
   certificateRemedies,
   Problem,
@@ -434,7 +434,7 @@ async function partiesToAsk(config: Config): Promise<readonly string[]> {
         return items.flatMap(({ partyLocator }) => partyLocator ?? [])
       }),
     )
-  const samples = inTime(readSamples(config))
+  const samples = inTime(readMaps().then((maps) => readSamples(config, maps)))
   const [told, logged, read] = await Promise.all([
     list({ status: 'SENT' }, 1),
     list({}, PARTY_COUNT),

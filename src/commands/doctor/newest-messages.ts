@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { DATA_FAULTS, FAULTY_COUNT_MIN, judgeEvents } from '../../core/event/data-fault.ts'
 import {
   type EnvelopeMap,
+  type EnvelopeMaps,
   FIELDS,
   type Field,
   findUnusedMaps,
@@ -62,8 +63,11 @@ interface Fault {
   readonly isFailure: boolean
 }
 
-export async function readSamples({ broker }: Config): Promise<readonly Sample[]> {
-  const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
+export async function readMaps(): Promise<EnvelopeMaps> {
+  return loadEnvelopeMaps(await readText(ENVELOPE_MAP))
+}
+
+export async function readSamples({ broker }: Config, maps: EnvelopeMaps): Promise<readonly Sample[]> {
   return withBrokers(broker, broker.groupId, async (brokers) => {
     const partitions = [...(await brokers.readEnds(broker.topics, READ_COMMITTED)).values()]
     const samples: Sample[] = []
@@ -88,10 +92,11 @@ export function toSample(topic: string, messages: readonly Message[], map: Envel
 
 /** Resolves to the places where the envelope map finds its fields in the newest messages, and what those say about all events. */
 export async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
-  const samples = await readSamples(config)
+  const maps = await readMaps()
+  const samples = await readSamples(config, maps)
   const someHaveText = samples.some(({ events }) => events.some(hasText))
   const judged = samples.map((sample) => ({ sample, faults: judgeSample(sample, someHaveText) }))
-  const unused = findUnusedMaps(loadEnvelopeMaps(await readText(ENVELOPE_MAP)), config.broker.topics)
+  const unused = findUnusedMaps(maps, config.broker.topics)
   const faults = [
     ...unused.map((detail): Fault => ({ detail, remedy: COMPARE, isFailure: false })),
     ...judged.flatMap((one) => one.faults),
