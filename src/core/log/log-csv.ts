@@ -22,24 +22,11 @@ const CSV = csvList([
   'eventId',
 ] as const satisfies readonly (keyof ListedLogEntry)[])
 
-const COLUMNS_OF_CHANGE = {
-  ...{
-    eventType: null,
-    reference: null,
-    subject: null,
-    failureReason: null,
-    givenUp: null,
-    attemptCount: null,
-  },
-  ...{ sentAt: null, locator: null, eventId: null },
-}
-
 /** A list of entries as CSV, with what the console shows. The body of the message is left out. */
 export const LOG_CSV = {
   head: CSV.head,
   formatChange: (change: PreferenceChange & { readonly partyLocator: string }): string =>
     CSV.formatLine({
-      ...COLUMNS_OF_CHANGE,
       createdAt: change.changedAt,
       status: 'PREFERENCES',
       partyLocator: change.partyLocator,

@@ -7,8 +7,9 @@ type Cell = string | number | boolean | null
 export function csvList<Column extends string>(columns: readonly Column[]) {
   return {
     head: csvLine(columns),
-    formatLine: (item: Readonly<Record<Column, Cell>>): string =>
-      csvLine(columns.map((column) => item[column])),
+    /** A column without a value is an empty cell. */
+    formatLine: (item: Readonly<Partial<Record<Column, Cell>>>): string =>
+      csvLine(columns.map((column) => item[column] ?? null)),
   }
 }
 
