@@ -23,7 +23,7 @@ import { createDispatch, type DispatchNeeds, type LookUpNeeds } from '../pipelin
 import { createLocators } from '../pipeline/locators.ts'
 import { createRequests, type RequestNeeds } from '../pipeline/requests.ts'
 import { createRetry, type RetryNeeds } from '../pipeline/retry.ts'
-import { isConflict, isLocked } from '../postgres/connection/errors.ts'
+import { isLocked, isTransactionRollback } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { createFindLogged } from '../postgres/read/find-logged.ts'
@@ -63,7 +63,7 @@ interface WorkerNeeds {
   readonly parties: PartyClient
   readonly pool: DatabasePool
   readonly brokers: Brokers
-  readonly metrics: Pick<Metrics, 'stage' | 'countConflict' | 'countLost'>
+  readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost'>
   readonly tracing: Tracing | null
   /** Called after the first attempt is committed; after the next one if it rejects. */
   readonly onFirstDecision: () => Promise<void>
@@ -115,8 +115,8 @@ function consumerNeeds(
   const needs: DispatchNeeds = {
     ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
     attempt,
-    isConflict,
-    countConflict: metrics.countConflict,
+    isTransactionRollback,
+    countRestart: metrics.countRestart,
     startTimer,
     nowMs: () => performance.now(),
     log,

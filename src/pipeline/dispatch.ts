@@ -38,8 +38,8 @@ export interface LookUpNeeds {
 export interface DispatchNeeds extends LookUpNeeds {
   readonly attempt: MakeAttempts
   /** True if another transaction won, so that the batch starts again from its look-ups. */
-  readonly isConflict: (error: unknown) => boolean
-  readonly countConflict: () => void
+  readonly isTransactionRollback: (error: unknown) => boolean
+  readonly countRestart: () => void
   readonly startTimer: StartTimer
   readonly nowMs: () => number
   readonly log: Logger
@@ -58,7 +58,7 @@ export interface LookedUpBatch {
   readonly readings: (eventId: string) => readonly Reading[]
 }
 
-const CONFLICT_COUNT_MAX = 5
+const RESTART_COUNT_MAX = 5
 /** A batch below both limits may share a transaction with those of other partitions: it costs about as much as one event. */
 const SMALL_COUNT_MAX = 100
 const SMALL_BYTES_MAX = 64 * 1024
@@ -82,7 +82,7 @@ class NotShared extends Error {}
  * whose last one failed or was slow. It rejects on infrastructure errors, never because of a message's content.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const { attempt, stage, isConflict, countConflict, startTimer, nowMs, log } = needs
+  const { attempt, stage, isTransactionRollback, countRestart, startTimer, nowMs, log } = needs
   const shared = createSharedCommits(attempt, startTimer)
   /** Partitions whose next batch has its own transaction: it is deleted when one succeeds in time. */
   const alone = new Set<string>()
@@ -114,19 +114,19 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
       const key = partitionKey(batch)
       let isAlone = alone.has(key) || !isSmall(batch)
       alone.add(key)
-      for (let conflictCount = 0; ; ) {
+      for (let restartCount = 0; ; ) {
         try {
           return await dispatchOnce(batch, isAlone)
         } catch (error) {
           // Also the cause of a shared transaction's failure.
-          if (isConflict(error)) {
-            countConflict()
-            conflictCount++
+          if (isTransactionRollback(error)) {
+            countRestart()
+            restartCount++
           }
           if (error instanceof NotShared) {
             isAlone = true
             log.debug({ err: error, topic: batch.topic, partition: batch.partition }, error.message)
-          } else if (!isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
+          } else if (!isTransactionRollback(error) || restartCount === RESTART_COUNT_MAX) throw error
         }
       }
     })

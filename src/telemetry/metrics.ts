@@ -104,8 +104,8 @@ export function createMetrics(needs: MetricsNeeds) {
     stage,
     /** Logs what was counted since the last call, see `createMinutely`. */
     logMinute: createMinutely(instruments),
-    /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
-    countConflict: () => instruments.conflicts.inc(),
+    /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */
+    countRestart: () => instruments.conflicts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */
     countLost: (topic: string, count: bigint) => instruments.lost.inc({ topic }, Number(count)),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>

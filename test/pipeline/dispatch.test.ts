@@ -25,7 +25,7 @@ function world(given: {
   /** Called at the start of each transaction. */
   begin?: () => void
   nowMs?: () => number
-  isConflict?: (error: unknown) => boolean
+  isTransactionRollback?: (error: unknown) => boolean
   /** Called before contacts are answered. */
   lookUp?: (parties: readonly string[]) => Promise<void>
   /** Called before each statement. */
@@ -42,7 +42,7 @@ function world(given: {
   const recording = recordingSend()
   const timers = new Set<() => void>()
   const warnings: object[] = []
-  const conflicts = { count: 0 }
+  const restarts = { count: 0 }
   let locatorCount = 0
   const needs: DispatchNeeds = {
     parserFor:
@@ -79,8 +79,8 @@ function world(given: {
       stage: unobserved,
       nowMs: () => 0,
     }),
-    countConflict: () => {
-      conflicts.count++
+    countRestart: () => {
+      restarts.count++
     },
     startTimer: (_durationMs, run) => {
       timers.add(run)
@@ -88,7 +88,8 @@ function world(given: {
     },
     nowMs: given.nowMs ?? (() => 0),
     log: pino({ base: null }, { write: (line) => warnings.push(JSON.parse(line)) }),
-    isConflict: given.isConflict ?? ((error) => error instanceof Error && error.message === 'conflict'),
+    isTransactionRollback:
+      given.isTransactionRollback ?? ((error) => error instanceof Error && error.message === 'rollback'),
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
     takeFingerprint: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
@@ -111,7 +112,7 @@ function world(given: {
       Promise.allSettled(batches.map((values, partition) => dispatch(batchOf(values, partition)))),
     lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
     timers,
-    conflicts,
+    restarts,
     warnings,
     asked,
     parsed,
@@ -258,9 +259,9 @@ t.test('a batch whose first party was not requested is an error, and nothing is 
   t.equal(memory.rows().length, 0)
 })
 
-t.test('after a conflict the batch starts again at the look-ups, a limited number of times', async (t) => {
+t.test('after a rollback the batch starts again at the look-ups, a limited number of times', async (t) => {
   let failures = 2
-  let message = 'conflict'
+  let message = 'rollback'
   const begin = () => {
     if (failures-- > 0) throw new Error(message)
   }
@@ -268,7 +269,7 @@ t.test('after a conflict the batch starts again at the look-ups, a limited numbe
   t.match(await run('a'), { kind: 'committed' })
   t.equal(asked.length, 3)
   failures = Number.POSITIVE_INFINITY
-  await t.rejects(run('a'), { message: 'conflict' })
+  await t.rejects(run('a'), { message: 'rollback' })
   message = 'the database is gone'
   asked.length = 0
   await t.rejects(run('a'), { message })
@@ -387,16 +388,16 @@ t.test('a failed look-up makes no other batch wait, then or later', async (t) =>
   ])
 })
 
-t.test('a conflict of a shared transaction counts for each batch, which then has its own', async (t) => {
+t.test('a rollback of a shared transaction counts for each batch, which then has its own', async (t) => {
   let failures = 1
-  const { runAll, conflicts, asked } = world({
+  const { runAll, restarts, asked } = world({
     begin: () => {
-      if (failures-- > 0) throw new Error('conflict')
+      if (failures-- > 0) throw new Error('rollback')
     },
-    isConflict: (error) => /conflict/.test(String((error as Error).cause ?? error)),
+    isTransactionRollback: (error) => /rollback/.test(String((error as Error).cause ?? error)),
   })
   t.match(await runAll(['a'], ['b']), [{ value: { kind: 'committed' } }, { value: { kind: 'committed' } }])
-  t.equal(conflicts.count, 2)
+  t.equal(restarts.count, 2)
   t.equal(asked.length, 4, 'from the look-ups')
 })
 

@@ -59,10 +59,10 @@ export class DatabaseFault extends Error {
   }
 }
 
-export const isConflict = (error: unknown): boolean =>
+export const isTransactionRollback = (error: unknown): boolean =>
   error instanceof DatabaseFault && error.code.startsWith('40')
 
-/** As src/postgres/connection/errors.ts: all but connection (08) and conflict (40), resources and shutdown. */
+/** As src/postgres/connection/errors.ts: all but connection (08) and rollback (40), resources and shutdown. */
 const refusesData = (error: unknown): error is DatabaseFault =>
   error instanceof DatabaseFault && !/^(08|25|26|3B|40|53|55P03|57|58|72|F0|HV|XX)/.test(error.code)
 

@@ -58,11 +58,11 @@ async function dispatchAll(
       ruleTable: table,
       templates,
     }),
-    countConflict: () => {},
+    countRestart: () => {},
     startTimer: () => () => {},
     nowMs: () => 0,
     log: pino({ enabled: false }),
-    isConflict: () => false,
+    isTransactionRollback: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }
   await createDispatch(needs)(batch)

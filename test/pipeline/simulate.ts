@@ -26,7 +26,13 @@ import { createRetry } from '../../src/pipeline/retry.ts'
 import { createRandom } from '../bench/random.ts'
 import { aCandidateDecision, aParsedEvent, aRetryCandidate, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
-import { DatabaseFault, isConflict, MemoryStore, type Session, type StoredRejection } from './memory-store.ts'
+import {
+  DatabaseFault,
+  isTransactionRollback,
+  MemoryStore,
+  type Session,
+  type StoredRejection,
+} from './memory-store.ts'
 import { Scheduler } from './scheduler.ts'
 
 const TOPIC = 'claims'
@@ -62,7 +68,7 @@ export const noCounts = () => ({
   lostPages: 0,
   erasedOnes: 0,
   heeded: 0,
-  conflicts: 0,
+  rollbacks: 0,
   /** Messages with the event id of another one. */
   clashes: 0,
   deferred: 0,
@@ -155,7 +161,7 @@ export async function simulate(
       if (!isFaulty) return undefined
       if (random.chance(0.006)) throw new DatabaseFault('08006', 'the connection is lost')
       if (random.chance(0.006)) {
-        counts.conflicts++
+        counts.rollbacks++
         throw new DatabaseFault('40001', 'could not serialize access')
       }
       if (statement !== 'COMMIT' || !random.chance(0.03)) return undefined
@@ -331,9 +337,9 @@ export async function simulate(
       newLocator: () => `NTF-${locatorCount++}`,
       takeFingerprint,
       attempt: (source) => actor.attempt(source),
-      countConflict: () => {},
+      countRestart: () => {},
       stage: unobserved,
-      isConflict,
+      isTransactionRollback,
       nowMs: () => scheduler.now,
       log: SILENT,
       startTimer: (durationMs, run) => {

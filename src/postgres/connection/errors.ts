@@ -21,7 +21,7 @@ export function isUnusable(error: unknown): boolean {
 }
 
 /**
- * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25, 3B), prepared statement gone (26), conflict
+ * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25, 3B), prepared statement gone (26), rollback
  * (40), resources (53), lock (55P03), shutdown and cancellation (57), system (58), snapshot (72), configuration (F0), foreign
  * server (HV), internal (XX).
  */
@@ -44,8 +44,8 @@ export function refusesData(error: unknown): boolean {
   return state !== undefined && !NOT_OF_A_ROW.test(state)
 }
 
-/** True if the transaction lost against another one and can be tried again: serialization failure, deadlock. */
-export function isConflict(error: unknown): boolean {
+/** True if the transaction was rolled back because of another one, and can be tried again: serialization failure, deadlock. */
+export function isTransactionRollback(error: unknown): boolean {
   const state = sqlState(error)
   return state === '40001' || state === '40P01'
 }

@@ -1,7 +1,7 @@
 import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
 import type { Query } from '../../core/attempt/delivery.ts'
 import type { Store, Transaction } from '../../core/attempt/store.ts'
-import { databaseMessage, isConflict, refusesData, sqlState } from '../connection/errors.ts'
+import { databaseMessage, isTransactionRollback, refusesData, sqlState } from '../connection/errors.ts'
 import { SETTINGS } from '../connection/pool.ts'
 import { readPreferences } from '../read/read-preferences.ts'
 import { lockCheckpoints } from './checkpoints.ts'
@@ -66,7 +66,7 @@ async function handOver<Result>(
   send: (query: Query) => Promise<Result>,
 ): Promise<Result> {
   let isOver = false
-  let conflict: unknown = null
+  let rollback: unknown = null
   let last: Promise<unknown> | null = null
   const resetLimits = () =>
     tx.query(sql.unsafe`
@@ -80,7 +80,7 @@ async function handOver<Result>(
         const { rows } = await tx.transaction((savepoint) => savepoint.query(token))
         return rows as Awaited<ReturnType<Query>>
       } catch (error) {
-        if (isConflict(error)) conflict = error
+        if (isTransactionRollback(error)) rollback = error
         if (!(error instanceof Error)) throw error
         throw Object.assign(new Error(databaseMessage(error), { cause: error }), { code: sqlState(error) })
       }
@@ -94,6 +94,6 @@ async function handOver<Result>(
     isOver = true
   })
   await last
-  if (conflict !== null) throw conflict
+  if (rollback !== null) throw rollback
   return sent
 }
