@@ -105,7 +105,7 @@ export function createMetrics(needs: MetricsNeeds) {
     /** Logs what was counted since the last call, see `createMinutely`. */
     logMinute: createMinutely(instruments),
     /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */
-    countRestart: () => instruments.conflicts.inc(),
+    countRestart: () => instruments.restarts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */
     countLost: (topic: string, count: bigint) => instruments.lost.inc({ topic }, Number(count)),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>
@@ -210,9 +210,9 @@ function createInstruments(registers: Registry[]) {
       ['topic'],
     ),
     batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
-    conflicts: counter(
-      'conflicts_total',
-      'Batches that conflicted with another transaction and were restarted',
+    restarts: counter(
+      'batch_restarts_total',
+      'Batches that were restarted after a serialization failure or a deadlock',
     ),
     batchMessages: histogram('batch_messages', 'Messages in a batch', BATCH_MESSAGES),
     batchSeconds: histogram('batch_duration_seconds', 'Time from receiving a batch to its commit', SECONDS),

@@ -272,24 +272,21 @@ t.test('ids that repeat over different events, and types without a text, are a f
   })
 })
 
-t.test(
-  'messages with the event id of another one are a fault and not settled, unless they are erased',
-  async (t) => {
-    await world.sql(
-      `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
-      VALUES ('claims', 0, 0, 'x', '{}', 'conflict', 'x')`,
-    )
-    const { find } = await doctor({})
-    t.match(find('event ids'), { status: 'failed', detail: /^1 message not settled/ })
-    t.match(find('log'), { detail: / 1 rejected message not settled/ })
-    await world.sql(
-      `UPDATE notifications.rejected_message SET value = NULL, erased_at = now(), erased_sha256 = 'x' WHERE code = 'conflict'`,
-    )
-    const erased = await doctor({})
-    t.match(erased.find('event ids'), { status: 'ok' })
-    t.match(erased.find('log'), { detail: / 0 rejected messages not settled/ })
-  },
-)
+t.test('messages with the event id of another one are a fault, unless they are erased', async (t) => {
+  await world.sql(
+    `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
+    VALUES ('claims', 0, 0, 'x', '{}', 'conflict', 'x')`,
+  )
+  const { find } = await doctor({})
+  t.match(find('event ids'), { status: 'failed', detail: /^1 message not settled/ })
+  t.match(find('log'), { detail: / 1 rejected message not settled/ })
+  await world.sql(
+    `UPDATE notifications.rejected_message SET value = NULL, erased_at = now(), erased_sha256 = 'x' WHERE code = 'conflict'`,
+  )
+  const erased = await doctor({})
+  t.match(erased.find('event ids'), { status: 'ok' })
+  t.match(erased.find('log'), { detail: / 0 rejected messages not settled/ })
+})
 
 t.test('messages that a first start would process are a warning', async (t) => {
   const { claims, billing, enrollment } = world.topics
