@@ -23,7 +23,6 @@ import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { findRejected, listSkips } from '../postgres/read/audit.ts'
 import { createFindLogged } from '../postgres/read/find-logged.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
@@ -31,6 +30,7 @@ import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { newCommand, parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 /** One works while another waits for the database. */
 const PARTITIONS_AT_ONCE = 4
@@ -91,11 +91,7 @@ async function audit(options: Options): Promise<void> {
     throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
   await withBrokers(config.broker, `${config.broker.groupId}-audit`, (brokers) =>
-    withDatabase(
-      config.database.url,
-      (pool) => auditWith(config, pool, brokers, options),
-      PARTITIONS_AT_ONCE,
-    ),
+    withDatabase((pool) => auditWith(config, pool, brokers, options), PARTITIONS_AT_ONCE),
   )
 }
 

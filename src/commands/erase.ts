@@ -1,11 +1,9 @@
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
-import { loadDatabaseUrl } from '../config/config.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
 import type { ErasureCounts } from '../core/log/log-entry.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
@@ -14,6 +12,7 @@ import { beginErasure, finishErasures } from '../postgres/retention/erasure-reco
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
 import { newCommand, partyOption } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 export const eraseCommand = withWriteOptions(
   newCommand('erase', {
@@ -41,7 +40,7 @@ interface Found extends ErasureCounts {
 
 async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
   const envelopeMaps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const search = { pool, party, envelopeMaps }
     const found = await run(search, null)
     const isNothing =

@@ -1,11 +1,10 @@
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
-import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { loadRetryLimits } from '../config/config.ts'
 import { loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, readVariables } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
@@ -13,6 +12,7 @@ import { getPreferences, listPreferenceChanges } from '../postgres/read/read-pre
 import { showWhole } from './rejected/describe.ts'
 import { newCommand, partyOption } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 export const exportCommand = newCommand('export', {
   notes: `One JSON object per line, each with its kind: preferences, preferenceChange, logEntry (with its decisions), rejectedMessage (bytes in
@@ -27,7 +27,7 @@ base64, and as text where they are text). It finds rejected messages as \`erase\
 const PAGE_COUNT = 200
 
 async function exportParty({ party }: { readonly party: string }): Promise<void> {
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const preferences = await getPreferences(pool, party)
     if (preferences !== null) await printOne('preferences', preferences)
     await printChanges(pool, party)

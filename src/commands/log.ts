@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { explainPage } from '../app/in-force.ts'
-import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { loadRetryLimits } from '../config/config.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry, ListedRow } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
@@ -9,7 +9,6 @@ import { STATUSES, type Status } from '../core/log/status.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import type { Since } from '../core/time/duration.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { resolveTime } from '../postgres/read/time-of.ts'
 import { checkRule, findNamed, noteUnknown, noteUnknownEventType } from './terminal/known-names.ts'
@@ -23,6 +22,7 @@ import {
   untilOption,
 } from './terminal/options.ts'
 import { note, print, showProgress } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
@@ -70,7 +70,7 @@ async function listLog(name: string | undefined, options: Options, command: Comm
   const { since, until, party, reason, limit = Number.POSITIVE_INFINITY, csv, json, ...filter } = options
   const { rule, eventType } = filter
   const limits = loadRetryLimits(process.env)
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
     const named = name === undefined ? null : await findNamed(pool, name)
     if (name !== undefined && named === null) return

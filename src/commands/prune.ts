@@ -1,10 +1,9 @@
 import { InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { loadRetryLimits } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
 import type { Since } from '../core/time/duration.ts'
 import { SINCE_WORDS } from '../core/time/duration.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { resolveTime } from '../postgres/read/time-of.ts'
 import {
   beginPruning,
@@ -17,6 +16,7 @@ import {
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
 import { newCommand, parseSince, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 const DAY_MS = 86_400_000
 
@@ -53,7 +53,7 @@ interface Options extends WriteOptions {
 
 async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const before = await resolveTime(pool, olderThan)
     if (before > (await resolveTime(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }

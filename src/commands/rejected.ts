@@ -1,7 +1,5 @@
 import type { Command } from 'commander'
-import { loadDatabaseUrl } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { formatLine, formatWhole, showWhole, summarize } from './rejected/describe.ts'
 import {
@@ -17,6 +15,7 @@ import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './re
 import { withWriteOptions } from './terminal/confirm.ts'
 import { newCommand, notBlank, parseId } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 const listCommand = withFilter(
   newCommand('list', {
@@ -30,7 +29,7 @@ const listCommand = withFilter(
   .action(list)
 
 async function list(options: FilterOptions & { readonly json?: true }): Promise<void> {
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const filter = await parseFilter(pool, options, { ids: null, open: options.all !== true })
     let count = 0
     for await (const rejected of rejectedMessages(pool, filter)) {
@@ -51,7 +50,7 @@ const showCommand = newCommand('show', {
   .action(show)
 
 async function show(id: string, { json }: { readonly json?: true }): Promise<void> {
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const filter = await parseFilter(pool, {}, { ids: [BigInt(id)], open: false })
     for await (const [rejected] of readRejected(pool, filter))
       if (rejected !== undefined)
@@ -100,7 +99,7 @@ async function askFor(
 ): Promise<void> {
   checkAsked(options, ids)
   const choice = choose(ids, options)
-  await withDatabase(loadDatabaseUrl(process.env), (pool) => ask(pool, { kind, ...choice }, options))
+  await withDatabase((pool) => ask(pool, { kind, ...choice }, options))
 }
 
 export const rejectedCommand = newCommand('rejected', { example: 'rejected list' })

@@ -1,15 +1,14 @@
 import type { Command } from 'commander'
 import { sha256 } from '../app/rule-files.ts'
-import { loadDatabaseUrl } from '../config/config.ts'
 import { createArchive } from '../core/replay/archive.ts'
 import { describeFinding } from '../core/replay/finding.ts'
 import { replay } from '../pipeline/replay.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
 import { readArchived, readArchivedTemplates } from '../postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../postgres/write/restore-missing-entries.ts'
 import { newCommand } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 /** Maximum number of rows in a page, and in one transaction of a rebuild. */
 const PAGE_COUNT_MAX = 2_000
@@ -36,7 +35,7 @@ async function runReplay(options: Options, command: Command): Promise<void> {
   if (options.verify === options.rebuild) {
     command.error('error: give either --verify or --rebuild', { exitCode: 2 })
   }
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const isSound = await replay({
       pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
       archive: createArchive({

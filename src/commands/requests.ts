@@ -1,12 +1,11 @@
-import { loadDatabaseUrl } from '../config/config.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getRequest, listRequests } from '../postgres/read/list-requests.ts'
 import { cancelRequest } from '../postgres/write/requests.ts'
 import { describeRequest, describeState } from './requests/follow.ts'
 import { byOption } from './terminal/confirm.ts'
 import { newCommand, parseId } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 const LISTED_COUNT = 50
 
@@ -18,7 +17,7 @@ const listCommand = newCommand('list', { exitCodes: '0 listed, 1 failed', exampl
   .description(`list the newest ${LISTED_COUNT} requests, newest first`)
   .option('--json', 'one JSON object per line')
   .action(async ({ json }: Options) => {
-    await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    await withDatabase(async (pool) => {
       const { items } = await listRequests(pool, { limit: LISTED_COUNT, after: null })
       for (const request of items)
         await print(json ? JSON.stringify(request) : `${request.requestedAt}  ${describeState(request)}`)
@@ -33,7 +32,7 @@ const showCommand = newCommand('show', {
   .argument('<id>', 'the id, as listed', parseId)
   .option('--json', 'as one JSON object')
   .action(async (id: string, { json }: Options) => {
-    await withDatabase(loadDatabaseUrl(process.env), (pool) => show(pool, id, json))
+    await withDatabase((pool) => show(pool, id, json))
   })
 
 async function show(pool: DatabasePool, id: string, json?: true): Promise<void> {
@@ -55,7 +54,7 @@ const cancelCommand = newCommand('cancel', {
   .addOption(byOption())
   .option('--json', 'print a JSON object')
   .action(async (id: string, { json, by }: Options & { readonly by: string }) => {
-    await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    await withDatabase(async (pool) => {
       const isCancelled = await cancelRequest(pool, id, by)
       if (json) await print(JSON.stringify({ id, isCancelled }))
       else if (isCancelled) await print(`request ${id} is cancelled`)

@@ -1,12 +1,11 @@
 import { InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import type { Since } from '../core/time/duration.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
 import { withWriteOptions } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
 import { newCommand, notBlank, sinceOption, UsageError, untilOption } from './terminal/options.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 export const retryCommand = withWriteOptions(
   newCommand('retry', {
@@ -49,7 +48,7 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
   if (locators.length === 0 && since === undefined)
     throw new UsageError('give locators, or --since: how far to go back')
   checkAsked(options, locators)
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
     if (eventType !== undefined) noteUnknownEventType(eventType)
     const filter = { from: since, to: until, eventType, rule, reasonPrefix: reason }

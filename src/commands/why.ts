@@ -1,16 +1,16 @@
 import { loadArchivedRules } from '../app/in-force.ts'
-import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
+import { loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { filterFor } from '../core/log/search-kinds.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { describeEntry, explain } from '../core/why/explain-decision.ts'
-import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { formatLine } from './log.ts'
 import { findNamed } from './terminal/known-names.ts'
 import { newCommand } from './terminal/options.ts'
 import { note, print } from './terminal/print.ts'
+import { withDatabase } from './terminal/with-database.ts'
 
 const LISTED_COUNT_MAX = 10
 
@@ -27,7 +27,7 @@ TRACE_URL, if set, turns each trace id into a link.`,
   .action(why)
 
 async function why(text: string, { json }: { readonly json?: true }): Promise<void> {
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const limits = loadRetryLimits(process.env)
     const found = await findNamed(pool, text)
     if (found === null) return

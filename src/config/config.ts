@@ -83,10 +83,11 @@ export function loadDatabaseUrl(env: Environment): string {
   return buildDatabaseUrl(read(env, DATABASE))
 }
 
-/** The database and policy administration: enough to look up one party. */
-export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> & { databaseUrl: string } {
-  const value = read(env, [...DATABASE, ...POLICY_ADMINISTRATION])
-  return { databaseUrl: buildDatabaseUrl(value), policyAdministration: buildPolicyAdministration(value) }
+/** Policy administration. A look-up needs the database, too: the error lists the faults of both. */
+export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> {
+  return {
+    policyAdministration: buildPolicyAdministration(read(env, [...DATABASE, ...POLICY_ADMINISTRATION])),
+  }
 }
 
 export function loadRetryLimits(env: Environment): Config['retry'] {

@@ -1,8 +1,7 @@
-import { loadDatabaseUrl } from '../../config/config.ts'
-import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from '../requests/follow.ts'
 import { withWriteOptions } from '../terminal/confirm.ts'
 import { newCommand, parseWhole } from '../terminal/options.ts'
+import { withDatabase } from '../terminal/with-database.ts'
 
 export const skipCommand = withWriteOptions(
   newCommand('skip', {
@@ -38,5 +37,5 @@ async function skip(options: Options): Promise<void> {
     offset: String(offset),
     ...(to !== undefined && { to: String(to) }),
   }
-  await withDatabase(loadDatabaseUrl(process.env), (pool) => ask(pool, { kind: 'skip', batch }, options))
+  await withDatabase((pool) => ask(pool, { kind: 'skip', batch }, options))
 }

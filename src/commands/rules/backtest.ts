@@ -1,15 +1,14 @@
 import { compileRuleTable, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
-import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest, LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
 import { type BacktestSource, runBacktest } from '../../core/rules/run-backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import type { Since } from '../../core/time/duration.ts'
-import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { groupDecisions } from '../../postgres/read/group-decisions.ts'
 import { readArchived } from '../../postgres/read/read-archive.ts'
 import { resolveTime } from '../../postgres/read/time-of.ts'
 import { fileOption, newCommand, sinceOption } from '../terminal/options.ts'
 import { print, showProgress } from '../terminal/print.ts'
+import { withDatabase } from '../terminal/with-database.ts'
 
 export const backtestCommand = newCommand('backtest', {
   notes: `An event counts once, by its last decision: each attempt is decided again from the facts recorded for it.
@@ -31,7 +30,7 @@ interface Options {
 
 async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await compileRuleTable(await readText(table), table)
-  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+  await withDatabase(async (pool) => {
     const start = await resolveTime(pool, since)
     const source: BacktestSource = {
       readPage: (cursor) =>

@@ -28,12 +28,12 @@ import {
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
-import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readPreferences } from '../../postgres/read/read-preferences.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
 import { fileOption, newCommand, partyOption, UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
+import { withDatabase } from '../terminal/with-database.ts'
 
 /** The option for each fact: a flag for an unusual value, or one of the values. */
 const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
@@ -149,9 +149,9 @@ async function lookUpParty(
   eventType: string,
   partyLocator: string,
 ): Promise<Pick<TriedEvent, 'facts' | 'contact'>> {
-  const { databaseUrl, policyAdministration } = loadLookUp(process.env)
+  const { policyAdministration } = loadLookUp(process.env)
   let preferences: Preferences | undefined
-  await withDatabase(databaseUrl, async (pool) => {
+  await withDatabase(async (pool) => {
     preferences = (await readPreferences(pool, [partyLocator])).get(partyLocator)
   })
   const parties = createParties({ policyAdministration }, createLog('error', process.stderr))

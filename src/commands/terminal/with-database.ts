@@ -1,17 +1,17 @@
+import { loadDatabaseUrl } from '../../config/config.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
-import { databaseMessage, lacksRight, lacksSchema } from './errors.ts'
-import { type DatabasePool, openPool } from './pool.ts'
+import { databaseMessage, lacksRight, lacksSchema } from '../../postgres/connection/errors.ts'
+import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 
 /**
- * Connects a command to a database, with one connection unless it works in parallel, and disconnects afterwards. Throws
- * CorrectableError if the database cannot be reached, is not migrated or refuses its role a right.
+ * Connects a command to the database, with one connection unless it works in parallel, and disconnects afterwards. Throws
+ * CorrectableError if DATABASE_URL is wrong, or the database cannot be reached, is not migrated or refuses its role a right.
  */
 export async function withDatabase(
-  databaseUrl: string,
   use: (pool: DatabasePool) => Promise<void>,
   connectionCountMax = 1,
 ): Promise<void> {
-  const pool = await open(databaseUrl, connectionCountMax)
+  const pool = await open(connectionCountMax)
   try {
     await use(pool)
   } catch (error) {
@@ -28,7 +28,8 @@ export async function withDatabase(
   }
 }
 
-async function open(databaseUrl: string, connectionCountMax: number): Promise<DatabasePool> {
+async function open(connectionCountMax: number): Promise<DatabasePool> {
+  const databaseUrl = loadDatabaseUrl(process.env)
   try {
     return await openPool({ databaseUrl, connectionCountMax })
   } catch (error) {
