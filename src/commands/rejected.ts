@@ -1,15 +1,9 @@
 import type { Command } from 'commander'
 import { counted } from '../core/text/count.ts'
-import { readRejected } from '../postgres/read/list-rejected-messages.ts'
+import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
+import { resolveTime } from '../postgres/read/time-of.ts'
 import { formatLine, formatWhole, showWhole, summarize } from './rejected/describe.ts'
-import {
-  choose,
-  type FilterOptions,
-  parseFilter,
-  rejectedMessages,
-  withChoice,
-  withFilter,
-} from './rejected/filter.ts'
+import { choose, type FilterOptions, withChoice, withFilter } from './rejected/filter.ts'
 import { skipCommand } from './rejected/skip.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './requests/follow.ts'
 import { withWriteOptions } from './terminal/confirm.ts'
@@ -28,15 +22,25 @@ const listCommand = withFilter(
   .option('--json', 'one JSON object per line')
   .action(list)
 
-async function list(options: FilterOptions & { readonly json?: true }): Promise<void> {
+interface ListOptions extends FilterOptions {
+  readonly json?: true
+}
+
+async function list({ topic, code, since, all, json }: ListOptions): Promise<void> {
   await withDatabase(async (pool) => {
-    const filter = await parseFilter(pool, options, { ids: null, open: options.all !== true })
-    let count = 0
-    for await (const rejected of rejectedMessages(pool, filter)) {
-      await print(options.json ? JSON.stringify(summarize(rejected)) : formatLine(rejected))
-      count++
+    const filter = {
+      ...ALL_REJECTED,
+      topic: topic ?? null,
+      code: code ?? null,
+      since: since === undefined ? null : await resolveTime(pool, since),
+      open: !all,
     }
-    if (!options.json) note(`${counted(count, 'rejected message')}${options.all ? '' : ' not settled'}`)
+    let count = 0
+    for await (const page of readRejected(pool, filter)) {
+      await print(...page.map((one) => (json ? JSON.stringify(summarize(one)) : formatLine(one))))
+      count += page.length
+    }
+    if (!json) note(`${counted(count, 'rejected message')}${all ? '' : ' not settled'}`)
   })
 }
 
@@ -51,8 +55,7 @@ const showCommand = newCommand('show', {
 
 async function show(id: string, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(async (pool) => {
-    const filter = await parseFilter(pool, {}, { ids: [BigInt(id)], open: false })
-    for await (const [rejected] of readRejected(pool, filter))
+    for await (const [rejected] of readRejected(pool, { ...ALL_REJECTED, ids: [BigInt(id)] }))
       if (rejected !== undefined)
         return print(json ? JSON.stringify(showWhole(rejected)) : formatWhole(rejected))
     process.exitCode = 1
@@ -83,7 +86,7 @@ function buildAskCommand(
   example: string,
 ): Command {
   return withWriteOptions(
-    withChoice(newCommand(kind, { notes: ASK_HELP, exitCodes: ASK_EXIT_CODES, example: example })),
+    withChoice(newCommand(kind, { notes: ASK_HELP, exitCodes: ASK_EXIT_CODES, example })),
   )
     .description(description)
     .option('--because <text>', because, notBlank)

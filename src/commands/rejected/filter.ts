@@ -1,10 +1,6 @@
 import type { Command } from 'commander'
-import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Since } from '../../core/time/duration.ts'
-import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
-import { resolveTime } from '../../postgres/read/time-of.ts'
 import { choiceOption, notBlank, parseId, sinceOption, UsageError } from '../terminal/options.ts'
 
 export interface FilterOptions {
@@ -42,21 +38,4 @@ export function choose(ids: readonly string[], { topic, code, since, all }: Filt
 
 function addId(text: string, previous: readonly string[] = []): string[] {
   return [...previous, parseId(text)]
-}
-
-export async function parseFilter(
-  pool: DatabasePool,
-  { topic, code, since }: FilterOptions,
-  rest: Pick<RejectedFilter, 'ids' | 'open'>,
-): Promise<RejectedFilter> {
-  const sinceTime = since === undefined ? null : await resolveTime(pool, since)
-  return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime, upTo: null, kept: false }
-}
-
-/** Rejected messages, oldest first, read page by page. */
-export async function* rejectedMessages(
-  pool: DatabasePool,
-  filter: RejectedFilter,
-): AsyncGenerator<Rejected> {
-  for await (const page of readRejected(pool, filter)) yield* page
 }
