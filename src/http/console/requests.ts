@@ -17,7 +17,7 @@ import { CorrectableError } from '../../core/text/faults.ts'
 import { CHALLENGE, findAskRefusal, type TokenRules } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
-import { identifier, parseJson, since, text } from '../request/fields.ts'
+import { acceptJson, identifier, since, text } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import { logFilter } from '../routes/log.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -125,10 +125,7 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
 
 /** The routes that write. A page of another origin cannot send JSON, nor a token. */
 function askRoutes(app: HttpApp, requests: Requests): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
-    parseJson(body),
-  )
+  acceptJson(app)
   const options = { config: { access: 'operator' } as const, bodyLimit: BODY_BYTES_MAX }
   const previewSchema = { body: wanted, response: { 200: requestPreview } }
   app.post('/requests/preview', { ...options, schema: previewSchema }, async ({ body }, reply) => {

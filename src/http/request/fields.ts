@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { parseSince, SINCE_EXAMPLES, SINCE_WORDS } from '../../core/time/duration.ts'
 import { ProblemError } from '../problems/problem.ts'
+import type { HttpApp } from '../server/base.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: written so that other languages read it in the API document
 const WITHOUT_NUL = /^[^\u0000]*$/
@@ -37,6 +38,14 @@ export const since = z
   .meta({ description: `UTC; ${SINCE_WORDS}` })
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Makes an app take JSON, and nothing else. */
+export function acceptJson(app: HttpApp): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
+    parseJson(body),
+  )
+}
 
 /**
  * Parses JSON in UTF-8; throws a problem for anything else. Unlike Fastify's parser it accepts the name `__proto__`, which is

@@ -14,7 +14,7 @@ import { isOfOwnParty } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { parseJson, text } from '../request/fields.ts'
+import { acceptJson, text } from '../request/fields.ts'
 import { cursors, describedPageSchema, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
@@ -93,13 +93,7 @@ const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
  * locator here, since the list has that path.
  */
 export async function preferencesRoutes(app: HttpApp, preferences: PreferencesStore): Promise<void> {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (_request: unknown, body: Buffer) => parseJson(body),
-  )
-
+  acceptJson(app)
   const tags = ['Preferences']
   const item = partyPreferences.meta({ title: 'PartyPreferences' })
   const list = describedPageSchema(item).meta({
