@@ -158,10 +158,8 @@ function compare(a: string, b: string): number {
 export function describeBacktest(result: BacktestResult): string[] {
   const { events, changed, unchanged, byAnotherRule, invalidParties, undecided, channels, changes, lines } =
     result
-  const are = (count: number, singular: string, plural: string) =>
-    `${count} ${count === 1 ? singular : plural}`
   const told = [
-    `${counted(events, 'event')}: ${are(changed, 'changes', 'change')}, ${are(unchanged, 'does', 'do')} not`,
+    `${counted(events, 'event')}: ${counted(changed, 'changes', 'change')}, ${counted(unchanged, 'does', 'do')} not`,
   ]
   if (changed > 0) told.push(describeChannels(channels))
   if (byAnotherRule > 0) told.push(`${counted(byAnotherRule, 'event')} with the same result by another rule`)

@@ -1,4 +1,5 @@
 import { SegmentedMessage } from 'sms-segments-calculator'
+import { counted } from './count.ts'
 
 export interface SmsLength {
   readonly encoding: string
@@ -18,5 +19,5 @@ export function beyondGsm(text: string): string[] {
 
 /** Example: "2 segments (GSM-7)". */
 export function describeSms({ encoding, segments }: SmsLength): string {
-  return `${segments} ${segments === 1 ? 'segment' : 'segments'} (${encoding})`
+  return `${counted(segments, 'segment')} (${encoding})`
 }
