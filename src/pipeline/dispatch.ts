@@ -2,10 +2,17 @@ import type { Logger } from 'pino'
 import { distinctParties, type OpenAttempt, toLoggedRow } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
-import type { Batch, CommitResult, Dispatch, RejectedMessage } from '../core/batch/batch.ts'
+import type {
+  Batch,
+  CommitResult,
+  Dispatch,
+  FindLogged,
+  LoggedEvents,
+  RejectedMessage,
+} from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch, type Reading } from '../core/batch/parse-batch.ts'
 import { type Fingerprint, partitionKey } from '../core/batch/position.ts'
-import { type FindLogged, isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
+import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import { describeConflict, findDifferences } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import { type Parsed, pickVariables } from '../core/event/parse-event.ts'
@@ -14,7 +21,7 @@ import type { Contacts } from '../core/party/contact.ts'
 import type { StartTimer } from '../core/time/timer.ts'
 import type { MakeAttempts, Unwritten } from './attempt.ts'
 
-const NONE_LOGGED: Logged = { rows: new Map(), pruned: [] }
+const NONE_LOGGED: LoggedEvents = { rows: new Map(), pruned: [] }
 
 export interface LookUpNeeds {
   /** Called once per batch. */
@@ -243,7 +250,7 @@ async function findConflicts(
   { parseBy, envelopeMapRevision }: LookUpNeeds,
   { topic, partition }: Batch,
   readings: LookedUpBatch['readings'],
-  rows: Logged['rows'],
+  rows: LoggedEvents['rows'],
 ): Promise<readonly RejectedMessage[]> {
   const conflicts: RejectedMessage[] = []
   for (const row of rows.values())

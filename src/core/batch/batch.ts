@@ -1,4 +1,6 @@
 import type { Attempt } from '../attempt/attempt.ts'
+import type { Pruned } from '../decision/skip-pruned.ts'
+import type { LoggedRow } from '../event/conflict.ts'
 import type { Message } from '../event/message.ts'
 import type { Rejection } from '../event/rejection.ts'
 import type { Fingerprint, TopicPartition } from './position.ts'
@@ -13,6 +15,21 @@ export interface Batch extends TopicPartition {
   /** The last message at or before `lastOffset`; null if there is none. */
   readonly lastMessage: Fingerprint | null
 }
+
+/** Ids of events of one partition. */
+export interface PartitionEvents extends TopicPartition {
+  readonly eventIds: readonly string[]
+}
+
+/** What the log has of the events of a partition. */
+export interface LoggedEvents {
+  /** By event id. */
+  readonly rows: ReadonlyMap<string, LoggedRow>
+  /** Prunings that may have removed rows. */
+  readonly pruned: readonly Pruned[]
+}
+
+export type FindLogged = (events: PartitionEvents) => Promise<LoggedEvents>
 
 export interface RejectedMessage {
   readonly message: Message

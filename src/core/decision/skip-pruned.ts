@@ -1,5 +1,3 @@
-import type { TopicPartition } from '../batch/position.ts'
-import type { LoggedRow } from '../event/conflict.ts'
 import type { Decision } from './decide.ts'
 import { OTHER_VERSION_RULE_IDS } from './decide-recorded.ts'
 
@@ -8,19 +6,6 @@ export const PRUNED_RULE_ID = '(pruned)'
 /** The names that stand in for a rule where none decided. */
 export const WITHOUT_RULE: readonly string[] = [PRUNED_RULE_ID, ...OTHER_VERSION_RULE_IDS]
 const REASON = 'older than the last pruning'
-
-export interface Logged {
-  /** By event id. */
-  readonly rows: ReadonlyMap<string, LoggedRow>
-  readonly pruned: readonly Pruned[]
-}
-
-/** Events of one partition. */
-export interface AskedEvents extends TopicPartition {
-  readonly eventIds: readonly string[]
-}
-
-export type FindLogged = (asked: AskedEvents) => Promise<Logged>
 
 /** The part of a partition that a pruning may have deleted. An event that was unprocessed by then is sent, however old. */
 export interface Pruned {

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { AskedEvents, FindLogged, Logged } from '../../core/decision/skip-pruned.ts'
+import type { FindLogged, LoggedEvents, PartitionEvents } from '../../core/batch/batch.ts'
 import { sqlColumns } from '../sql/columns.ts'
 import { foundRow, selectRows } from './find-rows.ts'
 
@@ -13,7 +13,7 @@ const logged = z.object({
 
 /** Returns a function that finds the rows of one partition's events. Calls in the same turn of the event loop share a statement. */
 export function createFindLogged(pool: DatabasePool): FindLogged {
-  let waiting: (PromiseWithResolvers<Logged> & { readonly asked: AskedEvents })[] = []
+  let waiting: (PromiseWithResolvers<LoggedEvents> & { readonly events: PartitionEvents })[] = []
 
   async function flush(): Promise<void> {
     const together = waiting
@@ -21,7 +21,7 @@ export function createFindLogged(pool: DatabasePool): FindLogged {
     try {
       const found = await findLogged(
         pool,
-        together.map(({ asked }) => asked),
+        together.map(({ events }) => events),
       )
       for (const [i, { resolve }] of together.entries()) resolve({ ...found, pruned: found.pruned[i] ?? [] })
     } catch (error) {
@@ -29,8 +29,8 @@ export function createFindLogged(pool: DatabasePool): FindLogged {
     }
   }
 
-  return (asked) => {
-    const one = { ...Promise.withResolvers<Logged>(), asked }
+  return (events) => {
+    const one = { ...Promise.withResolvers<LoggedEvents>(), events }
     if (waiting.push(one) === 1) setImmediate(flush)
     return one.promise
   }
@@ -41,12 +41,12 @@ export function createFindLogged(pool: DatabasePool): FindLogged {
  * statement reads both, so that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts
  * as processed to its end: the topic may have been recreated from a copy, with more partitions.
  */
-async function findLogged(pool: DatabasePool, asked: readonly AskedEvents[]) {
-  const column = sqlColumns(asked)
+async function findLogged(pool: DatabasePool, all: readonly PartitionEvents[]) {
+  const column = sqlColumns(all)
   const { rows, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
       (
-        SELECT coalesce(json_agg(found), '[]') FROM (${selectRows(asked.flatMap((one) => one.eventIds))}) AS found
+        SELECT coalesce(json_agg(found), '[]') FROM (${selectRows(all.flatMap(({ eventIds }) => eventIds))}) AS found
       ) AS rows,
       (
         SELECT json_agg(prunings ORDER BY nr)
