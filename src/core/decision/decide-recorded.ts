@@ -37,7 +37,7 @@ function isSame(one: DecidedResult, other: DecidedResult): boolean {
  * The rules' result for the facts of an event. Another version may have stored the member's preferences: if the rules depend on a
  * channel or on opt-outs that this version cannot read, the event waits for a retry by a version that can.
  */
-export function decideNow(
+export function decideOrFail(
   decideByRules: (facts: AskedFacts) => RuleResult,
   facts: RecordedFacts,
 ): DecidedResult {

@@ -1,6 +1,6 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { decideNow } from './decide-recorded.ts'
+import { decideOrFail } from './decide-recorded.ts'
 import { type AskedFacts, buildFacts, INVALID_LOCATOR, type PartyState, type RecordedFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
@@ -26,7 +26,7 @@ export function decide(
   preferences: Preferences | undefined,
 ): Decision {
   const facts = readFacts(eventType, recipient, contact, preferences)
-  const result = decideNow(decideByRules, facts)
+  const result = decideOrFail(decideByRules, facts)
   return {
     ...result,
     facts,

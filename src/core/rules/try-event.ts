@@ -1,6 +1,6 @@
 import { channelKind } from '../decision/channel.ts'
 import { failureReason } from '../decision/decide.ts'
-import { decideNow } from '../decision/decide-recorded.ts'
+import { decideOrFail } from '../decision/decide-recorded.ts'
 import { buildFacts, type FactKey, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
 import { describeResult } from '../decision/result.ts'
 import type { Contact } from '../party/contact.ts'
@@ -41,7 +41,7 @@ export function tryEvent(
   templates: Templates,
   { event, facts, contact }: TriedEvent,
 ) {
-  const result = decideNow(decide, facts)
+  const result = decideOrFail(decide, facts)
   const decision = { ...result, facts, failureReason: failureReason(result, facts, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)
