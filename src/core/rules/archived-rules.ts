@@ -1,6 +1,6 @@
-import { RuleTableError } from '../rules/errors.ts'
-import { loadPastRules } from '../rules/load-table.ts'
-import type { PastRule } from '../rules/rule.ts'
+import { RuleTableError } from './errors.ts'
+import { loadPastRules } from './load-table.ts'
+import type { PastRule } from './rule.ts'
 
 /** The rules of each revision that made a decision, or why they are unavailable. */
 export type RulesByRevision = ReadonlyMap<string, readonly PastRule[] | string>

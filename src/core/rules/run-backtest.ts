@@ -1,4 +1,4 @@
-import { type RulesByRevision, readRules } from '../why/archived-rules.ts'
+import { type RulesByRevision, readRules } from './archived-rules.ts'
 import { type BacktestChange, type BacktestResult, createBacktest } from './backtest.ts'
 import type { DecisionGroup, DecisionPage } from './decision-group.ts'
 import type { RuleTable } from './table.ts'

@@ -5,11 +5,11 @@ import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { loadStoredMaps, mapOf, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { describeGivenUp, nameOfAttempt } from '../log/status.ts'
+import type { RulesByRevision } from '../rules/archived-rules.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { PastRule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
-import type { RulesByRevision } from './archived-rules.ts'
 import { tellStory } from './why-told-or-not.ts'
 
 /** Explains each decision by the rules of its time. `traceUrl` is a trace's web page, with `{traceId}` in it. */

@@ -10,7 +10,7 @@ import type {
   Story,
 } from '../log/log-entry.ts'
 import { describeGivenUp, toStatus } from '../log/status.ts'
-import type { RulesByRevision } from './archived-rules.ts'
+import type { RulesByRevision } from '../rules/archived-rules.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
