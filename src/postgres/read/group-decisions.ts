@@ -19,7 +19,7 @@ const page = z.object({
 })
 
 /** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
-export const CLOCKS_APART_MAX_MS = 86_400_000
+const CLOCKS_APART_MAX_MS = 86_400_000
 
 /** The database takes some 40 ms for as many usual decisions. Most of them are alike, and so become few groups. */
 const DECISION_COUNT_MAX = 5_000
@@ -50,7 +50,7 @@ export async function groupDecisions(
   { locatorCountMax, decisionCountMax = DECISION_COUNT_MAX }: PageLimits,
 ): Promise<DecisionPage> {
   const start = cursor ?? firstLocatorAt(from)
-  const end = to && firstLocatorAt(new Date(Date.parse(to) + 2 * CLOCKS_APART_MAX_MS).toISOString())
+  const end = to && lastLocatorAt(to)
   const decisions = sql.fragment`
     SELECT
       locator, attempt, facts, rule_id, outcome, channel, rule_table_revision, ${HAS_INVALID_LOCATOR} AS invalid_party,
@@ -109,10 +109,17 @@ export async function groupDecisions(
   return { events, groups, nextCursor: isLast ? null : last }
 }
 
-/** All entries from this time on have greater locators: see CLOCKS_APART_MAX_MS. */
-export function firstLocatorAt(time: string): string {
-  const hex = Math.max(Date.parse(time) - CLOCKS_APART_MAX_MS, 0)
-    .toString(16)
-    .padStart(12, '0')
+/** All entries from this time on have greater locators. */
+function firstLocatorAt(time: string): string {
+  return locatorAt(Date.parse(time) - CLOCKS_APART_MAX_MS)
+}
+
+/** All entries before this time have smaller locators. */
+export function lastLocatorAt(time: string): string {
+  return locatorAt(Date.parse(time) + CLOCKS_APART_MAX_MS)
+}
+
+function locatorAt(ms: number): string {
+  const hex = Math.max(ms, 0).toString(16).padStart(12, '0')
   return `NTF-${hex.slice(0, 8)}-${hex.slice(8)}`
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { type GivenUpLimits, isToBeRetried } from '../read/given-up.ts'
-import { CLOCKS_APART_MAX_MS, firstLocatorAt } from '../read/group-decisions.ts'
+import { lastLocatorAt } from '../read/group-decisions.ts'
 import { sqlArray } from '../sql/columns.ts'
 
 /** Pruning deletes everything older than `before`, except failed rows that are still retried. */
@@ -136,7 +136,7 @@ async function* pruneOrphans(
   { before }: PruneLimits,
   pruning: bigint | null,
 ): AsyncGenerator<PruneCounts> {
-  const bound = firstLocatorAt(new Date(Date.parse(before) + 2 * CLOCKS_APART_MAX_MS).toISOString())
+  const bound = lastLocatorAt(before)
   for (let after: string | null = ''; after !== null; ) {
     const start: string = after
     const { end, count, found }: z.infer<typeof orphanPage> = await pool.one(sql.type(orphanPage)`
