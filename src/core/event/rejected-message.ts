@@ -49,26 +49,14 @@ export interface RejectedMessagePage {
   readonly next: bigint | null
 }
 
-export const shownRejectedMessage = z.object({
+export const shownRejectedMessage = rejectionRecord.extend({
   /** Decimal digits, like the offset: both outgrow a JSON number. */
   id: z.string().regex(/^[1-9]\d{0,17}$/),
-  topic: z.string(),
   partition: z.int(),
   offset: z.string(),
-  code: z.string(),
-  error: z.string(),
-  rejectedAt: z.string(),
-  erasedAt: z.string().nullable(),
   byteCount: z.int().nullable(),
   /** The first bytes of its value, in base64. */
   begin: z.string().nullable(),
-  redriven: z
-    .object({
-      at: z.string(),
-      by: z.string(),
-      result: z.string(),
-      locator: z.string().nullable(),
-    })
-    .nullable(),
+  redriven: redrive.extend({ result: z.string(), locator: z.string().nullable() }).nullable(),
 })
 export type ShownRejectedMessage = Readonly<z.infer<typeof shownRejectedMessage>>
