@@ -95,12 +95,3 @@ export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>
 
 /** Failure reason of a row that was erased before it was sent: nothing is left to send. */
 export const ERASED_UNSENT = 'erased before it was sent'
-
-export interface ErasureCounts {
-  readonly logEntries: number
-  /** Log entries among them that were FAILED: they are no longer retried. */
-  readonly retries: number
-  readonly preferences: number
-  readonly preferenceChanges: number
-  readonly rejectedMessages: number
-}

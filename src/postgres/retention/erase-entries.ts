@@ -1,7 +1,7 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/log-entry.ts'
-import { lockErasure } from './erasure-record.ts'
+import { ERASED_UNSENT } from '../../core/log/log-entry.ts'
+import { type ErasureCounts, lockErasure } from './erasure-record.ts'
 
 /** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ENTRY_COUNT_MAX = 500

@@ -1,8 +1,8 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { ErasureCounts } from '../../core/log/log-entry.ts'
 import { noRow } from '../sql/columns.ts'
 import { lockPreferences } from '../write/put-preferences.ts'
+import type { ErasureCounts } from './erasure-record.ts'
 
 const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`
 const CHANGE_HAS_CONTACT = sql.fragment`

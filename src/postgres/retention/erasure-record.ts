@@ -4,6 +4,15 @@ import { CorrectableError } from '../../core/text/faults.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { isLocked } from '../connection/errors.ts'
 
+export interface ErasureCounts {
+  readonly logEntries: number
+  /** Log entries among them that were FAILED: they are no longer retried. */
+  readonly retries: number
+  readonly preferences: number
+  readonly preferenceChanges: number
+  readonly rejectedMessages: number
+}
+
 /**
  * An arbitrary fixed number. Commands that erase rows and commands that write texts take turns, so that no erased text returns.
  */
