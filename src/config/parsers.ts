@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { pointerFault } from '../core/event/json-pointer.ts'
 import { databaseUrls } from '../core/text/database-urls.ts'
 import { nearest } from '../core/text/nearest.ts'
-import { withoutFinalLineBreaks } from '../core/text/sanitize.ts'
+import { isPercentEncoded, withoutFinalLineBreaks } from '../core/text/sanitize.ts'
 import { milliseconds } from '../core/time/duration.ts'
 
 /** The supported values of `sslmode` in a database URL, with libpq's meaning. Without it there is no TLS. */
@@ -261,7 +261,10 @@ function isPostgresUrl(found: string): boolean {
   const url = z.url({ protocol: /^postgres(ql)?$/ }).safeParse(found)
   // Without the slashes the host would be part of the path.
   return (
-    url.success && found.includes('://') && isDecodable(found) && isConnectable(new URL(found).searchParams)
+    url.success &&
+    found.includes('://') &&
+    isPercentEncoded(found) &&
+    isConnectable(new URL(found).searchParams)
   )
 }
 
@@ -277,15 +280,6 @@ function isConnectable(parameters: URLSearchParams): boolean {
 function isReadable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function isDecodable(found: string): boolean {
-  try {
-    decodeURIComponent(found)
     return true
   } catch {
     return false

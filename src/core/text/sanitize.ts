@@ -16,3 +16,13 @@ export function printable(text: string): string {
 export function withoutFinalLineBreaks(secret: string): string {
   return secret.replace(/[\r\n]+$/, '')
 }
+
+/** False if a `%` in it does not begin the code of a character. */
+export function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { parsePointer, pointerText, valueAt } from '../../core/event/json-pointer.ts'
 import { printable } from '../../core/text/sanitize.ts'
 
-type TokenRules = NonNullable<Config['tokens']>
+export type TokenRules = NonNullable<Config['tokens']>
 
 /** Tolerance for clock differences. */
 export const CLOCK_TOLERANCE_MS = 5_000

@@ -1,9 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
-import type { Config } from '../../config/config.ts'
 import { ProblemError } from '../problems/problem.ts'
-import { lackOfRight, type Refusal, wordsIn } from './disagreements.ts'
-
-export type TokenRules = NonNullable<Config['tokens']>
+import { lackOfRight, type Refusal, type TokenRules, wordsIn } from './disagreements.ts'
 
 /** The `WWW-Authenticate` header of every refusal. */
 export const CHALLENGE = 'Bearer realm="notifications-service"'

@@ -11,9 +11,10 @@ import {
   findDisagreements,
   type Refusal,
   show,
+  type TokenRules,
 } from './disagreements.ts'
 import { type KeySet, NoKeysError } from './key-set.ts'
-import { CHALLENGE, requireRight, type TokenRules } from './rights.ts'
+import { CHALLENGE, requireRight } from './rights.ts'
 import { ALGORITHMS } from './signing-key.ts'
 
 const TOKEN_BYTES_MAX = 16 * 1024

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino'
 import { ProblemError } from '../problems/problem.ts'
 import { createBase } from '../server/base.ts'
-import type { Refusal } from './disagreements.ts'
+import type { Refusal, TokenRules } from './disagreements.ts'
 import { createKeySet } from './key-set.ts'
-import type { TokenRules } from './rights.ts'
 import { requireTokens } from './tokens.ts'
 
 /**

@@ -10,6 +10,7 @@ import {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Logger } from 'pino'
+import { isPercentEncoded } from '../../core/text/sanitize.ts'
 import { answerClientError, noteAnswered } from '../problems/client-error.ts'
 import { errorHandler, routerErrorHandler } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
@@ -111,15 +112,6 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
 /** Size of the request target and the headers, without the token. */
 function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
-}
-
-function isPercentEncoded(url: string): boolean {
-  try {
-    decodeURIComponent(url)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** How often a header was sent: of two `Host` or `Authorization` headers, Node silently drops the second. */
