@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import type { ExplainedLogEntry, ListedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter } from '../../src/core/log/log-filter.ts'
-import type { LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
+import type { LogPosition, PageRequest } from '../../src/core/log/log-page.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
 import type { TokenRules } from '../../src/http/auth/disagreements.ts'
@@ -92,7 +92,7 @@ export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db
 
 /** Dependencies of an app with one log entry and no preferences, which record their calls and log lines. */
 export function dependencies({ tokens = null, ...overrides }: WithTokenRules<PublicNeeds> = {}) {
-  const asked: { filter: LogFilter<Since>; page: LogPageRequest }[] = []
+  const asked: { filter: LogFilter<Since>; page: PageRequest<LogPosition> }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
   const stored = new Map<string, NewPreferences & { changedBy: string | null }>()

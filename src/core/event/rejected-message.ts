@@ -43,12 +43,6 @@ export interface RejectedMessageSummary extends RejectionRecord {
   readonly begin: Uint8Array | null
 }
 
-/** Newest first. `next` is the `after` of the next page, if there is one. */
-export interface RejectedMessagePage {
-  readonly items: readonly RejectedMessageSummary[]
-  readonly next: bigint | null
-}
-
 export const shownRejectedMessage = rejectionRecord.extend({
   /** Decimal digits, like the offset: both outgrow a JSON number. */
   id: z.string().regex(/^[1-9]\d{0,17}$/),

@@ -10,17 +10,20 @@ export type Page<Item> = Readonly<z.infer<ReturnType<typeof pageSchema<z.ZodType
 /** Position of an entry in the log, which never changes: newest first by creation time, then by locator. */
 export type LogPosition = Pick<LogEntry, 'createdAt' | 'locator'>
 
-/** A request for at most `limit` entries after the position `after`, or from the first one. */
-export interface LogPageRequest {
+/** A request for at most `limit` items after the position `after`, or from the first one. */
+export interface PageRequest<Position> {
   readonly limit: number
-  readonly after: LogPosition | null
+  readonly after: Position | null
+}
+
+/** A part of a list. `next` is the `after` of the next page; null on the last one. */
+export interface ListPage<Item, Position> {
+  readonly items: readonly Item[]
+  readonly next: Position | null
 }
 
 /**
- * Entries newest first. `next` is the `after` of the next page; null on the last one. A page can be short without being the last
- * one if its texts are large, and short or empty if no single index serves the filter.
+ * Entries newest first. A page can be short without being the last one if its texts are large, and short or empty if no single
+ * index serves the filter.
  */
-export interface LogPage<Item = ListedLogEntry> {
-  readonly items: readonly Item[]
-  readonly next: LogPosition | null
-}
+export type LogPage<Item = ListedLogEntry> = ListPage<Item, LogPosition>

@@ -43,18 +43,6 @@ export type NewPreferences = StoredPreferences & { readonly preferredChannel: Ch
 export const partyPreferences = storedPreferences.extend({ partyLocator: z.string() })
 export type PartyPreferences = Readonly<z.infer<typeof partyPreferences>>
 
-/** A request for at most `limit` parties after the locator `after`, or from the first one. */
-export interface PreferencesPageRequest {
-  readonly limit: number
-  readonly after: string | null
-}
-
-/** Preferences by party locator, in code point order. `next` is the `after` of the next page, if there is one. */
-export interface PreferencesPage {
-  readonly items: readonly PartyPreferences[]
-  readonly next: string | null
-}
-
 /** A change of preferences. `before` is null if there were none. */
 export const preferenceChange = z.object({
   /** ISO 8601. */

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import {
-  type RejectedMessagePage,
   type RejectedMessageSummary,
   type ShownRejectedMessage,
   shownRejectedMessage,
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { pageSchema } from '../../core/log/log-page.ts'
+import { type ListPage, type PageRequest, pageSchema } from '../../core/log/log-page.ts'
 import { identifier } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -19,9 +18,9 @@ export interface RejectedQuery {
 }
 export type ListRejected = (
   query: RejectedQuery,
-  page: { readonly limit: number; readonly after: bigint | null },
+  page: PageRequest<bigint>,
   signal: AbortSignal,
-) => Promise<RejectedMessagePage>
+) => Promise<ListPage<RejectedMessageSummary, bigint>>
 
 const cursor = cursors('rejected', shownRejectedMessage.shape.id)
 const codes = Object.keys(REJECTIONS)
@@ -45,7 +44,7 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
       { limit, after: after == null ? null : BigInt(after) },
       signal,
     )
-    return { items: items.map(toItem), nextCursor: next === null ? null : cursor.encode(String(next)) }
+    return cursor.toPage({ items: items.map(toItem), next: next === null ? null : String(next) })
   })
 }
 

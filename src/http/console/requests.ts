@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
-import { pageSchema } from '../../core/log/log-page.ts'
+import { type ListPage, type PageRequest, pageSchema } from '../../core/log/log-page.ts'
 import { BECAUSE_LENGTH_MAX } from '../../core/request/request.ts'
 import {
   NAMED_COUNT_MAX,
@@ -25,10 +25,7 @@ import type { HttpApp } from '../server/base.ts'
 
 /** What people ask the service to do. All reject if the database fails. */
 export interface Requests {
-  readonly list: (page: {
-    readonly limit: number
-    readonly after: string | null
-  }) => Promise<{ readonly items: readonly StoredRequest[]; readonly next: string | null }>
+  readonly list: (page: PageRequest<string>) => Promise<ListPage<StoredRequest, string>>
   readonly get: (id: string) => Promise<StoredRequest | null>
   /** What the request would be for now. Rejects with CorrectableError for items that do not exist, as `add` does. */
   readonly preview: (wanted: WantedTarget, signal: AbortSignal) => Promise<RequestPreview>
@@ -80,9 +77,9 @@ export function requestRoutes(app: HttpApp, requests: Requests): void {
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
     response: { 200: pageSchema(storedRequest) },
   }
-  app.get('/requests', { config: admin, schema: listSchema }, async ({ query: { limit, cursor: after } }) => {
-    const { items, next } = await requests.list({ limit, after: after ?? null })
-    return { items: [...items], nextCursor: next === null ? null : cursor.encode(next) }
+  app.get('/requests', { config: admin, schema: listSchema }, async ({ query }) => {
+    const { limit, cursor: after = null } = query
+    return cursor.toPage(await requests.list({ limit, after }))
   })
   const params = z.object({ id })
   const oneSchema = { params, response: { 200: storedRequest } }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageSchema } from '../../core/log/log-page.ts'
+import { type ListPage, pageSchema } from '../../core/log/log-page.ts'
 import { NOT_ONCE } from './fields.ts'
 
 const LIMIT_DEFAULT = 50
@@ -44,6 +44,11 @@ export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
   }
   return {
     encode,
+    /** The page as its client gets it. */
+    toPage: <Item>({ items, next }: ListPage<Item, Position>) => ({
+      items: [...items],
+      nextCursor: next === null ? null : encode(next),
+    }),
     parameter: z
       .string(NOT_ONCE)
       .transform(decode)

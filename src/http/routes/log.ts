@@ -4,7 +4,7 @@ import { explainedDecision, followedChange } from '../../core/decision/recorded-
 import { type ExplainedLogEntry, explainedLogEntry, listedLogEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter } from '../../core/log/log-filter.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
-import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
+import type { LogPage, LogPosition, PageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
@@ -15,7 +15,7 @@ import type { HttpApp } from '../server/base.ts'
 
 /** Reads the notification log. Both reject if the database fails. A list ends with its signal: its client is gone. */
 export interface LogEntries {
-  list: (filter: LogFilter<Since>, page: LogPageRequest, signal: AbortSignal) => Promise<LogPage>
+  list: (filter: LogFilter<Since>, page: PageRequest<LogPosition>, signal: AbortSignal) => Promise<LogPage>
   get: (locator: string) => Promise<ExplainedLogEntry | null>
 }
 
@@ -119,8 +119,7 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
     const oneOperation = { ...oneSchema, operationId: `get${name}Entry` }
     app.get(`${path}/list`, { config: { access: 'admin' }, schema: listOperation }, async (request) => {
       const { limit, cursor: after = null, ...filter } = request.query
-      const { items, next } = await logEntries.list(filter, { limit, after }, request.signal)
-      return { items: [...items], nextCursor: next && cursor.encode(next) }
+      return cursor.toPage(await logEntries.list(filter, { limit, after }, request.signal))
     })
 
     app.get(`${path}/:locator`, { config: { access: 'admin' }, schema: oneOperation }, async (request) => {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { CHANNELS, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/parse-event.ts'
+import type { ListPage, PageRequest } from '../../core/log/log-page.ts'
 import {
   type NewPreferences,
-  type PreferencesPage,
-  type PreferencesPageRequest,
+  type PartyPreferences,
   partyPreferences,
   type StoredPreferences,
   storedPreferences,
@@ -20,7 +20,7 @@ import type { HttpApp } from '../server/base.ts'
 
 /** Reads and writes preferences. All functions reject if the database fails. */
 export interface PreferencesStore {
-  list: (page: PreferencesPageRequest, signal: AbortSignal) => Promise<PreferencesPage>
+  list: (page: PageRequest<string>, signal: AbortSignal) => Promise<ListPage<PartyPreferences, string>>
   get: (partyLocator: string) => Promise<StoredPreferences | null>
   /**
    * Creates or replaces preferences. The history records who made the change, and whether it was the party. Resolves to the
@@ -109,8 +109,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
   }
   app.get('/preferences/list', { config: { access: 'admin' }, schema: listSchema }, async (request) => {
     const { limit, cursor: after = null } = request.query
-    const { items, next } = await preferences.list({ limit, after }, request.signal)
-    return { items: [...items], nextCursor: next === null ? null : cursor.encode(next) }
+    return cursor.toPage(await preferences.list({ limit, after }, request.signal))
   })
 
   const getSchema = {

@@ -2,7 +2,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { type DecidedRow, decidedRow, logEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter } from '../../core/log/log-filter.ts'
-import type { LogPage, LogPageRequest } from '../../core/log/log-page.ts'
+import type { LogPage, LogPosition, PageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
@@ -20,7 +20,7 @@ export async function listLogEntries(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
   filter: LogFilter,
-  page: LogPageRequest,
+  page: PageRequest<LogPosition>,
 ): Promise<LogPage<DecidedRow>> {
   const query = logPageQuery(limits, filter, page)
   if (planWalks(limits, filter).rest.length === 0) return toPage(await pool.any(query), page.limit)
@@ -44,7 +44,11 @@ function toPage(rows: readonly FoundEntry[], limit: number): LogPage<DecidedRow>
   return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : null }
 }
 
-export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
+export function logPageQuery(
+  limits: GivenUpLimits,
+  filter: LogFilter,
+  { limit, after }: PageRequest<LogPosition>,
+) {
   const walks = planWalks(limits, filter)
   const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX
   const matching = sql.fragment`
@@ -58,7 +62,7 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
 }
 
 /** The last position that a page may look at; none if fewer entries are left. */
-function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPageRequest['after']) {
+function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPosition | null) {
   const walks = planWalks(limits, filter)
   return sql.type(position)`
     SELECT created_at AS "createdAt", locator FROM (${selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
@@ -124,7 +128,7 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
 function selectCandidates(
   { keys }: Walks,
   filter: LogFilter,
-  after: LogPageRequest['after'],
+  after: LogPosition | null,
   countMax: number,
 ): Fragment {
   const walks = keys.map(
@@ -170,7 +174,7 @@ function all(conditions: readonly Fragment[]): Fragment {
   return sql.fragment`${sql.join([sql.fragment`true`, ...conditions], sql.fragment` AND `)}`
 }
 
-function listBounds({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
+function listBounds({ from, to }: LogFilter, after: LogPosition | null): Fragment[] {
   // With two upper bounds a walk could start at the higher one and read all rows down to the other.
   const isBehindPosition = after !== null && (to === undefined || after.createdAt < to)
   return [

@@ -2,9 +2,10 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import {
   type Rejected,
-  type RejectedMessagePage,
+  type RejectedMessageSummary,
   rejectionRecord,
 } from '../../core/event/rejected-message.ts'
+import type { ListPage, PageRequest } from '../../core/log/log-page.ts'
 import type { RejectedTarget } from '../../core/request/schemas.ts'
 import { isoTime } from '../sql/columns.ts'
 import { jsonBytes, textBytes, withinBytes } from '../sql/page-bytes.ts'
@@ -99,8 +100,8 @@ const BEGIN_BYTES = 256
 export async function listRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
-  { limit, after }: { readonly limit: number; readonly after: bigint | null },
-): Promise<RejectedMessagePage> {
+  { limit, after }: PageRequest<bigint>,
+): Promise<ListPage<RejectedMessageSummary, bigint>> {
   const found = sql.fragment`
     SELECT * FROM notifications.rejected_message
     WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND id < ${after}`}

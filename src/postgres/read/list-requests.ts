@@ -1,4 +1,5 @@
 import { type CommonQueryMethods, sql } from 'slonik'
+import type { ListPage, PageRequest } from '../../core/log/log-page.ts'
 import { type StoredRequest, storedRequest } from '../../core/request/schemas.ts'
 
 const COLUMNS = sql.fragment`
@@ -13,8 +14,8 @@ export function getRequest(pool: CommonQueryMethods, id: string): Promise<Stored
 /** Requests with ids before `after` (null: from the newest on), newest first. `next` is the `after` of the next page. */
 export async function listRequests(
   pool: CommonQueryMethods,
-  { limit, after }: { readonly limit: number; readonly after: string | null },
-): Promise<{ readonly items: readonly StoredRequest[]; readonly next: string | null }> {
+  { limit, after }: PageRequest<string>,
+): Promise<ListPage<StoredRequest, string>> {
   const found = await pool.any(sql.type(storedRequest)`
     SELECT ${COLUMNS} FROM notifications.request
     WHERE ${after === null ? sql.fragment`true` : sql.fragment`id < ${after}::bigint`}

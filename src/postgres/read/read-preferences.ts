@@ -1,10 +1,10 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import type { ListPage, PageRequest } from '../../core/log/log-page.ts'
 import {
+  type PartyPreferences,
   type PreferenceHistory,
   type PreferencesByParty,
-  type PreferencesPage,
-  type PreferencesPageRequest,
   partyPreferences,
   preferenceChange,
   readOptOuts,
@@ -30,8 +30,8 @@ const listedRow = partyPreferences.extend({ ...preferencesRow.shape, found: z.in
 /** One page of all preferences, by party locator, since their creation time is unknown: `PAGE_BYTES_MAX` at most. */
 export async function listPreferences(
   pool: CommonQueryMethods,
-  { limit, after }: PreferencesPageRequest,
-): Promise<PreferencesPage> {
+  { limit, after }: PageRequest<string>,
+): Promise<ListPage<PartyPreferences, string>> {
   const where = after === null ? sql.fragment`` : sql.fragment`WHERE party_locator > ${after}`
   const found = sql.fragment`
     SELECT * FROM notifications.notification_preferences ${where} ORDER BY party_locator LIMIT ${limit + 1}`
