@@ -4,7 +4,14 @@ import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
-import { buildBody, type Fault, PROBLEMS, type ProblemCode, problemBody } from './problems/problem.ts'
+import {
+  buildBody,
+  codeOfStatus,
+  type Fault,
+  PROBLEMS,
+  type ProblemCode,
+  problemBody,
+} from './problems/problem.ts'
 import type { HttpApp } from './server/base.ts'
 
 const PROBLEM_REF = { $ref: '#/components/schemas/Problem' }
@@ -115,8 +122,7 @@ function success(status: string, schema: unknown) {
 }
 
 function problem(status: string) {
-  const codes = Object.keys(PROBLEMS) as ProblemCode[]
-  const code = codes.find((each) => PROBLEMS[each].status === Number(status)) ?? 'internal'
+  const code = codeOfStatus(Number(status)) ?? 'internal'
   const example = buildBody({ code, detail: undefined, errors: EXAMPLE_FAULTS[code] })
   return {
     description: PROBLEMS[code].title,

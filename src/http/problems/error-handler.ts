@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { type Fault, PROBLEMS, type ProblemCode, ProblemError, sendProblem } from './problem.ts'
+import { codeOfStatus, type Fault, PROBLEMS, ProblemError, sendProblem } from './problem.ts'
 
 /** Maximum number of faults in one response: a URL can contain thousands of unknown parameters. */
 const FAULTS_MAX = 20
@@ -68,20 +68,15 @@ function toProblem(error: FastifyError, isUnavailable: (error: unknown) => boole
     return unavailable('The database cannot be used now. Try again later.', error)
   }
   // The status of any other error comes from another service. A DOMException's code is a number.
-  const status = String(error.code).startsWith('FST_') ? error.statusCode : undefined
-  return new ProblemError(codeOfStatus(status ?? 500), { cause: error })
+  const { statusCode = 500 } = String(error.code).startsWith('FST_') ? error : {}
+  // Their texts may repeat client data, so they are not shown.
+  const others = statusCode >= 400 && statusCode < 500 ? 'invalid-request' : 'internal'
+  return new ProblemError(codeOfStatus(statusCode) ?? others, { cause: error })
 }
 
 /** A temporary problem: the client may try again after a few seconds. */
 export function unavailable(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unavailable', { detail, cause, headers: { 'retry-after': String(RETRY_AFTER_S) } })
-}
-
-/** Fastify's errors have a status. Their texts may repeat client data, so they are not shown. */
-function codeOfStatus(status: number): ProblemCode {
-  const codes = Object.keys(PROBLEMS) as ProblemCode[]
-  const exact = codes.find((code) => PROBLEMS[code].status === status)
-  return exact ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal')
 }
 
 function listFaults({ validation = [], validationContext }: FastifyError): Fault[] {

@@ -18,6 +18,10 @@ export const PROBLEMS = {
 } as const
 export type ProblemCode = keyof typeof PROBLEMS
 
+export function codeOfStatus(status: number): ProblemCode | undefined {
+  return (Object.keys(PROBLEMS) as ProblemCode[]).find((code) => PROBLEMS[code].status === status)
+}
+
 /** One fault of a request: `parameter` names a path or query parameter, `pointer` (RFC 6901) a value in the body. */
 const fault = z.object({
   detail: z.string(),
