@@ -65,7 +65,9 @@ function read<Name extends Variable>(env: Environment, names: readonly Name[]): 
   const mask = Object.fromEntries(names.map((name) => [name, true])) as { [Key in Variable]?: true }
   const set = withoutUnset(env)
   const result = variables.pick(mask).safeParse(set)
-  const dependent = dependentFaults(set).filter(({ path: [name] }) => names.some((other) => other === name))
+  const dependent = [...incompleteSettings(set), ...excessSettings(set)].filter(({ path: [name] }) =>
+    names.some((other) => other === name),
+  )
   const faults = [...(result.error?.issues ?? []), ...dependent]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   return result.data as Pick<Values, Name>
@@ -237,10 +239,6 @@ function buildSecret(
 ): { file: string } | { text: string } | null {
   if (file !== undefined) return { file }
   return text === undefined ? null : { text }
-}
-
-function dependentFaults(set: Environment): Fault[] {
-  return [...incompleteSettings(set), ...excessSettings(set)]
 }
 
 /** Variables that need each other. */

@@ -24,8 +24,8 @@ function must(be: string, { secret = false } = {}) {
   return { error, text: z.string({ error }).trim() }
 }
 
-export function matching(pattern: RegExp, be: string, options = { secret: false }) {
-  const { error, text } = must(be, options)
+export function matching(pattern: RegExp, be: string) {
+  const { error, text } = must(be)
   return text.regex(pattern, { error })
 }
 

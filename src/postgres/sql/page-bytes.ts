@@ -4,24 +4,19 @@ import { type FragmentSqlToken, sql } from 'slonik'
 export const PAGE_BYTES_MAX = 2 * 1024 * 1024
 
 /**
- * The first of these rows, in their order, up to `bytesMax`; at least one. Adds the column `found`, the number of all rows:
+ * The first of these rows, in their order, up to `PAGE_BYTES_MAX`; at least one. Adds the column `found`, the number of all rows:
  * if a page has fewer, the rest belongs to the next one.
  *
  * @param bytes size of a row, see `textBytes` and `jsonBytes`
  */
-export function withinBytes(
-  rows: FragmentSqlToken,
-  order: FragmentSqlToken,
-  bytes: FragmentSqlToken,
-  bytesMax = PAGE_BYTES_MAX,
-) {
+export function withinBytes(rows: FragmentSqlToken, order: FragmentSqlToken, bytes: FragmentSqlToken) {
   return sql.fragment`
     SELECT * FROM (
       SELECT *, count(*) OVER ()::integer AS found,
         sum(${bytes}) OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
       FROM (${rows}) AS found_row
     ) AS sized_row
-    WHERE coalesce(bytes_before, 0) < ${bytesMax}`
+    WHERE coalesce(bytes_before, 0) < ${PAGE_BYTES_MAX}`
 }
 
 /** Bytes of columns of type text or bytea. Large values are not read for it. */
