@@ -39,7 +39,7 @@ export async function checkRuleFiles(
   /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
 }> {
-  const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes).rules)
+  const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes))
   const { value: promises, faults: promiseFaults } = attempt(() =>
     loadPromises(promisesText, rules ?? [], knownEventTypes),
   )

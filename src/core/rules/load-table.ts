@@ -12,13 +12,10 @@ import { readWhen, WHEN_COLUMNS } from './when.ts'
  *
  * @param knownEventTypes types with a template, to which `no template` refers
  */
-export function loadRuleTable(
-  csvText: string,
-  knownEventTypes: readonly string[] = [],
-): { readonly rules: readonly Rule[] } {
+export function loadRuleTable(csvText: string, knownEventTypes: readonly string[] = []): readonly Rule[] {
   const { rows, faults } = readRules(csvText, knownEventTypes)
   if (faults.length > 0) throw new RuleTableError(faults)
-  return { rules: rows as readonly Rule[] }
+  return rows as readonly Rule[]
 }
 
 /**

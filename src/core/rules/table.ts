@@ -24,7 +24,7 @@ export async function createRuleTable(
   knownEventTypes: readonly string[],
   sha256: (text: string) => string,
 ): Promise<RuleTable> {
-  const { rules } = loadRuleTable(csvText, knownEventTypes)
+  const rules = loadRuleTable(csvText, knownEventTypes)
   return enumeratedTable(await enumerate(rules, knownEventTypes), csvText, sha256(csvText))
 }
 

@@ -12,7 +12,7 @@ export const DEFAULT_PROMISES = rulesFile('promises.csv')
 export const DEFAULT_OUTCOMES = rulesFile('outcomes.txt')
 
 /** The situations that these rules tell apart. */
-export const SITUATIONS: readonly Situation[] = foldSituations(loadRuleTable(DEFAULT_TABLE).rules).situations
+export const SITUATIONS: readonly Situation[] = foldSituations(loadRuleTable(DEFAULT_TABLE)).situations
 
 /** Those with these facts, in words. */
 export function describeThose(facts: Partial<Situation>): readonly string[] {

@@ -4,7 +4,7 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { describeFault } from '../../../src/core/text/faults.ts'
 import { type Row, rule, table } from './build.ts'
 
-const rulesOf = (...rows: Row[]) => loadRuleTable(table(...rows)).rules
+const rulesOf = (...rows: Row[]) => loadRuleTable(table(...rows))
 const A = { rule: 'a', because: 'A.' }
 
 t.test('an explanation is doubtful if it is a copy, or if it stayed while the rule changed', async (t) => {

@@ -28,7 +28,7 @@ t.test('a row becomes a rule', async (t) => {
   const eventType = { negated: true, names: ['policy.issued'], prefixes: ['claim.'], exactly: { length: 0 } }
   const text = 'not claim.* or policy.issued'
   const send = rule({ eventType: text, ...when, outcome: 'SEND', sendBy: 'EMAIL', because: 'Because, so.' })
-  t.match(loadRuleTable(table(send, rule({ rule: 'b' }))).rules, [
+  t.match(loadRuleTable(table(send, rule({ rule: 'b' }))), [
     {
       ...{ id: 'a', row: 2, outcome: 'SEND', sendBy: 'EMAIL', reason: null, because: 'Because, so.' },
       when: { ...when, eventType: { ...eventType, text } },
@@ -39,7 +39,7 @@ t.test('a row becomes a rule', async (t) => {
 
 t.test('a column of a fact may be missing, which means any', async (t) => {
   const headings = 'rule,event type,party,preferred channel,email on file,outcome,send by,reason,because'
-  t.match(loadRuleTable(`${headings}\na,,found,SMS,yes,SKIP,,x,Y.`).rules, [
+  t.match(loadRuleTable(`${headings}\na,,found,SMS,yes,SKIP,,x,Y.`), [
     {
       when: { party: 'found', optedOut: null, preferredChannel: 'SMS', emailOnFile: true, phoneOnFile: null },
     },
@@ -55,7 +55,7 @@ const FILE = `${HEADINGS}\n${ROWS}\n`
 const QUOTED = `"${HEADINGS.replaceAll(',', '","')}"\n"a","","","","","SKIP","","x","Y."\n"b","claim.*",,,,"SKIP",,"x","Y."\n`
 
 t.test('the formats of spreadsheet programs change only the row numbers', async (t) => {
-  const plain = loadRuleTable(FILE).rules
+  const plain = loadRuleTable(FILE)
   const files = {
     'a BOM': `\uFEFF${FILE}`,
     CRLF: FILE.replaceAll('\n', '\r\n'),
@@ -73,13 +73,13 @@ t.test('the formats of spreadsheet programs change only the row numbers', async 
     'quotes everywhere': QUOTED,
   }
   for (const [name, csvText] of Object.entries(files))
-    t.strictSame(withoutRows(loadRuleTable(csvText).rules), withoutRows(plain), name)
-  const spaced = loadRuleTable(`\n${HEADINGS}\n\na,,,,,SKIP,,x,Y.\n`).rules
+    t.strictSame(withoutRows(loadRuleTable(csvText)), withoutRows(plain), name)
+  const spaced = loadRuleTable(`\n${HEADINGS}\n\na,,,,,SKIP,,x,Y.\n`)
   t.equal(spaced[0]?.row, 4, 'the row is the line in the file, blank lines counted')
 })
 
 t.test('words may have any case; a line break is a space; typographic quotes are quotes', async (t) => {
-  const { rules } = loadRuleTable(
+  const rules = loadRuleTable(
     `${HEADINGS}\na,Not claim.paid OR Exactly claim.x,Not Found,YES,email,Skip,,x,“So, yes.”\nb,No Template,,No,,Fail,,x,"He said “so”, and\nwent."\nc,,Found,,In_App,Send,Sms,,Z.`,
   )
   t.match(rules, [

@@ -10,7 +10,7 @@ type Conditions = Parameters<typeof rule>[0]
 
 /** The first mismatch of a rule with these conditions. */
 const mismatchIn = (conditions: Conditions, facts: Facts) =>
-  firstMismatch(loadRuleTable(table(rule(conditions))).rules[0] as Rule, facts)
+  firstMismatch(loadRuleTable(table(rule(conditions)))[0] as Rule, facts)
 
 t.test('the first cell that does not match is named, with the expected and the actual value', async (t) => {
   const found = someFacts({ preferredChannel: 'SMS', phoneOnFile: false })

@@ -16,7 +16,7 @@ import { DEFAULT_OUTCOMES, DEFAULT_TABLE, describeThose, SITUATIONS } from './de
 const PREVIEWS = previewTexts(templatesWith({}))
 
 async function outcomesOf(csvText: string, eventTypes: readonly string[] = EVENT_TYPES) {
-  const { rules } = loadRuleTable(csvText)
+  const rules = loadRuleTable(csvText)
   const previews = PREVIEWS.filter(({ eventType }) => [...eventTypes, UNNAMED].includes(eventType))
   return listOutcomes(await enumerate(rules, eventTypes), previews)
 }
@@ -42,7 +42,7 @@ t.test('an event type lists only its differences from "any other"', async (t) =>
 })
 
 t.test('each text is shown as it is read by each channel, and is compared as a whole', async (t) => {
-  const { rules } = loadRuleTable(DEFAULT_TABLE)
+  const rules = loadRuleTable(DEFAULT_TABLE)
   const text = 'Subject: Paid\n\nOne {{locator}}\n\nTwo{{#reason}}: {{reason}}{{/reason}}\n'
   const listed = async (body: string) =>
     listOutcomes(

@@ -7,7 +7,7 @@ import { type Row, rule, table } from './build.ts'
 import { SITUATIONS } from './default-table.ts'
 
 /** The situations that these rules tell apart. */
-const fold = (...rows: Row[]) => foldSituations(loadRuleTable(table(...rows)).rules)
+const fold = (...rows: Row[]) => foldSituations(loadRuleTable(table(...rows)))
 
 t.test('a fact that no rule tests is in no situation', async (t) => {
   const { situations, findPosition } = fold(rule({ party: 'found', emailOnFile: true }))

@@ -6,7 +6,7 @@ import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { rule, table } from './build.ts'
 
 function foundIn(eventTypes: string) {
-  const { rules } = loadRuleTable(table(rule({ eventType: eventTypes })))
+  const rules = loadRuleTable(table(rule({ eventType: eventTypes })))
   return inWords(findUnknownEventTypes(rules, EVENT_TYPES))
 }
 
@@ -21,9 +21,7 @@ t.test('an event type without a template causes a warning that names the nearest
 })
 
 t.test('an event type of a recent event is known, and one near to it is a warning', async (t) => {
-  const { rules } = loadRuleTable(
-    table(rule({ eventType: 'claim.withdrwan or claim.withdrawn or payments' })),
-  )
+  const rules = loadRuleTable(table(rule({ eventType: 'claim.withdrwan or claim.withdrawn or payments' })))
   const found = findUnknownEventTypes(rules, EVENT_TYPES, ['claim.withdrawn'])
   const nobody = ', and no event of the last 30 days has it; did you mean'
   t.match(inWords(found), {

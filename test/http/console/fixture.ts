@@ -157,7 +157,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
     }),
     rules: async () =>
-      showRules({ revision: REVISION, rules: loadRuleTable(TABLE).rules }, [
+      showRules({ revision: REVISION, rules: loadRuleTable(TABLE) }, [
         { revision: 'older', activatedAt: 'before', gitCommit: 'c1' },
         { revision: REVISION, activatedAt: TIME, gitCommit: null },
       ]),
