@@ -5,7 +5,7 @@ import {
   distinctParties,
   type OpenAttempt,
 } from '../core/attempt/attempt.ts'
-import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
+import { type DueEntry, isPostponed, type LookedUpEntry, nextAttempt } from '../core/attempt/due-entry.ts'
 import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Transaction } from '../core/attempt/store.ts'
@@ -43,7 +43,7 @@ const NONE_RETRIED: Retried = { made: [], refused: new Map(), deferred: new Map(
 
 /** Due rows with the contacts of their parties. */
 interface Asked {
-  readonly asked: readonly AskedEntry[]
+  readonly asked: readonly LookedUpEntry[]
   /** Rows that stay due because policy administration is down or their party timed out recently. */
   readonly postponed: readonly DueEntry[]
 }
@@ -132,7 +132,7 @@ async function* pagesFrom<Cursor>(
 /** An error on this page must not prevent the following ones. */
 async function commitPage(
   { attempt, stage, log }: Pick<RetryNeeds<unknown>, 'attempt' | 'stage' | 'log'>,
-  asked: readonly AskedEntry[],
+  asked: readonly LookedUpEntry[],
 ): Promise<Retried> {
   if (asked.length === 0) return NONE_RETRIED
   try {
@@ -169,7 +169,10 @@ async function* askParties(
 }
 
 /** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
-export async function commitRetries(attempt: MakeAttempts, asked: readonly AskedEntry[]): Promise<Retried> {
+export async function commitRetries(
+  attempt: MakeAttempts,
+  asked: readonly LookedUpEntry[],
+): Promise<Retried> {
   const made = await attempt({
     lock: async (tx) => ({ open: await lockAsked(tx, asked, null), moves: [] }),
   })
@@ -181,7 +184,7 @@ export async function commitRetries(attempt: MakeAttempts, asked: readonly Asked
 /** Locks the rows that nobody else has locked or changed since they were read, and opens their next attempts. */
 export async function lockAsked(
   tx: Transaction,
-  asked: readonly AskedEntry[],
+  asked: readonly LookedUpEntry[],
   request: AttemptRequest | null,
 ): Promise<OpenAttempt[]> {
   const due = asked.map((entry) => entry.due)

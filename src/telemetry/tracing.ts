@@ -82,9 +82,9 @@ export function createTracing(options: TracingOptions, log: Logger) {
       span.setAttribute('notifications.parties', partyLocators.length)
       return { span, end: (contacts) => span.setAttributes(countStates(contacts)) }
     },
-    retry: (asked) => {
+    retry: (entries) => {
       const span = start('retry', SpanKind.INTERNAL, undefined)
-      span.setAttribute('notifications.rows', asked.length)
+      span.setAttribute('notifications.rows', entries.length)
       return { span, end: () => {} }
     },
   }

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import type { AttemptRequest, OpenAttempt } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
-import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { DueEntry, LookedUpEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
@@ -105,7 +105,7 @@ export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES, now
 /** The attempts of a request on these rows, without its page and progress. */
 export async function commitRequested(
   attempt: MakeAttempts,
-  asked: readonly AskedEntry[],
+  asked: readonly LookedUpEntry[],
   request: AttemptRequest,
 ) {
   return (
@@ -149,7 +149,7 @@ function attemptsOn(store: TestStore) {
     answerOf: (_eventId: string): Delivery => SENT,
     dispatch: (...batch: Parameters<typeof aLookedUpBatch>) => commitBatch(attempt, aLookedUpBatch(...batch)),
     /** A page of a request, by default of a new one. */
-    retryOnRequest: async (asked: readonly AskedEntry[] = [], request?: TakenRequest) => {
+    retryOnRequest: async (asked: readonly LookedUpEntry[] = [], request?: TakenRequest) => {
       const taken = request ?? (await store.request())
       const made = await attempt({
         lock: async (tx) =>

@@ -1,7 +1,7 @@
 import { DEFAULT_CHANNEL } from '../decision/channel.ts'
 import { type Decision, decide, readFacts } from '../decision/decide.ts'
 import { OTHER_VERSION_RULE_IDS } from '../decision/decide-recorded.ts'
-import type { AskedFacts } from '../decision/facts.ts'
+import type { RuleFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
 import type { LoggedRow } from '../event/conflict.ts'
@@ -85,7 +85,7 @@ export interface Attempt extends OpenAttempt {
 }
 
 export interface RulesInForce {
-  readonly ruleTable: { readonly revision: string; readonly decide: (facts: AskedFacts) => RuleResult }
+  readonly ruleTable: { readonly revision: string; readonly decide: (facts: RuleFacts) => RuleResult }
   readonly templates: Templates
 }
 

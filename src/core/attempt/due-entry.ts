@@ -28,18 +28,18 @@ export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
 }
 
 /** A row to retry, with its party's contact; undefined if it has no party. */
-export interface AskedEntry {
+export interface LookedUpEntry {
   readonly due: DueEntry
   readonly contact: Contact | undefined
 }
 
 /** True if policy administration was not asked, as while it is down, or refused the credential: this costs no attempt. */
-export function isPostponed({ contact }: AskedEntry): boolean {
+export function isPostponed({ contact }: LookedUpEntry): boolean {
   return contact?.state === 'unresolved' && contact.costsNoAttempt
 }
 
 export function nextAttempt(
-  { due, contact }: AskedEntry,
+  { due, contact }: LookedUpEntry,
   locked: LockedRow,
   request: AttemptRequest | null,
 ): OpenAttempt {

@@ -2,7 +2,7 @@ import type { Batch, CommitResult } from '../batch/batch.ts'
 import type { Contacts } from '../party/contact.ts'
 import type { Attempt } from './attempt.ts'
 import type { Deliveries, OutgoingMessage } from './delivery.ts'
-import type { AskedEntry } from './due-entry.ts'
+import type { LookedUpEntry } from './due-entry.ts'
 
 export interface Stages {
   batch: { input: Batch; result: CommitResult }
@@ -12,7 +12,7 @@ export interface Stages {
   /** A part of `commit` or of `retry`. */
   send: { input: readonly OutgoingMessage[]; result: Deliveries }
   retry_contacts: { input: readonly string[]; result: Contacts }
-  retry: { input: readonly AskedEntry[]; result: { readonly made: readonly Attempt[] } }
+  retry: { input: readonly LookedUpEntry[]; result: { readonly made: readonly Attempt[] } }
 }
 export type StageName = keyof Stages
 

@@ -77,9 +77,9 @@ export type OutOfRange =
   /** The broker has the offset by now. */
   | { readonly kind: 'passed' }
 
-export function judgeOutOfRange(checkpoint: bigint, asked: bigint, { earliest, end }: Ends): OutOfRange {
+export function judgeOutOfRange(checkpoint: bigint, fetchFrom: bigint, { earliest, end }: Ends): OutOfRange {
   if (checkpoint >= end) return { kind: 'recreated' }
-  if (asked >= earliest) return { kind: 'passed' }
+  if (fetchFrom >= earliest) return { kind: 'passed' }
   const next = checkpoint + 1n
   return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
 }

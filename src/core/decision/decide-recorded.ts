@@ -1,5 +1,5 @@
 import { isChannel } from './channel.ts'
-import { type AskedFacts, findUnknown, type RecordedFacts } from './facts.ts'
+import { findUnknown, type RecordedFacts, type RuleFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
 /** These stand in for a rule if none could decide; a rule table cannot contain a rule with such a name. */
@@ -15,11 +15,11 @@ export const OTHER_VERSION_RULE_IDS: readonly string[] = [
  * values is tried: if the same rule decides them all alike, it decides. Null if it depends on the value.
  */
 export function decideRecorded(
-  decideByRules: (facts: AskedFacts) => RuleResult | null | undefined,
+  decideByRules: (facts: RuleFacts) => RuleResult | null | undefined,
   facts: RecordedFacts,
 ): DecidedResult | null | undefined {
   const unknown = findUnknown(facts)
-  if (unknown === undefined) return decideByRules(facts as AskedFacts)
+  if (unknown === undefined) return decideByRules(facts as RuleFacts)
   const [key, { values }] = unknown
   const [result, ...others] = values.map((value) => decideRecorded(decideByRules, { ...facts, [key]: value }))
   if (!result || !others.every((other) => other && isSame(result, other))) return null
@@ -38,11 +38,11 @@ function isSame(one: DecidedResult, other: DecidedResult): boolean {
  * channel or on opt-outs that this version cannot read, the event waits for a retry by a version that can.
  */
 export function decideOrFail(
-  decideByRules: (facts: AskedFacts) => RuleResult,
+  decideByRules: (facts: RuleFacts) => RuleResult,
   facts: RecordedFacts,
 ): DecidedResult {
   if (isChannel(facts.preferredChannel) && typeof facts.optedOut === 'boolean')
-    return decideByRules(facts as AskedFacts)
+    return decideByRules(facts as RuleFacts)
   return decideRecorded(decideByRules, facts) ?? failUnreadable(facts)
 }
 

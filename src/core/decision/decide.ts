@@ -1,7 +1,7 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { decideOrFail } from './decide-recorded.ts'
-import { type AskedFacts, buildFacts, INVALID_LOCATOR, type PartyState, type RecordedFacts } from './facts.ts'
+import { buildFacts, INVALID_LOCATOR, type PartyState, type RecordedFacts, type RuleFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null if there is none or, with `invalid`, no valid one. */
@@ -19,7 +19,7 @@ export type Decision = DecidedResult & {
 
 /** `contact` is undefined if the event names no party, `preferences` if the party has none. */
 export function decide(
-  decideByRules: (facts: AskedFacts) => RuleResult,
+  decideByRules: (facts: RuleFacts) => RuleResult,
   eventType: string,
   recipient: Recipient,
   contact: Contact | undefined,

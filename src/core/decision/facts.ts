@@ -116,8 +116,8 @@ export type Facts = Values & { readonly eventType: string }
 /** One combination of fact values, for any event type. A fact that makes no difference is left out. */
 export type Situation = Pick<Values, 'party' | 'preferredChannel'> & Partial<Values>
 
-/** The facts that the rules are asked about. */
-export type AskedFacts = Situation & { readonly eventType: string }
+/** The facts by which rules decide. */
+export type RuleFacts = Situation & { readonly eventType: string }
 
 /** Facts of a decision as recorded, perhaps by another version: it may know other facts, and other values. */
 export interface RecordedFacts {

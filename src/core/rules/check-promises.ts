@@ -5,7 +5,7 @@ import type { Fault } from '../text/faults.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { eventTypeCells, excluding, isAnyOther } from './event-type-cell.ts'
 import { summariseCases } from './find-faults.ts'
-import { toAskedFacts } from './find-remedy.ts'
+import { toRuleFacts } from './find-remedy.ts'
 import type { Enumeration, FirstMatch } from './first-match.ts'
 import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
@@ -32,7 +32,7 @@ export function listCases(
   const { situations } = foldSituations([...rules, ...promises])
   return classes.flatMap((eventClass) =>
     situations.map((situation) => {
-      const position = findPosition(toAskedFacts({ eventClass, situation }))
+      const position = findPosition(toRuleFacts({ eventClass, situation }))
       return { eventClass, situation, rule: answers[position]?.rule ?? null }
     }),
   )
@@ -42,7 +42,7 @@ export function listCases(
 export function breaksPromise(promises: readonly RulePromise[], rule: Rule, answer: FirstMatch): boolean {
   return promises.some(
     (promise) =>
-      firstMismatch(promise, toAskedFacts(answer)) === null &&
+      firstMismatch(promise, toRuleFacts(answer)) === null &&
       describeViolation(promise, rule, answer.situation) !== null,
   )
 }
@@ -59,7 +59,7 @@ export function checkPromises(
   const classes = [...new Set(cases.map(({ eventClass }) => eventClass))]
   return promises.flatMap((promise): PromiseFault[] => {
     const { row } = promise
-    const own = cases.filter((one) => firstMismatch(promise, toAskedFacts(one)) === null)
+    const own = cases.filter((one) => firstMismatch(promise, toRuleFacts(one)) === null)
     if (own.length === 0)
       return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
     const broken = own.flatMap((one) => {

@@ -2,7 +2,7 @@ import { CHANNEL_KINDS, nameOfChannel } from '../decision/channel.ts'
 import { cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
 import { type Fault, wholeFault } from '../text/faults.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
-import { type Cell, createRemedies, toAskedFacts } from './find-remedy.ts'
+import { type Cell, createRemedies, toRuleFacts } from './find-remedy.ts'
 import type { Enumeration, FirstMatch } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
@@ -97,7 +97,7 @@ function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contra
   const dead = rules
     .filter((rule) => !applying.has(rule))
     .map((rule) => {
-      const covered = answers.filter((answer) => firstMismatch(rule, toAskedFacts(answer)) === null)
+      const covered = answers.filter((answer) => firstMismatch(rule, toRuleFacts(answer)) === null)
       return { rule, hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)) }
     })
   const contradictory = dead

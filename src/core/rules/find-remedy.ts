@@ -1,4 +1,4 @@
-import type { AskedFacts, Situation } from '../decision/facts.ts'
+import type { RuleFacts, Situation } from '../decision/facts.ts'
 import type { FirstMatch } from './first-match.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
@@ -35,7 +35,7 @@ export function createRemedies(
     const deciding = answers.filter((answer) => answer.rule === rule)
     const own = deciding.map((answer): OwnCase => {
       const next = rules.find(
-        (other) => other.row > rule.row && firstMismatch(other, toAskedFacts(answer)) === null,
+        (other) => other.row > rule.row && firstMismatch(other, toRuleFacts(answer)) === null,
       )
       const isWrongNext = next === undefined || findWrong(next, answer) !== null
       return { situation: answer.situation, isWrong: findWrong(rule, answer) !== null, next, isWrongNext }
@@ -86,9 +86,9 @@ function describeRemedy({ id }: Rule, cells: readonly Cell[], last: Rule | null)
   return [...written, ...moved].join(', and ')
 }
 
-export function toAskedFacts({
+export function toRuleFacts({
   eventClass,
   situation,
-}: Pick<FirstMatch, 'eventClass' | 'situation'>): AskedFacts {
+}: Pick<FirstMatch, 'eventClass' | 'situation'>): RuleFacts {
   return { eventType: eventClass.representative, ...situation }
 }

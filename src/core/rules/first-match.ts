@@ -1,5 +1,5 @@
 import { Engine } from 'json-rules-engine'
-import { type AskedFacts, FACT_LIST, type Situation } from '../decision/facts.ts'
+import { FACT_LIST, type RuleFacts, type Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { eventTypeCells, matchesEventType } from './event-type-cell.ts'
 import type { PastRule, Rule } from './rule.ts'
@@ -19,7 +19,7 @@ export interface Enumeration<R = Rule> {
   readonly situations: readonly Situation[]
   /** By class, and within a class in the order of `situations`. */
   readonly answers: readonly FirstMatch<R>[]
-  readonly findPosition: (facts: AskedFacts) => number
+  readonly findPosition: (facts: RuleFacts) => number
 }
 
 /** Asks the rules engine once about every situation of every event class. */

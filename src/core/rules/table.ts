@@ -1,4 +1,4 @@
-import type { AskedFacts } from '../decision/facts.ts'
+import type { RuleFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
@@ -11,7 +11,7 @@ export interface RuleTable {
   readonly revision: string
   readonly source: string
   readonly rules: readonly Rule[]
-  readonly decide: (facts: AskedFacts) => RuleResult
+  readonly decide: (facts: RuleFacts) => RuleResult
 }
 
 /**

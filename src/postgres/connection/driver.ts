@@ -88,8 +88,8 @@ async function run(
   values: unknown[] | undefined,
   name?: string,
 ): Promise<DriverQueryResult> {
-  const asked = client.query({ text, ...(values && { values }), ...(name && { name }) })
-  const { command, fields, rowCount, rows } = await answer(client, asked)
+  const result = client.query({ text, ...(values && { values }), ...(name && { name }) })
+  const { command, fields, rowCount, rows } = await answer(client, result)
   return {
     command: command as DriverQueryResult['command'],
     fields: fields.map((field) => ({ name: field.name, dataTypeId: field.dataTypeID })),
@@ -98,9 +98,9 @@ async function run(
   }
 }
 
-async function answer<Result>(client: pg.Client, asked: Promise<Result>): Promise<Result> {
+async function answer<Result>(client: pg.Client, result: Promise<Result>): Promise<Result> {
   try {
-    return await asked
+    return await result
   } catch (error) {
     // Slonik would ask the server to end the connection, and wait for its answer again.
     if (classifyError(error) === 'SILENT_SERVER') client.connection.stream.destroy()

@@ -10,7 +10,7 @@ export async function findEventTypes(
   eventTypes: readonly string[],
 ): Promise<readonly string[]> {
   const rows = await pool.any(sql.type(found)`
-    SELECT event_type AS "eventType" FROM unnest(${sqlArray('text', eventTypes)}) AS asked (event_type)
-    WHERE EXISTS (SELECT FROM notifications.notification_log AS log WHERE log.event_type = asked.event_type)`)
+    SELECT event_type AS "eventType" FROM unnest(${sqlArray('text', eventTypes)}) AS wanted (event_type)
+    WHERE EXISTS (SELECT FROM notifications.notification_log AS log WHERE log.event_type = wanted.event_type)`)
   return rows.map(({ eventType }) => eventType)
 }

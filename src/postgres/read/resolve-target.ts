@@ -62,7 +62,7 @@ function findTexts(pool: CommonQueryMethods, query: ReturnType<typeof sql.fragme
   return pool.anyFirst(sql.type(z.object({ item: z.string() }))`${query}`)
 }
 
-function requireAll(what: string, asked: readonly string[], found: readonly string[]): void {
-  const missing = asked.filter((item) => !found.includes(item))
+function requireAll(what: string, wanted: readonly string[], found: readonly string[]): void {
+  const missing = wanted.filter((item) => !found.includes(item))
   if (missing.length > 0) throw new CorrectableError(`no ${what} ${missing.join(', ')}`)
 }

@@ -85,18 +85,18 @@ function samplesQuery() {
 /** What bears exactly one of these names. */
 export function namesQuery(names: readonly string[]) {
   const all = sqlArray('text', names)
-  const asked = sql.fragment`unnest(${all}) AS asked (name)`
+  const typed = sql.fragment`unnest(${all}) AS typed (name)`
   const isIn = (table: string, column: string) => sql.fragment`EXISTS (
-      SELECT FROM ${sql.identifier(['notifications', table])} AS found WHERE ${sql.identifier(['found', column])} = asked.name
+      SELECT FROM ${sql.identifier(['notifications', table])} AS found WHERE ${sql.identifier(['found', column])} = typed.name
     )`
   return sql.type(searchHit)`
     SELECT 'entry' AS kind, locator AS value, locator FROM notifications.notification_log WHERE locator = ANY(${all})
     UNION ALL SELECT 'event', event_id, locator FROM notifications.notification_log WHERE event_id = ANY(${all})
-    UNION ALL SELECT 'member', name, NULL FROM ${asked}
+    UNION ALL SELECT 'member', name, NULL FROM ${typed}
     WHERE ${isIn('notification_log', 'party_locator')} OR ${isIn('notification_preferences', 'party_locator')}
       OR ${isIn('preference_change', 'party_locator')}
     UNION ALL SELECT 'reference', name, CASE WHEN cardinality(locators) = 1 THEN locators[1] END
-    FROM ${asked}, LATERAL (
+    FROM ${typed}, LATERAL (
       SELECT array_agg(DISTINCT locator) AS locators FROM (
         SELECT locator FROM notifications.decision
         WHERE ${REFERENCE} = left(name, 255) AND variables ->> 'locator' = name LIMIT ${ATTEMPT_COUNT_MAX}
@@ -109,7 +109,7 @@ const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 
 /** Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
 export function continuationsQuery(beginnings: readonly string[]) {
-  const asked = sql.fragment`unnest(${sqlArray('text', beginnings)}) AS asked (beginning)`
+  const typed = sql.fragment`unnest(${sqlArray('text', beginnings)}) AS typed (beginning)`
   const party = continuations(sql.fragment`notifications.notification_log`, sql.fragment`party_locator`, {
     ...{ from: sql.fragment`>=`, after: sql.fragment`>`, before: sql.fragment`<` },
   })
@@ -118,8 +118,8 @@ export function continuationsQuery(beginnings: readonly string[]) {
     ...{ from: sql.fragment`~>=~`, after: sql.fragment`~>~`, before: sql.fragment`~<~` },
   })
   return sql.type(searchHit)`
-    SELECT 'member' AS kind, value, NULL AS locator FROM ${asked}, LATERAL (${party}) AS party
-    UNION ALL SELECT 'reference', value, NULL FROM ${asked}, LATERAL (${reference}) AS reference`
+    SELECT 'member' AS kind, value, NULL AS locator FROM ${typed}, LATERAL (${party}) AS party
+    UNION ALL SELECT 'reference', value, NULL FROM ${typed}, LATERAL (${reference}) AS reference`
 }
 
 type Fragment = ReturnType<typeof sql.fragment>
@@ -131,10 +131,10 @@ function continuations(
 ): Fragment {
   const first = (condition: Fragment) => sql.fragment`
     SELECT ${key} AS value FROM ${table}
-    WHERE ${condition} AND ${key} ${before} (asked.beginning || ${LAST_CHARACTER}) ORDER BY ${key} USING ${before} LIMIT 1`
+    WHERE ${condition} AND ${key} ${before} (typed.beginning || ${LAST_CHARACTER}) ORDER BY ${key} USING ${before} LIMIT 1`
   return sql.fragment`
     WITH RECURSIVE walk AS (
-      (${first(sql.fragment`${key} ${from} asked.beginning`)})
+      (${first(sql.fragment`${key} ${from} typed.beginning`)})
       UNION ALL
       SELECT (${first(sql.fragment`${key} ${after} walk.value`)}) FROM walk WHERE walk.value IS NOT NULL
     )
