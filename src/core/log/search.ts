@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isSlip, nearestOnes } from '../text/nearest.ts'
+import { squash } from '../text/find-by-words.ts'
 import { SEARCH_KINDS } from './search-kinds.ts'
 
 /** `locator`: that of the only log entry; null if there may be more than one. */
@@ -18,15 +18,6 @@ export const searchResult = z.object({
 })
 export type SearchResult = Readonly<z.infer<typeof searchResult>>
 
-/** The names that contain each word of a text, whatever separates the words, or that are a slip of the keyboard away. */
-export function findByWords(text: string, names: readonly string[]): readonly string[] {
-  const words = text.split(SEPARATORS).map(squash).filter(Boolean)
-  const slips = nearestOnes(text.trim(), names).filter((name) => isSlip(text.trim(), name))
-  const hasWords = (name: string) => words.length > 0 && words.every((word) => squash(name).includes(word))
-  return names.filter((name) => name === text || hasWords(name) || slips.includes(name))
-}
-
-const SEPARATORS = /[^\p{L}\p{N}]+/u
 const NUMBERED = /^(.*?)(\d+)$/s
 const FORM_COUNT_MAX = 20
 const MISSING_DIGITS_MAX = 3
@@ -83,8 +74,4 @@ function listForms(typed: string, samples: readonly string[]): Ending[] {
       return digits.length <= width && (whole.startsWith(begun) || whole.endsWith(begun))
     })
     .map(({ prefix, width }) => ({ prefix, missingDigits: width - digits.length, digits }))
-}
-
-function squash(text: string): string {
-  return text.replaceAll(/[^\p{L}\p{N}]/gu, '').toLowerCase()
 }

@@ -2,13 +2,13 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import {
   type Ending,
-  findByWords,
   listEndings,
   listSpellings,
   type SearchHit,
   type SearchResult,
   searchHit,
 } from '../../core/log/search.ts'
+import { findByWords } from '../../core/text/find-by-words.ts'
 import { isoTime, sqlArray, sqlColumns } from '../sql/columns.ts'
 
 /** The newest decisions, whose locators show how this company writes its numbers. */
