@@ -2,6 +2,7 @@ import { Fragment } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { SearchHit, SearchResult } from '../core/log/search.ts'
 import type { CurrentRules } from '../core/rules/current-rules.ts'
+import { findByWords } from '../core/text/find-by-words.ts'
 import { Value } from './parts.tsx'
 import { buildHref } from './route.ts'
 import { useData } from './use-data.ts'
@@ -73,8 +74,7 @@ interface SimilarProps {
 export function Similar({ named, text, hrefOf }: SimilarProps) {
   const names = useNames(named, text)
   if (names === null || names.includes(text)) return null
-  const isLike = (name: string) => name.toLowerCase().includes(text.toLowerCase())
-  const similar = (isSearched(named) ? names : names.filter(isLike)).slice(0, SIMILAR_COUNT_MAX)
+  const similar = (isSearched(named) ? names : findByWords(text, names)).slice(0, SIMILAR_COUNT_MAX)
   return (
     <p>
       No {NOUNS[named]} is called <Value text={text} />.{' '}
