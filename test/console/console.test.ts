@@ -129,7 +129,7 @@ async function testConsole(): Promise<void> {
         [390, 844],
       ] as const) {
         await tab.page.setViewportSize({ width, height })
-        // The grid of the workbench scrolls.
+        // The workbench cuts long cells.
         if (name !== 'workbench' || width < 1_000) await waitUntilItFits(tab.page)
         t.same(await accessibilityFaults(tab.page), [], `${width} px`)
       }

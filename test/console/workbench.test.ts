@@ -199,19 +199,28 @@ async function testWorkbench(): Promise<void> {
       const { x, y, width, height } = (await element.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
       return { x, y, right: x + width, bottom: y + height, height }
     }
-    for (const width of [1280, 640]) {
+    for (const [width, heightMax] of [
+      [1280, 40],
+      [1200, 40],
+      [900, 150],
+      [640, 150],
+    ] as const) {
       await page.setViewportSize({ width, height: width === 640 ? 400 : 800 })
       const heights = await page.locator('.grid tbody tr').evaluateAll(HEIGHTS_PX)
       t.equal(heights.length, 40)
       t.same(
-        heights.filter((height) => height > 40),
+        heights.filter((height) => height > heightMax),
         [],
-        `one line each at ${width} px`,
+        `one line each, or a card of three, at ${width} px`,
       )
       const [table, bar] = [await box(page.locator('.grid table')), await box(page.locator('.verdict'))]
-      t.ok(table.height <= 1_600, `40 rules in ${table.height} px`)
+      t.ok(width < 1280 || table.height <= 1_600, `40 rules in ${table.height} px`)
       t.ok(bar.x >= table.right || bar.y >= table.bottom, 'the verdict is beside or below the table')
       t.same(await page.evaluate(INNER_SCROLLERS), [], 'nothing in the page scrolls')
+    }
+    const isInView = async (element: Locator) => {
+      const { x, y, right, bottom } = await box(element)
+      return x >= 0 && y >= 0 && right <= 640 && bottom <= 400
     }
     const last = page.getByLabel('because, muted-30', { exact: true })
     await last.fill('')
@@ -219,8 +228,20 @@ async function testWorkbench(): Promise<void> {
     await page.getByRole('button', { name: '1 fault' }).click()
     const said = page.getByText('is blank: say in one sentence')
     await said.waitFor()
-    const { y, bottom } = await box(said)
-    t.ok(y >= 0 && bottom <= 400, 'the text of the fault is in view')
+    t.ok(await isInView(said), 'the text of the fault is in view')
+    const button = page.getByRole('button', { name: 'actions for in-app' })
+    for (const block of ['start', 'center', 'end'] as const) {
+      await button.evaluate(SCROLL_INTO_VIEW, block)
+      await button.press('Enter')
+      t.ok(await isInView(page.locator('.menu:popover-open')), `the menu of the last row, at the ${block}`)
+      await page.keyboard.press('Escape')
+    }
+    await page.getByLabel('rule, in-app', { exact: true }).press('Control+Enter')
+    const width = async () => page.evaluate('document.documentElement.scrollWidth')
+    for (let wide = 390; wide <= 1280; wide += 89) {
+      await page.setViewportSize({ width: wide, height: 800 })
+      await until(async () => (await width()) === wide, { what: `no sideways scrolling at ${wide} px` })
+    }
     t.same(complaints, [])
   })
 
@@ -602,6 +623,8 @@ async function testWorkbench(): Promise<void> {
 }
 
 const HEIGHTS_PX = (rows: unknown[]) => rows.map((row) => (row as { offsetHeight: number }).offsetHeight)
+const SCROLL_INTO_VIEW = (element: unknown, block: string) =>
+  (element as { scrollIntoView: (to: object) => void }).scrollIntoView({ block })
 const INNER_SCROLLERS = `[...document.querySelectorAll('.grid, .grid *')].filter((element) =>
   !element.matches('input, select') && /auto|scroll/.test(getComputedStyle(element).overflow)
   && element.scrollHeight > element.clientHeight).map(({ className }) => className)`

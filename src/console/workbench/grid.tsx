@@ -171,6 +171,7 @@ function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
           <td
             key={column}
             class={[changed, remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}
+            data-column={column}
             data-whole={(row[at] ?? '').length > WHOLE_LENGTH_MAX ? row[at] : undefined}
           >
             <Cell
