@@ -2,7 +2,7 @@ import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS, UNREDRIVABLE } from '../../core/event/rejection.ts'
 import { Ask, useRefusal } from '../ask.tsx'
 import { type Cell, Clamped, type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
-import { Copy, go, Time, Title, Value } from '../parts.tsx'
+import { Copy, Facts, go, Time, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { counted, decodeBegin, inWords, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
@@ -21,6 +21,7 @@ export function RejectedView(route: Route) {
   const all = { what: 'all unsettled messages of this list', onAsked: () => go(location.hash) }
   const wanted = (kind: string) => ({ kind, filter: { topic, code } })
   const asked = { ...pickValues(FILTERS, route.query), cursor: route.query.cursor }
+  const pages = usePages<ShownRejectedMessage>(['rejected'], asked)
   return (
     <>
       <Title name="Rejected messages" />
@@ -35,11 +36,12 @@ export function RejectedView(route: Route) {
           <Ask verb="Dismiss all" {...all} wanted={wanted('dismiss')} warning={DISMISSED} />
         </p>
       )}
+      <Facts facts={listRemedies(pages.data?.items ?? [])} />
       <List
         label="Rejected messages"
         route={route}
         filters={FILTERS}
-        pages={usePages<ShownRejectedMessage>(['rejected'], asked)}
+        pages={pages}
         renderRow={(message) => renderRow(message, mayAsk)}
         noun={['message', 'messages']}
       />
@@ -96,22 +98,35 @@ const RESULTS: Readonly<Record<string, string>> = {
   dismissed: 'Dismissed',
 }
 
-/** The use of processing it again, by the code of a rejection. */
-function describeRemedy(code: string): string {
-  if (UNREDRIVABLE[code] !== undefined)
-    return 'Processing it again does not help: its producer must publish it again.'
-  if (code === 'conflict')
-    return 'Another message has its event id and the only row, so its member is not told. Process it again once rules/envelope.json reads an id of its own; else its producer must publish it again with one.'
-  if (code === 'refused-by-database') return 'Process it again once the database takes its row.'
-  return 'Processing it again helps only once rules/envelope.json reads it; else its producer must publish it again.'
+function isOpen({ redriven }: ShownRejectedMessage): boolean {
+  return redriven === null || redriven.result === 'rejected'
 }
 
-/** The result of the last redrive, or the next step. */
+/** The use of processing messages again, once for all that share it, by what they have in common. */
+function listRemedies(messages: readonly ShownRejectedMessage[]): Readonly<Record<string, string>> {
+  const groups = Map.groupBy(messages.filter(isOpen), describeRemedy)
+  return Object.fromEntries(
+    [...groups].map(([remedy, some]) => {
+      const codes = new Set(some.map(({ code, erasedAt }) => (erasedAt === null ? code : 'erased')))
+      return [`${[...codes].join(', ')} (${some.length})`, remedy]
+    }),
+  )
+}
+
+function describeRemedy({ code, erasedAt }: ShownRejectedMessage): string {
+  if (erasedAt !== null) return 'Processing them again does not help: they were erased.'
+  if (UNREDRIVABLE[code] !== undefined)
+    return 'Processing them again does not help: their producer must publish them again.'
+  if (code === 'conflict')
+    return 'Another message has the event id and the only row, so the member is not told. Process them again once rules/envelope.json reads an id of their own; else their producer must publish them again with one.'
+  if (code === 'refused-by-database') return 'Process them again once the database takes their rows.'
+  return 'Processing them again helps only once rules/envelope.json reads them; else their producer must publish them again.'
+}
+
+/** The result of the last redrive, or what can be asked for. */
 function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
   const { id, code, erasedAt, redriven } = message
-  const isOpen = redriven === null || redriven.result === 'rejected'
   const isErased = erasedAt !== null
-  const remedy = isErased ? 'Processing it again does not help: it was erased.' : describeRemedy(code)
   const isRedrivable = !isErased && UNREDRIVABLE[code] === undefined
   const one = { what: `message ${id}`, onAsked: () => go(location.hash) }
   const commands = [
@@ -128,19 +143,15 @@ function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: bool
           <Time iso={redriven.at} /> by <Value text={redriven.by} />
         </p>
       )}
-      {isOpen && (
-        <>
-          <p>{remedy}</p>
-          {mayAsk ? (
-            <p class="hstack">
-              {isRedrivable && <Ask verb="Process again" {...one} wanted={{ kind: 'redrive', ids: [id] }} />}
-              <Ask verb="Dismiss" {...one} wanted={{ kind: 'dismiss', ids: [id] }} warning={DISMISSED} />
-            </p>
-          ) : (
-            commands.map((command) => <Copy key={command} text={`src/main.ts ${command}`} label={command} />)
-          )}
-        </>
+      {isOpen(message) && mayAsk && (
+        <p class="hstack">
+          {isRedrivable && <Ask verb="Process again" {...one} wanted={{ kind: 'redrive', ids: [id] }} />}
+          <Ask verb="Dismiss" {...one} wanted={{ kind: 'dismiss', ids: [id] }} warning={DISMISSED} />
+        </p>
       )}
+      {isOpen(message) &&
+        !mayAsk &&
+        commands.map((command) => <Copy key={command} text={`src/main.ts ${command}`} label={command} />)}
     </>
   )
 }
