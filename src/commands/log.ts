@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander'
 import { explainPage } from '../app/in-force.ts'
 import { loadRetryLimits } from '../config/config.ts'
+import { shownSubject } from '../core/decision/channel.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry, ListedRow } from '../core/log/log-entry.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import { filterFor } from '../core/log/search-kinds.ts'
-import { STATUSES, type Status } from '../core/log/status.ts'
+import { describeStatus, STATUSES, type Status } from '../core/log/status.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import type { Since } from '../core/time/duration.ts'
@@ -107,7 +108,10 @@ async function listLog(name: string | undefined, options: Options, command: Comm
 }
 
 /** Without the line feed, which `print` adds. */
-const formatCsvLine = (entry: ListedLogEntry) => LOG_CSV.formatLine(entry).slice(0, -1)
+function formatCsvLine(entry: ListedLogEntry): string {
+  const subject = shownSubject(entry.channel, entry.subject)
+  return LOG_CSV.formatLine({ ...entry, status: describeStatus(entry), subject }).slice(0, -1)
+}
 
 export function formatLine(entry: ListedRow): string {
   const {

@@ -1,25 +1,38 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { nameOfChannel, shownSubject } from '../core/decision/channel.ts'
 import { LOG_CSV } from '../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import type { Page } from '../core/log/log-page.ts'
+import { describeStatus } from '../core/log/status.ts'
 import { read } from './api.ts'
 import { Button } from './parts.tsx'
 import type { Query } from './route.ts'
-import { counted } from './text.ts'
+import { counted, inWords } from './text.ts'
 
 const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size easily. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
+/** A line about a member's preferences. */
+export interface Remark {
+  /** Null for what is so now. */
+  readonly createdAt: string | null
+  readonly status: string
+  readonly eventType: string | null
+  readonly partyLocator: string
+  readonly channel: string | null
+  readonly because: string
+}
+
 interface DownloadProps {
   readonly query: Query
   readonly name: string
-  /** Changes of preferences to list among the entries, newest first. */
-  readonly changes?: readonly Parameters<typeof LOG_CSV.formatChange>[0][]
+  /** To list among the entries, newest first. */
+  readonly remarks?: readonly Remark[]
 }
 
-/** Saves all entries of a list as a CSV file called `name`. */
-export function Download({ query, name, changes = [] }: DownloadProps) {
+/** Saves all entries of a list as a CSV file called `name`, in the words of the screen. */
+export function Download({ query, name, remarks = [] }: DownloadProps) {
   const [words, setWords] = useState('')
   const [isRunning, setRunning] = useState(false)
   const stop = useRef(new AbortController())
@@ -27,10 +40,11 @@ export function Download({ query, name, changes = [] }: DownloadProps) {
 
   async function readAll(): Promise<void> {
     const lines = [LOG_CSV.head]
-    const waiting = [...changes]
-    const addChanges = (afterwards: string) => {
-      while (waiting[0] !== undefined && waiting[0].changedAt >= afterwards)
-        lines.push(LOG_CSV.formatChange(waiting.shift() as (typeof changes)[number]))
+    let rest = remarks
+    const addRemarks = (afterwards: string) => {
+      const count = rest.filter(({ createdAt }) => (createdAt ?? '~') >= afterwards).length
+      lines.push(...rest.slice(0, count).map(formatRemark))
+      rest = rest.slice(count)
     }
     const found = () => counted(lines.length - 1, 'entry', 'entries')
     for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -38,8 +52,8 @@ export function Download({ query, name, changes = [] }: DownloadProps) {
       const asked = { ...query, cursor, limit: PAGE_ITEMS }
       const page = await read<Page<ListedLogEntry>>(['log', 'list'], asked, stop.current.signal)
       for (const entry of page.items) {
-        addChanges(entry.createdAt)
-        lines.push(LOG_CSV.formatLine(entry))
+        addRemarks(entry.createdAt)
+        lines.push(formatEntry(entry))
       }
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
@@ -47,7 +61,7 @@ export function Download({ query, name, changes = [] }: DownloadProps) {
         return setWords(`The file contains only the newest ${found()}. Narrow the filters.`)
       }
     }
-    addChanges('')
+    addRemarks('')
     saveFile(name, lines)
     setWords(`Saved ${found()}.`)
   }
@@ -68,6 +82,26 @@ export function Download({ query, name, changes = [] }: DownloadProps) {
       <span role="status">{words}</span>
     </p>
   )
+}
+
+/** A message without a subject has its text in place of it. */
+function formatEntry(entry: ListedLogEntry): string {
+  const { status, channel, body } = entry
+  return LOG_CSV.formatLine({
+    ...entry,
+    status: inWords(describeStatus(entry)),
+    channel: inWords(nameOfChannel(channel)),
+    subject: shownSubject(channel, entry.subject) ?? (status === 'SENT' ? body : null),
+  })
+}
+
+const NO_ENTRY = {
+  ...{ reference: null, subject: null, failureReason: null, givenUp: null, attemptCount: null },
+  ...{ sentAt: null, locator: null, eventId: null },
+}
+
+function formatRemark(remark: Remark): string {
+  return LOG_CSV.formatLine({ ...NO_ENTRY, ...remark })
 }
 
 /** Makes the browser save a file. */

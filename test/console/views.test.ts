@@ -186,7 +186,9 @@ async function testViews(): Promise<void> {
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download as CSV' }).click(),
     ])
-    t.notMatch(await readFile(await download.path(), 'utf8'), 'No such')
+    const csv = await readFile(await download.path(), 'utf8')
+    t.match(csv, /,Recorded,.*,Text message,Your claim is paid\.,/)
+    t.notMatch(csv, 'No such')
     await page.goto(`${url}/console#/log/${ENTRY.locator}`)
     const message = page.getByRole('region', { name: /^Message/ })
     await message.getByText('Your claim is paid.').waitFor()
@@ -284,15 +286,27 @@ async function testViews(): Promise<void> {
     ])
     const [, ...lines] = (await readFile(await download.path(), 'utf8')).split('\r\n')
     t.match(lines, [
-      /FAILED/,
-      /^2026-01-31T13.*,PREFERENCES,,PTY-1,,SMS,,"Opted out of claim\.paid, by ada",/,
+      /^,Opted out now,claim\.paid,PTY-1,,,,since 2026-01-31T13:00:00\.000000Z,/,
+      /,Failed,/,
+      /^2026-01-31T13.*,Preferences,,PTY-1,,Text message,,"Opted out of claim\.paid, by ada",/,
       /^2026-01-31T12.*,Addresses changed/,
-      /FAILED/,
-      /^2026-01-31T10.*,PREFERENCES,.*,Prefers text message,/,
+      /,Failed,.*,Email,/,
+      /^2026-01-31T10.*,Preferences,.*,Prefers text message,/,
       '',
     ])
     await page.getByRole('link', { name: 'Yesterday' }).click()
     await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
+  })
+
+  t.test('an opt-out that no change on record explains says so', async (t) => {
+    const { page } = await open(t, '#/parties/PTY-1', {
+      preferences: {
+        unknownEventTypes: async () => [],
+        get: async () => PREFERENCES,
+        changes: async () => ({ changes: [], isMore: false }),
+      },
+    })
+    await page.getByText('claim.paid since before changes were recorded').waitFor()
   })
 
   t.test('an entry is refreshed while it waits for a retry, and not afterwards', async (t) => {
@@ -588,7 +602,7 @@ async function testViews(): Promise<void> {
     t.match(head, /^createdAt,status,.*,reference,channel,subject,because,.*,locator,eventId$/)
     t.match(
       line,
-      /,FAILED,claim\.rejected,PTY-1,CLM-1,EMAIL,.*,contact could not be resolved: HTTP 500,true,3,/,
+      /,Failed,claim\.rejected,PTY-1,CLM-1,Email,.*,contact could not be resolved: HTTP 500,true,3,/,
     )
     t.notMatch(line, 'was rejected', 'no text of a message')
   })

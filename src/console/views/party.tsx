@@ -1,12 +1,12 @@
 import { nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
-import { describeChange, optedOutSince } from '../../core/party/preference-changes.ts'
+import { describeChange, describeOptOut } from '../../core/party/preference-changes.ts'
 import type { PreferenceChange, PreferenceHistory } from '../../core/party/preferences.ts'
-import { Download } from '../download.tsx'
+import { Download, type Remark } from '../download.tsx'
 import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
 import { Similar } from '../offers.tsx'
-import { Facts, State, Time, Title, Value } from '../parts.tsx'
+import { Facts, State, Title, Told, Value } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
@@ -58,7 +58,9 @@ export function PartyView(route: Route) {
             key={JSON.stringify(asked)}
             query={asked}
             name="member.csv"
-            changes={changesWithin(changes, values).map((change) => ({ ...change, partyLocator }))}
+            remarks={[...listOptOuts(loaded.data), ...changesWithin(changes, values).map(toRemark)].map(
+              (remark) => ({ ...remark, partyLocator }),
+            )}
           />
         </>
       )}
@@ -97,40 +99,40 @@ function renderRow(item: ListedLogEntry | PreferenceChange): Row {
 }
 
 function changeRow(change: PreferenceChange): Row {
-  const { changedAt, after } = change
+  const { status, eventType, channel, because } = toRemark(change)
   return {
-    key: changedAt,
+    key: change.changedAt,
     cells: {
-      Time: timeCell(changedAt, localTime),
-      Status: 'Preferences',
-      'Event type': null,
+      Time: timeCell(change.changedAt, localTime),
+      Status: status,
+      'Event type': eventType,
       About: null,
-      Channel: inWords(nameOfChannel(after.preferredChannel)),
-      'Subject or reason': describeChange(change),
+      Channel: channel,
+      'Subject or reason': because,
     },
   }
 }
 
-function OptOut({ eventType, changes }: { eventType: string } & Pick<PreferenceHistory, 'changes'>) {
-  const since = optedOutSince(changes, eventType)
-  const [oldest] = changes.slice(-1)
-  return (
-    <li>
-      <Value text={eventType} />
-      {since !== null && (
-        <>
-          {' since '}
-          <Time iso={since} />
-        </>
-      )}
-      {since === null && oldest !== undefined && (
-        <>
-          {' since before '}
-          <Time iso={oldest.changedAt} />
-        </>
-      )}
-    </li>
-  )
+/** For the file: what the member is opted out of now. */
+function listOptOuts(history: PreferenceHistory | null): readonly Omit<Remark, 'partyLocator'>[] {
+  const { preferences = null, changes = [] } = history ?? {}
+  return (preferences?.optedOutEvents ?? []).map((eventType) => ({
+    createdAt: null,
+    status: 'Opted out now',
+    eventType,
+    channel: null,
+    because: describeOptOut(changes, eventType),
+  }))
+}
+
+function toRemark(change: PreferenceChange): Omit<Remark, 'partyLocator'> {
+  return {
+    createdAt: change.changedAt,
+    status: 'Preferences',
+    eventType: null,
+    channel: inWords(nameOfChannel(change.after.preferredChannel)),
+    because: describeChange(change),
+  }
 }
 
 function Preferences({ history }: { history: PreferenceHistory }) {
@@ -149,7 +151,9 @@ function Preferences({ history }: { history: PreferenceHistory }) {
               ) : (
                 <ul class="unstyled">
                   {preferences.optedOutEvents.map((eventType) => (
-                    <OptOut key={eventType} eventType={eventType} changes={changes} />
+                    <li key={eventType}>
+                      <Value text={eventType} /> <Told sentence={describeOptOut(changes, eventType)} />
+                    </li>
                   ))}
                 </ul>
               ),

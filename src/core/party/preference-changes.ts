@@ -1,10 +1,11 @@
 import { nameOfChannel } from '../decision/channel.ts'
 import type { PreferenceChange } from './preferences.ts'
 
-/** Since when a party has been opted out of an event type, by changes newest first; null if they do not say. */
-export function optedOutSince(changes: readonly PreferenceChange[], eventType: string): string | null {
+/** Since when a party has been opted out of an event type, by changes newest first: `since 2026-01-31T12:00:00.000000Z`. */
+export function describeOptOut(changes: readonly PreferenceChange[], eventType: string): string {
   const first = changes.find(({ before }) => !before?.optedOutEvents.includes(eventType))
-  return first?.after.optedOutEvents.includes(eventType) ? first.changedAt : null
+  if (first?.after.optedOutEvents.includes(eventType)) return `since ${first.changedAt}`
+  return `since before ${changes.at(-1)?.changedAt ?? 'changes were recorded'}`
 }
 
 /** A change of preferences in words: `Opted out of claim.paid, by ada`. */

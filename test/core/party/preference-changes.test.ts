@@ -1,5 +1,5 @@
 import t from 'tap'
-import { describeChange, optedOutSince } from '../../../src/core/party/preference-changes.ts'
+import { describeChange, describeOptOut } from '../../../src/core/party/preference-changes.ts'
 import type { PreferenceChange, StoredPreferences } from '../../../src/core/party/preferences.ts'
 
 const wanting = (...optedOutEvents: string[]): StoredPreferences => ({
@@ -12,10 +12,14 @@ t.test('an opt-out dates from the last change that brought it', async (t) => {
   const [none, paid, both] = [wanting(), wanting('paid'), wanting('paid', 'void')]
   const changes = [change('5', both, both), change('4', paid, both), change('3', none, paid)]
   const before = [change('2', paid, none), change('1', null, paid)]
-  t.equal(optedOutSince([...changes, ...before], 'paid'), '3', 'not the one that was taken back')
-  t.equal(optedOutSince(changes, 'void'), '4')
-  t.equal(optedOutSince(changes.slice(0, 2), 'paid'), null, 'older than the changes that are known')
-  t.equal(optedOutSince([], 'paid'), null)
+  t.equal(describeOptOut([...changes, ...before], 'paid'), 'since 3', 'not the one that was taken back')
+  t.equal(describeOptOut(changes, 'void'), 'since 4')
+  t.equal(
+    describeOptOut(changes.slice(0, 2), 'paid'),
+    'since before 4',
+    'older than the changes that are known',
+  )
+  t.equal(describeOptOut([], 'paid'), 'since before changes were recorded')
 })
 
 t.test('a change is described by what it changed, and by whom', async (t) => {
