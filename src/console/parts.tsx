@@ -39,9 +39,9 @@ export function Told({ sentence }: { sentence: string }) {
 }
 
 const TONES = {
-  SENT: ['success', '✓'],
-  SKIPPED: ['warning', '–'],
-  FAILED: ['danger', '✕'],
+  SENT: ['success', 'check'],
+  SKIPPED: ['warning', 'dash'],
+  FAILED: ['danger', 'cross'],
 } as const satisfies Record<Status, readonly [tone: string, sign: string]>
 
 /** A status or an outcome, with its colour and sign. */

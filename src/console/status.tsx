@@ -9,9 +9,9 @@ const PARTS = { consuming: 'Receiving events', database: 'Database', lookUps: 'C
 
 /** The colour and the sign of a part. */
 const LOOKS = {
-  works: ['success', '●'],
-  down: ['danger', '✕'],
-  unknown: ['secondary', '?'],
+  works: ['success', 'dot'],
+  down: ['danger', 'cross'],
+  unknown: ['secondary', 'question'],
 } as const
 
 /** The state of each part, with the reason if it does not work; no part is known while the service does not respond. */
