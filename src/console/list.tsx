@@ -4,7 +4,6 @@ import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../core/log
 import type { Page } from '../core/log/log-page.ts'
 import { type Named, Similar, useOffers } from './offers.tsx'
 import {
-  Button,
   Choice,
   Field,
   filledIn,
@@ -286,42 +285,55 @@ function Offered({ named, ...field }: OfferedProps) {
   )
 }
 
+interface FilterFormProps {
+  readonly filters: readonly Filter[]
+  readonly path: Route['path']
+  readonly values: Query
+}
+
+/** Fields for some of the filters; the others keep their values. It closes when it is sent. */
+function FilterForm({ filters, path, values }: FilterFormProps) {
+  const search = (event: SubmitEvent) => {
+    const filled = filledIn(event)
+    for (const { name, isTime } of filters) if (isTime) filled[name] = toInstant(filled[name] ?? '')
+    const details = (event.currentTarget as HTMLFormElement).closest('details')
+    details?.removeAttribute('open')
+    details?.querySelector('summary')?.focus()
+    go(buildHref(path, { ...values, ...filled }))
+  }
+  return (
+    <form class="fields" onSubmit={search}>
+      {filters.map(({ name, label, hint, options, isTime, named }) => {
+        const value = values[name] ?? ''
+        const shared = { label, name }
+        if (options !== undefined)
+          return <Choice {...shared} value={value} options={[['', 'Any'], ...options]} />
+        if (isTime)
+          return <Field {...shared} type="datetime-local" defaultValue={toFormTime(windowStart(value))} />
+        const text = { ...shared, defaultValue: value, placeholder: hint, maxLength: 255 }
+        return named === undefined ? <Field {...text} /> : <Offered {...text} named={named} />
+      })}
+      <button type="submit">Search</button>
+    </form>
+  )
+}
+
 /** A list's search form, its named periods, and the active filters, each with a link that removes it. */
 function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>, 'filters' | 'route'>) {
   const values = pickValues(filters, query)
   const active = activeFilters(filters, values)
-  const details = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)
-  const search = (event: SubmitEvent) => {
-    const filled = filledIn(event)
-    for (const { name, isTime } of filters) if (isTime) filled[name] = toInstant(filled[name] ?? '')
-    details.current?.removeAttribute('open')
-    summary.current?.focus()
-    go(buildHref(at, filled))
-  }
-  const between = () => {
-    details.current?.setAttribute('open', '')
-    details.current?.querySelector<HTMLInputElement>('[name=from]')?.focus()
-  }
+  const isTimed = filters.some(({ isTime }) => isTime)
+  const form = (some: readonly Filter[]) => (
+    <FilterForm key={JSON.stringify(values)} filters={some} path={at} values={values} />
+  )
   return (
     <search class="hstack">
-      <details ref={details}>
+      <details>
         <summary ref={summary}>Filters</summary>
-        <form class="fields" onSubmit={search} key={JSON.stringify(values)}>
-          {filters.map(({ name, label, hint, options, isTime, named }) => {
-            const value = values[name] ?? ''
-            const shared = { label, name }
-            if (options !== undefined)
-              return <Choice {...shared} value={value} options={[['', 'Any'], ...options]} />
-            if (isTime)
-              return <Field {...shared} type="datetime-local" defaultValue={toFormTime(windowStart(value))} />
-            const text = { ...shared, defaultValue: value, placeholder: hint, maxLength: 255 }
-            return named === undefined ? <Field {...text} /> : <Offered {...text} named={named} />
-          })}
-          <button type="submit">Search</button>
-        </form>
+        {form(filters.filter(({ isTime }) => !isTime))}
       </details>
-      {filters.some(({ isTime }) => isTime) && (
+      {isTimed && (
         <Links
           label="Time"
           links={listPeriods()
@@ -331,11 +343,13 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
               href: buildHref(at, { ...values, from, to }),
               isCurrent: from === values.from && to === values.to,
             }))}
-        >
-          <Button class="ghost" onClick={between}>
-            Between…
-          </Button>
-        </Links>
+        />
+      )}
+      {isTimed && (
+        <details>
+          <summary>Between…</summary>
+          {form(filters.filter(({ isTime }) => isTime))}
+        </details>
       )}
       {active.map(({ label, words, without }) => (
         <a

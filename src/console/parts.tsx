@@ -73,11 +73,10 @@ export function Tag({ tone = 'secondary', sign, children }: TagProps) {
 interface LinksProps {
   readonly label: string
   readonly links: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
-  readonly children?: ComponentChildren
 }
 
 /** Links, one of which is the current one. */
-export function Links({ label, links, children }: LinksProps) {
+export function Links({ label, links }: LinksProps) {
   return (
     <nav class="hstack" aria-label={label}>
       {links.map(({ name, href, isCurrent }) => (
@@ -85,7 +84,6 @@ export function Links({ label, links, children }: LinksProps) {
           {name}
         </a>
       ))}
-      {children}
     </nav>
   )
 }
