@@ -62,11 +62,8 @@ function describeWhy({ status, failureReason, decisions }: Entry): string | null
   if (status === 'SENT') return last.because
   // The sentence of a SEND rule explains no failure.
   const isByRule = toStatus(last.outcome) === status
-  if (!isByRule || last.because === null) return asSentence(failureReason ?? last.why)
-  // Only the reason of a failed look-up tells more than the rule: the error of policy administration.
-  return last.facts.party === 'unresolved' && failureReason !== null
-    ? `${asSentence(last.because)} ${asSentence(failureReason)}`
-    : last.because
+  if (isByRule && last.because !== null) return last.because
+  return asSentence(status === 'FAILED' ? (describeReason(last) ?? last.why) : (failureReason ?? last.why))
 }
 
 function describeNext(entry: Entry): string {
@@ -77,11 +74,12 @@ function describeNext(entry: Entry): string {
       ? 'Nothing. It is not delivered later, even if a transport is connected.'
       : 'This message is done.'
   const version = otherVersion(entry)
-  if (entry.givenUp) return `Nothing. It was ${describeGivenUp(entry)}.${version}`
+  if (entry.givenUp)
+    return `It is not tried again unless somebody asks: it was ${describeGivenUp(entry)}.${version}`
   if (status === 'SKIPPED') {
     const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
     if (isErased || last?.ruleId === PRUNED_RULE_ID) return 'Nothing. It can no longer be sent.'
-    if (!last?.facts.optedOut) return 'Nothing, unless somebody asks to try it again.'
+    if (!last?.facts.optedOut) return 'It is not sent unless somebody asks to try it again.'
     const at = last.preferenceChange?.optedOutAt ?? null
     return `Nothing. The member opted out${at === null ? '' : ` on ${at}`}.`
   }
@@ -149,8 +147,12 @@ function isLike(one: ExplainedDecision, other: ExplainedDecision | undefined): b
   )
 }
 
-function describeReason({ sendError, reason }: ExplainedDecision): string | null {
-  return sendError ?? reason
+/** For members and agents: the errors of a sender or a look-up are in the technical part alone. */
+function describeReason({ sendError, outcome, facts, reason }: ExplainedDecision): string | null {
+  if (sendError !== null) return 'the message could not be handed over for delivery'
+  return outcome === 'FAIL' && facts.party === 'unresolved'
+    ? 'the contact of the member could not be looked up'
+    : reason
 }
 
 function describeResult(decision: ExplainedDecision, isReasonKnown: boolean): string {

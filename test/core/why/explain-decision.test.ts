@@ -250,7 +250,7 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
   const nobody = await storyOf({ ...entry, partyLocator: null }, [noParty])
   t.match(nobody, {
     what: /^Nobody got a message about/,
-    next: 'Nothing, unless somebody asks to try it again.',
+    next: 'It is not sent unless somebody asks to try it again.',
   })
   const pruned = { ...skipped, ruleId: '(pruned)', preferenceChange: null }
   t.match(await storyOf(entry, [pruned]), { next: 'Nothing. It can no longer be sent.' })
@@ -279,17 +279,15 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   ])
   t.match(story, {
     what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
-    because:
-      'We could not find out how to reach the member at that time. Contact could not be resolved: HTTP 500.',
+    because: 'We could not find out how to reach the member at that time.',
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
   t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
-    because:
-      'We could not find out how to reach the member at that time. Contact could not be resolved: HTTP 500.',
-    next: 'Nothing. It was given up after the first attempt and 3 retries.',
+    because: 'We could not find out how to reach the member at that time.',
+    next: 'It is not tried again unless somebody asks: it was given up after the first attempt and 3 retries.',
   })
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
@@ -298,11 +296,15 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
     { ...refused, retry },
     { ...refused, decidedAt: T(2) },
   ])
-  t.equal(mixed.because, 'Mailbox on fire.', 'the sentence of a rule that said to send explains no failure')
+  t.equal(
+    mixed.because,
+    'The message could not be handed over for delivery.',
+    'the sentence of a rule that said to send explains no failure',
+  )
   t.same(
     mixed.timeline.slice(1).map(({ words }) => words),
     [
-      'Not sent (contact could not be resolved: HTTP 500).',
+      'Not sent (the contact of the member could not be looked up).',
       'Tried again for alice (an outage): not sent.',
       'Tried again: not sent.',
     ],
@@ -327,7 +329,7 @@ t.test('an entry that another version must send says so, whether it waits or was
   )
   t.equal(
     await next({ ...push, givenUp: true, nextRetry: null }, [unknown]),
-    `Nothing. It was given up without a retry. ${version}`,
+    `It is not tried again unless somebody asks: it was given up without a retry. ${version}`,
   )
   const refused = { decidedAt: T(0), ruleId: 'push', channel: 'PUSH', sendError: 'full' }
   t.match(await next({ ...push, nextRetry }, [refused]), version, 'its retries leave no decision')
