@@ -44,8 +44,13 @@ export async function checkRuleFiles(
     loadPromises(promisesText, rules ?? [], knownEventTypes),
   )
   if (rules === null) {
-    const slips = findUnknownEventTypes(readEventTypes(tableText, knownEventTypes), knownEventTypes).faults
-    return { table: faulty([...ruleFaults, ...slips]), promises: faulty(promiseFaults), enumeration: null }
+    const readable = readEventTypes(tableText, knownEventTypes)
+    const unknown = findUnknownEventTypes(readable, knownEventTypes, against.seenEventTypes)
+    return {
+      table: { ...faulty([...ruleFaults, ...unknown.faults]), warnings: unknown.warnings },
+      promises: faulty(promiseFaults),
+      enumeration: null,
+    }
   }
   const enumeration = await enumerate(rules, knownEventTypes)
   const cases = promises === null ? enumeration.answers : listCases(promises, enumeration)

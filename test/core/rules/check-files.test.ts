@@ -238,3 +238,9 @@ t.test('faults of one file do not hide those of another', async (t) => {
   ])
   t.equal(gapAndBreach.promises.faults.length, 1)
 })
+
+t.test('an unfinished rule does not hide that no text knows an event type', async (t) => {
+  const unfinished = above('opted-out', [rule({ eventType: 'invoice', outcome: '' })])
+  const { table } = await checkRuleFiles(unfinished, DEFAULT_PROMISES, EVENT_TYPES, { seenEventTypes: [] })
+  t.match(table.warnings, [{ column: 'event type', text: /^there is no template for "invoice"/ }])
+})
