@@ -361,8 +361,9 @@ async function testWorkbench(): Promise<void> {
     const broken = page.getByRole('button', { name: '1 promise of 6 broken' })
     const proposal = page.getByRole('region', { name: 'Propose' })
     await proposal.getByText(/^1 promise of 6 broken\. /).waitFor()
+    await proposal.getByText('First correct what is said above').waitFor()
     t.equal(
-      await proposal.getByRole('button', { name: 'Download proposal.zip' }).getAttribute('aria-disabled'),
+      await proposal.getByRole('button', { name: 'Download dispatch.csv' }).getAttribute('aria-disabled'),
       'false',
     )
     await broken.click()

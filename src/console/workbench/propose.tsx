@@ -12,17 +12,20 @@ interface ProposeProps extends Bench {
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outdated }: ProposeProps) {
-  const changed = changedFiles(verdict, { inForce, columns })
+  const bad = listMarks(verdict).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
+  // What has faults is not to be accepted.
+  const changed = changedFiles(verdict, { inForce, columns }).filter(
+    ([path]) => bad.length === 0 || path !== ACCEPTED,
+  )
   const isOld = verdict.draft === draft ? null : 'Your last change is being checked.'
   const obstacle =
     outdated === null
       ? isOld
       : 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
-  const bad = listMarks(verdict).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
   const isAccepted = changed.some(([path]) => path === ACCEPTED)
   // What is among the files needs no acceptance any more.
-  const outcomes = isAccepted ? null : verdict.summary.outcomes
+  const outcomes = isAccepted || bad.length > 0 ? null : verdict.summary.outcomes
   const proposal = formatProposal({ ...verdict.summary, outcomes })
   const [[path, text] = ['', ''], ...others] = changed
   const isOne = others.length === 0
@@ -53,8 +56,8 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
         <li>
           {isAccepted
             ? `Nothing more to accept: ${ACCEPTED}, which lists every outcome and text, is among the files. Reviewers see there what changes.`
-            : verdict.outcomes === null
-              ? 'Correct the faults first: then the new list of outcomes, which the checks ask for, is among the files.'
+            : bad.length > 0
+              ? 'First correct what is said above: then the new list of outcomes, which the checks ask for, is among the files.'
               : 'Nothing more to accept: every outcome and text stays as it is.'}
         </li>
       </ol>
