@@ -69,6 +69,8 @@ async function testWorkbench(): Promise<void> {
     await page.getByRole('button', { name: 'actions for opted-out' }).click()
     await page.getByRole('button', { name: 'Add a rule above opted-out' }).click()
     const cell = (column: string, rule: string) => page.getByLabel(`${column}, ${rule}`, { exact: true })
+    await page.getByText('This rule is blank: it is left out of the file.').waitFor()
+    t.ok(await page.getByText('Nothing is changed yet.').isVisible(), 'a blank rule is not proposed')
     await cell('rule', 'unnamed rule').fill('muted')
     await cell('event type', 'muted').fill('claim.paid')
     await cell('party', 'muted').selectOption('found')

@@ -203,9 +203,10 @@ function About({ tab }: { tab: Tab }) {
           Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
           anything. As event type write one (<code>claim.paid</code>), several (
           <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
-          <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter
-          leads to the cell below, Shift+Enter to the one above. The number of a row opens its menu, which
-          names the keys for each action.
+          <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. The
+          column <code>party</code> says what policy administration knows of the member. Enter leads to the
+          cell below, Shift+Enter to the one above. The number of a row opens its menu, which names the keys
+          for each action.
         </p>
       )}
     </details>

@@ -76,7 +76,11 @@ function readColumns({ table, promises }: Files): Columns {
 function toFiles(draft: Draft, columns: Columns): Readonly<Record<string, string>> {
   const sheets = KEYS.map((key) => [
     `rules/${SHEETS[key].file}`,
-    gridToCsv(SHEETS[key].columns, draft[key], columns[key]),
+    gridToCsv(
+      SHEETS[key].columns,
+      draft[key].filter((row) => row.some((cell) => cell !== '')),
+      columns[key],
+    ),
   ])
   const texts = Object.entries(draft.templates).map(([name, text]) => [`templates/${name}`, text])
   return Object.fromEntries([...sheets, ...texts])

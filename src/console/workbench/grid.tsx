@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { nameOfChannel } from '../../core/decision/channel.ts'
 import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
-import { describeFault, type Fault } from '../../core/text/faults.ts'
+import { describeFault, type Fault, wholeFault } from '../../core/text/faults.ts'
 import { readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { visible } from '../text.ts'
@@ -87,6 +87,8 @@ interface RowProps {
   readonly warnings: readonly Fault[]
 }
 
+const LEFT_OUT = wholeFault('This rule is blank: it is left out of the file.')
+
 function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
   const name = row[0] || 'unnamed rule'
   const cellId = (at: number, column: number) => `rule-${Math.max(0, at)}-${column}`
@@ -103,6 +105,7 @@ function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
     return other === undefined ? null : rows.with(index, other).with(index + by, row)
   }
   const blank = columns.map(() => '')
+  const isBlank = row.every((cell) => cell === '')
   const copy = row.with(0, `${row[0]}-copy`)
   const actions: readonly Action[] = [
     [`Move ${name} up`, 'Alt+ArrowUp', moved(-1), index - 1],
@@ -163,7 +166,10 @@ function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
       {columns.map((column, at) => {
         // What concerns the whole row is at its name.
         const isHere = (fault: Fault) => (fault.column ?? columns[0]) === column
-        const [own, remarks] = [faults.filter(isHere), warnings.filter(isHere)]
+        const [own, remarks] = [
+          faults.filter(isHere),
+          [...warnings, ...(isBlank ? [LEFT_OUT] : [])].filter(isHere),
+        ]
         const id = cellId(index, at)
         const said = [...own, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
         const changed = was !== undefined && was[at] !== row[at] && 'is-changed'
