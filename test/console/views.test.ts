@@ -371,7 +371,8 @@ async function testViews(): Promise<void> {
     const SIMILAR: Readonly<Record<string, readonly SearchHit[]>> = {
       'clm-2': FOUND['CLM-2'] ?? [],
       [ENTRY.locator.toLowerCase()]: [found('entry', ENTRY.locator, ENTRY.locator)],
-      'no email': [found('reason', 'no email on file')],
+      'Clm 2': FOUND['CLM-2'] ?? [],
+      '00056': [found('reference', 'RE-00056', ENTRY.locator)],
       claim: [found('event type', 'claim.paid'), found('event type', 'claim.rejected')],
     }
     const { page } = await open(t, '#/rules', {
@@ -392,7 +393,7 @@ async function testViews(): Promise<void> {
       ['clm-2', /#\/log\?reference=CLM-2$/],
       [ENTRY.locator.toLowerCase(), /#\/log\/NTF-/],
       ['PTY-1', /#\/parties\/PTY-1$/],
-      ['no email', /#\/log\?reason=no\+email\+on\+file$/],
+      ['Clm 2', /#\/log\?reference=CLM-2$/],
     ] as const) {
       await search(words)
       await page.waitForURL(url)
@@ -407,7 +408,12 @@ async function testViews(): Promise<void> {
     await page.getByRole('link', { name: 'The event event-8' }).waitFor()
     await page.getByRole('link', { name: 'The member event-8' }).waitFor()
     await page.getByRole('heading', { level: 1 }).click()
+    await search('00056')
+    await page.getByRole('link', { name: 'Messages about RE-00056' }).waitFor()
+    t.match(page.url(), /#\/search/, 'what has the same last digits may be another claim')
+    await page.getByRole('heading', { level: 1 }).click()
     await search('claim')
+    await page.getByRole('link', { name: 'All events of the type claim.paid' }).waitFor()
     await page.getByText('Nothing is called exactly so').waitFor()
     const links = page.getByRole('main').getByRole('link')
     t.same(await links.allInnerTexts(), [

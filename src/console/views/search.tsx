@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { SearchHit, SearchResult } from '../../core/log/search.ts'
 import { filterFor, LOOKED_FOR, SEARCH_ON } from '../../core/log/search-kinds.ts'
+import { squash } from '../../core/text/find-by-words.ts'
 import { useOffers } from '../offers.tsx'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
@@ -50,11 +51,15 @@ function hrefOfSearch(q: string): string {
   return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
 }
 
-/** A single hit, or else a single name that is nearly so, opens at once, in place of the search. */
+/**
+ * A single hit opens at once, in place of the search, or else a single name that differs only in capitals and separators. What has
+ * the same last digits may be another claim: it is offered.
+ */
 export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
   const { hits = [], similar = [] } = loaded.data ?? {}
-  const [only, ...others] = hits.length > 0 ? hits : similar
+  const spelled = similar.filter(({ value }) => squash(value) === squash(q))
+  const [only, ...others] = hits.length > 0 ? hits : spelled.length === similar.length ? spelled : []
   const next = only !== undefined && others.length === 0 ? hrefOf(only) : undefined
   useEffect(() => {
     if (next !== undefined) location.replace(next)

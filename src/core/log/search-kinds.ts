@@ -19,6 +19,5 @@ export function filterFor({ kind, value }: { readonly kind: SearchKind; readonly
 
 /** For a search that found nothing: what was looked for, and the next step. */
 export const LOOKED_FOR =
-  'Looked for members, claims, policies, invoices, events and entries by name, beginning or last digits, and for event types and reasons by their words.'
-export const SEARCH_ON =
-  'Last digits are completed as the newest numbers are written: type a number from its beginning, or more of its digits.'
+  'Looked for members, claims, policies and invoices by name, beginning or last digits, for event types and reasons by their words, and for events and entries by their whole id.'
+export const SEARCH_ON = 'Type a number from its beginning, or more of its digits.'
