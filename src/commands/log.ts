@@ -82,7 +82,8 @@ async function listLog(name: string | undefined, options: Options, command: Comm
     const shown = csv ? formatCsvLine : json ? JSON.stringify : formatLine
     if (csv) await print(LOG_CSV.head.slice(0, -1))
     let count = 0
-    for (let after: LogPosition | null | undefined; after !== null && count < limit; ) {
+    let after: LogPosition | null | undefined
+    while (after !== null && count < limit) {
       const page = { limit: Math.min(PAGE_COUNT_MAX, limit - count), after: after ?? null }
       const found = await listLogEntries(
         pool,
@@ -103,7 +104,9 @@ async function listLog(name: string | undefined, options: Options, command: Comm
       if (reason !== undefined) await noteUnknown(pool, 'reason', reason)
     }
     if (!csv && !json)
-      note(`${counted(count, 'entry', 'entries')}${from === undefined ? '' : ` since ${from}`}`)
+      note(
+        `${counted(count, 'entry', 'entries')}${from === undefined ? '' : ` since ${from}`}${after === null ? '' : ', the newest: there are more'}`,
+      )
   })
 }
 

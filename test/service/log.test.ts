@@ -73,6 +73,8 @@ t.test('without --not-told every entry is listed, and filters can be combined', 
   t.same(await all('--member', '@party, "1"', '--from', '1h', '--to', '2100-01-01'), ['=SUM(A1)'])
   t.same(await all('--status', 'Failed', '--limit', '1'), ['failed'])
   t.equal((await all('--limit', '1')).length, 1)
+  t.match((await run(['log', '--limit', '1'])).stderr, /^1 entry since .*Z, the newest: there are more$/m)
+  t.match((await run(['log', '--limit', '3'])).stderr, /^2 entries since [^,]*Z$/m)
 })
 
 t.test('replay names differences with exit code 1, and corrects them on request', async (t) => {
