@@ -46,7 +46,12 @@ export function Download({ query, name, remarks = [] }: DownloadProps) {
       lines.push(...rest.slice(0, count).map(formatRemark))
       rest = rest.slice(count)
     }
-    const found = () => counted(lines.length - 1, 'entry', 'entries')
+    let entryCount = 0
+    const found = () => {
+      const others = lines.length - 1 - entryCount
+      const entries = counted(entryCount, 'entry', 'entries')
+      return others === 0 ? entries : `${entries}, and ${counted(others, 'line', 'lines')} about preferences`
+    }
     for (let cursor: string | null | undefined; cursor !== null; ) {
       setWords(`Loaded ${found()}…`)
       const asked = { ...query, cursor, limit: PAGE_ITEMS }
@@ -54,6 +59,7 @@ export function Download({ query, name, remarks = [] }: DownloadProps) {
       for (const entry of page.items) {
         addRemarks(entry.createdAt)
         lines.push(formatEntry(entry))
+        entryCount++
       }
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
@@ -95,13 +101,8 @@ function formatEntry(entry: ListedLogEntry): string {
   })
 }
 
-const NO_ENTRY = {
-  ...{ reference: null, subject: null, failureReason: null, givenUp: null, attemptCount: null },
-  ...{ sentAt: null, locator: null, eventId: null },
-}
-
 function formatRemark(remark: Remark): string {
-  return LOG_CSV.formatLine({ ...NO_ENTRY, ...remark })
+  return LOG_CSV.formatLine(remark)
 }
 
 /** Makes the browser save a file. */
