@@ -1,3 +1,4 @@
+import { squash } from '../text/find-by-words.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
 import { isWordForAny } from './parse-cells.ts'
@@ -53,6 +54,9 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   const items = list.filter((_, position) => position % 2 === 0)
   const separators = list.filter((_, position) => position % 2 === 1)
   for (const separator of separators) {
+    const spaced = knownEventTypes.find((known) => squash(known) === squash(list.join('')))
+    if (separator !== 'or' && spaced !== undefined)
+      throw new CellFault(`"${text}" is not an event type${didYouMean([spaced])}`)
     if (separator !== 'or')
       throw new CellFault(
         `"${text}" has "${separator}" where only "or" can stand${didYouMean(nearest(separator, ['or']))}`,
