@@ -57,17 +57,14 @@ interface Made {
 }
 
 function mergeFaults({ id, row }: Rule, faults: readonly Made[], remedy: string | null): Fault[] {
-  const [only, ...others] = faults
-  if (remedy !== null && others.length > 0) {
+  if (remedy !== null && faults.length > 1) {
     const text = `rule "${id}" makes ${faults.length} faults, which one change mends: ${remedy}`
     return [{ row, column: null, text, lines: faults.map((fault) => fault.text) }]
   }
-  // A rule that hides one other is as likely right as the hidden one.
-  const isOwn = only?.row === row
   return faults.map((fault) => ({
     row: fault.row,
     column: null,
-    text: remedy !== null && isOwn ? `${fault.text}: ${remedy}` : `${fault.text}${fault.end}`,
+    text: remedy === null ? `${fault.text}${fault.end}` : `${fault.text}: ${remedy}`,
   }))
 }
 

@@ -71,7 +71,7 @@ t.test('a rule hidden by rules above it is refused, and they are named', async (
       ]),
     ),
     [
-      'row 3: rule "narrow" can never apply: rule "unresolved" (row 2) above decides all of it: move it above row 2, or delete it',
+      'row 3: rule "narrow" can never apply: rule "unresolved" (row 2) above decides all of it: move rule "unresolved" below row 3 ("narrow")',
     ],
   )
   t.strictSame(
