@@ -53,10 +53,14 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const { inForce, columns, draft, change, undo, redo, outdated, conflicts } = bench
   const verdict = useVerdict(draft, inForce, start.outcomes, seen)
   const [tab, setTab] = useState<Tab>('table')
+  /** The file of the text on show; null: the first one with a fault. */
+  const [chosen, choose] = useState<string | null>(null)
   const lead = (to: Lead) => {
     if (to === 'doubts' || to in TABS) setTab(to === 'doubts' ? 'table' : (to as Tab))
+    if (to === 'templates') choose(null)
     focusNext(LED_TO[to])
   }
+  const bar = verdict !== null && <VerdictBar verdict={verdict} onLead={lead} />
   return (
     <>
       {outdated !== null && <Outdated {...outdated} />}
@@ -94,6 +98,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
         )}
       </div>
       <div class={tab === 'table' ? 'beside' : undefined}>
+        {tab === 'templates' && bar}
         {tab === 'table' &&
           (isNarrow ? (
             <Table label="The rules" rows={draft.table.map(renderRow)} />
@@ -101,9 +106,9 @@ function Bench({ start }: { start: WorkbenchStart }) {
             <Grid faults={verdict?.table.faults ?? []} warnings={verdict?.table.warnings ?? []} {...bench} />
           ))}
         {tab === 'templates' && verdict !== null && (
-          <TextsEditor verdict={verdict} isReadOnly={isNarrow} {...bench} />
+          <TextsEditor verdict={verdict} isReadOnly={isNarrow} chosen={chosen} choose={choose} {...bench} />
         )}
-        {verdict !== null && <VerdictBar verdict={verdict} onLead={lead} />}
+        {tab === 'table' && bar}
       </div>
       {verdict !== null && (
         <>

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import { CHANNEL_KINDS } from '../../core/decision/channel.ts'
 import type { PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
@@ -15,17 +14,18 @@ const FIRST = 'Subject: News of {{locator}}\n\nHello,\n\nThere is news of {{loca
 interface TextsEditorProps extends Bench {
   readonly verdict: Verdict
   readonly isReadOnly: boolean
+  readonly chosen: string | null
+  readonly choose: (file: string) => void
 }
 
 /** The text of each event type, as its file and as members get it. */
 export function TextsEditor(props: TextsEditorProps) {
-  const { verdict, isReadOnly, change } = props
+  const { verdict, isReadOnly, chosen, choose, change } = props
   const { report } = verdict.texts
   const { templates } = props.draft
   const { templates: inForce } = props.inForce
   const isFaulty = (name: string) => report.faults.some(({ file }) => file === name)
   const names = Object.keys(templates)
-  const [chosen, choose] = useState<string | null>(null)
   const first = names.find(isFaulty) ?? names.find((name) => templates[name] !== inForce[name]) ?? names[0]
   const name = chosen !== null && chosen in templates ? chosen : (first ?? GENERIC)
   const was = inForce[name]
@@ -100,7 +100,7 @@ export function TextsEditor(props: TextsEditorProps) {
         </section>
         <Card id="preview" title="As members get it">
           {report.previews === null ? (
-            <p>Correct the faults first.</p>
+            <p>First correct the faults of {names.filter(isFaulty).join(', ')}.</p>
           ) : (
             report.previews
               .find((preview) => `${preview.name}${EXTENSION}` === name)
