@@ -104,39 +104,35 @@ function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contra
       column: null,
       text: `rule "${rule.id}" can never apply: ${contradictionIn(rule)}`,
     }))
-  const byHiders = Map.groupBy(dead, ({ rule, hiders }) =>
-    hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`,
+  const byHiders = Map.groupBy(
+    dead.filter(({ hiders }) => hiders.length > 0),
+    ({ rule, hiders }) => (hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`),
   )
-  const hidden = [...byHiders.values()].flatMap((group): Made[] => {
+  const hidden = [...byHiders.values()].map((group): Made => {
     const [{ rule, hiders }] = group as [(typeof dead)[0]]
-    const [first, last] = [hiders[0], hiders.at(-1)]
-    if (first === undefined || last === undefined) return []
+    const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
     if (group.length > 1) {
       const names = group.slice(0, NAMED_COUNT_MAX).map((one) => `"${one.rule.id}"`)
       const more = group.length - names.length
       const never = `rules ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} can never apply`
-      return [
-        {
-          rule: first,
-          row: first.row,
-          text: `${never}: rule "${first.id}" above decides all of it`,
-          end: ': fill in more of its cells, or delete it',
-        },
-      ]
+      return {
+        rule: first,
+        row: first.row,
+        text: `${never}: rule "${first.id}" above decides all of it`,
+        end: ': fill in more of its cells, or delete it',
+      }
     }
     const above =
       hiders.length === 1
         ? `rule "${first.id}" (row ${first.row}) above decides`
         : `${hiders.length} rules above, "${first.id}" (row ${first.row}) to "${last.id}" (row ${last.row}), decide`
     const text = `rule "${rule.id}" can never apply: ${above} all of it`
-    return [
-      {
-        rule: hiders.length === 1 ? first : rule,
-        row: rule.row,
-        text,
-        end: `: move it above row ${last.row}, or delete it`,
-      },
-    ]
+    return {
+      rule: hiders.length === 1 ? first : rule,
+      row: rule.row,
+      text,
+      end: `: move it above row ${last.row}, or delete it`,
+    }
   })
   return [hidden, contradictory]
 }

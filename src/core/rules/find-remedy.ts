@@ -16,7 +16,7 @@ export type FindWrong = (rule: Rule, answer: FirstMatch) => { readonly cell: Cel
 /** A case of a rule. `next` would decide it if the rule were not there. */
 interface OwnCase {
   readonly situation: Situation
-  readonly isWrong: boolean
+  readonly wrong: ReturnType<FindWrong>
   readonly next: Rule | undefined
   readonly isWrongNext: boolean
 }
@@ -31,24 +31,30 @@ export function createRemedies(
   findWrong: FindWrong,
 ): (rule: Rule) => string | null {
   const alive = new Set(answers.map(({ rule }) => rule))
-  return (rule) => {
+  const found = new Map<Rule, string | null>()
+  function findRemedy(rule: Rule): string | null {
     const deciding = answers.filter((answer) => answer.rule === rule)
     const own = deciding.map((answer): OwnCase => {
       const next = rules.find(
         (other) => other.row > rule.row && firstMismatch(other, toRuleFacts(answer)) === null,
       )
       const isWrongNext = next === undefined || findWrong(next, answer) !== null
-      return { situation: answer.situation, isWrong: findWrong(rule, answer) !== null, next, isWrongNext }
+      return { situation: answer.situation, wrong: findWrong(rule, answer), next, isWrongNext }
     })
     const hidden = new Set(own.flatMap(({ next }) => (next && !alive.has(next) ? [next] : [])))
-    if (hidden.size === 0 && !own.some(({ isWrong }) => isWrong)) return null
+    if (hidden.size === 0 && own.every(({ wrong }) => wrong === null)) return null
     const below = [...new Set(own.flatMap(({ next }) => next ?? []))].toSorted(
       (one, other) => one.row - other.row,
     )
-    for (const cells of choicesOf(deciding.flatMap((answer) => findWrong(rule, answer)?.cell ?? [])))
+    for (const cells of choicesOf(own.flatMap(({ wrong }) => wrong?.cell ?? [])))
       for (const last of [null, ...below])
         if (isMended(own, hidden, cells, last)) return describeRemedy(rule, cells, last)
     return null
+  }
+  // Each promise that a rule breaks asks again.
+  return (rule) => {
+    if (!found.has(rule)) found.set(rule, findRemedy(rule))
+    return found.get(rule) ?? null
   }
 }
 
@@ -66,7 +72,7 @@ function isMended(
   const shown = new Set(left.map(({ next }) => next))
   return (
     kept.length > 0 &&
-    !kept.some(({ isWrong }) => isWrong) &&
+    kept.every(({ wrong }) => wrong === null) &&
     !left.some(({ isWrongNext }) => isWrongNext) &&
     [...hidden].every((rule) => shown.has(rule))
   )
