@@ -53,14 +53,14 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   if (list.length === 0) throw new CellFault(`"${text}" names no event type after "${words.at(-1)}"`)
   const items = list.filter((_, position) => position % 2 === 0)
   const separators = list.filter((_, position) => position % 2 === 1)
-  for (const separator of separators) {
+  const wrong = separators.find((separator) => separator !== 'or')
+  if (wrong !== undefined) {
     const spaced = knownEventTypes.find((known) => squash(known) === squash(list.join('')))
-    if (separator !== 'or' && spaced !== undefined)
-      throw new CellFault(`"${text}" is not an event type${didYouMean([spaced])}`)
-    if (separator !== 'or')
-      throw new CellFault(
-        `"${text}" has "${separator}" where only "or" can stand${didYouMean(nearest(separator, ['or']))}`,
-      )
+    throw new CellFault(
+      spaced === undefined
+        ? `"${text}" has "${wrong}" where only "or" can stand${didYouMean(nearest(wrong, ['or']))}`
+        : `"${text}" is not an event type${didYouMean(spaced)}`,
+    )
   }
   if (items.length === separators.length)
     throw new CellFault(`"${text}" ends in "${words.at(-1)}": name one more event type`)

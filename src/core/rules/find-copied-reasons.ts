@@ -9,23 +9,14 @@ const READ_OUT = 'members hear it when they ask why'
  */
 export function findCopiedReasons(rules: readonly Rule[], before: readonly Rule[] = []): Fault[] {
   return rules.flatMap(({ id, row, because, outcome, sendBy }, index): Fault[] => {
-    const place = { row, column: 'because' }
     const above = rules.slice(0, index).find((other) => other.because === because)
     const was = before.find((other) => other.id === id)
     const isStale =
       was !== undefined && was.because === because && (was.outcome !== outcome || was.sendBy !== sendBy)
-    return [
-      ...(above === undefined
-        ? []
-        : [
-            {
-              ...place,
-              text: `it is word for word that of rule "${above.id}" (row ${above.row}): ${READ_OUT}`,
-            },
-          ]),
-      ...(isStale
-        ? [{ ...place, text: `it stayed as it was, though what the rule does has changed: ${READ_OUT}` }]
-        : []),
-    ]
+    const doubts = [
+      above && `it is word for word that of rule "${above.id}" (row ${above.row})`,
+      isStale && 'it stayed as it was, though what the rule does has changed',
+    ].filter((doubt) => typeof doubt === 'string')
+    return doubts.map((doubt) => ({ row, column: 'because', text: `${doubt}: ${READ_OUT}` }))
   })
 }

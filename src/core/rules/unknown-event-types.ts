@@ -4,9 +4,8 @@ import type { Rule } from './rule.ts'
 
 /**
  * Event types in rules that have no template and, where `seenEventTypes` are known, no recent event: one fault or warning each,
- * with the nearest known types. A type
- * one or two characters from one with a template is a fault, unless marked `exactly`: it would mute or send something by mistake. For a
- * type near to a family, such as `claim`, the family's wildcard is the nearest.
+ * with the nearest known types. A type one or two characters from one with a template is a fault, unless marked `exactly`: it
+ * would mute or send something by mistake. For a type near to a family, such as `claim`, the family's wildcard is the nearest.
  */
 export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
