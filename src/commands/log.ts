@@ -103,10 +103,9 @@ async function listLog(name: string | undefined, options: Options, command: Comm
       if (filter.reference !== undefined) await noteUnknown(pool, 'reference', filter.reference)
       if (reason !== undefined) await noteUnknown(pool, 'reason', reason)
     }
-    if (!csv && !json)
-      note(
-        `${counted(count, 'entry', 'entries')}${from === undefined ? '' : ` since ${from}`}${after === null ? '' : ', the newest: there are more'}`,
-      )
+    const period = from === undefined ? '' : ` since ${from}`
+    const more = after === null ? '' : ', the newest: there are more'
+    if (!csv && !json) note(`${counted(count, 'entry', 'entries')}${period}${more}`)
   })
 }
 

@@ -43,7 +43,7 @@ export function Download({ query, name, remarks = [] }: DownloadProps) {
     let rest = remarks
     const addRemarks = (afterwards: string) => {
       const count = rest.filter(({ createdAt }) => (createdAt ?? '~') >= afterwards).length
-      lines.push(...rest.slice(0, count).map(formatRemark))
+      lines.push(...rest.slice(0, count).map(LOG_CSV.formatLine))
       rest = rest.slice(count)
     }
     let entryCount = 0
@@ -99,10 +99,6 @@ function formatEntry(entry: ListedLogEntry): string {
     channel: inWords(nameOfChannel(channel)),
     subject: shownSubject(channel, entry.subject) ?? (status === 'SENT' ? body : null),
   })
-}
-
-function formatRemark(remark: Remark): string {
-  return LOG_CSV.formatLine(remark)
 }
 
 /** Makes the browser save a file. */

@@ -58,9 +58,9 @@ function hrefOfSearch(q: string): string {
 export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
   const { hits = [], similar = [] } = loaded.data ?? {}
-  const spelled = similar.filter(({ value }) => squash(value) === squash(q))
-  const [only, ...others] = hits.length > 0 ? hits : spelled.length === similar.length ? spelled : []
-  const next = only !== undefined && others.length === 0 ? hrefOf(only) : undefined
+  const [only, ...others] = hits.length > 0 ? hits : similar
+  const isMeant = only !== undefined && others.length === 0 && squash(only.value) === squash(q)
+  const next = isMeant ? hrefOf(only) : undefined
   useEffect(() => {
     if (next !== undefined) location.replace(next)
   }, [next])
