@@ -106,6 +106,13 @@ export default {
       from: {},
       to: { circular: true },
     },
+    {
+      name: 'no-cycles-between-subjects-of-the-core',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^src/core/' },
+      to: { circular: true },
+    },
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],
   options: {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
+import { ADDRESSED_CHANNELS } from '../core/party/channel.ts'
 import { type Brokers, createBrokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'

@@ -1,5 +1,5 @@
 import { BLOCK_REASONS } from '../core/batch/blocked.ts'
-import type { Checkpoint } from '../core/batch/position.ts'
+import type { Checkpoint } from '../core/event/position.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { TakenRequest } from '../core/request/request.ts'
 import type { SkipTarget } from '../core/request/schemas.ts'

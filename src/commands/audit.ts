@@ -16,8 +16,8 @@ import {
   noCounts,
   type OffsetRange,
 } from '../core/audit/finding.ts'
-import { partitionKey } from '../core/batch/position.ts'
 import { loadEnvelopeMaps } from '../core/event/envelope-map.ts'
+import { partitionKey } from '../core/event/position.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'

@@ -1,6 +1,6 @@
 import kafkajs, { type GroupMember, type PartitionAssigner } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { TopicPartition } from '../core/batch/position.ts'
+import type { TopicPartition } from '../core/event/position.ts'
 import { joinAs, type Member } from './patches/membership.ts'
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol

@@ -9,7 +9,7 @@ import kafkajs, {
   type PartitionMetadata,
 } from 'kafkajs'
 import type { Logger } from 'pino'
-import { type Ends, partitionKey, type TopicPartition } from '../core/batch/position.ts'
+import { type Ends, partitionKey, type TopicPartition } from '../core/event/position.ts'
 import { CodedError } from '../core/text/error-codes.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'

@@ -1,5 +1,5 @@
 import { BLOCK_REASONS, type BlockReason } from '../core/batch/blocked.ts'
-import type { TopicPartition } from '../core/batch/position.ts'
+import type { TopicPartition } from '../core/event/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage, findIntact } from './records/batches.ts'

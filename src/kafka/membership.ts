@@ -6,7 +6,7 @@ import kafkajs, {
   type KafkaJSProtocolError,
   type TopicPartitionOffset,
 } from 'kafkajs'
-import { type Assignment, partitionKey } from '../core/batch/position.ts'
+import { type Assignment, partitionKey } from '../core/event/position.ts'
 import { createAssigner, ONE_GROUP_PER_LIST } from './assigner.ts'
 import type { FetchControls } from './inbox.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'

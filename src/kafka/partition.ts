@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
 import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/blocked.ts'
+import type { Message } from '../core/event/message.ts'
 import {
   type Checkpoint,
   compareLast,
@@ -9,8 +10,7 @@ import {
   fetchStart,
   judgeOutOfRange,
   type TopicPartition,
-} from '../core/batch/position.ts'
-import type { Message } from '../core/event/message.ts'
+} from '../core/event/position.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'

@@ -1,5 +1,5 @@
-import { type Place, partitionKey, placeKey } from '../core/batch/position.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
+import { type Place, partitionKey, placeKey } from '../core/event/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch } from './records/unreadable.ts'

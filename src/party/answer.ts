@@ -1,5 +1,5 @@
-import { ADDRESSES, type Address } from '../core/decision/channel.ts'
 import { type Pointer, parsePointer, pointerText, valueAt } from '../core/event/json-pointer.ts'
+import { ADDRESSES, type Address } from '../core/party/channel.ts'
 import type { Contact } from '../core/party/contact.ts'
 import { findTlsFamily, listCodes, readCode } from '../core/text/error-codes.ts'
 

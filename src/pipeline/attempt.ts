@@ -10,8 +10,8 @@ import {
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, Send } from '../core/attempt/delivery.ts'
-import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
+import type { RunStage } from '../core/batch/stage.ts'
 import type { TakenIds } from '../core/event/conflict.ts'
 import type { PreferencesByParty } from '../core/party/preferences.ts'
 

@@ -1,9 +1,9 @@
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from '../core/audit/finding.ts'
-import type { TopicPartition } from '../core/batch/position.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import { isOwnRow, type LoggedRow } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
+import type { TopicPartition } from '../core/event/position.ts'
 
 /** Offsets that an operator skipped, both ends included. */
 export interface Skip {

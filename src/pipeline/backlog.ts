@@ -6,7 +6,7 @@ import {
   listPartitions,
   partitionKey,
   type TopicPartition,
-} from '../core/batch/position.ts'
+} from '../core/event/position.ts'
 import { share } from '../core/time/share.ts'
 
 export interface BacklogNeeds {

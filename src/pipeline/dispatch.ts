@@ -1,22 +1,15 @@
 import type { Logger } from 'pino'
 import { distinctParties, type OpenAttempt, toLoggedRow } from '../core/attempt/attempt.ts'
-import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move } from '../core/attempt/store.ts'
-import type {
-  Batch,
-  CommitResult,
-  Dispatch,
-  FindLogged,
-  LoggedEvents,
-  RejectedMessage,
-} from '../core/batch/batch.ts'
+import type { Batch, CommitResult, Dispatch, FindLogged, LoggedEvents } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch, type Reading } from '../core/batch/parse-batch.ts'
-import { type Fingerprint, partitionKey } from '../core/batch/position.ts'
+import type { RunStage } from '../core/batch/stage.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import { describeConflict, findDifferences } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import { type Parsed, pickVariables } from '../core/event/parse-event.ts'
-import { REJECTIONS } from '../core/event/rejection.ts'
+import { type Fingerprint, partitionKey } from '../core/event/position.ts'
+import { REJECTIONS, type RejectedMessage } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
 import type { StartTimer } from '../core/time/timer.ts'
 import type { MakeAttempts, Unwritten } from './attempt.ts'

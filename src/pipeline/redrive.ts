@@ -1,5 +1,6 @@
-import type { Batch, RejectedMessage } from '../core/batch/batch.ts'
+import type { Batch } from '../core/batch/batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
+import type { RejectedMessage } from '../core/event/rejection.ts'
 import type { Progress, TakenRequest } from '../core/request/request.ts'
 import type { Made } from './attempt.ts'
 import {

@@ -7,9 +7,9 @@ import {
   type RetryCandidate,
   toDueEntry,
 } from '../core/attempt/retry-candidate.ts'
-import { type Place, placeKey } from '../core/batch/position.ts'
 import type { Message } from '../core/event/message.ts'
 import { pickVariables } from '../core/event/parse-event.ts'
+import { type Place, placeKey } from '../core/event/position.ts'
 import type { Rejected } from '../core/event/rejected-message.ts'
 import { UNREDRIVABLE } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'

@@ -7,8 +7,8 @@ import {
 } from '../core/attempt/attempt.ts'
 import { type DueEntry, isPostponed, type LookedUpEntry, nextAttempt } from '../core/attempt/due-entry.ts'
 import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
-import type { RunStage } from '../core/attempt/stage.ts'
 import type { Transaction } from '../core/attempt/store.ts'
+import type { RunStage } from '../core/batch/stage.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
 

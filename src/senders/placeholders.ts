@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { RECORDED } from '../core/attempt/delivery.ts'
-import type { AddressedChannel } from '../core/decision/channel.ts'
+import type { AddressedChannel } from '../core/party/channel.ts'
 import type { Sender } from './sender.ts'
 
 /** Placeholder for email: reads its settings, records each batch and contacts nobody (specification). */

@@ -5,7 +5,7 @@ import {
   type Send,
   toDelivery,
 } from '../core/attempt/delivery.ts'
-import { type AddressedChannel, type Channel, isAddressed, isChannel } from '../core/decision/channel.ts'
+import { type AddressedChannel, type Channel, isAddressed, isChannel } from '../core/party/channel.ts'
 import { readCode } from '../core/text/error-codes.ts'
 import type { Message, Sender } from './sender.ts'
 

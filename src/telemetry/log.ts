@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
-import { ADDRESSES } from '../core/decision/channel.ts'
+import { ADDRESSES } from '../core/party/channel.ts'
 
 /** Contact data and secrets that no caller should log: redacted in case one does. */
 const CENSORED_KEYS = [...ADDRESSES, 'subject', 'body', 'password', 'authorization']

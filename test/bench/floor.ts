@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
 import pg from 'pg'
 import { templates } from '#generated/templates.ts'
-import type { Channel } from '../../src/core/decision/channel.ts'
+import type { Channel } from '../../src/core/party/channel.ts'
 import { type ArrayElement, type ArrayType, binaryArray } from '../../src/postgres/sql/binary-array.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 

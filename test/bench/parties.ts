@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { CHANNELS } from '../../src/core/decision/channel.ts'
+import { CHANNELS } from '../../src/core/party/channel.ts'
 import type { Random } from './random.ts'
 
 export const PARTY_COUNT = 100_000

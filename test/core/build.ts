@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { ADDRESSES, type Address } from '../../src/core/decision/channel.ts'
 import { buildFacts, type Facts, type RecordedFacts } from '../../src/core/decision/facts.ts'
+import { ADDRESSES, type Address } from '../../src/core/party/channel.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'

@@ -1,7 +1,7 @@
 import type { EachBatchPayload } from 'kafkajs'
 import { pino } from 'pino'
 import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
-import type { Checkpoint } from '../../src/core/batch/position.ts'
+import type { Checkpoint } from '../../src/core/event/position.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { placeKey } from '../../src/core/batch/position.ts'
+import { placeKey } from '../../src/core/event/position.ts'
 import { readMessages } from '../../src/kafka/read-messages.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import t from 'tap'
 import { templates } from '#generated/templates.ts'
-import { unobserved } from '../../src/core/attempt/stage.ts'
+import { unobserved } from '../../src/core/batch/stage.ts'
 import { createArchive } from '../../src/core/replay/archive.ts'
 import { verify } from '../../src/core/replay/verify-entry.ts'
 import { readRules } from '../../src/core/rules/archived-rules.ts'

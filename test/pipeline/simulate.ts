@@ -2,20 +2,20 @@ import { pino } from 'pino'
 import { type Attempt, nextKeyNumber } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { RetryCandidate } from '../../src/core/attempt/retry-candidate.ts'
-import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Dispatch } from '../../src/core/batch/batch.ts'
-import { partitionKey, placeKey } from '../../src/core/batch/position.ts'
+import { unobserved } from '../../src/core/batch/stage.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import type { Parsed } from '../../src/core/event/parse-event.ts'
+import { partitionKey, placeKey } from '../../src/core/event/position.ts'
+import type { Rejected } from '../../src/core/event/rejected-message.ts'
 import {
   ADDRESSES,
   type Address,
   CHANNEL_KINDS,
   CHANNELS,
   type Channel,
-} from '../../src/core/decision/channel.ts'
-import type { Message } from '../../src/core/event/message.ts'
-import type { Parsed } from '../../src/core/event/parse-event.ts'
-import type { Rejected } from '../../src/core/event/rejected-message.ts'
+} from '../../src/core/party/channel.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'

@@ -1,4 +1,4 @@
-import { ADDRESSED_CHANNELS } from '../../src/core/decision/channel.ts'
+import { ADDRESSED_CHANNELS } from '../../src/core/party/channel.ts'
 import type { Senders } from '../../src/senders/send.ts'
 import type { Sender } from '../../src/senders/sender.ts'
 

@@ -20,7 +20,7 @@ const NEXT_RULES: readonly Row[] = [
 
 /** What the next version changes in a file: each text must be there. */
 const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: string])[]>> = {
-  'src/core/decision/channel.ts': [
+  'src/core/party/channel.ts': [
     [
       '  IN_APP: {',
       `  ${NEXT_CHANNEL}: { name: 'push message', address: null, stored: 'pushed', hasSubject: true, isSegmented: false },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ADDRESSES } from '../../src/core/decision/channel.ts'
+import { ADDRESSES } from '../../src/core/party/channel.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 function recorded(level = 'trace') {

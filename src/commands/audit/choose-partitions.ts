@@ -1,5 +1,5 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
-import { partitionKey } from '../../core/batch/position.ts'
+import { partitionKey } from '../../core/event/position.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import type { Since } from '../../core/time/duration.ts'
 import { type Brokers, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/brokers.ts'

@@ -1,6 +1,6 @@
-import { CHANNELS, nameOfChannel, shownSubject } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { describeStatus, STATUSES } from '../../core/log/status.ts'
+import { CHANNELS, nameOfChannel, shownSubject } from '../../core/party/channel.ts'
 import { Ask, useRefusal } from '../ask.tsx'
 import { Download } from '../download.tsx'
 import { type Filter, List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'

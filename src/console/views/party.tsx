@@ -1,6 +1,6 @@
-import { nameOfChannel } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
+import { nameOfChannel } from '../../core/party/channel.ts'
 import { describeChange, describeOptOut } from '../../core/party/preference-changes.ts'
 import type { PreferenceChange, PreferenceHistory } from '../../core/party/preferences.ts'
 import { Download, type Remark } from '../download.tsx'

@@ -1,5 +1,5 @@
-import { nameOfChannel } from '../../core/decision/channel.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
+import { nameOfChannel } from '../../core/party/channel.ts'
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
 import { type Row, Table } from '../list.tsx'
 import { Badge, Facts, State, Time, Title, Value } from '../parts.tsx'

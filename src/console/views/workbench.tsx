@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { nameOfChannel } from '../../core/decision/channel.ts'
+import { nameOfChannel } from '../../core/party/channel.ts'
 import type { Cells } from '../../core/rules/diff-rows.ts'
 import { gridToCsv, type WorkbenchStart } from '../../core/workbench/review.ts'
 import { type Row, Table } from '../list.tsx'

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { CHANNELS } from '../../core/decision/channel.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { OUTCOMES } from '../../core/decision/result.ts'
+import { CHANNELS } from '../../core/party/channel.ts'
 import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import type { Against } from '../../core/rules/check-files.ts'
 import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'

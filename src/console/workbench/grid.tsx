@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { nameOfChannel } from '../../core/decision/channel.ts'
+import { nameOfChannel } from '../../core/party/channel.ts'
 import { type Cells, pairShownRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import { describeFault, type Fault, wholeFault } from '../../core/text/faults.ts'

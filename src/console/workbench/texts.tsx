@@ -1,4 +1,4 @@
-import { CHANNEL_KINDS } from '../../core/decision/channel.ts'
+import { CHANNEL_KINDS } from '../../core/party/channel.ts'
 import type { PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
 import { Button, Card, Choice, Field, filledIn } from '../parts.tsx'

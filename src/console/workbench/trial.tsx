@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { nameOfChannel, shownSubject } from '../../core/decision/channel.ts'
 import { FACT_LIST } from '../../core/decision/facts.ts'
+import { nameOfChannel, shownSubject } from '../../core/party/channel.ts'
 import {
   eventOfTrial,
   type Trial as Tried,

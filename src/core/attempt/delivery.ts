@@ -1,4 +1,4 @@
-import type { Channel } from '../decision/channel.ts'
+import type { Channel } from '../party/channel.ts'
 import { storable } from '../text/sanitize.ts'
 
 /** Prefix of a placeholder's receipts. Version 1.0 stores nothing else that tells them from a transport's. */

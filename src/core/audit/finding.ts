@@ -1,5 +1,5 @@
-import type { TopicPartition } from '../batch/position.ts'
 import type { Message } from '../event/message.ts'
+import type { TopicPartition } from '../event/position.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 

@@ -1,4 +1,4 @@
-import type { TopicPartition } from './position.ts'
+import type { TopicPartition } from '../event/position.ts'
 
 export interface FailedRows {
   readonly waiting: number

@@ -2,8 +2,8 @@ import type { Attempt } from '../attempt/attempt.ts'
 import type { Pruned } from '../decision/skip-pruned.ts'
 import type { LoggedRow } from '../event/conflict.ts'
 import type { Message } from '../event/message.ts'
-import type { Rejection } from '../event/rejection.ts'
-import type { Fingerprint, TopicPartition } from './position.ts'
+import type { Fingerprint, TopicPartition } from '../event/position.ts'
+import type { RejectedMessage } from '../event/rejection.ts'
 
 /** Consecutive messages of one partition, in offset order, at most BATCH_MAX. */
 export interface Batch extends TopicPartition {
@@ -30,11 +30,6 @@ export interface LoggedEvents {
 }
 
 export type FindLogged = (events: PartitionEvents) => Promise<LoggedEvents>
-
-export interface RejectedMessage {
-  readonly message: Message
-  readonly rejection: Rejection
-}
 
 export type CommitResult =
   | {

@@ -1,6 +1,6 @@
 import type { Message } from '../event/message.ts'
 import type { Event, Parsed } from '../event/parse-event.ts'
-import type { RejectedMessage } from './batch.ts'
+import type { RejectedMessage } from '../event/rejection.ts'
 
 export interface LocatedEvent {
   readonly event: Event

@@ -1,4 +1,4 @@
-import { isChannel } from './channel.ts'
+import { isChannel } from '../party/channel.ts'
 import { findUnknown, type RecordedFacts, type RuleFacts } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 

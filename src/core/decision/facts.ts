@@ -1,6 +1,6 @@
+import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL, nameOfChannel } from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL, nameOfChannel } from './channel.ts'
 
 /** `missing`: the event names no valid party. */
 export const PARTY_STATES = ['found', 'not found', 'unresolved', 'missing'] as const

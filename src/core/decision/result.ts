@@ -1,4 +1,4 @@
-import { type Channel, nameOfChannel } from './channel.ts'
+import { type Channel, nameOfChannel } from '../party/channel.ts'
 
 export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
 export type Outcome = (typeof OUTCOMES)[number]

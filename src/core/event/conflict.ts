@@ -1,5 +1,5 @@
-import type { Place } from '../batch/position.ts'
 import type { Event } from './parse-event.ts'
+import type { Place } from './position.ts'
 import { REJECTIONS, type Rejection } from './rejection.ts'
 
 /** The row of an event id, with the message data in its last decision. */

@@ -1,3 +1,5 @@
+import type { Message } from './message.ts'
+
 /** Reasons why a message is rejected. The code is also the metric label. */
 export const REJECTIONS = {
   empty: 'the value is empty',
@@ -23,4 +25,9 @@ export interface Rejection {
   readonly code: RejectionCode
   /** For people. Quotes nothing from the message except the type of a value. */
   readonly error: string
+}
+
+export interface RejectedMessage {
+  readonly message: Message
+  readonly rejection: Rejection
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { DEFAULT_CHANNEL, KNOWN_CHANNELS } from '../decision/channel.ts'
 import { explainedDecision, recordedDecision } from '../decision/recorded-decision.ts'
+import { DEFAULT_CHANNEL, KNOWN_CHANNELS } from '../party/channel.ts'
 import { STATUSES } from './status.ts'
 
 const TEXT = 'Rendered; null if nothing was to be sent, or the text was erased'

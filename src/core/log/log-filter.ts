@@ -1,4 +1,4 @@
-import type { Channel } from '../decision/channel.ts'
+import type { Channel } from '../party/channel.ts'
 import type { Status } from './status.ts'
 
 /** Filters of the log; an entry must match all of them. Times are in the format of an entry. */

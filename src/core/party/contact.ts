@@ -1,4 +1,4 @@
-import { type Address, CHANNEL_KINDS, type Channel } from '../decision/channel.ts'
+import { type Address, CHANNEL_KINDS, type Channel } from './channel.ts'
 
 /**
  * Policy administration's answer about one party. `error` is for an operator and contains no contact data; `codes` are those of

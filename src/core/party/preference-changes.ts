@@ -1,4 +1,4 @@
-import { nameOfChannel } from '../decision/channel.ts'
+import { nameOfChannel } from './channel.ts'
 import type { PreferenceChange } from './preferences.ts'
 
 /** Since when a party has been opted out of an event type, by changes newest first: `since 2026-01-31T12:00:00.000000Z`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Channel, KNOWN_CHANNELS } from '../decision/channel.ts'
-import { isPattern } from '../rules/event-type-cell.ts'
+import { isPattern } from '../event/event-type-pattern.ts'
+import { type Channel, KNOWN_CHANNELS } from './channel.ts'
 
 export interface Preferences {
   /** Another version may have stored a channel that this one does not know. */

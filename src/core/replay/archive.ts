@@ -1,6 +1,7 @@
 import { decideRecorded } from '../decision/decide-recorded.ts'
+import { isAboutTemplates } from '../event/event-type-pattern.ts'
 import { RuleTableError } from '../rules/errors.ts'
-import { eventTypeCells, isAboutTemplates } from '../rules/event-type-cell.ts'
+import { eventTypeCells } from '../rules/event-type-cell.ts'
 import { enumerate } from '../rules/first-match.ts'
 import { loadPastRules } from '../rules/load-table.ts'
 import { decideByRule, isReadable } from '../rules/rule.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { CHANNELS } from '../decision/channel.ts'
 import { STATUSES } from '../log/status.ts'
+import { CHANNELS } from '../party/channel.ts'
 
 /** Locators or ids that one request names; more are asked for by a filter. */
 export const NAMED_COUNT_MAX = 1_000

@@ -1,7 +1,7 @@
-import { CHANNELS, nameOfChannel } from '../decision/channel.ts'
 import { decideRecorded } from '../decision/decide-recorded.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
 import type { RecordedResult } from '../decision/result.ts'
+import { CHANNELS, nameOfChannel } from '../party/channel.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'

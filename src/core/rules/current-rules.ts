@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { CHANNELS } from '../decision/channel.ts'
 import { cellSchemas } from '../decision/fact-schemas.ts'
 import { OUTCOMES } from '../decision/result.ts'
+import { CHANNELS } from '../party/channel.ts'
 import type { RuleTable } from './table.ts'
 
 /** Time at which a rule table came into force, in UTC with microseconds. */

@@ -1,4 +1,4 @@
-import { nameOfChannel } from '../decision/channel.ts'
+import { nameOfChannel } from '../party/channel.ts'
 import { counted } from '../text/count.ts'
 import { WHEN_COLUMNS } from './when.ts'
 

@@ -1,3 +1,11 @@
+import {
+  ANY_OTHER,
+  ANY_TEMPLATE,
+  isAboutTemplates,
+  isAnyOther,
+  NO_TEMPLATE,
+  splitWords,
+} from '../event/event-type-pattern.ts'
 import { squash } from '../text/find-by-words.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
@@ -15,14 +23,6 @@ export interface EventTypeCell {
   readonly exactly: readonly string[]
 }
 
-/** All event types without a template, and all with one. */
-const NO_TEMPLATE = 'no template'
-const ANY_TEMPLATE = 'any template'
-/** In promises only: all types that no rule names. */
-const ANY_OTHER = 'any other'
-
-/** Words of a cell that are not event types, in any case. */
-const WORDS = /^(not|or|exactly)$|^(no|any) (template|other)$/i
 const NAME = /^[\p{L}\p{N}._:/-]+$/u
 const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
@@ -80,21 +80,6 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   }
 }
 
-/** True if a text is a pattern or list of a cell, and so no event type name. */
-export function isPattern(text: string): boolean {
-  if (!/[*\s]/.test(text)) return false
-  const words = splitWords(text)
-  const hasList = words.slice(1, -1).includes('or')
-  const hasPrefix = words.length > 1 && ['not', 'exactly'].includes(words[0] ?? '')
-  return text.includes('*') || hasList || hasPrefix || isAboutTemplates(words.join(' '))
-}
-
-function splitWords(text: string): string[] {
-  const words = text.split(/\s+/)
-  if (WORDS.test(words.join(' '))) return words.map((word) => word.toLowerCase())
-  return words.map((word) => (WORDS.test(word) ? word.toLowerCase() : word))
-}
-
 export function matchesEventType(cell: EventTypeCell, eventType: string): boolean {
   const listed =
     cell.names.includes(eventType) || cell.prefixes.some((prefix) => eventType.startsWith(prefix))
@@ -134,14 +119,6 @@ export function excluding(cell: EventTypeCell | null, eventTypes: readonly strin
   if (cell === null) return `not ${list}`
   const isList = !isAboutTemplates(cell.text) && !isAnyOther(cell.text)
   return isList && cell.negated ? `${cell.text} or ${list}` : null
-}
-
-export function isAnyOther(text: string): boolean {
-  return text === ANY_OTHER
-}
-
-export function isAboutTemplates(text: string): boolean {
-  return text === NO_TEMPLATE || text === ANY_TEMPLATE
 }
 
 /** Common words that the rule table does not know, or knows in another form. */

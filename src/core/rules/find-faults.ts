@@ -1,5 +1,5 @@
-import { CHANNEL_KINDS, nameOfChannel } from '../decision/channel.ts'
 import { cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
+import { CHANNEL_KINDS, nameOfChannel } from '../party/channel.ts'
 import { type Fault, wholeFault } from '../text/faults.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
 import { type Cell, createRemedies, toRuleFacts } from './find-remedy.ts'

@@ -1,6 +1,6 @@
-import { CHANNELS, type Channel } from '../decision/channel.ts'
 import { FACT_COLUMNS } from '../decision/facts.ts'
 import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
+import { CHANNELS, type Channel } from '../party/channel.ts'
 import { PromisesError } from './errors.ts'
 import { type EventTypeCell, eventTypeCells, parsePromisedEventTypes } from './event-type-cell.ts'
 import { choice, orAny, orBlank, parsePromiseName, parseReason } from './parse-cells.ts'

@@ -1,5 +1,5 @@
-import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/result.ts'
+import { CHANNELS } from '../party/channel.ts'
 import { CellFault, RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
 import { choice, orBlank, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'

@@ -1,5 +1,5 @@
-import { nameOfChannel } from '../decision/channel.ts'
 import { cellText, FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
+import { nameOfChannel } from '../party/channel.ts'
 import { matchesEventType } from './event-type-cell.ts'
 import type { When } from './when.ts'
 

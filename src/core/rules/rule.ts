@@ -1,6 +1,6 @@
-import type { Channel } from '../decision/channel.ts'
 import { FACT_COLUMNS, type Situation } from '../decision/facts.ts'
 import type { Outcome, RuleResult } from '../decision/result.ts'
+import type { Channel } from '../party/channel.ts'
 import type { SheetForm } from './read-sheet.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 

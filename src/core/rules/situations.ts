@@ -1,4 +1,3 @@
-import { ADDRESSED_CHANNELS, CHANNEL_KINDS } from '../decision/channel.ts'
 import {
   cellText,
   FACT_LIST,
@@ -7,6 +6,7 @@ import {
   PARTY_STATES,
   type Situation,
 } from '../decision/facts.ts'
+import { ADDRESSED_CHANNELS, CHANNEL_KINDS } from '../party/channel.ts'
 import type { PastRule, Rule } from './rule.ts'
 
 /** A rule, or a promise, which sends nothing. */

@@ -1,4 +1,3 @@
-import { channelKind, isChannel, nameOfChannel, shownSubject } from '../decision/channel.ts'
 import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
@@ -10,6 +9,7 @@ import type {
   Story,
 } from '../log/log-entry.ts'
 import { describeGivenUp, toStatus } from '../log/status.ts'
+import { channelKind, isChannel, nameOfChannel, shownSubject } from '../party/channel.ts'
 import type { RulesByRevision } from '../rules/archived-rules.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>

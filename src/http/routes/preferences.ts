@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { CHANNELS, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
+import { isPattern } from '../../core/event/event-type-pattern.ts'
 import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/parse-event.ts'
 import type { ListPage, PageRequest } from '../../core/log/log-page.ts'
+import { CHANNELS, DEFAULT_CHANNEL } from '../../core/party/channel.ts'
 import {
   type NewPreferences,
   type PartyPreferences,
@@ -9,7 +10,6 @@ import {
   type StoredPreferences,
   storedPreferences,
 } from '../../core/party/preferences.ts'
-import { isPattern } from '../../core/rules/event-type-cell.ts'
 import { isOfOwnParty } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Fingerprint } from '../../core/batch/position.ts'
 import type { Message } from '../../core/event/message.ts'
+import type { Fingerprint } from '../../core/event/position.ts'
 import type { BatchHeader } from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { Malformed } from './unreadable.ts'

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
+import type { Checkpoint, TopicPartition } from '../../core/event/position.ts'
 import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../write/checkpoints.ts'
 
 const row = checkpointRow.extend({ topic: z.string(), partition: z.number() })

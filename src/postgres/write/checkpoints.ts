@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { LockedCheckpoints, Move } from '../../core/attempt/store.ts'
-import { type Checkpoint, partitionKey, type TopicPartition } from '../../core/batch/position.ts'
+import { type Checkpoint, partitionKey, type TopicPartition } from '../../core/event/position.ts'
 import { SETTINGS } from '../connection/pool.ts'
 import { preferencesByParty, readPreferences, selectPreferences } from '../read/read-preferences.ts'
 import { sqlColumns } from '../sql/columns.ts'

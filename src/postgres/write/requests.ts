@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import type { TopicPartition } from '../../core/batch/position.ts'
+import type { TopicPartition } from '../../core/event/position.ts'
 import {
   type End,
   LOOK_UP_KINDS,

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { ADDRESSES } from '../../../src/core/decision/channel.ts'
 import {
   decideOrFail,
   decideRecorded,
   UNKNOWN_CHANNEL_RULE_ID,
   UNREADABLE_OPT_OUTS_RULE_ID,
 } from '../../../src/core/decision/decide-recorded.ts'
+import { ADDRESSES } from '../../../src/core/party/channel.ts'
 import { someFacts } from '../build.ts'
 import { above, rule } from '../rules/build.ts'
 import { createTable, DEFAULT_TABLE } from '../rules/default-table.ts'

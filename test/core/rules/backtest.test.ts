@@ -1,6 +1,6 @@
 import t from 'tap'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { Situation } from '../../../src/core/decision/facts.ts'
+import { CHANNELS } from '../../../src/core/party/channel.ts'
 import { createBacktest, describeBacktest } from '../../../src/core/rules/backtest.ts'
 import type { DecisionGroup } from '../../../src/core/rules/decision-group.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'

@@ -1,5 +1,5 @@
-import type { Channel } from '../../../src/core/decision/channel.ts'
 import { cellText, FACT_LIST, type FactKey } from '../../../src/core/decision/facts.ts'
+import type { Channel } from '../../../src/core/party/channel.ts'
 import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
 import { gridToCsv } from '../../../src/core/workbench/review.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import { CHANNELS } from '../../../src/core/party/channel.ts'
 import { loadPromises } from '../../../src/core/rules/load-promises.ts'
 import { faultsIn } from '../build.ts'
 import { promise, promises, type Row } from './build.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import { CHANNELS } from '../../../src/core/party/channel.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { COLUMNS, type Rule } from '../../../src/core/rules/rule.ts'
 import { faultsIn } from '../build.ts'

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { CHANNEL_KINDS, CHANNELS, type Channel } from '../../../src/core/decision/channel.ts'
 import {
   FACT_COLUMNS,
   FACT_LIST,
@@ -8,6 +7,7 @@ import {
   PARTY_STATES,
   type Situation,
 } from '../../../src/core/decision/facts.ts'
+import { CHANNEL_KINDS, CHANNELS, type Channel } from '../../../src/core/party/channel.ts'
 
 /** A row as a person would write it. */
 export type Row = Record<

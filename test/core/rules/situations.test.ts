@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ADDRESSES, CHANNELS } from '../../../src/core/decision/channel.ts'
+import { ADDRESSES, CHANNELS } from '../../../src/core/party/channel.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../../src/core/rules/situations.ts'
 import { someFacts } from '../build.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import { CHANNELS } from '../../../src/core/party/channel.ts'
 import { describeTried, tryEvent } from '../../../src/core/rules/try-event.ts'
 import { aTried, someFacts } from '../build.ts'
 import { templatesWith } from '../templates/files.ts'

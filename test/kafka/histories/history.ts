@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
 import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
-import type { Checkpoint } from '../../../src/core/batch/position.ts'
+import type { Checkpoint } from '../../../src/core/event/position.ts'
 import { createBudget } from '../../../src/kafka/inbox.ts'
 import { takeFingerprint } from '../../../src/kafka/records/record.ts'
 import { createRandom, type Random } from '../../bench/random.ts'

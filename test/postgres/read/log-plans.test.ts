@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { LogFilter } from '../../../src/core/log/log-filter.ts'
 import type { LogPosition } from '../../../src/core/log/log-page.ts'
 import { STATUSES } from '../../../src/core/log/status.ts'
+import { CHANNELS } from '../../../src/core/party/channel.ts'
 import { logCountsQuery } from '../../../src/postgres/read/count-log-entries.ts'
 import {
   CANDIDATE_COUNT_MAX,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import { CHANNELS } from '../../../src/core/party/channel.ts'
 import type { NewPreferences } from '../../../src/core/party/preferences.ts'
 import {
   getPreferences,

@@ -1,8 +1,8 @@
-import type { Batch, CommitResult } from '../batch/batch.ts'
+import type { Attempt } from '../attempt/attempt.ts'
+import type { Deliveries, OutgoingMessage } from '../attempt/delivery.ts'
+import type { LookedUpEntry } from '../attempt/due-entry.ts'
 import type { Contacts } from '../party/contact.ts'
-import type { Attempt } from './attempt.ts'
-import type { Deliveries, OutgoingMessage } from './delivery.ts'
-import type { LookedUpEntry } from './due-entry.ts'
+import type { Batch, CommitResult } from './batch.ts'
 
 export interface Stages {
   batch: { input: Batch; result: CommitResult }

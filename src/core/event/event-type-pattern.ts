@@ -1,0 +1,31 @@
+/** All event types without a template, and all with one. */
+export const NO_TEMPLATE = 'no template'
+export const ANY_TEMPLATE = 'any template'
+/** In promises only: all types that no rule names. */
+export const ANY_OTHER = 'any other'
+
+/** Words of a cell that are not event types, in any case. */
+const WORDS = /^(not|or|exactly)$|^(no|any) (template|other)$/i
+
+/** True if a text is a pattern or list of a cell, and so no event type name. */
+export function isPattern(text: string): boolean {
+  if (!/[*\s]/.test(text)) return false
+  const words = splitWords(text)
+  const hasList = words.slice(1, -1).includes('or')
+  const hasPrefix = words.length > 1 && ['not', 'exactly'].includes(words[0] ?? '')
+  return text.includes('*') || hasList || hasPrefix || isAboutTemplates(words.join(' '))
+}
+
+export function splitWords(text: string): string[] {
+  const words = text.split(/\s+/)
+  if (WORDS.test(words.join(' '))) return words.map((word) => word.toLowerCase())
+  return words.map((word) => (WORDS.test(word) ? word.toLowerCase() : word))
+}
+
+export function isAnyOther(text: string): boolean {
+  return text === ANY_OTHER
+}
+
+export function isAboutTemplates(text: string): boolean {
+  return text === NO_TEMPLATE || text === ANY_TEMPLATE
+}
