@@ -17,6 +17,7 @@ import { inspectPartition } from '../kafka/inspect-partition.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { readMessages } from '../kafka/read-messages.ts'
 import { takeFingerprint } from '../kafka/records/record.ts'
+import { createSlots } from '../kafka/slots.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds, type LookUpNeeds } from '../pipeline/dispatch.ts'
@@ -107,7 +108,7 @@ export function createWorker(needs: WorkerNeeds) {
 }
 
 function consumerNeeds(
-  { ruleFiles, parties, metrics, log }: WorkerNeeds,
+  { config, ruleFiles, parties, metrics, log }: WorkerNeeds,
   pool: DatabasePool,
   attempt: MakeAttempts,
   stage: RunStage,
@@ -127,6 +128,7 @@ function consumerNeeds(
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
     dispatch: createDispatch(needs),
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
+    takeSlot: createSlots(config.broker.partitionsAtOnce, startTimer),
     countLost: metrics.countLost,
   }
 }

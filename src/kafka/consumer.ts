@@ -5,7 +5,6 @@ import type { Blocked } from '../core/batch/blocked.ts'
 import { partitionKey } from '../core/event/position.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import type { StartTimer } from '../core/time/timer.ts'
 import { type Brokers, createBrokers, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
@@ -20,9 +19,8 @@ import {
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 import type { Member } from './patches/membership.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
-import { createSlots } from './slots.ts'
 
-export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
+export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | 'partitionsAtOnce'> {
   readonly connection: KafkaConnection
   readonly batchCountMax: number
 }
@@ -155,7 +153,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
 }
 
 function createPartitionNeeds(
-  { partitionsAtOnce, batchCountMax }: ConsumerOptions,
+  { batchCountMax }: ConsumerOptions,
   needs: ConsumerNeeds,
   brokers: Brokers,
   log: Logger,
@@ -169,7 +167,6 @@ function createPartitionNeeds(
       return found
     },
     unservedReason,
-    takeSlot: createSlots(partitionsAtOnce, startTimer),
     budget: createBudget(INBOXES_BYTES_MAX),
     latest: new Map(),
     batchCountMax,
@@ -228,9 +225,4 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
 
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
-}
-
-const startTimer: StartTimer = (durationMs, run) => {
-  const timer = setTimeout(run, durationMs)
-  return () => clearTimeout(timer)
 }

@@ -36,6 +36,8 @@ export interface ConsumerNeeds {
   readonly dispatch: Dispatch
   /** Classifies an error of the functions above. */
   readonly findReason: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
+  /** Limits the number of running batches. */
+  readonly takeSlot: TakeSlot
   /** Counts messages that the broker's retention deleted before they were processed. */
   readonly countLost: (topic: string, count: bigint) => void
 }
@@ -46,8 +48,6 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly readEnds: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition, or null. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
-  /** Limits the number of running batches. */
-  readonly takeSlot: TakeSlot
   readonly budget: Budget
   readonly latest: Map<string, PartitionConsumer>
   readonly batchCountMax: number

@@ -29,7 +29,6 @@ async function consume(
       groupId,
       topics,
       sessionTimeoutMs,
-      partitionsAtOnce: 4,
       batchCountMax: 500,
     },
     {
@@ -44,6 +43,7 @@ async function consume(
         return committedAt(batch.lastOffset)
       },
       findReason: () => 'not-committed',
+      takeSlot: async () => () => {},
       countLost: () => {},
     },
     pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
