@@ -84,7 +84,7 @@ class NotShared extends Error {}
 export function createDispatch(needs: DispatchNeeds): Dispatch {
   const { attempt, stage, isTransactionRollback, countRestart, startTimer, nowMs, log } = needs
   const shared = createSharedCommits(attempt, startTimer)
-  /** Partitions whose next batch has its own transaction: it is deleted when one succeeds in time. */
+  /** Partitions whose last transaction failed or was slow: the next one is their own. */
   const alone = new Set<string>()
   const warnOfConflicts = createConflictWarning(nowMs, log)
 
@@ -92,7 +92,8 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
     const startMs = nowMs()
     const result = await stage('commit', batch, run)
     if (result.kind === 'committed' && result.rejected.length > 0) warnOfConflicts(batch, result.rejected)
-    if (nowMs() - startMs < SLOW_MS) alone.delete(partitionKey(batch))
+    const isSlow = nowMs() - startMs >= SLOW_MS
+    alone[isSlow ? 'add' : 'delete'](partitionKey(batch))
     return result
   }
 
@@ -113,11 +114,11 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
     stage('batch', batch, async () => {
       const key = partitionKey(batch)
       let isAlone = alone.has(key) || !isSmall(batch)
-      alone.add(key)
       for (let restartCount = 0; ; ) {
         try {
           return await dispatchOnce(batch, isAlone)
         } catch (error) {
+          alone.add(key)
           // Also the cause of a shared transaction's failure.
           if (isTransactionRollback(error)) {
             countRestart()
