@@ -1,6 +1,6 @@
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from '../core/audit/finding.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
-import { isOwnRow, type LoggedRow } from '../core/event/conflict.ts'
+import { describeDifferences, findConflict, isOwnRow, type LoggedRow } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
 import type { TopicPartition } from '../core/event/position.ts'
@@ -176,7 +176,7 @@ async function auditConflicts(
   const rejected = await needs.findRejected(audited, messages)
   for (const { message, row, differences } of others) {
     const kept = rejected.get(message.offset)
-    if (kept === undefined) await reportDiffers(audit, message, row, `: ${differences.join(', ')}`)
+    if (kept === undefined) await reportDiffers(audit, message, row, describeDifferences('', differences))
     else counts.conflicts++
     if (kept?.erased) counts.erased++
   }
@@ -193,7 +193,8 @@ async function auditLogged(
   row: LoggedRow,
 ): Promise<readonly string[]> {
   const { needs, audited, counts } = audit
-  const isOwn = isOwnRow(row, { ...audited, offset: message.offset })
+  const place = { ...audited, offset: message.offset }
+  const isOwn = isOwnRow(row, place)
   if (fate !== 'committed') {
     const end = fate === 'open' ? 'has no end' : 'was aborted'
     if (isOwn) await reportDiffers(audit, message, row, ` is its row, although its transaction ${end}`)
@@ -205,11 +206,16 @@ async function auditLogged(
     await reportDiffers(audit, message, row, ' is its row, but no decision explains it')
     return []
   }
-  const differences = await findDifferences(needs, message, event, isOwn ? { ...row, reference: null } : row)
-  if (differences.length > 0 && !isOwn) return differences
-  if (differences.length > 0) await reportDiffers(audit, message, row, `: ${differences.join(', ')}`)
-  else counts[isOwn ? 'rows' : 'duplicates']++
-  if (isOwn && row.erased) counts.erased++
+  const readBy = (revision: string | null) => needs.parse(message, revision)
+  if (!isOwn) {
+    const differences = await findConflict(row, place, event, readBy)
+    if (differences.length === 0) counts.duplicates++
+    return differences
+  }
+  const columns = await compareColumns(row, event, readBy)
+  if (columns.length > 0) await reportDiffers(audit, message, row, `: ${columns.join(', ')}`)
+  else counts.rows++
+  if (row.erased) counts.erased++
   return []
 }
 
@@ -223,24 +229,18 @@ async function reportDiffers(
   await report(audit, 'differs', offset, { eventId, locator, detail: `${locator}${detail}` })
 }
 
-/** Type, party and reference are compared as read by the envelope map of the row's time. */
-async function findDifferences(
-  { parse }: AuditNeeds,
-  message: Message,
+/** Compares a row with its own message, as read by the envelope map in force or by that of the row's time. */
+async function compareColumns(
+  { eventType, partyLocator, envelopeMapRevision }: LoggedRow,
   event: Event,
-  { eventType, partyLocator, reference, envelopeMapRevision }: LoggedRow,
+  readBy: (envelopeMapRevision: string | null) => Promise<Parsed> | Parsed,
 ): Promise<string[]> {
-  const isSameReference = reference === null || reference === event.locator
-  const isNamed = partyLocator !== null || reference !== ''
-  if (eventType === event.eventType && partyLocator === event.partyLocator && isSameReference && isNamed)
-    return []
-  const then = envelopeMapRevision === null ? null : await parse(message, envelopeMapRevision)
+  if (eventType === event.eventType && partyLocator === event.partyLocator) return []
+  const then = envelopeMapRevision === null ? null : await readBy(envelopeMapRevision)
   const published = then?.kind === 'event' ? then.event : event
   return [
     ...compareColumn('event_type', eventType, published.eventType),
     ...compareColumn('party_locator', partyLocator, published.partyLocator),
-    ...compareColumn('reference', reference, reference === null ? null : published.locator),
-    ...(isNamed ? [] : ['neither has a party or a reference, so nothing shows that they are the same']),
   ]
 }
 

@@ -5,7 +5,7 @@ import type { Batch, CommitResult, Dispatch, FindLogged, LoggedEvents } from '..
 import { type LocatedEvent, parseBatch, type Reading } from '../core/batch/parse-batch.ts'
 import type { RunStage } from '../core/batch/stage.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
-import { describeConflict, findDifferences } from '../core/event/conflict.ts'
+import { describeConflict, findConflict, findDifferences } from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import { type Parsed, pickVariables } from '../core/event/parse-event.ts'
 import { type Fingerprint, partitionKey } from '../core/event/position.ts'
@@ -241,7 +241,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
 
 /** The messages that differ from the row of their id, also as its envelope map read them. */
 async function findConflicts(
-  { parseBy, envelopeMapRevision }: LookUpNeeds,
+  { parseBy }: LookUpNeeds,
   { topic, partition }: Batch,
   readings: LookedUpBatch['readings'],
   rows: LoggedEvents['rows'],
@@ -250,14 +250,9 @@ async function findConflicts(
   for (const row of rows.values())
     for (const { message, event } of readings(row.eventId)) {
       const place = { topic, partition, offset: message.offset }
-      const differences = findDifferences(row, place, event)
-      if (differences.length === 0) continue
-      if (row.envelopeMapRevision !== envelopeMapRevision) {
-        const then = await parseBy(topic, message, row.envelopeMapRevision)
-        const isSameId = then.kind === 'event' && then.event.eventId === row.eventId
-        if (isSameId && findDifferences(row, place, then.event).length === 0) continue
-      }
-      conflicts.push({ message, rejection: describeConflict(row, differences) })
+      const readBy = (revision: string | null) => parseBy(topic, message, revision)
+      const differences = await findConflict(row, place, event, readBy)
+      if (differences.length > 0) conflicts.push({ message, rejection: describeConflict(row, differences) })
     }
   return conflicts
 }

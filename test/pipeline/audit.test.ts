@@ -97,7 +97,13 @@ t.test('type and party are compared as read by the envelope map of the row', asy
 
 t.test('a message with the row of another one is sound once it is rejected', async (t) => {
   const twice = [committed(messageOf(0), messageOf(1, 'event-0'), messageOf(2))]
-  for (const another of [{ eventType: 'claim.moved' }, { partyLocator: 'p' }, { reference: 'CLM-2' }]) {
+  const others = [
+    { eventType: 'claim.moved' },
+    { partyLocator: 'p' },
+    { reference: 'CLM-2' },
+    { reason: 'x' },
+  ]
+  for (const another of others) {
     const rows = [
       { ...rowOf(0), origin: { topic: 'claims', partition: 1, offset: 0n }, ...another },
       rowOf(2),
@@ -109,7 +115,7 @@ t.test('a message with the row of another one is sound once it is rejected', asy
       counts: { rows: 1, conflicts: 2, erased: 1 },
     })
   }
-  const unknown = [{ ...rowOf(0), reference: null }, rowOf(2)]
+  const unknown = [{ ...rowOf(0), reference: null, reason: null }, rowOf(2)]
   t.match(await audit(twice, unknown), { sound: true, counts: { rows: 2, duplicates: 1 } })
 })
 

@@ -44,24 +44,24 @@ function world(given: {
   const warnings: object[] = []
   const restarts = { count: 0 }
   let locatorCount = 0
+  const parse: ReturnType<DispatchNeeds['parserFor']> = ({ value }) => {
+    const text = String(value)
+    parsed.push(text)
+    if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
+    const [eventId = '', party = 'party-1'] = text.split('@')
+    return {
+      kind: 'event',
+      event: aParsedEvent(
+        eventId,
+        party === '' ? { partyLocator: null, locator: '' } : { partyLocator: party },
+      ),
+    }
+  }
   const needs: DispatchNeeds = {
-    parserFor:
-      () =>
-      ({ value }) => {
-        const text = String(value)
-        parsed.push(text)
-        if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
-        const [eventId = '', party = 'party-1'] = text.split('@')
-        return {
-          kind: 'event',
-          event: aParsedEvent(
-            eventId,
-            party === '' ? { partyLocator: null, locator: '' } : { partyLocator: party },
-          ),
-        }
-      },
+    parserFor: () => parse,
     envelopeMapRevision: 'ghi',
-    parseBy: () => ({ kind: 'event', event: given.then ?? aParsedEvent('another') }),
+    parseBy: (_topic, message, revision) =>
+      given.then === undefined || revision === 'ghi' ? parse(message) : { kind: 'event', event: given.then },
     findLogged: async () => ({
       rows: new Map(given.logged?.map((row) => [row.eventId, row])),
       pruned: [],

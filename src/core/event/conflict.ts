@@ -1,4 +1,4 @@
-import type { Event } from './parse-event.ts'
+import type { Event, Parsed } from './parse-event.ts'
 import type { Place } from './position.ts'
 import { REJECTIONS, type Rejection } from './rejection.ts'
 
@@ -27,6 +27,9 @@ export function isOwnRow({ origin }: LoggedRow, { topic, partition, offset }: Pl
   return origin?.offset === offset && origin.partition === partition && origin.topic === topic
 }
 
+/** The only difference of an event that has neither a party nor a reference: nothing shows that it is the one of the row. */
+const NAMELESS = 'nameless'
+
 /** The fields in which an event differs from the row of its id. None if the row comes from its message, or from an unknown one. */
 export function findDifferences(row: LoggedRow, place: Place, event: Event): readonly string[] {
   if (row.origin === null || isOwnRow(row, place)) return []
@@ -36,13 +39,33 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
   if (row.reference !== null && row.reference !== event.locator) differences.push('reference')
   if (row.reference !== null && row.reason !== event.reason) differences.push('reason')
   // A map that finds none of both in any message must not make them duplicates.
-  if (event.partyLocator === null && event.locator === '')
-    differences.push('message, for all that is known: neither has a party or a reference')
+  if (differences.length === 0 && event.partyLocator === null && event.locator === '') return [NAMELESS]
   return differences
+}
+
+/** The differences by the envelope map in force; none if there are none by the map that read the row's message. */
+export async function findConflict(
+  row: LoggedRow,
+  place: Place,
+  event: Event,
+  readBy: (envelopeMapRevision: string | null) => Promise<Parsed> | Parsed,
+): Promise<readonly string[]> {
+  const differences = findDifferences(row, place, event)
+  if (differences.length === 0) return []
+  const then = await readBy(row.envelopeMapRevision)
+  const isSameId = then.kind === 'event' && then.event.eventId === row.eventId
+  return isSameId && findDifferences(row, place, then.event).length === 0 ? [] : differences
+}
+
+/** Example: `NTF-… has another party, reference`. */
+export function describeDifferences(subject: string, differences: readonly string[]): string {
+  return differences.includes(NAMELESS)
+    ? `${subject} may be that of another event: neither has a party or a reference`
+    : `${subject} has another ${differences.join(', ')}`
 }
 
 export function describeConflict({ locator, origin }: LoggedRow, differences: readonly string[]): Rejection {
   const from = origin === null ? '' : ` of ${origin.topic}/${origin.partition}, offset ${origin.offset},`
-  const error = `${REJECTIONS.conflict}: ${locator}${from} has another ${differences.join(', ')}`
-  return { code: 'conflict', error }
+  const error = describeDifferences(`${locator}${from}`, differences)
+  return { code: 'conflict', error: `${REJECTIONS.conflict}: ${error}` }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findDifferences } from '../../../src/core/event/conflict.ts'
+import { describeConflict, findDifferences } from '../../../src/core/event/conflict.ts'
 import { aLoggedRow, aParsedEvent } from '../attempt/build.ts'
 
 const PLACE = { topic: 'claims', partition: 1, offset: 7n }
@@ -26,5 +26,19 @@ t.test('another message is a duplicate if it has the same type, party, reference
     findDifferences({ ...ROW, eventType: 'x', origin: null }, PLACE, event),
     [],
     'nobody knows its message',
+  )
+})
+
+t.test('an event without party and reference is a conflict, and its sentence says why', async (t) => {
+  const nameless = { ...event, partyLocator: null, locator: '' }
+  const row = { ...ROW, partyLocator: null, reference: '' }
+  const differences = findDifferences(row, PLACE, nameless)
+  t.match(
+    describeConflict(row, differences).error,
+    /offset \d+, may be that of another event: neither has a party/,
+  )
+  t.match(
+    describeConflict(row, findDifferences({ ...row, eventType: 'x' }, PLACE, nameless)).error,
+    /has another event type$/,
   )
 })
