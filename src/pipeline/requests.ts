@@ -11,7 +11,7 @@ import type { Message } from '../core/event/message.ts'
 import { pickVariables } from '../core/event/parse-event.ts'
 import { type Place, placeKey } from '../core/event/position.ts'
 import type { Rejected } from '../core/event/rejected-message.ts'
-import { UNREDRIVABLE } from '../core/event/rejection.ts'
+import { findRedriveRefusal } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Contact } from '../core/party/contact.ts'
 import {
@@ -274,11 +274,10 @@ async function redrivePage(
   for (const message of messages) {
     if (needs.isDown()) return postponed(needs, request)
     const id = String(message.id)
-    const { code, erasedAt } = message
-    const reason = erasedAt === null ? UNREDRIVABLE[code] : `it was erased on ${erasedAt}`
+    const reason = findRedriveRefusal(message.code, message.erasedAt !== null)
     const after = (result: string | { reason: string }) => addResults(request.progress, id, [[id, result]])
     let progress: Progress
-    if (reason !== undefined) {
+    if (reason !== null) {
       progress = after({ reason })
       await needs.record(request, progress, null)
     } else {

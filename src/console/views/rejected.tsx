@@ -1,5 +1,5 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
-import { REJECTIONS, UNREDRIVABLE } from '../../core/event/rejection.ts'
+import { findRedriveRefusal, REJECTIONS } from '../../core/event/rejection.ts'
 import { Ask, useRefusal } from '../ask.tsx'
 import { type Cell, Clamped, type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
 import { Copy, Facts, go, Time, Title, Value } from '../parts.tsx'
@@ -115,7 +115,7 @@ function listRemedies(messages: readonly ShownRejectedMessage[]): Readonly<Recor
 
 function describeRemedy({ code, erasedAt }: ShownRejectedMessage): string {
   if (erasedAt !== null) return 'Processing them again does not help: they were erased.'
-  if (UNREDRIVABLE[code] !== undefined)
+  if (findRedriveRefusal(code, false) !== null)
     return 'Processing them again does not help: their producer must publish them again.'
   if (code === 'conflict')
     return 'Another message has the event id and the only row, so the member is not told. Process them again once rules/envelope.json reads an id of their own; else their producer must publish them again with one.'
@@ -127,7 +127,7 @@ function describeRemedy({ code, erasedAt }: ShownRejectedMessage): string {
 function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
   const { id, code, erasedAt, redriven } = message
   const isErased = erasedAt !== null
-  const isRedrivable = !isErased && UNREDRIVABLE[code] === undefined
+  const isRedrivable = findRedriveRefusal(code, isErased) === null
   const one = { what: `message ${id}`, onAsked: () => go(location.hash) }
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),

@@ -16,10 +16,15 @@ export const REJECTIONS = {
 export type RejectionCode = keyof typeof REJECTIONS
 
 /** Rejected messages of which too little is stored to redrive them, each with the reason. */
-export const UNREDRIVABLE: Readonly<Partial<Record<string, string>>> = {
+const UNREDRIVABLE: Readonly<Partial<Record<string, string>>> = {
   unreadable: 'it is an unreadable record batch: have its events published again',
   'too-large': 'only the first bytes of its value are kept: have it published again, in smaller messages',
 } satisfies Partial<Record<RejectionCode, string>>
+
+/** Why a redrive leaves a rejected message unchanged; null if it takes the message through the pipeline again. */
+export function findRedriveRefusal(code: string, isErased: boolean): string | null {
+  return isErased ? 'it was erased' : (UNREDRIVABLE[code] ?? null)
+}
 
 export interface Rejection {
   readonly code: RejectionCode

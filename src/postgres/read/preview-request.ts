@@ -1,10 +1,20 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { distinctParties } from '../../core/attempt/attempt.ts'
-import { findReadingRefusal, findRefusal, type RetryCandidate } from '../../core/attempt/retry-candidate.ts'
+import {
+  findReadingRefusal,
+  findRefusal as findRetryRefusal,
+  type RetryCandidate,
+} from '../../core/attempt/retry-candidate.ts'
+import { findRedriveRefusal } from '../../core/event/rejection.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 import type { Preferences } from '../../core/party/preferences.ts'
-import type { RequestPreview, RequestTarget, RetryTarget } from '../../core/request/schemas.ts'
+import type {
+  RejectedTarget,
+  RequestPreview,
+  RequestTarget,
+  RetryTarget,
+} from '../../core/request/schemas.ts'
 import type { GivenUpLimits } from './given-up.ts'
 import { conditions, toRejectedFilter } from './list-rejected-messages.ts'
 import { readPreferences } from './read-preferences.ts'
@@ -30,7 +40,7 @@ export function previewRequest(
       return previewRetry(pool, limits, target, willBeSkipped)
     case 'redrive':
     case 'dismiss':
-      return previewRejected(pool, target)
+      return previewRejected(pool, target, kind === 'redrive' ? findRedriveRefusal : () => null)
     case 'skip':
       return Promise.resolve({ count: 1, isMore: false, groups: [] })
   }
@@ -42,7 +52,7 @@ async function previewRetry(
   target: RetryTarget,
   willBeSkipped: WillBeSkipped,
 ): Promise<RequestPreview> {
-  const groups = new Map<string, RequestPreview['groups'][number]>()
+  const groups: Groups = new Map()
   let count = 0
   let after: LogPosition | null = null
   for (let pageCount = 0; pageCount < PAGE_COUNT_MAX; pageCount++) {
@@ -58,14 +68,11 @@ async function previewRetry(
       if (count === PREVIEW_COUNT_MAX) return { count, isMore: true, groups: sorted(groups) }
       count++
       const refusal =
-        findRefusal(candidate) ??
+        findRetryRefusal(candidate) ??
         (target.readAgain
           ? findReadingRefusal(candidate)
           : willBeSkipped(candidate, preferences.get(candidate.partyLocator ?? '')))
-      const reason = refusal ?? headOf(candidate.failureReason)
-      const key = `${refusal === null} ${reason}`
-      const group = groups.get(key) ?? { reason, isUnchanged: refusal !== null, count: 0 }
-      groups.set(key, { ...group, count: group.count + 1 })
+      addTo(groups, refusal, headOf(candidate.failureReason), 1)
     }
     after = page.next
     if (after === null) break
@@ -78,25 +85,38 @@ function headOf(failureReason: string | null): string {
   return failureReason?.split(':')[0] ?? 'no reason is stored'
 }
 
-function sorted(groups: ReadonlyMap<string, RequestPreview['groups'][number]>): RequestPreview['groups'] {
+type Groups = Map<string, RequestPreview['groups'][number]>
+
+/** Counts items under the reason why they stay unchanged or, without one (null), under their last reason. */
+function addTo(groups: Groups, refusal: string | null, lastReason: string, count: number): void {
+  const reason = refusal ?? lastReason
+  const key = `${refusal === null} ${reason}`
+  const group = groups.get(key) ?? { reason, isUnchanged: refusal !== null, count: 0 }
+  groups.set(key, { ...group, count: group.count + count })
+}
+
+function sorted(groups: Groups): RequestPreview['groups'] {
   return [...groups.values()].sort((a, b) => b.count - a.count)
 }
 
-const codeRow = z.object({ reason: z.string(), count: z.int() })
+const codeRow = z.object({ code: z.string(), isErased: z.boolean(), count: z.int() })
 
 async function previewRejected(
   pool: CommonQueryMethods,
-  target: Parameters<typeof toRejectedFilter>[0],
+  target: RejectedTarget,
+  findRefusal: typeof findRedriveRefusal,
 ): Promise<RequestPreview> {
   const found = await pool.any(sql.type(codeRow)`
-    SELECT code AS reason, count(*)::integer AS count FROM (
-      SELECT code FROM notifications.rejected_message WHERE ${conditions(toRejectedFilter(target))} LIMIT ${PREVIEW_COUNT_MAX + 1}
+    SELECT code, erased_at IS NOT NULL AS "isErased", count(*)::integer AS count FROM (
+      SELECT code, erased_at FROM notifications.rejected_message WHERE ${conditions(toRejectedFilter(target))} LIMIT ${PREVIEW_COUNT_MAX + 1}
     ) AS found
-    GROUP BY code ORDER BY count DESC`)
+    GROUP BY 1, 2`)
   const count = found.reduce((sum, one) => sum + one.count, 0)
+  const groups: Groups = new Map()
+  for (const one of found) addTo(groups, findRefusal(one.code, one.isErased), one.code, one.count)
   return {
     count: Math.min(count, PREVIEW_COUNT_MAX),
     isMore: count > PREVIEW_COUNT_MAX,
-    groups: found.map((one) => ({ ...one, isUnchanged: false })),
+    groups: sorted(groups),
   }
 }
