@@ -152,11 +152,11 @@ soak: soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(FIRST) $(NODE) test/soak/look-ups.ts
 
-soak-transactions: build ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
+soak-transactions: build node_modules/.tap-plugins ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
 	@$(FIRST) PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
 
-soak-histories: build ## 100,000 random histories of a partition (HISTORIES), on all processors
+soak-histories: build node_modules/.tap-plugins ## 100,000 random histories of a partition (HISTORIES), on all processors
 	@$(FIRST) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
 
 soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messages asked for at 2,000 events/s (RATE), with kills
