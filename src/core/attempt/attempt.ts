@@ -1,5 +1,4 @@
-import { type Decision, decide, readFacts } from '../decision/decide.ts'
-import { OTHER_VERSION_RULE_IDS } from '../decision/decide-recorded.ts'
+import { type Decision, decide, OTHER_VERSION_RULE_IDS, readFacts } from '../decision/decide.ts'
 import type { RuleFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'

@@ -21,9 +21,10 @@ export interface Fact<V extends Value = Value, Unknown extends V | null = V | nu
   readonly column: Column
   /** Values in the order in which situations are listed. */
   readonly values: readonly V[]
-  /** Party states for which the fact is known. For the others it is `unknown`. */
+  /** Party states for which the fact is known. A party that is not found, for example, has no known addresses. */
   readonly knownFor: readonly PartyState[]
-  readonly unknown: Unknown
+  /** Value for the other party states. */
+  readonly whereUnknown: Unknown
   /** Default in a trial, and for a recorded decision without this fact. */
   readonly usual: V
   /** Flags and help of the option in `rules try`. */
@@ -47,7 +48,7 @@ const ON_FILE = Object.fromEntries(
       column: `${address} on file`,
       values: [false, true],
       knownFor: ['found'],
-      unknown: null,
+      whereUnknown: null,
       usual: true,
       option: [`--no-${address}`, `there is no ${noun} on file`],
       words: (is) => `${is ? '' : 'no '}${address} on file`,
@@ -67,7 +68,7 @@ export const FACTS = {
     column: 'party',
     values: PARTY_STATES,
     knownFor: PARTY_STATES,
-    unknown: 'missing',
+    whereUnknown: 'missing',
     usual: 'found',
     option: ['--party-state <state>', 'what policy administration knows of the party'],
     words: (party) => `party ${party}`,
@@ -77,7 +78,7 @@ export const FACTS = {
     column: 'opted out',
     values: [false, true],
     knownFor: NAMED,
-    unknown: false,
+    whereUnknown: false,
     usual: false,
     option: ['--opted-out', 'the party has opted out of events of this type'],
     words: (is) => (is ? 'opted out' : 'not opted out'),
@@ -90,7 +91,7 @@ export const FACTS = {
     column: 'preferred channel',
     values: CHANNELS,
     knownFor: NAMED,
-    unknown: DEFAULT_CHANNEL,
+    whereUnknown: DEFAULT_CHANNEL,
     usual: DEFAULT_CHANNEL,
     option: ['--prefers <channel>', 'the preferred channel'],
     words: (channel) => `prefers ${nameOfChannel(channel)}`,
@@ -102,7 +103,7 @@ export const FACTS = {
 export type FactKey = keyof typeof FACTS
 export type FactColumn = (typeof FACTS)[FactKey]['column']
 export type KnownValue<K extends FactKey> = (typeof FACTS)[K]['values'][number]
-type Values = { readonly [K in FactKey]: KnownValue<K> | (typeof FACTS)[K]['unknown'] }
+type Values = { readonly [K in FactKey]: KnownValue<K> | (typeof FACTS)[K]['whereUnknown'] }
 
 export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
   FactKey,
@@ -137,11 +138,11 @@ export function hasInvalidLocator(decision: {
   return decision.facts[INVALID_LOCATOR] === true || decision.reason === INVALID_LOCATOR_IN_1_0
 }
 
-/** The first fact with a value that this version does not know, or undefined. A fact without a value has its usual one. */
-export function findUnknown(facts: RecordedFacts): (typeof FACT_LIST)[number] | undefined {
-  return FACT_LIST.find(([key, { values, unknown, usual }]) => {
+/** The first fact whose value only another version of the service knows, or undefined. A fact without a value has its usual one. */
+export function findForeign(facts: RecordedFacts): (typeof FACT_LIST)[number] | undefined {
+  return FACT_LIST.find(([key, { values, whereUnknown, usual }]) => {
     const value = facts[key] ?? (key === 'party' || key === 'preferredChannel' ? undefined : usual)
-    return value !== unknown && !values.some((known) => known === value)
+    return value !== whereUnknown && !values.some((known) => known === value)
   })
 }
 
@@ -153,7 +154,7 @@ export function buildFacts(
 ): Facts {
   const values: Record<string, Value | null> = { eventType }
   for (const [key, fact] of FACT_LIST)
-    values[key] = fact.knownFor.includes(party) ? read(key, fact) : fact.unknown
+    values[key] = fact.knownFor.includes(party) ? read(key, fact) : fact.whereUnknown
   return values as unknown as Facts
 }
 

@@ -1,5 +1,5 @@
 import type { Decision } from './decide.ts'
-import { OTHER_VERSION_RULE_IDS } from './decide-recorded.ts'
+import { OTHER_VERSION_RULE_IDS } from './decide.ts'
 
 /** Stands in for a rule if none decided; a rule table cannot contain a rule with this name. */
 export const PRUNED_RULE_ID = '(pruned)'

@@ -1,4 +1,4 @@
-import { decideRecorded } from '../decision/decide-recorded.ts'
+import { decideRecorded } from '../decision/decide.ts'
 import { isAboutTemplates } from '../event/event-type-pattern.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import { eventTypeCells } from '../rules/event-type-cell.ts'

@@ -1,4 +1,4 @@
-import { decideRecorded } from '../decision/decide-recorded.ts'
+import { decideRecorded } from '../decision/decide.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
 import type { RecordedResult } from '../decision/result.ts'
 import { CHANNELS, nameOfChannel } from '../party/channel.ts'

@@ -140,10 +140,14 @@ function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contra
 /** A rule that can never match tests a fact that is unknown for its party. */
 function contradictionIn({ when: { party, ...when } }: Rule): string {
   const [asked] = FACT_LIST.filter(
-    ([key, { knownFor, unknown }]) =>
-      key !== 'party' && party && !knownFor.includes(party) && when[key] !== null && when[key] !== unknown,
+    ([key, { knownFor, whereUnknown }]) =>
+      key !== 'party' &&
+      party &&
+      !knownFor.includes(party) &&
+      when[key] !== null &&
+      when[key] !== whereUnknown,
   )
-  return `"${asked?.[1].column}" is always ${nameOfChannel(cellText(asked?.[1].unknown))} where "party" is ${party}`
+  return `"${asked?.[1].column}" is always ${nameOfChannel(cellText(asked?.[1].whereUnknown))} where "party" is ${party}`
 }
 
 /** Example: `13 situations (every event type), such as party missing`. */

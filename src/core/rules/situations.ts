@@ -38,8 +38,8 @@ export function foldSituations(rows: readonly Row[]) {
   const starts = new Map<Situation['party'], number>()
   for (const party of PARTY_STATES) {
     let some = [{} as Situation]
-    for (const [key, { values, knownFor, unknown }] of facts) {
-      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [unknown]
+    for (const [key, { values, knownFor, whereUnknown }] of facts) {
+      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [whereUnknown]
       some = some.flatMap((situation) => all.map((value) => ({ ...situation, [key]: value })))
     }
     starts.set(party, situations.length)

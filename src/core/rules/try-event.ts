@@ -1,5 +1,4 @@
-import { failureReason } from '../decision/decide.ts'
-import { decideOrFail } from '../decision/decide-recorded.ts'
+import { decideOrFail, describeFailure } from '../decision/decide.ts'
 import { buildFacts, type FactKey, type KnownValue, type RecordedFacts } from '../decision/facts.ts'
 import { describeResult } from '../decision/result.ts'
 import { channelKind } from '../party/channel.ts'
@@ -42,7 +41,7 @@ export function tryEvent(
   { event, facts, contact }: TriedEvent,
 ) {
   const result = decideOrFail(decide, facts)
-  const decision = { ...result, facts, failureReason: failureReason(result, facts, contact) }
+  const decision = { ...result, facts, failureReason: describeFailure(result, facts, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)
   const text = rendered && { subject: rendered.subject, body: rendered.body }

@@ -1,4 +1,4 @@
-import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
+import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { describeResult } from '../decision/result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'

@@ -1,4 +1,4 @@
-import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide-recorded.ts'
+import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import type {

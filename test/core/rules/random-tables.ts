@@ -79,8 +79,8 @@ export type Case = Facts
 
 const SITUATIONS = PARTY_STATES.flatMap((party) =>
   FACT_LIST.reduce<object[]>(
-    (some, [key, { knownFor, values, unknown }]) => {
-      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [unknown]
+    (some, [key, { knownFor, values, whereUnknown }]) => {
+      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [whereUnknown]
       return some.flatMap((one) => all.map((value) => ({ ...one, [key]: value })))
     },
     [{}],

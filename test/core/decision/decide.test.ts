@@ -4,7 +4,7 @@ import {
   decideRecorded,
   UNKNOWN_CHANNEL_RULE_ID,
   UNREADABLE_OPT_OUTS_RULE_ID,
-} from '../../../src/core/decision/decide-recorded.ts'
+} from '../../../src/core/decision/decide.ts'
 import { ADDRESSES } from '../../../src/core/party/channel.ts'
 import { someFacts } from '../build.ts'
 import { above, rule } from '../rules/build.ts'
