@@ -4,7 +4,7 @@ import type { StartTimer } from '../core/time/timer.ts'
 const BUSY_GROUP_COUNT_MAX = 3
 /** A group that takes longer is waiting, for example for policy administration, and uses no processor. */
 const BUSY_MS = 50
-/** Partitions with little to do share a slot up to this many fetched bytes, and later a transaction (pipeline/dispatch.ts). */
+/** Partitions with little to do share a slot up to this many fetched bytes, and later a transaction (pipeline/shared-commits.ts). */
 const GROUP_BYTES_MAX = 128 * 1024
 
 /** Resolves to the function that gives the slot back. */

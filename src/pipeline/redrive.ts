@@ -3,13 +3,9 @@ import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import type { RejectedMessage } from '../core/event/rejection.ts'
 import type { Progress, TakenRequest } from '../core/request/request.ts'
 import type { Made } from './attempt.ts'
-import {
-  collectRejected,
-  type DispatchNeeds,
-  type LookedUpBatch,
-  type LookUpNeeds,
-  lookUpBatch,
-} from './dispatch.ts'
+import type { DispatchNeeds } from './dispatch.ts'
+import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
+import { collectRejected } from './shared-commits.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
 function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<LookedUpBatch> {

@@ -25,7 +25,7 @@ import {
 import type { RejectedTarget, RetryTarget, SkipTarget } from '../core/request/schemas.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import type { Made } from './attempt.ts'
-import type { LookUpNeeds } from './dispatch.ts'
+import type { LookUpNeeds } from './look-up.ts'
 import { redrive } from './redrive.ts'
 import { lockAsked, type RetryNeeds } from './retry.ts'
 

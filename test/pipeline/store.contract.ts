@@ -11,9 +11,10 @@ import type { TakenRequest } from '../../src/core/request/request.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
-import { commitBatch, type LookedUpBatch } from '../../src/pipeline/dispatch.ts'
+import type { LookedUpBatch } from '../../src/pipeline/look-up.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, lockAsked } from '../../src/pipeline/retry.ts'
+import { commitBatch } from '../../src/pipeline/shared-commits.ts'
 import {
   anAttempt,
   anOpenAttempt,

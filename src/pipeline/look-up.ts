@@ -1,0 +1,178 @@
+import { distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
+import type { Batch, FindLogged, LoggedEvents } from '../core/batch/batch.ts'
+import type { RunStage } from '../core/batch/stage.ts'
+import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
+import { describeConflict, findConflict } from '../core/event/conflict.ts'
+import type { Message } from '../core/event/message.ts'
+import { type Event, type Parsed, pickVariables } from '../core/event/parse-event.ts'
+import type { Fingerprint } from '../core/event/position.ts'
+import type { RejectedMessage } from '../core/event/rejection.ts'
+import type { Contacts } from '../core/party/contact.ts'
+
+export interface LookUpNeeds {
+  /** Called once per batch. */
+  readonly parserFor: (topic: string) => (message: Message) => Parsed
+  /** Revision of the envelope map with which `parserFor` reads. */
+  readonly envelopeMapRevision: string
+  /** Parses as the envelope map of this revision does for the topic; null: the current one. */
+  readonly parseBy: (
+    topic: string,
+    message: Message,
+    envelopeMapRevision: string | null,
+  ) => Promise<Parsed> | Parsed
+  readonly findLogged: FindLogged
+  /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
+  readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<Contacts>
+  readonly newLocator: () => string
+  readonly takeFingerprint: (message: Message) => Fingerprint
+  readonly stage: RunStage
+}
+
+export interface Reading {
+  readonly message: Message
+  readonly event: Event
+}
+
+export interface LookedUpBatch {
+  /** The batch, cut before the first event whose party was not asked in time. */
+  readonly batch: Batch
+  /** Attempts for the events without a log row. */
+  readonly open: readonly OpenAttempt[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly tombstoneCount: number
+  /** Ids of several messages. */
+  readonly repeated: ReadonlySet<string>
+  /** All messages with this id. */
+  readonly readings: (eventId: string) => readonly Reading[]
+}
+
+interface LocatedEvent {
+  readonly event: Event
+  readonly offset: bigint
+  readonly timestampMs: bigint | undefined
+}
+
+interface ParsedBatch {
+  readonly events: readonly LocatedEvent[]
+  readonly rejected: readonly RejectedMessage[]
+  /** Messages without a value, which are passed over. */
+  readonly tombstones: readonly Message[]
+  /** Ids of several messages. */
+  readonly repeated: ReadonlySet<string>
+  /** All messages with this id. */
+  readonly readings: (eventId: string) => readonly Reading[]
+}
+
+const NONE_LOGGED: LoggedEvents = { rows: new Map(), pruned: [] }
+
+/** Parses the messages of a batch, and looks up the rows of their events and the contacts of their parties. */
+export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
+  const { topic, partition } = batch
+  const { stage, findLogged, lookUpContacts } = needs
+  const parsed = parseBatch(needs.parserFor(topic), batch.messages)
+  const { events, tombstones, repeated } = parsed
+  const eventIds = events.map(({ event }) => event.eventId)
+  const { rows, pruned } =
+    events.length === 0
+      ? NONE_LOGGED
+      : await stage('look_up', eventIds, () => findLogged({ topic, partition, eventIds }))
+  const fresh = rows.size === 0 ? events : events.filter(({ event }) => !rows.has(event.eventId))
+  const conflicts = rows.size === 0 ? [] : await findConflicts(needs, batch, parsed.readings, rows)
+  const parties = distinctParties(fresh.map(({ event }) => event))
+  const contacts =
+    fresh.length === 0 ? new Map() : await stage('contacts', parties, () => lookUpContacts(parties))
+  const cut = cutToAsked(needs, batch, fresh, contacts)
+  return {
+    batch: cut,
+    open: fresh
+      .filter(({ offset }) => offset <= cut.lastOffset)
+      .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
+    rejected: [...parsed.rejected, ...conflicts].filter(({ message }) => message.offset <= cut.lastOffset),
+    tombstoneCount: tombstones.filter(({ offset }) => offset <= cut.lastOffset).length,
+    repeated,
+    readings: (eventId) => parsed.readings(eventId).filter(({ message }) => message.offset <= cut.lastOffset),
+  }
+}
+
+/** The messages that differ from the row of their id, also as its envelope map read them. */
+async function findConflicts(
+  { parseBy }: LookUpNeeds,
+  { topic, partition }: Batch,
+  readings: LookedUpBatch['readings'],
+  rows: LoggedEvents['rows'],
+): Promise<readonly RejectedMessage[]> {
+  const conflicts: RejectedMessage[] = []
+  for (const row of rows.values())
+    for (const { message, event } of readings(row.eventId)) {
+      const place = { topic, partition, offset: message.offset }
+      const readBy = (revision: string | null) => parseBy(topic, message, revision)
+      const differences = await findConflict(row, place, event, readBy)
+      if (differences.length > 0) conflicts.push({ message, rejection: describeConflict(row, differences) })
+    }
+  return conflicts
+}
+
+function parseBatch(parse: (message: Message) => Parsed, messages: readonly Message[]): ParsedBatch {
+  const events = new Map<string, LocatedEvent & { readonly readings: Reading[] }>()
+  const rejected: RejectedMessage[] = []
+  const tombstones: Message[] = []
+  const repeated = new Set<string>()
+  for (const message of messages) {
+    const parsed = parse(message)
+    if (parsed.kind === 'tombstone') tombstones.push(message)
+    else if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
+    else {
+      const { event } = parsed
+      const known = events.get(event.eventId)
+      const { offset, timestampMs } = message
+      if (known === undefined)
+        events.set(event.eventId, { event, offset, timestampMs, readings: [{ message, event }] })
+      else {
+        known.readings.push({ message, event })
+        repeated.add(event.eventId)
+      }
+    }
+  }
+  const readings = (eventId: string) => events.get(eventId)?.readings ?? []
+  return { events: [...events.values()], rejected, tombstones, repeated, readings }
+}
+
+function cutToAsked(
+  { takeFingerprint }: LookUpNeeds,
+  batch: Batch,
+  events: readonly LocatedEvent[],
+  contacts: Contacts,
+): Batch {
+  const end = events.find(
+    ({ event: { partyLocator } }) => partyLocator !== null && !contacts.has(partyLocator),
+  )?.offset
+  if (end === undefined) return batch
+  const messages = batch.messages.filter(({ offset }) => offset < end)
+  const last = messages.at(-1)
+  if (last === undefined) throw new Error('not even the first party of a batch was asked for')
+  return { ...batch, messages, lastOffset: last.offset, lastMessage: takeFingerprint(last) }
+}
+
+function firstAttempt(
+  { newLocator, envelopeMapRevision }: LookUpNeeds,
+  { topic, partition }: Batch,
+  { event, offset, timestampMs }: LocatedEvent,
+  contacts: Contacts,
+  pruned: readonly Pruned[],
+): OpenAttempt {
+  const { eventId, eventType, partyLocator, partyLocatorInvalid, traceId } = event
+  return {
+    locator: newLocator(),
+    eventId,
+    eventType,
+    partyLocator,
+    isPartyInvalid: partyLocatorInvalid,
+    contact: contacts.get(partyLocator ?? ''),
+    origin: { topic, partition, offset, traceId, envelopeMapRevision },
+    variables: pickVariables(event),
+    stored: null,
+    isPruned: isPruned(pruned, offset, timestampMs),
+    before: null,
+    request: null,
+  }
+}
