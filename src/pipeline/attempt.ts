@@ -1,8 +1,8 @@
 import {
   type Attempt,
   afterDelivery,
+  type Delivered,
   decideAttempts,
-  deferredRetries,
   distinctParties,
   type OpenAttempt,
   outgoingMessages,
@@ -42,11 +42,8 @@ export interface Unwritten {
   readonly taken: TakenIds
 }
 
-export interface Made {
-  readonly attempts: readonly Attempt[]
+export interface Made extends Delivered {
   readonly refused: Refused
-  /** The reasons of deferred retries, whose rows stay unchanged, by their locators. */
-  readonly deferred: ReadonlyMap<string, string>
 }
 
 export type MakeAttempts = (source: AttemptSource) => Promise<Made | null>
@@ -60,6 +57,7 @@ export interface AttemptNeeds extends RulesInForce {
 
 const NO_MOVES: readonly Move[] = []
 const NONE_REFUSED: Refused = new Map()
+export const NONE_MADE: Made = { attempts: [], unchanged: new Map(), refused: NONE_REFUSED }
 /** What may be written about a message after the send. */
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
@@ -128,10 +126,10 @@ function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean
     if (nowMs() - startedMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
     const messages = outgoingMessages(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
-    const attempts = afterDelivery(claimed, deliveries)
+    const delivered = afterDelivery(claimed, deliveries)
     // After the send, because the row of a deferred retry stays unchanged.
-    await recordAll(tx, attempts, deliveries, ruleTable.revision, moves)
-    const made = { attempts, refused, deferred: deferredRetries(claimed, deliveries) }
+    await recordAll(tx, delivered.attempts, deliveries, ruleTable.revision, moves)
+    const made = { ...delivered, refused }
     await source.finish?.(tx, made)
     return made
   })
@@ -231,7 +229,7 @@ async function writeAll(
   const claimed = [...inserted, ...attempts.filter(isRetry)]
   const addressed = outgoingMessages(claimed).filter(({ to }) => to !== null)
   const deliveries = new Map(addressed.map(({ locator }) => [locator, delivery]))
-  await recordAll(tx, afterDelivery(claimed, deliveries), deliveries, 'probe', moves)
+  await recordAll(tx, afterDelivery(claimed, deliveries).attempts, deliveries, 'probe', moves)
 }
 
 async function recordAll(

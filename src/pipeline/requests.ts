@@ -27,7 +27,7 @@ import { errorMessage } from '../core/text/faults.ts'
 import type { Made } from './attempt.ts'
 import type { LookUpNeeds } from './look-up.ts'
 import { redrive } from './redrive.ts'
-import { lockAsked, type RetryNeeds } from './retry.ts'
+import { lockLookedUp, type RetryNeeds } from './retry.ts'
 
 export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpContacts' | 'isDown' | 'attempt'> {
   /** Takes the open request that has waited longest for its next page; null if there is none. */
@@ -174,7 +174,7 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
 
   await needs.attempt({
     lock: async (tx) =>
-      (await tx.lockRequest(request)) ? { open: await lockAsked(tx, entries, request), moves: [] } : null,
+      (await tx.lockRequest(request)) ? { open: await lockLookedUp(tx, entries, request), moves: [] } : null,
     finish: async (tx, made) => {
       const results = page.map(({ candidate: { locator }, refusal, isPostponed }) => {
         const reason = refusal ?? (isPostponed ? 'policy administration could not be asked' : null)
@@ -252,13 +252,13 @@ async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<fal
   return false
 }
 
-function findResult(locator: string, { attempts, refused, deferred }: Made): string | { reason: string } {
+function findResult(locator: string, { attempts, refused, unchanged }: Made): string | { reason: string } {
   const attempt = attempts.find((one) => one.locator === locator)
   if (attempt !== undefined) return attempt.status
   const error = [...refused].find(([one]) => one.locator === locator)?.[1]
   if (error !== undefined) return { reason: `the database refused it: ${error.message}` }
   return {
-    reason: deferred.get(locator) ?? 'another process has it, or changed it, or its member was erased',
+    reason: unchanged.get(locator) ?? 'another process has it, or changed it, or its member was erased',
   }
 }
 

@@ -1,16 +1,11 @@
 import type { Logger } from 'pino'
-import {
-  type Attempt,
-  type AttemptRequest,
-  distinctParties,
-  type OpenAttempt,
-} from '../core/attempt/attempt.ts'
+import { type AttemptRequest, distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
 import { type DueEntry, isPostponed, type LookedUpEntry, nextAttempt } from '../core/attempt/due-entry.ts'
 import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
 import type { Transaction } from '../core/attempt/store.ts'
 import type { RunStage } from '../core/batch/stage.ts'
 import type { Contact } from '../core/party/contact.ts'
-import type { MakeAttempts } from './attempt.ts'
+import { type Made, type MakeAttempts, NONE_MADE } from './attempt.ts'
 
 const PAGE_COUNT_MAX = 500
 
@@ -31,24 +26,14 @@ export interface RetryNeeds<Cursor> {
   readonly log: Logger
 }
 
-export interface Retried {
-  readonly made: readonly Attempt[]
-  /** The database's error, by the locator of a row that it refuses. */
-  readonly refused: ReadonlyMap<string, string>
-  /** The reason of each deferred row, which stays unchanged, by its locator. */
-  readonly deferred: ReadonlyMap<string, string>
-}
-
-const NONE_RETRIED: Retried = { made: [], refused: new Map(), deferred: new Map() }
-
 /** Due rows with the contacts of their parties. */
-interface Asked {
-  readonly asked: readonly LookedUpEntry[]
+interface LookedUp {
+  readonly entries: readonly LookedUpEntry[]
   /** Rows that stay due because policy administration is down or their party timed out recently. */
   readonly postponed: readonly DueEntry[]
 }
 
-interface AskedPage<Cursor> extends Asked {
+interface LookedUpPage<Cursor> extends LookedUp {
   /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
   readonly after: Cursor | null
 }
@@ -85,9 +70,9 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       const following = isStopped ? null : pages.next()
       // An error of the next page is thrown after the running commit, which a stop waits for.
       following?.catch(() => {})
-      const { made, deferred } = await commitPage(needs, page.asked)
-      for (const { status } of made) counts[status]++
-      counts.deferred += deferred.size
+      const { attempts, unchanged } = await commitPage(needs, page.entries)
+      for (const { status } of attempts) counts[status]++
+      counts.deferred += unchanged.size
       cursor = isStopped ? page.after : null
       page = (await following)?.value
       if (page) cursor = page.after
@@ -117,13 +102,13 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
 async function* pagesFrom<Cursor>(
   needs: RetryNeeds<Cursor>,
   start: Cursor | null,
-): AsyncGenerator<AskedPage<Cursor>, undefined> {
+): AsyncGenerator<LookedUpPage<Cursor>, undefined> {
   const toNewest = { from: start, upTo: null }
   for (const { from, upTo } of start === null ? [toNewest] : [toNewest, { from: null, upTo: start }]) {
     let after: Cursor | null = from
     do {
       const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX, upTo)
-      for await (const part of askParties(needs, due)) yield { after, ...part }
+      for await (const part of lookUpParties(needs, due)) yield { after, ...part }
       after = next
     } while (after !== null)
   }
@@ -132,28 +117,28 @@ async function* pagesFrom<Cursor>(
 /** An error on this page must not prevent the following ones. */
 async function commitPage(
   { attempt, stage, log }: Pick<RetryNeeds<unknown>, 'attempt' | 'stage' | 'log'>,
-  asked: readonly LookedUpEntry[],
-): Promise<Retried> {
-  if (asked.length === 0) return NONE_RETRIED
+  entries: readonly LookedUpEntry[],
+): Promise<Made> {
+  if (entries.length === 0) return NONE_MADE
   try {
-    const retried = await stage('retry', asked, () => commitRetries(attempt, asked))
-    for (const [locator, error] of retried.refused)
+    const made = await stage('retry', entries, () => commitRetries(attempt, entries))
+    for (const [{ locator }, { message }] of made.refused)
       log.error(
-        { locator, error },
+        { locator, error: message },
         'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
       )
-    return retried
+    return made
   } catch (error) {
     log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
-    return NONE_RETRIED
+    return NONE_MADE
   }
 }
 
-/** Asks for the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
-async function* askParties(
+/** Looks up the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
+async function* lookUpParties(
   { lookUpContacts }: Pick<RetryNeeds<unknown>, 'lookUpContacts'>,
   due: readonly DueEntry[],
-): AsyncGenerator<Asked> {
+): AsyncGenerator<LookedUp> {
   for (let left = due; left.length > 0; ) {
     const contacts = await lookUpContacts(distinctParties(left))
     const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
@@ -161,7 +146,7 @@ async function* askParties(
       .filter(isAsked)
       .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))
     yield {
-      asked: found.filter((entry) => !isPostponed(entry)),
+      entries: found.filter((entry) => !isPostponed(entry)),
       postponed: found.filter(isPostponed).map((entry) => entry.due),
     }
     left = left.filter((entry) => !isAsked(entry))
@@ -169,27 +154,20 @@ async function* askParties(
 }
 
 /** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
-export async function commitRetries(
-  attempt: MakeAttempts,
-  asked: readonly LookedUpEntry[],
-): Promise<Retried> {
-  const made = await attempt({
-    lock: async (tx) => ({ open: await lockAsked(tx, asked, null), moves: [] }),
-  })
-  if (made === null) return NONE_RETRIED
-  const refused = new Map([...made.refused].map(([{ locator }, { message }]) => [locator, message]))
-  return { made: made.attempts, refused, deferred: made.deferred }
+export async function commitRetries(attempt: MakeAttempts, entries: readonly LookedUpEntry[]): Promise<Made> {
+  const lock = async (tx: Transaction) => ({ open: await lockLookedUp(tx, entries, null), moves: [] })
+  return (await attempt({ lock })) ?? NONE_MADE
 }
 
 /** Locks the rows that nobody else has locked or changed since they were read, and opens their next attempts. */
-export async function lockAsked(
+export async function lockLookedUp(
   tx: Transaction,
-  asked: readonly LookedUpEntry[],
+  entries: readonly LookedUpEntry[],
   request: AttemptRequest | null,
 ): Promise<OpenAttempt[]> {
-  const due = asked.map((entry) => entry.due)
+  const due = entries.map((entry) => entry.due)
   const locked = await tx.lockEntries(due, request !== null)
-  return asked.flatMap((entry) => {
+  return entries.flatMap((entry) => {
     const row = locked.get(entry.due.locator)
     return row === undefined ? [] : [nextAttempt(entry, row, request)]
   })

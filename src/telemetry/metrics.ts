@@ -77,7 +77,7 @@ export function createMetrics(needs: MetricsNeeds) {
       if (deliveries !== null) countSends(instruments, messages, deliveries)
     },
     retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
-    retry: (_input, result) => countBy(instruments.retries, result?.made ?? [], LABELS),
+    retry: (_input, result) => countBy(instruments.retries, result?.attempts ?? [], LABELS),
   }
 
   function countCommitted(batch: Batch, committed: Committed): void {

@@ -50,7 +50,7 @@ function world(given: {
       const attempts = decideAttempts(SIMPLE_RULES, locked?.open ?? [], new Map())
       retried.push(...attempts)
       await given.committed
-      return { attempts, refused: new Map(), deferred: new Map() }
+      return { attempts, refused: new Map(), unchanged: new Map() }
     },
     stage: unobserved,
     clock: {

@@ -10,10 +10,10 @@ import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import type { TakenRequest } from '../../src/core/request/request.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
-import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
+import { createAttempt, type MakeAttempts, NONE_MADE } from '../../src/pipeline/attempt.ts'
 import type { LookedUpBatch } from '../../src/pipeline/look-up.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
-import { commitRetries, lockAsked } from '../../src/pipeline/retry.ts'
+import { commitRetries, lockLookedUp } from '../../src/pipeline/retry.ts'
 import { commitBatch } from '../../src/pipeline/shared-commits.ts'
 import {
   anAttempt,
@@ -110,7 +110,7 @@ export async function commitRequested(
   request: AttemptRequest,
 ) {
   return (
-    (await attempt({ lock: async (tx) => ({ open: await lockAsked(tx, asked, request), moves: [] }) }))
+    (await attempt({ lock: async (tx) => ({ open: await lockLookedUp(tx, asked, request), moves: [] }) }))
       ?.attempts ?? []
   )
 }
@@ -154,10 +154,10 @@ function attemptsOn(store: TestStore) {
       const taken = request ?? (await store.request())
       const made = await attempt({
         lock: async (tx) =>
-          (await tx.lockRequest(taken)) ? { open: await lockAsked(tx, asked, taken), moves: [] } : null,
+          (await tx.lockRequest(taken)) ? { open: await lockLookedUp(tx, asked, taken), moves: [] } : null,
         finish: (tx) => tx.recordProgress(taken.id, { ...taken.progress, position: 'page 1' }, null),
       })
-      return { made: made?.attempts ?? [], deferred: made?.deferred ?? new Map<string, string>() }
+      return made ?? NONE_MADE
     },
     /** Retries all that is due. */
     retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact)),
@@ -437,8 +437,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [due] = await seen.due()
     t.match(due, { eventId: 'a', attemptCount: 0, sendCount: 0, unknownKey: null, body: 'B' })
     const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
-    const { made } = await commitRetries(makeAttempts(seen.store, seen.send, next), askedOf(await seen.due()))
-    t.match(made, [{ status: 'SENT', address: 'member@example.com' }])
+    const { attempts } = await commitRetries(
+      makeAttempts(seen.store, seen.send, next),
+      askedOf(await seen.due()),
+    )
+    t.match(attempts, [{ status: 'SENT', address: 'member@example.com' }])
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
     t.match(await seen.decisions(), [
@@ -474,9 +477,13 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       commitRetries(seen.attempt, askedOf(due)),
       commitRetries(seen.attempt, askedOf(due)),
     ])
-    t.equal(made.flatMap((one) => one.made).length, 3)
+    t.equal(made.flatMap((one) => one.attempts).length, 3)
     t.same(seen.keys.sort(), ['a/1', 'b/1', 'c/1'])
-    t.same((await commitRetries(seen.attempt, askedOf(due))).made, [], 'a row that has changed is left alone')
+    t.same(
+      (await commitRetries(seen.attempt, askedOf(due))).attempts,
+      [],
+      'a row that has changed is left alone',
+    )
   })
 
   test('a row that failed again since it was read is left alone', async (t, seen) => {
@@ -484,8 +491,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const due = await seen.due()
     seen.answerOf = () => REFUSED
     for (const count of [1, 0]) {
-      const { made, refused } = await commitRetries(seen.attempt, askedOf(due))
-      t.same([made.length, refused.size], [count, 0])
+      const { attempts, refused } = await commitRetries(seen.attempt, askedOf(due))
+      t.same([attempts.length, refused.size], [count, 0])
     }
     t.same(seen.keys, ['a/1'])
   })
@@ -514,9 +521,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   test('a retry that the database refuses stays as it is, is reported, and delays no other', async (t, seen) => {
     await seen.dispatch(failed('a', 'b', 'c'))
     await seen.refuse('decision', 'b', 1)
-    const { made, refused } = await seen.retry()
-    t.equal(made.length, 2)
-    t.match([...refused], [['NTF-b', /trap/]])
+    const { attempts, refused } = await seen.retry()
+    t.equal(attempts.length, 2)
+    t.match([...refused], [[{ locator: 'NTF-b' }, /trap/]])
     t.match(await seen.rows(), [
       { status: 'SENT' },
       { status: 'FAILED', attemptCount: 0 },
@@ -524,7 +531,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
     const count = seen.keys.length
     const next = await seen.retry()
-    t.same([next.made, [...next.refused.keys()]], [[], ['NTF-b']])
+    t.match([next.attempts, [...next.refused.keys()]], [[], [{ locator: 'NTF-b' }]])
     t.equal(seen.keys.length, count, 'the next pass sends nothing')
   })
 
@@ -532,11 +539,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
     const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
-    t.same((await commitRetries(seen.attempt, askedOf(failedOnes))).made, [], 'they are not FAILED')
+    t.same((await commitRetries(seen.attempt, askedOf(failedOnes))).attempts, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
-    const { made, deferred } = await seen.retryOnRequest(asked)
-    t.match(made, [{ locator: 'NTF-a' }])
-    t.same([...deferred], [['NTF-b', 'it would be skipped again: not found']])
+    const { attempts, unchanged } = await seen.retryOnRequest(asked)
+    t.match(attempts, [{ locator: 'NTF-a' }])
+    t.same([...unchanged], [['NTF-b', 'it would be skipped again: not found']])
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [
       { status: 'SENT', subject: 'S', body: 'B', attemptCount: 1 },
@@ -547,7 +554,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { attempt: 1, request: '1', requestedBy: 'alice', variables: VARIABLES, templateRevision: 'rev' },
       { attempt: 0 },
     ])
-    t.same((await seen.retryOnRequest(asked.slice(0, 1))).made, [], 'it has changed')
+    t.same((await seen.retryOnRequest(asked.slice(0, 1))).attempts, [], 'it has changed')
   })
 
   test('the idempotency key counts committed sends, and stays while one is unknown', async (t, seen) => {
@@ -591,8 +598,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { attempt: 0, outcome: 'SEND', receipt: null, sendError: 'EMAIL deferred: quota', unknownKey: null },
     ])
     t.match(await seen.due(), [{ attemptCount: 0, sendCount: 0, unknownKey: null }])
-    const deferred = await seen.retry()
-    t.same([...deferred.deferred], [['NTF-a', 'EMAIL deferred: quota']])
+    const { unchanged } = await seen.retry()
+    t.same([...unchanged], [['NTF-a', 'EMAIL deferred: quota']])
     seen.answerOf = () => UNKNOWN
     await seen.retry()
     seen.answerOf = () => SENT
@@ -612,10 +619,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([skippedOne('c')], { expectedCheckpoint: 1n })
     const before = { rows: await seen.rows(), decisions: await seen.decisions() }
     seen.answerOf = () => DEFERRED
-    const { made, deferred } = await seen.retry()
+    const { attempts, unchanged } = await seen.retry()
     const requested = await seen.retryOnRequest(askedOf([skippedRow('c')]))
-    t.same([made, requested.made], [[], []])
-    t.same([...deferred.keys(), ...requested.deferred.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
+    t.same([attempts, requested.attempts], [[], []])
+    t.same([...unchanged.keys(), ...requested.unchanged.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
     t.same({ rows: await seen.rows(), decisions: await seen.decisions() }, before)
     seen.answerOf = () => SENT
     await seen.retry()
@@ -666,7 +673,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [a, b] = ['a', 'b'].map((name) => askedOf([skippedRow(name)]))
     const request = await seen.request()
     const made = await Promise.all([seen.retryOnRequest(a, request), seen.retryOnRequest(b, request)])
-    t.equal(made.flatMap((one) => one.made).length, 1, 'of two replicas with the same page, one writes it')
+    t.equal(
+      made.flatMap((one) => one.attempts).length,
+      1,
+      'of two replicas with the same page, one writes it',
+    )
     t.equal(seen.keys.length, 1)
     const [next] = await seen.requests()
     t.match(next, { position: 'page 1', isOpen: true })
@@ -677,7 +688,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       await tx.recordProgress(request.id, after.progress, end)
     })
     t.match(await seen.requests(), [{ position: 'page 1', isOpen: false }])
-    t.same((await seen.retryOnRequest(b, after)).made, [], 'it has ended')
+    t.same((await seen.retryOnRequest(b, after)).attempts, [], 'it has ended')
     t.equal(await seen.store.transaction((tx) => tx.lockRequest(after)), false)
   })
 

@@ -68,7 +68,7 @@ t.test('a row whose sender failed is counted as FAILED', async (t) => {
   const { metrics, read } = theMetrics()
   const attempt = anAttempt('a', { status: 'FAILED' })
   await metrics.stage('batch', batchOf(1), async () => committed([attempt]))
-  await metrics.stage('retry', [], async () => ({ made: [attempt] }))
+  await metrics.stage('retry', [], async () => ({ attempts: [attempt] }))
   const { value } = await read()
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)

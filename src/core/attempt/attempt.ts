@@ -170,45 +170,39 @@ export function outgoingMessages(attempts: readonly Attempt[]): OutgoingMessage[
   return messages
 }
 
+/** Attempts after the send, as they are stored. */
+export interface Delivered {
+  readonly attempts: readonly Attempt[]
+  /** The reasons, by the locators of the retries whose rows stay unchanged. */
+  readonly unchanged: ReadonlyMap<string, string>
+}
+
 /**
- * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message costs no attempt:
- * a first attempt counts as 0, and a retry is left out, so its row stays unchanged. So does a retry that `staysUnchanged`.
+ * An attempt is FAILED if the sender did not accept its message. A deferred message costs no attempt: a new row counts 0, that of
+ * a retry stays unchanged.
  */
-export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
-  const isAsDecided = (attempt: Attempt) =>
-    (deliveries.get(attempt.locator)?.error ?? null) === null && !staysUnchanged(attempt)
-  if (attempts.every(isAsDecided)) return attempts
-  return attempts.flatMap((attempt) => {
-    if (staysUnchanged(attempt)) return []
-    const delivery = deliveries.get(attempt.locator)
-    if (delivery === undefined || delivery.error === null) return attempt
-    if (delivery.isDeferred !== true) return { ...attempt, status: 'FAILED' }
-    return attempt.before === null ? { ...attempt, status: 'FAILED', attemptCount: 0 } : []
-  })
-}
-
-/** A retry for preferences that only another version can read, or one on request that would only be skipped. */
-function staysUnchanged({ before, decision, request }: Attempt): boolean {
-  if (before === null) return false
-  return OTHER_VERSION_RULE_IDS.includes(decision.ruleId) || (request !== null && decision.outcome === 'SKIP')
-}
-
-/** The reasons, by the locators of the retries whose rows stay unchanged. */
-export function deferredRetries(
-  attempts: readonly Attempt[],
-  deliveries: Deliveries,
-): ReadonlyMap<string, string> {
-  const deferred = new Map<string, string>()
-  for (const attempt of attempts) {
-    const { locator, before, decision } = attempt
-    const { isDeferred, error } = (before && deliveries.get(locator)) ?? {}
-    if (isDeferred) deferred.set(locator, error ?? '')
-    if (staysUnchanged(attempt)) {
-      const again = decision.outcome === 'SKIP' ? 'it would be skipped again: ' : ''
-      deferred.set(locator, `${again}${decision.failureReason ?? ''}`)
-    }
+export function afterDelivery(all: readonly Attempt[], deliveries: Deliveries): Delivered {
+  const attempts: Attempt[] = []
+  const unchanged = new Map<string, string>()
+  for (const attempt of all) {
+    const { error = null, isDeferred = false } = deliveries.get(attempt.locator) ?? {}
+    const isFirst = attempt.before === null
+    const reason = isFirst ? null : isDeferred ? error : whyUnchanged(attempt)
+    if (reason !== null) unchanged.set(attempt.locator, reason)
+    else if (error === null) attempts.push(attempt)
+    else attempts.push({ ...attempt, status: 'FAILED', ...(isDeferred && { attemptCount: 0 }) })
   }
-  return deferred
+  return { attempts, unchanged }
+}
+
+/**
+ * Why a retry leaves its row unchanged: only another version can read the preferences, or it was asked for and would only be
+ * skipped. Else null.
+ */
+function whyUnchanged({ decision, request }: Attempt): string | null {
+  const { ruleId, outcome, failureReason } = decision
+  if (request !== null && outcome === 'SKIP') return `it would be skipped again: ${failureReason ?? ''}`
+  return OTHER_VERSION_RULE_IDS.includes(ruleId) ? (failureReason ?? '') : null
 }
 
 /**

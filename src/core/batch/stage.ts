@@ -12,7 +12,7 @@ export interface Stages {
   /** A part of `commit` or of `retry`. */
   send: { input: readonly OutgoingMessage[]; result: Deliveries }
   retry_contacts: { input: readonly string[]; result: Contacts }
-  retry: { input: readonly LookedUpEntry[]; result: { readonly made: readonly Attempt[] } }
+  retry: { input: readonly LookedUpEntry[]; result: { readonly attempts: readonly Attempt[] } }
 }
 export type StageName = keyof Stages
 

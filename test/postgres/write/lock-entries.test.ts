@@ -54,7 +54,7 @@ async function retry(
   const asked = [{ due: entry, contact: FOUND }]
   const attempt = makeAttempts(store, send)
   return request === null
-    ? (await commitRetries(attempt, asked)).made
+    ? (await commitRetries(attempt, asked)).attempts
     : commitRequested(attempt, asked, request)
 }
 
