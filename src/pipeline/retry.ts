@@ -61,7 +61,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
    * committed, the next one is read and its parties are looked up. Ends early if policy administration is down.
    */
   async function pass(): Promise<void> {
-    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, deferred: 0 }
+    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, unchanged: 0 }
     const pages = pagesFrom(needs, cursor)
     let { value: page } = await pages.next()
     while (page) {
@@ -72,7 +72,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       following?.catch(() => {})
       const { attempts, unchanged } = await commitPage(needs, page.entries)
       for (const { status } of attempts) counts[status]++
-      counts.deferred += unchanged.size
+      counts.unchanged += unchanged.size
       cursor = isStopped ? page.after : null
       page = (await following)?.value
       if (page) cursor = page.after

@@ -164,7 +164,7 @@ t.test('a retry waits for a version that can read the preferences, or for others
     return [push, otherForm].map((event) => onlyRowOf(rows, event))
   }
   const failed = { status: 'FAILED', attempt_count: 0 }
-  t.match(await retried({ deferred: 2, FAILED: 0 }), [failed, failed])
+  t.match(await retried({ unchanged: 2, FAILED: 0 }), [failed, failed])
   await world.sql(`
     UPDATE notifications.notification_preferences SET preferred_channel = 'IN_APP', opted_out_events = '[]'`)
   const sent = { status: 'SENT', channel: 'IN_APP', attempt_count: 1 }
