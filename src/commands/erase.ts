@@ -1,6 +1,6 @@
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
-import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
+import { findMention, isUnreadable } from '../core/event/find-mention.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'

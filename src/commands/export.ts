@@ -1,7 +1,7 @@
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadRetryLimits } from '../config/config.ts'
 import { loadEnvelopeMaps, mapOf } from '../core/event/envelope-map.ts'
-import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
+import { findMention, isUnreadable } from '../core/event/find-mention.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'

@@ -6,7 +6,7 @@ import { describeConflict, findConflict } from '../core/event/conflict.ts'
 import type { Message } from '../core/event/message.ts'
 import { type Event, type Parsed, pickVariables } from '../core/event/parse-event.ts'
 import type { Fingerprint } from '../core/event/position.ts'
-import type { RejectedMessage } from '../core/event/rejection.ts'
+import type { RejectedMessage } from '../core/event/rejected-message.ts'
 import type { Contacts } from '../core/party/contact.ts'
 
 export interface LookUpNeeds {

@@ -1,6 +1,5 @@
 import type { Batch } from '../core/batch/batch.ts'
-import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
-import type { RejectedMessage } from '../core/event/rejection.ts'
+import type { RedriveResult, RejectedMessage, StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import type { Progress, TakenRequest } from '../core/request/request.ts'
 import type { Made } from './attempt.ts'
 import type { DispatchNeeds } from './dispatch.ts'
@@ -8,7 +7,7 @@ import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
 import { collectRejected } from './shared-commits.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
-function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<LookedUpBatch> {
+function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Promise<LookedUpBatch> {
   const { topic, partition, message } = rejected
   const { offset } = message
   const batch: Batch = {
@@ -28,7 +27,7 @@ function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<LookedU
  */
 export async function redrive(
   needs: LookUpNeeds & Pick<DispatchNeeds, 'attempt'>,
-  message: Rejected,
+  message: StoredRejectedMessage,
   request: TakenRequest,
   progressAfter: (result: string | { readonly reason: string }) => Progress,
 ): Promise<Progress | null> {

@@ -10,7 +10,7 @@ import {
 import type { Message } from '../core/event/message.ts'
 import { pickVariables } from '../core/event/parse-event.ts'
 import { type Place, placeKey } from '../core/event/position.ts'
-import type { Rejected } from '../core/event/rejected-message.ts'
+import type { StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import { findRedriveRefusal } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Contact } from '../core/party/contact.ts'
@@ -40,7 +40,10 @@ export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpConta
   /** The messages at these places, by `placeKey`: null if there is none; places that were not read in time are missing. */
   readonly readMessages: (places: readonly Place[]) => Promise<ReadonlyMap<string, Message | null>>
   /** The next page of rejected messages, in the order of their ids; empty at the end. */
-  readonly listRejected: (target: RejectedTarget, after: string | null) => Promise<readonly Rejected[]>
+  readonly listRejected: (
+    target: RejectedTarget,
+    after: string | null,
+  ) => Promise<readonly StoredRejectedMessage[]>
   readonly lookUps: LookUpNeeds
   /** Writes progress outside an attempt, unless the request has ended or another replica has processed the page. */
   readonly record: (request: TakenRequest, progress: Progress, end: End | null) => Promise<void>

@@ -8,7 +8,7 @@ import { unobserved } from '../../src/core/batch/stage.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import { partitionKey, placeKey } from '../../src/core/event/position.ts'
-import type { Rejected } from '../../src/core/event/rejected-message.ts'
+import type { StoredRejectedMessage } from '../../src/core/event/rejected-message.ts'
 import {
   ADDRESSES,
   type Address,
@@ -557,7 +557,7 @@ export async function simulate(
     return aRetryCandidate(locator, { ...entry, status: status as 'FAILED', isGivenUp: true, decision })
   }
 
-  function repaired({ id, topic, partition, message }: StoredRejection): Rejected {
+  function repaired({ id, topic, partition, message }: StoredRejection): StoredRejectedMessage {
     const value = Buffer.from(String(message.value).replace('!', ''))
     const stored = { code: 'not-json', error: 'no', rejectedAt: '', erasedAt: null, redriven: null }
     return { id, topic, partition, message: { ...message, value }, ...stored }

@@ -5,7 +5,7 @@ import type { DueEntry, LookedUpEntry } from '../../src/core/attempt/due-entry.t
 import type { Store } from '../../src/core/attempt/store.ts'
 import { unobserved } from '../../src/core/batch/stage.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
-import type { Rejected } from '../../src/core/event/rejected-message.ts'
+import type { StoredRejectedMessage } from '../../src/core/event/rejected-message.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import type { TakenRequest } from '../../src/core/request/request.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
@@ -646,7 +646,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       attempt: seen.attempt,
     }
     const rejected = { ...REJECTED, id, message }
-    const redriveOnce = async (message: Rejected, request?: TakenRequest) =>
+    const redriveOnce = async (message: StoredRejectedMessage, request?: TakenRequest) =>
       redrive(needs, message, request ?? (await seen.request()), (result) => ({
         position: 'after',
         counts: {},

@@ -1,4 +1,4 @@
-import type { Rejected, Settled } from '../../core/event/rejected-message.ts'
+import type { Settled, StoredRejectedMessage } from '../../core/event/rejected-message.ts'
 import { printable } from '../../core/text/sanitize.ts'
 
 function describeSettled({ result, locator, error = '' }: Settled): string {
@@ -7,7 +7,7 @@ function describeSettled({ result, locator, error = '' }: Settled): string {
   return [result, locator].filter(Boolean).join('  ')
 }
 
-export function summarize(rejected: Rejected) {
+export function summarize(rejected: StoredRejectedMessage) {
   const { id, topic, partition, message, code, error, rejectedAt, erasedAt, redriven } = rejected
   const { offset, value } = message
   return {
@@ -24,7 +24,7 @@ export function summarize(rejected: Rejected) {
   }
 }
 
-export function formatLine(rejected: Rejected): string {
+export function formatLine(rejected: StoredRejectedMessage): string {
   const { id, topic, partition, offset, byteCount, error, rejectedAt, erasedAt, redriven } =
     summarize(rejected)
   const state = redriven === null ? '' : `  (${settledAs(redriven)})`
@@ -32,11 +32,11 @@ export function formatLine(rejected: Rejected): string {
   return `${id}  ${rejectedAt}  ${topic}/${partition}@${offset}  ${size}  ${printable(error)}${state}`
 }
 
-function settledAs({ at, result: { result } }: NonNullable<Rejected['redriven']>): string {
+function settledAs({ at, result: { result } }: NonNullable<StoredRejectedMessage['redriven']>): string {
   return result === 'dismissed' ? `dismissed ${at}` : `redriven ${at}: ${result}`
 }
 
-export function showWhole(rejected: Rejected) {
+export function showWhole(rejected: StoredRejectedMessage) {
   const { key, value, headers } = rejected.message
   return {
     ...summarize(rejected),
@@ -54,7 +54,7 @@ function encodeBytes(bytes: Uint8Array | null) {
   return { base64: Buffer.from(bytes).toString('base64'), ...(text === null ? {} : { text }) }
 }
 
-export function formatWhole(rejected: Rejected): string {
+export function formatWhole(rejected: StoredRejectedMessage): string {
   const { key, value, headers } = rejected.message
   const shown = Object.entries(headers).flatMap(([name, values]) =>
     values.map((each) => `header     ${printable(name)}: ${shownBytes(each)}`),
@@ -72,7 +72,7 @@ export function formatWhole(rejected: Rejected): string {
   ].join('\n')
 }
 
-function settledBy({ at, by, result }: NonNullable<Rejected['redriven']>): string {
+function settledBy({ at, by, result }: NonNullable<StoredRejectedMessage['redriven']>): string {
   const when = `${at} by ${printable(by)}`
   return result.result === 'dismissed'
     ? `dismissed  ${when}: ${printable(result.error ?? '')}`

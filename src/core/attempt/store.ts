@@ -1,7 +1,6 @@
 import type { TakenIds } from '../event/conflict.ts'
 import type { Checkpoint, TopicPartition } from '../event/position.ts'
-import type { RedriveResult } from '../event/rejected-message.ts'
-import type { RejectedMessage } from '../event/rejection.ts'
+import type { RedriveResult, RejectedMessage } from '../event/rejected-message.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import type { End, Progress, TakenRequest } from '../request/request.ts'
 import type { Attempt, LockedRow } from './attempt.ts'

@@ -3,7 +3,7 @@ import type { Pruned } from '../decision/skip-pruned.ts'
 import type { LoggedRow } from '../event/conflict.ts'
 import type { Message } from '../event/message.ts'
 import type { Fingerprint, TopicPartition } from '../event/position.ts'
-import type { RejectedMessage } from '../event/rejection.ts'
+import type { RejectedMessage } from '../event/rejected-message.ts'
 
 /** Consecutive messages of one partition, in offset order, at most BATCH_MAX. */
 export interface Batch extends TopicPartition {

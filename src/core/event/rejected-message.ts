@@ -1,5 +1,12 @@
 import { z } from 'zod'
 import type { Message } from './message.ts'
+import type { Rejection } from './rejection.ts'
+
+/** A message to store with the reason why it is no event, or why its event has no row. */
+export interface RejectedMessage {
+  readonly message: Message
+  readonly rejection: Rejection
+}
 
 /** Result of a redrive; `duplicate`: the event already had a log row. */
 export type RedriveResult =
@@ -33,7 +40,7 @@ export const rejectionRecord = z.object({
 })
 type RejectionRecord = Readonly<z.infer<typeof rejectionRecord>>
 
-export interface Rejected extends RejectionRecord {
+export interface StoredRejectedMessage extends RejectionRecord {
   readonly message: Message
 }
 

@@ -1,5 +1,3 @@
-import type { Message } from './message.ts'
-
 /** Reasons why a message is rejected. The code is also the metric label. */
 export const REJECTIONS = {
   empty: 'the value is empty',
@@ -30,9 +28,4 @@ export interface Rejection {
   readonly code: RejectionCode
   /** For people. Quotes nothing from the message except the type of a value. */
   readonly error: string
-}
-
-export interface RejectedMessage {
-  readonly message: Message
-  readonly rejection: Rejection
 }

@@ -1,9 +1,9 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import {
-  type Rejected,
   type RejectedMessageSummary,
   rejectionRecord,
+  type StoredRejectedMessage,
 } from '../../core/event/rejected-message.ts'
 import type { ListPage, PageRequest } from '../../core/log/log-page.ts'
 import type { RejectedTarget } from '../../core/request/schemas.ts'
@@ -44,7 +44,7 @@ const commonRow = rejectionRecord.extend({ offset: z.bigint() })
 const rejectedRow = commonRow
   .extend({ key: base64, value: base64, headers: z.record(z.string(), z.array(base64)) })
   .transform(
-    ({ offset, key, value, headers, ...rest }): Rejected => ({
+    ({ offset, key, value, headers, ...rest }): StoredRejectedMessage => ({
       ...rest,
       message: { offset, key, value, headers },
     }),
@@ -58,7 +58,7 @@ const READ_COUNT_MAX = 1_000
 export async function* readRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
-): AsyncGenerator<readonly Rejected[]> {
+): AsyncGenerator<readonly StoredRejectedMessage[]> {
   for (let after = 0n; ; ) {
     const page = await readRejectedPage(pool, filter, after, READ_COUNT_MAX)
     const last = page.at(-1)
@@ -74,7 +74,7 @@ export function readRejectedPage(
   filter: RejectedFilter,
   after: bigint,
   countMax: number,
-): Promise<readonly Rejected[]> {
+): Promise<readonly StoredRejectedMessage[]> {
   const bytes = sql.fragment`(
     ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
   const found = sql.fragment`

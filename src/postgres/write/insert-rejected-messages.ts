@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { Message } from '../../core/event/message.ts'
 import type { TopicPartition } from '../../core/event/position.ts'
-import type { RejectedMessage } from '../../core/event/rejection.ts'
+import type { RejectedMessage } from '../../core/event/rejected-message.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { sqlColumns } from '../sql/columns.ts'
 import { cutBytes, keptHeaders, notKept } from './cut-large-message.ts'

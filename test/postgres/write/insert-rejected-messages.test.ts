@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
-import type { RejectedMessage } from '../../../src/core/event/rejection.ts'
+import type { RejectedMessage } from '../../../src/core/event/rejected-message.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { aMessage, openDatabase } from '../fixtures.ts'
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { loadEnvelopeMaps } from '../../../src/core/event/envelope-map.ts'
-import { findMention, isUnreadable } from '../../../src/core/event/is-about-party.ts'
+import { findMention, isUnreadable } from '../../../src/core/event/find-mention.ts'
 
 const { byDefault: envelopeMap } = loadEnvelopeMaps(
   await readFile(new URL('../../first/rules/envelope.json', import.meta.url), 'utf8'),
