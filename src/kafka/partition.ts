@@ -4,13 +4,12 @@ import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/blo
 import type { Message } from '../core/event/message.ts'
 import {
   type Checkpoint,
-  compareLast,
   type Ends,
   type Fingerprint,
   fetchStart,
-  judgeOutOfRange,
   type TopicPartition,
 } from '../core/event/position.ts'
+import { compareLast, judgeOutOfRange } from '../core/event/recreated-topic.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
@@ -227,7 +226,7 @@ export class PartitionConsumer {
 
   /** Notes a commit. Returns the rest of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
-    if (result.kind === 'moved') throw this.#moved(batch.expectedCheckpoint, result.checkpoint)
+    if (result.kind === 'moved') throw this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
     const { lastOffset } = result
     const isCut = lastOffset < batch.lastOffset
     const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
@@ -245,7 +244,7 @@ export class PartitionConsumer {
     this.#blocked = null
   }
 
-  #moved(expected: bigint, checkpoint: bigint): Moved {
+  #noteMoved(expected: bigint, checkpoint: bigint): Moved {
     this.#needs.log.warn(
       { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
       checkpoint < expected ? REWOUND : MOVED,
@@ -260,7 +259,7 @@ export class PartitionConsumer {
   /** The database has lost commits: the messages since its checkpoint are processed again. */
   rewind(checkpoint: bigint): void {
     if (this.#isStopping) return
-    this.#rewound = this.#moved(this.#committed.offset, checkpoint)
+    this.#rewound = this.#noteMoved(this.#committed.offset, checkpoint)
     this.#inbox.wake()
   }
 
@@ -314,7 +313,7 @@ export class PartitionConsumer {
     const { topic, partition } = this.#name
     const checkpoint = this.#committed.offset
     const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
-    if (inForce !== earliest - 1n) throw this.#moved(checkpoint, inForce)
+    if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
     this.#earliest = earliest
     this.#head = null
     this.#needs.log.error(

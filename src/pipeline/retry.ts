@@ -1,7 +1,12 @@
 import type { Logger } from 'pino'
 import { type AttemptRequest, distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
-import { type DueEntry, isPostponed, type LookedUpEntry, nextAttempt } from '../core/attempt/due-entry.ts'
-import { RETRY_INTERVAL_MS } from '../core/attempt/retry-interval.ts'
+import {
+  type DueEntry,
+  isPostponed,
+  type LookedUpEntry,
+  nextAttempt,
+  RETRY_INTERVAL_MS,
+} from '../core/attempt/due-entry.ts'
 import type { Transaction } from '../core/attempt/store.ts'
 import type { RunStage } from '../core/batch/stage.ts'
 import type { Contact } from '../core/party/contact.ts'

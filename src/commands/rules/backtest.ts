@@ -1,6 +1,10 @@
 import { compileRuleTable, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
-import { describeBacktest, LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
-import { type BacktestSource, runBacktest } from '../../core/rules/run-backtest.ts'
+import {
+  type BacktestSource,
+  describeBacktest,
+  LOCATOR_COUNT_MAX,
+  runBacktest,
+} from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import type { Since } from '../../core/time/duration.ts'
 import { groupDecisions } from '../../postgres/read/group-decisions.ts'

@@ -4,6 +4,14 @@ import type { Contact } from '../party/contact.ts'
 import type { Variables } from '../templates/template.ts'
 import type { AttemptRequest, LockedRow, OpenAttempt } from './attempt.ts'
 
+/** Interval between passes of the background retry; fixed by the specification. */
+export const RETRY_INTERVAL_MS = 60_000
+/**
+ * A pass retries a row this long after its last attempt. Less than the interval, so that a pass that starts early misses no row;
+ * far longer than the gap between the passes of two replicas.
+ */
+export const RETRY_MIN_PAUSE_MS = 55_000
+
 /** A row to retry. The retry of a FAILED row sends its stored text. */
 export const dueEntry = logEntry
   .pick({

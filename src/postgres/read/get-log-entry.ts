@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { RETRY_INTERVAL_MS } from '../../core/attempt/retry-interval.ts'
+import { RETRY_INTERVAL_MS } from '../../core/attempt/due-entry.ts'
 import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
