@@ -54,7 +54,7 @@ function world(given: {
       kind: 'event',
       event: aParsedEvent(
         eventId,
-        party === '' ? { partyLocator: null, locator: '' } : { partyLocator: party },
+        party === '' ? { partyLocator: null, reference: '' } : { partyLocator: party },
       ),
     }
   }

@@ -627,7 +627,7 @@ function parseMessage({ value }: Message, envelopeMapRevision: string): Parsed {
   if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
   const eventId = idOf(text)
   const partyLocator = text.endsWith('?') && envelopeMapRevision === 'map' ? null : partyOf(eventId)
-  const event = aParsedEvent(eventId, { partyLocator, locator: text })
+  const event = aParsedEvent(eventId, { partyLocator, reference: text })
   return { kind: 'event', event }
 }
 

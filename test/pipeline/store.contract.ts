@@ -75,7 +75,7 @@ export function aLookedUpBatch(
   }))
   const readings = (id: string) =>
     open.flatMap(({ eventId, eventType, partyLocator, variables }, i) => {
-      const event = aParsedEvent(id, { eventType, partyLocator, locator: variables?.locator ?? '' })
+      const event = aParsedEvent(id, { eventType, partyLocator, reference: variables?.locator ?? '' })
       const message = messages[i]
       return eventId === id && message !== undefined ? [{ message, event }] : []
     })

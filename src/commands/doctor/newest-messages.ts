@@ -197,8 +197,8 @@ function findRepeated({ messages, map, events }: Sample): Fault[] {
   if (groups.length === 0) return []
   const different = groups.filter(
     ([, group]) =>
-      countDistinct(group, ({ eventType, partyLocator, locator, reason }) =>
-        JSON.stringify([eventType, partyLocator, locator, reason]),
+      countDistinct(group, ({ eventType, partyLocator, reference, reason }) =>
+        JSON.stringify([eventType, partyLocator, reference, reason]),
       ) > 1,
   )
   const place = sourceText(map.eventId)

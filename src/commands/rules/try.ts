@@ -138,7 +138,10 @@ async function parseTriedVariables({
     )
   if (parsed.kind === 'tombstone') throw new CorrectableError('this message has no value')
   const { event } = parsed
-  return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
+  return {
+    ...event,
+    variables: { eventType: event.eventType, locator: event.reference, reason: event.reason },
+  }
 }
 
 /**

@@ -36,10 +36,10 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
   const differences: string[] = []
   if (row.eventType !== event.eventType) differences.push('event type')
   if (row.partyLocator !== event.partyLocator) differences.push('party')
-  if (row.reference !== null && row.reference !== event.locator) differences.push('reference')
+  if (row.reference !== null && row.reference !== event.reference) differences.push('reference')
   if (row.reference !== null && row.reason !== event.reason) differences.push('reason')
   // A map that finds none of both in any message must not make them duplicates.
-  if (differences.length === 0 && event.partyLocator === null && event.locator === '') return [NAMELESS]
+  if (differences.length === 0 && event.partyLocator === null && event.reference === '') return [NAMELESS]
   return differences
 }
 

@@ -19,7 +19,7 @@ export interface Event {
   readonly partyLocator: string | null
   readonly partyLocatorInvalid: boolean
   /** The claim, policy or invoice that the message is about; the party locator if the event names none. */
-  readonly locator: string
+  readonly reference: string
   readonly reason: string | null
   /** From the `traceparent` header: 32 hexadecimal digits. */
   readonly traceId: string | null
@@ -55,7 +55,7 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
       eventType: eventType as string,
       partyLocator,
       partyLocatorInvalid: !absent && partyLocator === null,
-      locator: toText(at(map.locator)) ?? partyLocator ?? '',
+      reference: toText(at(map.locator)) ?? partyLocator ?? '',
       reason: toText(at(map.reason)),
       traceId: readTraceParent(message)?.traceId ?? null,
     },
@@ -176,8 +176,8 @@ function toText(value: unknown): string | null {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }
 
-export function pickVariables({ eventType, locator, reason }: Event): Variables {
-  return { eventType, locator, reason }
+export function pickVariables({ eventType, reference, reason }: Event): Variables {
+  return { eventType, locator: reference, reason }
 }
 
 /** The producer's trace context: ids in hexadecimal digits, and the trace flags. */

@@ -32,7 +32,7 @@ export function aParsedEvent(eventId: string, overrides: Partial<Event> = {}): E
     eventType: 'claim.paid',
     partyLocator: 'party-1',
     partyLocatorInvalid: false,
-    locator: 'CLM-1',
+    reference: 'CLM-1',
     reason: null,
     traceId: null,
     ...overrides,

@@ -4,7 +4,7 @@ import { aLoggedRow, aParsedEvent } from '../attempt/build.ts'
 
 const PLACE = { topic: 'claims', partition: 1, offset: 7n }
 const event = aParsedEvent('a')
-const { eventType, partyLocator, locator: reference, reason } = event
+const { eventType, partyLocator, reference, reason } = event
 const ROW = aLoggedRow('a', { eventType, partyLocator, reference, reason })
 
 t.test('another message is a duplicate if it has the same type, party, reference and reason', async (t) => {
@@ -30,7 +30,7 @@ t.test('another message is a duplicate if it has the same type, party, reference
 })
 
 t.test('an event without party and reference is a conflict, and its sentence says why', async (t) => {
-  const nameless = { ...event, partyLocator: null, locator: '' }
+  const nameless = { ...event, partyLocator: null, reference: '' }
   const row = { ...ROW, partyLocator: null, reference: '' }
   const differences = findDifferences(row, PLACE, nameless)
   t.match(

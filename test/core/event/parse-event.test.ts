@@ -42,7 +42,7 @@ t.test('an event is read by the envelope map', async (t) => {
     eventType: 'claim.paid',
     partyLocator: 'p',
     partyLocatorInvalid: false,
-    locator: 'CLM-1',
+    reference: 'CLM-1',
     reason: 'late',
     traceId: null,
   })
@@ -55,10 +55,10 @@ t.test('identifiers may have 255 characters', async (t) => {
 })
 
 t.test('an event without a locator uses its party locator', async (t) => {
-  t.equal(event({ partyLocator: 'p' }).locator, 'p')
-  t.equal(event({ partyLocator: 'p', payload: { locator: '' } }).locator, 'p')
-  t.equal(event({ partyLocator: 'p', payload: { locator: {} } }).locator, 'p')
-  t.equal(event({ partyLocator: 'p', payload: { locator: 4711 } }).locator, '4711')
+  t.equal(event({ partyLocator: 'p' }).reference, 'p')
+  t.equal(event({ partyLocator: 'p', payload: { locator: '' } }).reference, 'p')
+  t.equal(event({ partyLocator: 'p', payload: { locator: {} } }).reference, 'p')
+  t.equal(event({ partyLocator: 'p', payload: { locator: 4711 } }).reference, '4711')
 })
 
 t.test('a numeric identifier is read as its digits', async (t) => {
@@ -99,7 +99,7 @@ t.test('a number appears in the text with the digits that were sent', async (t) 
     const parsed = parse(
       `{"eventId":"a","eventType":"b","payload":{"locator":1,"locator" : ${digits} ,"reason":${digits}}}`,
     )
-    t.match(parsed, { event: { locator: digits, reason: digits } }, digits)
+    t.match(parsed, { event: { reference: digits, reason: digits } }, digits)
   }
 })
 
@@ -151,7 +151,7 @@ t.test('a header that is not UTF-8 is not treated as missing', async (t) => {
 
 t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t) => {
   t.match(event({ partyLocator: 'p', payload: { locator: 'a\0b', reason: '\udc00!' } }), {
-    locator: 'a\uFFFDb',
+    reference: 'a\uFFFDb',
     reason: '\uFFFD!',
   })
 })
@@ -167,7 +167,7 @@ t.test('every form of envelope that JSON allows is an event', async (t) => {
     ['inherited', `{${plain},"payload":{"__proto__":{"locator":"polluted"}}}`, 'p'],
   ]
   for (const [name, value, locator] of cases)
-    t.match(parse(value), { event: { eventId: 'a', locator } }, name)
+    t.match(parse(value), { event: { eventId: 'a', reference: locator } }, name)
   t.equal(Object.keys({}).length, 0)
 })
 
@@ -176,7 +176,7 @@ t.test('nesting of 100,000 levels beside the identifiers is an event', async (t)
   t.equal(parse(`{"eventId":"a","eventType":"b","payload":${deep}}`).kind, 'event')
   t.match(
     parse(`{"eventId":"a","eventType":"b","payload":{"x":${deep},"locator":110}}`),
-    { event: { locator: '110' } },
+    { event: { reference: '110' } },
     'beside a number to be inserted, too',
   )
 })
@@ -261,7 +261,7 @@ for (const { name, message } of FORMATS) {
       kind: 'event',
       event: {
         ...{ eventId: 'e-1', eventType: 'claim.paid', partyLocator: 'party-7' },
-        ...{ locator: 'CLM-1', reason: 'late' },
+        ...{ reference: 'CLM-1', reason: 'late' },
       },
     })
     t.match(parseFormat(null), { kind: 'tombstone' })
