@@ -6,7 +6,7 @@ import { type Row, Table } from '../list.tsx'
 import { Bullets, Button, Card, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { SHEETS, useDraft, useVerdict } from '../workbench/draft.ts'
+import { type Bench, SHEETS, useDraft, useVerdict, type Verdict } from '../workbench/draft.ts'
 import {
   Changes,
   FileFindings,
@@ -31,7 +31,7 @@ export function WorkbenchView() {
     <>
       <Title name="Workbench" />
       <State loaded={loaded} />
-      {loaded.data !== null && <Bench start={loaded.data} />}
+      {loaded.data !== null && <Workbench start={loaded.data} />}
     </>
   )
 }
@@ -46,11 +46,11 @@ const LED_TO: Readonly<Record<Lead, string>> = {
 const TABS = { table: 'Rules', templates: 'Texts' } as const
 type Tab = keyof typeof TABS
 
-function Bench({ start }: { start: WorkbenchStart }) {
-  const isNarrow = useNarrow()
+function Workbench({ start }: { start: WorkbenchStart }) {
+  const isReadOnly = useNarrow()
   const seen = useSeenEventTypes()
   const bench = useDraft(start)
-  const { inForce, columns, draft, change, undo, redo, outdated, conflicts } = bench
+  const { inForce, draft, outdated, conflicts } = bench
   const verdict = useVerdict(draft, inForce, start.outcomes, seen)
   const [tab, setTab] = useState<Tab>('table')
   /** The file of the text on show; null: the first one with a fault. */
@@ -65,48 +65,21 @@ function Bench({ start }: { start: WorkbenchStart }) {
     <>
       {outdated !== null && <Outdated {...outdated} />}
       <Notice lines={conflicts} />
-      {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
+      {isReadOnly && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <div class="hstack">
-        <nav class="hstack" aria-label="Files">
-          {Object.entries(TABS).map(([key, name]) => (
-            <Button
-              key={key}
-              class="ghost"
-              aria-current={key === tab ? 'true' : undefined}
-              onClick={() => setTab(key as Tab)}
-            >
-              {name}
-            </Button>
-          ))}
-        </nav>
-        {!isNarrow && (
-          <>
-            <Button title="Ctrl+Z in the table" aria-disabled={undo === null} onClick={() => undo?.()}>
-              Undo
-            </Button>
-            <Button title="Ctrl+Shift+Z in the table" aria-disabled={redo === null} onClick={() => redo?.()}>
-              Redo
-            </Button>
-            {tab === 'table' && (
-              <>
-                <Button onClick={() => change({ table: inForce.table })}>Start over with dispatch.csv</Button>
-                <Paste sheetKey="table" change={change} />
-              </>
-            )}
-            <About tab={tab} />
-          </>
-        )}
+        <Tabs tab={tab} onTab={setTab} />
+        {!isReadOnly && <Toolbar tab={tab} bench={bench} />}
       </div>
       <div class={tab === 'table' ? 'beside' : undefined}>
         {tab === 'templates' && bar}
         {tab === 'table' &&
-          (isNarrow ? (
+          (isReadOnly ? (
             <Table label="The rules" rows={draft.table.map(renderRow)} />
           ) : (
             <Grid faults={verdict?.table.faults ?? []} warnings={verdict?.table.warnings ?? []} {...bench} />
           ))}
         {tab === 'templates' && verdict !== null && (
-          <TextsEditor verdict={verdict} isReadOnly={isNarrow} chosen={chosen} choose={choose} {...bench} />
+          <TextsEditor verdict={verdict} isReadOnly={isReadOnly} chosen={chosen} choose={choose} {...bench} />
         )}
         {tab === 'table' && bar}
       </div>
@@ -121,25 +94,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
             >
               <Changes {...verdict.summary} />
             </Card>
-            <Card
-              id="broken"
-              title="Promises"
-              about="Conditions that must stay true, however the rules change."
-            >
-              <Promises verdict={verdict} draft={draft} change={change} />
-              {!isNarrow && (
-                <div class="hstack">
-                  <Paste
-                    sheetKey="promises"
-                    text={gridToCsv(SHEETS.promises.columns, draft.promises, columns.promises)}
-                    change={change}
-                  />
-                  <Button onClick={() => change({ promises: inForce.promises })}>
-                    Start over with promises.csv
-                  </Button>
-                </div>
-              )}
-            </Card>
+            <PromisesCard verdict={verdict} bench={bench} isReadOnly={isReadOnly} />
           </div>
           <datalist id="event-types">
             {[...new Set([...verdict.texts.eventTypes, ...(seen ?? [])])].map((eventType) => (
@@ -149,22 +104,87 @@ function Bench({ start }: { start: WorkbenchStart }) {
           <Card id="try" title="Try a situation">
             <Trial verdict={verdict} />
           </Card>
-          {!isNarrow && (
-            <>
-              <Card
-                id="backtest"
-                title="Back-test"
-                about="Decide the events of the last days again by this table. Nothing is sent or written."
-              >
-                <Backtest verdict={verdict} isCurrent={verdict.draft === draft} />
-              </Card>
-              <Card id="propose" title="Propose">
-                <Propose repositoryUrl={start.repositoryUrl} verdict={verdict} {...bench} />
-              </Card>
-            </>
-          )}
+          {!isReadOnly && <LastSteps start={start} verdict={verdict} bench={bench} />}
         </>
       )}
+    </>
+  )
+}
+
+function Tabs({ tab, onTab }: { tab: Tab; onTab: (tab: Tab) => void }) {
+  return (
+    <nav class="hstack" aria-label="Files">
+      {Object.entries(TABS).map(([key, name]) => (
+        <Button
+          key={key}
+          class="ghost"
+          aria-current={key === tab ? 'true' : undefined}
+          onClick={() => onTab(key as Tab)}
+        >
+          {name}
+        </Button>
+      ))}
+    </nav>
+  )
+}
+
+function Toolbar({ tab, bench: { inForce, change, undo, redo } }: { tab: Tab; bench: Bench }) {
+  return (
+    <>
+      <Button title="Ctrl+Z in the table" aria-disabled={undo === null} onClick={() => undo?.()}>
+        Undo
+      </Button>
+      <Button title="Ctrl+Shift+Z in the table" aria-disabled={redo === null} onClick={() => redo?.()}>
+        Redo
+      </Button>
+      {tab === 'table' && (
+        <>
+          <Button onClick={() => change({ table: inForce.table })}>Start over with dispatch.csv</Button>
+          <Paste sheetKey="table" change={change} />
+        </>
+      )}
+      <About tab={tab} />
+    </>
+  )
+}
+
+interface JudgedProps {
+  readonly verdict: Verdict
+  readonly bench: Bench
+}
+
+function PromisesCard({ verdict, bench, isReadOnly }: JudgedProps & { readonly isReadOnly: boolean }) {
+  const { draft, columns, inForce, change } = bench
+  return (
+    <Card id="broken" title="Promises" about="Conditions that must stay true, however the rules change.">
+      <Promises verdict={verdict} draft={draft} change={change} />
+      {!isReadOnly && (
+        <div class="hstack">
+          <Paste
+            sheetKey="promises"
+            text={gridToCsv(SHEETS.promises.columns, draft.promises, columns.promises)}
+            change={change}
+          />
+          <Button onClick={() => change({ promises: inForce.promises })}>Start over with promises.csv</Button>
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function LastSteps({ start, verdict, bench }: JudgedProps & { readonly start: WorkbenchStart }) {
+  return (
+    <>
+      <Card
+        id="backtest"
+        title="Back-test"
+        about="Decide the events of the last days again by this table. Nothing is sent or written."
+      >
+        <Backtest verdict={verdict} isCurrent={verdict.draft === bench.draft} />
+      </Card>
+      <Card id="propose" title="Propose">
+        <Propose repositoryUrl={start.repositoryUrl} verdict={verdict} {...bench} />
+      </Card>
     </>
   )
 }

@@ -72,8 +72,16 @@ export function Grid({ faults, warnings, draft: { table: rows }, inForce, change
   )
 }
 
-/** `keys`: a chord in a cell that does the same. `edited` is null if the action is not possible. The focus goes to row `at`. */
-type Action = readonly [name: string, keys: string | null, edited: readonly Cells[] | null, at: number]
+interface Action {
+  readonly name: string
+  /** A chord in a cell that does the same. */
+  readonly keys: string | null
+  /** Null if the action is not possible. */
+  readonly edited: readonly Cells[] | null
+  /** The focus goes to this row: to the column that it was in if the action `keepsColumn`, else to the first. */
+  readonly at: number
+  readonly keepsColumn?: true
+}
 
 interface RowProps {
   readonly rows: readonly Cells[]
@@ -89,120 +97,168 @@ interface RowProps {
 
 const LEFT_OUT = wholeFault('This rule is blank: it is left out of the file.')
 
-function Row({ rows, row, index, was, faults, warnings, onRows }: RowProps) {
-  const name = row[0] || 'unnamed rule'
-  const cellId = (at: number, column: number) => `rule-${Math.max(0, at)}-${column}`
-  const menuId = `rule-${index}-menu`
+const cellId = (row: number, column: number) => `rule-${Math.max(0, row)}-${column}`
+const nameOfRow = (row: Cells) => row[0] || 'unnamed rule'
+
+function Row(props: RowProps) {
+  const { rows, row, index, was, faults, warnings, onRows } = props
   /** Takes other rows, if any, and focuses the cell, or the button for a further row if there is none. */
   const edit = (edited: readonly Cells[] | null, at: number, column = 0) => {
     if (edited === null) return
     if (edited !== rows) onRows(edited)
     focus(at < edited.length ? `#${cellId(at, column)}` : '#rule-add')
   }
+  const actions = listActions(props)
+  const byKey = (event: KeyboardEvent, column: number) => {
+    const chord = readChord(event)
+    const action = actions.find(({ keys }) => keys === chord)
+    const isStep = (chord === 'Enter' || chord === 'Shift+Enter') && !event.isComposing
+    if (action === undefined && !isStep) return
+    event.preventDefault()
+    if (action === undefined) edit(rows, index + (event.shiftKey ? -1 : 1), column)
+    else edit(action.edited, action.at, action.keepsColumn && column)
+  }
+  const isBlank = row.every((cell) => cell === '')
+  const remarks = [...warnings, ...(isBlank ? [LEFT_OUT] : [])]
+  return (
+    <tr class={was === undefined ? 'is-new' : undefined}>
+      <td>
+        <RowMenu row={row} index={index} actions={actions} edit={edit} />
+      </td>
+      {columns.map((column, at) => {
+        // What concerns the whole row is at its name.
+        const isHere = (fault: Fault) => (fault.column ?? columns[0]) === column
+        return (
+          <RuleCell
+            key={column}
+            id={cellId(index, at)}
+            column={column}
+            text={row[at] ?? ''}
+            ruleName={nameOfRow(row)}
+            isChanged={was !== undefined && was[at] !== row[at]}
+            faults={faults.filter(isHere)}
+            remarks={remarks.filter(isHere)}
+            onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(index, at))}
+            onKeyDown={(event) => byKey(event, at)}
+          />
+        )
+      })}
+    </tr>
+  )
+}
+
+/** What can be done with a whole row. */
+function listActions({ rows, row, index, was }: RowProps): readonly Action[] {
+  const name = nameOfRow(row)
   /** Null if there is no room. */
   const moved = (by: 1 | -1) => {
     const other = rows[index + by]
     return other === undefined ? null : rows.with(index, other).with(index + by, row)
   }
+  const inserted = (at: number, cells: Cells) => ({ edited: rows.toSpliced(at, 0, cells), at })
   const blank = columns.map(() => '')
-  const isBlank = row.every((cell) => cell === '')
   const copy = row.with(0, `${row[0]}-copy`)
-  const actions: readonly Action[] = [
-    [`Move ${name} up`, 'Alt+ArrowUp', moved(-1), index - 1],
-    [`Move ${name} down`, 'Alt+ArrowDown', moved(1), index + 1],
-    [`Add a rule above ${name}`, 'Control+Shift+Enter', rows.toSpliced(index, 0, blank), index],
-    [`Add a rule below ${name}`, 'Control+Enter', rows.toSpliced(index + 1, 0, blank), index + 1],
-    [`Duplicate ${name}`, 'Control+D', rows.toSpliced(index + 1, 0, copy), index + 1],
-    [`Delete ${name}`, 'Alt+Delete', rows.toSpliced(index, 1), index],
+  return [
+    { name: `Move ${name} up`, keys: 'Alt+ArrowUp', edited: moved(-1), at: index - 1, keepsColumn: true },
+    { name: `Move ${name} down`, keys: 'Alt+ArrowDown', edited: moved(1), at: index + 1, keepsColumn: true },
+    { name: `Add a rule above ${name}`, keys: 'Control+Shift+Enter', ...inserted(index, blank) },
+    { name: `Add a rule below ${name}`, keys: 'Control+Enter', ...inserted(index + 1, blank) },
+    { name: `Duplicate ${name}`, keys: 'Control+D', ...inserted(index + 1, copy) },
+    { name: `Delete ${name}`, keys: 'Alt+Delete', edited: rows.toSpliced(index, 1), at: index },
     ...(was?.some((cell, at) => cell !== row[at])
-      ? [[`Revert ${name}`, null, rows.with(index, was), index] as const]
+      ? [{ name: `Revert ${name}`, keys: null, edited: rows.with(index, was), at: index }]
       : []),
   ]
-  const byKey = (event: KeyboardEvent, column: number) => {
-    const pressed = [
-      (event.ctrlKey || event.metaKey) && 'Control',
-      event.altKey && 'Alt',
-      event.shiftKey && 'Shift',
-      event.key.length === 1 ? event.key.toUpperCase() : event.key,
-    ]
-    const chord = pressed.filter(Boolean).join('+')
-    const action = actions.find(([, keys]) => keys === chord)
-    const isStep = (chord === 'Enter' || chord === 'Shift+Enter') && !event.isComposing
-    if (action === undefined && !isStep) return
-    event.preventDefault()
-    if (action === undefined) edit(rows, index + (event.shiftKey ? -1 : 1), column)
-    else edit(action[2], action[3], /Move/.test(action[0]) ? column : 0)
-  }
+}
+
+/** Example: `Control+Shift+Enter`. */
+function readChord(event: KeyboardEvent): string {
+  const pressed = [
+    (event.ctrlKey || event.metaKey) && 'Control',
+    event.altKey && 'Alt',
+    event.shiftKey && 'Shift',
+    event.key.length === 1 ? event.key.toUpperCase() : event.key,
+  ]
+  return pressed.filter(Boolean).join('+')
+}
+
+interface RowMenuProps extends Pick<RowProps, 'row' | 'index'> {
+  readonly actions: readonly Action[]
+  readonly edit: (edited: readonly Cells[] | null, at: number) => void
+}
+
+function RowMenu({ row, index, actions, edit }: RowMenuProps) {
+  const menuId = `rule-${index}-menu`
+  const number = index + FIRST_ROW
   return (
-    <tr class={was === undefined ? 'is-new' : undefined}>
-      <td>
-        <button
-          type="button"
-          class="ghost"
-          popovertarget={menuId}
-          aria-label={`${index + FIRST_ROW}: actions for ${name}`}
-        >
-          {index + FIRST_ROW}
-        </button>
-        <div id={menuId} popover="auto" class="card menu">
-          {actions.map(([label, keys, edited, at]) => (
-            <button
-              key={label}
-              type="button"
-              class="ghost"
-              aria-keyshortcuts={keys ?? undefined}
-              data-keys={keys?.replace('Control', 'Ctrl').replace('Arrow', '')}
-              aria-disabled={edited === null}
-              onClick={({ currentTarget }) => {
-                currentTarget.parentElement?.hidePopover()
-                edit(edited, at)
-              }}
-            >
-              {label}
-            </button>
-          ))}
-        </div>
-      </td>
-      {columns.map((column, at) => {
-        // What concerns the whole row is at its name.
-        const isHere = (fault: Fault) => (fault.column ?? columns[0]) === column
-        const [own, remarks] = [
-          faults.filter(isHere),
-          [...warnings, ...(isBlank ? [LEFT_OUT] : [])].filter(isHere),
-        ]
-        const id = cellId(index, at)
-        const said = [...own, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
-        const changed = was !== undefined && was[at] !== row[at] && 'is-changed'
-        return (
-          <td
-            key={column}
-            class={[changed, remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}
-            data-column={column}
-            data-whole={(row[at] ?? '').length > WHOLE_LENGTH_MAX ? row[at] : undefined}
+    <>
+      <button
+        type="button"
+        class="ghost"
+        popovertarget={menuId}
+        aria-label={`${number}: actions for ${nameOfRow(row)}`}
+      >
+        {number}
+      </button>
+      <div id={menuId} popover="auto" class="card menu">
+        {actions.map(({ name, keys, edited, at }) => (
+          <button
+            key={name}
+            type="button"
+            class="ghost"
+            aria-keyshortcuts={keys ?? undefined}
+            data-keys={keys?.replace('Control', 'Ctrl').replace('Arrow', '')}
+            aria-disabled={edited === null}
+            onClick={({ currentTarget }) => {
+              currentTarget.parentElement?.hidePopover()
+              edit(edited, at)
+            }}
           >
-            <Cell
-              column={column}
-              text={row[at] ?? ''}
-              onText={(text) => onRows(rows.with(index, row.with(at, text)), id)}
-              common={{
-                id,
-                title: [row[at], ...said].filter(Boolean).join('\n'),
-                'aria-label': `${column}, ${name}`,
-                'aria-invalid': own.length > 0,
-                'aria-describedby': said.length > 0 ? `${id}-said` : undefined,
-                onKeyDown: (event: KeyboardEvent) => byKey(event, at),
-                onFocus: () => document.getElementById(`${id}-said`)?.scrollIntoView({ block: 'nearest' }),
-              }}
-            />
-            {said.length > 0 && (
-              <div id={`${id}-said`} class={own.length > 0 ? 'notice notice-bad' : 'notice'}>
-                {said.map(visible).join('\n')}
-              </div>
-            )}
-          </td>
-        )
-      })}
-    </tr>
+            {name}
+          </button>
+        ))}
+      </div>
+    </>
+  )
+}
+
+interface RuleCellProps extends Pick<CellProps, 'column' | 'text' | 'onText'> {
+  readonly id: string
+  readonly ruleName: string
+  readonly isChanged: boolean
+  readonly faults: readonly Fault[]
+  readonly remarks: readonly Fault[]
+  readonly onKeyDown: (event: KeyboardEvent) => void
+}
+
+/** A cell with its faults and remarks below it. */
+function RuleCell({ id, ruleName, isChanged, faults, remarks, onKeyDown, ...cell }: RuleCellProps) {
+  const { column, text } = cell
+  const said = [...faults, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
+  return (
+    <td
+      class={[isChanged && 'is-changed', remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}
+      data-column={column}
+      data-whole={text.length > WHOLE_LENGTH_MAX ? text : undefined}
+    >
+      <Cell
+        {...cell}
+        common={{
+          id,
+          title: [text, ...said].filter(Boolean).join('\n'),
+          'aria-label': `${column}, ${ruleName}`,
+          'aria-invalid': faults.length > 0,
+          'aria-describedby': said.length > 0 ? `${id}-said` : undefined,
+          onKeyDown,
+          onFocus: () => document.getElementById(`${id}-said`)?.scrollIntoView({ block: 'nearest' }),
+        }}
+      />
+      {said.length > 0 && (
+        <div id={`${id}-said`} class={faults.length > 0 ? 'notice notice-bad' : 'notice'}>
+          {said.map(visible).join('\n')}
+        </div>
+      )}
+    </td>
   )
 }
 
