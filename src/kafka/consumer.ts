@@ -75,13 +75,6 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     }
     // After a failure, its reason stays until the next join succeeds.
     if (failureCount === 0) waitsFor = JOINING
-    const onJoin = () => {
-      hasJoined = true
-    }
-    const onBatch = () => {
-      failureCount = 0
-    }
-    const { appeared } = missing
     membership = createMembership({
       kafka,
       ...options,
@@ -89,20 +82,15 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       member,
       stopping: signal,
       partitionNeeds,
-      onJoin,
-      onBatch,
-      appeared,
+      onJoin: () => {
+        hasJoined = true
+      },
+      onBatch: () => {
+        failureCount = 0
+      },
+      appeared: missing.appeared,
     })
     await membership.run()
-  }
-
-  /** If this user may not see the group, kafkajs reports only a missing coordinator. */
-  async function explained(error: unknown): Promise<unknown> {
-    if (!isWithoutCoordinator(error)) return error
-    return brokers.requireGroupRight(groupId).then(
-      () => error,
-      (cause) => (lacksGroupRight(cause) ? cause : error),
-    )
   }
 
   async function run(): Promise<void> {
@@ -113,7 +101,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       } catch (cause) {
         if (stopping.signal.aborted) return
         const retryInMs = backOffMs(failureCount++)
-        const error = await explained(cause)
+        const error = await explain(cause, brokers, groupId)
         const remedy = describeRemedy(error, groupId, connection.brokers)
         const reason = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
         // A broker that is down says nothing new every few seconds.
@@ -174,6 +162,15 @@ function createPartitionNeeds(
     sleep: pause,
     log,
   }
+}
+
+/** If this user may not see the group, kafkajs reports only a missing coordinator. */
+async function explain(error: unknown, brokers: Brokers, groupId: string): Promise<unknown> {
+  if (!isWithoutCoordinator(error)) return error
+  return brokers.requireGroupRight(groupId).then(
+    () => error,
+    (cause) => (lacksGroupRight(cause) ? cause : error),
+  )
 }
 
 function describeRemedy(error: unknown, groupId: string, known: readonly string[]): string {
