@@ -1,13 +1,7 @@
 #!/bin/sh
 ':' //; node= stop=; [ $$ = 1 ] && trap 'stop=1; [ "$node" ] && kill -TERM "$node"' TERM INT HUP
-':' //; case $(node --version 2>&1) in v2[4-9].* | v[3-9][0-9].*) ;; *) echo "Node.js 24 or newer is required, and PATH has: $(node --version 2>&1). Run make install, then: export PATH=\$PWD/node_modules/.bin:\$PATH" >&2; exit 1 ;; esac
-':' //; if [ "${1:-serve}" = serve ]; then export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}" NODE_OPTIONS="--max-semi-space-size=16 --max-old-space-size=1024 $NODE_OPTIONS"; set -- --heap-growing-percent=130 "$0" "$@"; else set -- "$0" "$@"; fi
-':' //; [ $$ = 1 ] || exec node "$@"
-':' //; exec 3<&0; node "$@" <&3 3<&- & node=$!; [ "$stop" ] && kill -TERM "$node"; while kill -0 "$node" 2>/dev/null; do wait "$node"; code=$?; done; exit "$code"
-// A shell runs the lines above, which JavaScript ignores: an older Node.js cannot even read this file. They limit the memory of
-// `serve`; what NODE_OPTIONS says comes later and wins. Without --heap-growing-percent V8 collects only after 200 MB of garbage,
-// with --max-old-space-size alone all the time; 1 GB leaves room for 16 MB of JSON, and each arena of malloc would add 8 MB.
-// As process 1 of a container, which ignores signals without a handler, Node.js would miss those of its first moments.
+':' //; . "$(dirname "$(readlink -f "$0")")/launch.sh"
+// A shell runs the two lines above, which JavaScript ignores: launch.sh starts Node.js with this file, and does not return.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }

@@ -1,0 +1,34 @@
+# Sourced by the shell that starts main.ts: runs it by Node.js, which cannot set these limits for itself, and of which an older
+# version cannot even read main.ts.
+
+version=$(node --version 2>&1)
+case $version in
+  v2[4-9].* | v[3-9][0-9].*) ;;
+  *)
+    echo "Node.js 24 or newer is required, and PATH has: $version. Run make install, then: export PATH=\$PWD/node_modules/.bin:\$PATH" >&2
+    exit 1
+    ;;
+esac
+
+# What NODE_OPTIONS says comes later and wins. Without --heap-growing-percent V8 collects only after 200 MB of garbage, with
+# --max-old-space-size alone all the time; 1 GB leaves room for 16 MB of JSON, and each arena of malloc would add 8 MB.
+if [ "${1:-serve}" = serve ]; then
+  export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"
+  export NODE_OPTIONS="--max-semi-space-size=16 --max-old-space-size=1024 $NODE_OPTIONS"
+  set -- --heap-growing-percent=130 "$0" "$@"
+else
+  set -- "$0" "$@"
+fi
+[ $$ = 1 ] || exec node "$@"
+
+# Process 1 of a container ignores signals without a handler: Node.js would miss those of its first moments, so the shell stays
+# and passes signals on.
+exec 3<&0
+node "$@" <&3 3<&- &
+node=$!
+[ "$stop" ] && kill -TERM "$node"
+while kill -0 "$node" 2>/dev/null; do
+  wait "$node"
+  code=$?
+done
+exit "$code"
