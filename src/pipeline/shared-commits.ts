@@ -52,7 +52,7 @@ export function createSharedCommits(attempt: MakeAttempts, startTimer: StartTime
   }
 
   return {
-    /** Tells that a batch is being looked up. Either of the returned functions is called once. */
+    /** Announces a batch whose look-ups begin: the others wait for it until it calls `join`, or `withdraw` if they failed. */
     announce: () => {
       expectedCount++
       return {

@@ -21,11 +21,11 @@ export interface Fact<V extends Value = Value, Unknown extends V | null = V | nu
   readonly column: Column
   /** Values in the order in which situations are listed. */
   readonly values: readonly V[]
-  /** Party states for which the fact is known. A party that is not found, for example, has no known addresses. */
+  /** Party states for which the fact is known: addresses are known only for a party that is found. */
   readonly knownFor: readonly PartyState[]
   /** Value for the other party states. */
   readonly whereUnknown: Unknown
-  /** Default in a trial, and for a recorded decision without this fact. */
+  /** Default in a trial, and for a decision that was recorded before there was this fact: an address is on file. */
   readonly usual: V
   /** Flags and help of the option in `rules try`. */
   readonly option: readonly [flags: string, help: string]

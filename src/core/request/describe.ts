@@ -23,8 +23,11 @@ export function describeCounts(counts: StoredRequest['counts']): string {
 export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 'target'>): string {
   const { locators, readAgain, ids, filter, topic, partition, offset } = target as Partial<KnownTarget>
   switch (kind) {
-    case 'retry':
-      return `retry of ${locators === undefined ? `all log entries not told${describeFilter(filter)}` : named(locators, 'log entry', 'log entries')}${readAgain ? ', with their messages read again' : ''}`
+    case 'retry': {
+      const all = `all log entries not told${describeFilter(filter)}`
+      const how = readAgain ? ', with their messages read again' : ''
+      return `retry of ${locators === undefined ? all : named(locators, 'log entry', 'log entries')}${how}`
+    }
     case 'redrive':
     case 'dismiss': {
       const verb = kind === 'redrive' ? 'redrive' : 'dismissal'
