@@ -37,7 +37,7 @@ export function createCircuit(
         log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
       down = {
         ...contact,
-        error: `policy administration is down (circuit open: ${error})`,
+        error: `the party was not looked up during an outage: ${error}`,
         costsNoAttempt: true,
       }
       onVerdict()

@@ -210,7 +210,10 @@ const GROUNDS: readonly [
   given: (said: ReadonlySet<PartyAnswer['said']>, after: After) => boolean,
 ][] = [
   // First, for it quotes one of the others.
-  [/ is down \(circuit open: /, (_, after) => after(OUTAGES, OUTAGE_ECHO_MS + SLEEP_ECHO_MS)],
+  [
+    /the party was not looked up during an outage: /,
+    (_, after) => after(OUTAGES, OUTAGE_ECHO_MS + SLEEP_ECHO_MS),
+  ],
   [/ had an error \(HTTP 500\)$/, (said) => said.has(500)],
   [/ had an error \(HTTP 503\)$/, (said) => said.has(503)],
   [/ answered 200 with a body that is not a JSON object/, (said) => said.has('malformed')],

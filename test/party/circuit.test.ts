@@ -57,7 +57,7 @@ t.test('20 failed parties in a row and two failed probes open the circuit', asyn
   await pass(1)
   t.strictSame(circuit.down(), {
     state: 'unresolved',
-    error: 'policy administration is down (circuit open: policy administration had an error (HTTP 500))',
+    error: 'the party was not looked up during an outage: policy administration had an error (HTTP 500)',
     codes: ['HTTP_500'],
     costsNoAttempt: true,
   })
