@@ -4,8 +4,8 @@ import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
 import { CodedError } from '../core/text/error-codes.ts'
 import { errorMessage } from '../core/text/faults.ts'
-import { CHECKS, type Check, type Options } from './doctor/checks.ts'
-import { chooseRemedy } from './doctor/remedies.ts'
+import { CHECKS } from './doctor/checks.ts'
+import { type Check, chooseRemedy, type Options } from './doctor/remedies.ts'
 import { newCommand } from './terminal/options.ts'
 
 export const doctorCommand = newCommand('doctor', {

@@ -13,17 +13,26 @@ import {
   listCheckpoints,
   listLockedCheckpoints,
 } from '../../postgres/read/list-checkpoints.ts'
-import { Problem, type Warning } from './remedies.ts'
+import { withPool } from './database.ts'
+import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
 /** Longer than any transaction of the service waits for a lock, and than most producers' transactions take. */
 const LASTING_MS = 6_000
+
+export const partitionsCheck: Check = {
+  name: 'partitions',
+  prefix: 'MQ_',
+  after: ['broker', 'schema'],
+  run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
+  remedies: { other: RUN_AGAIN },
+}
 
 interface Next extends TopicPartition {
   readonly next: bigint
 }
 
 /** Rejects with the blocked partitions. Warns of open transactions, and of partitions that would be read from the beginning. */
-export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string | Warning> {
+function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
     // Before the ends: a running service moves its checkpoints.
@@ -39,7 +48,7 @@ export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise
     const faults = [
       ...listUnserved(topics).map(([key, { reason }]) => describeBlocked(key, reason)),
       ...(await lockedFor(pool, topics)),
-      ...(await findUnreadable(brokers, lagging)),
+      ...(await findDamagedBatches(brokers, lagging)),
     ]
     if (faults.length > 0)
       throw new Problem(
@@ -69,7 +78,7 @@ export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise
   })
 }
 
-async function findUnreadable(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
+async function findDamagedBatches(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
   for (const { topic, partition, next } of all) {
     const inspected = await inspectPartition(brokers, { topic, partition }, next)

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
-import { Problem, type Warning } from './remedies.ts'
+import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
 /** Retries and retention compare times; a token is valid for minutes. */
 const WARN_MS = 30_000
@@ -9,8 +9,16 @@ const ANSWER_MAX_MS = 3_000
 const REMEDY =
   'have a time service (such as chrony) set the clocks of both machines: tokens, retries and retention compare times'
 
+export const clocksCheck: Check = {
+  name: 'clocks',
+  prefix: 'DATABASE_',
+  after: ['database'],
+  run: checkClocks,
+  remedies: { other: RUN_AGAIN },
+}
+
 /** Compares the clocks of the database and of the identity provider with that of this machine. */
-export async function checkClocks({ database, tokens }: Config): Promise<string | Warning> {
+async function checkClocks({ database, tokens }: Config): Promise<string | Warning> {
   const { aheadMs } = await describeServer(database.url)
   const provider = tokens === null ? null : await readAhead(tokens.keySetUrl)
   return judgeClocks([

@@ -3,13 +3,26 @@ import type { Config } from '../../config/config.ts'
 import { ONE_GROUP_PER_LIST } from '../../kafka/assigner.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { lasting } from './blocked-partitions.ts'
-import { Problem, type Warning } from './remedies.ts'
+import { type Check, Problem, type Warning } from './remedies.ts'
 
 const CLIENT_ID = 'notifications-doctor'
 const ONE_LIST = `${ONE_GROUP_PER_LIST}: see src/kafka/README.md`
 
+export const consumerGroupCheck: Check = {
+  name: 'consumer group',
+  prefix: 'MQ_',
+  after: ['broker'],
+  run: checkConsumerGroup,
+  remedies: {
+    GROUP_AUTHORIZATION_FAILED:
+      'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
+    other:
+      'run the command again if the cluster is new: it may still be creating the topic of group offsets; else read the log of the brokers',
+  },
+}
+
 /** Rejects without the right to join, or with partitions that no member reads. Warns of members with different topics. */
-export function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
+function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
     await brokers.requireGroupRight(groupId)

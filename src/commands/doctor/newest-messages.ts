@@ -25,7 +25,7 @@ import { printable } from '../../core/text/sanitize.ts'
 import { type Brokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { findRecordSet, readRecordSet } from '../../kafka/records/record-set.ts'
 import { UnreadableBatch } from '../../kafka/records/unreadable.ts'
-import { Problem, type Warning } from './remedies.ts'
+import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
 /** Per topic. */
 const PARTITION_COUNT_MAX = 5
@@ -42,6 +42,14 @@ const COMPARE =
 const REPEATED =
   'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told'
 const REFERENCE = 'check "locator" in rules/envelope.json'
+
+export const envelopeMapCheck: Check = {
+  name: 'envelope map',
+  prefix: 'MQ_',
+  after: ['topics'],
+  run: checkEnvelopeMap,
+  remedies: { EnvelopeMapError: 'correct rules/envelope.json', other: RUN_AGAIN },
+}
 
 interface SampledEvent extends Event {
   readonly value: Message['value']
@@ -91,7 +99,7 @@ export function toSample(topic: string, messages: readonly Message[], map: Envel
 }
 
 /** Resolves to the places where the envelope map finds its fields in the newest messages, and what those say about all events. */
-export async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
+async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
   const maps = await readMaps()
   const samples = await readSamples(config, maps)
   const someHaveText = samples.some(({ events }) => events.some(hasText))

@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts'
 import type { TokenPrefix } from '../../config/variables.ts'
 import { listCodes } from '../../core/text/error-codes.ts'
 
@@ -22,6 +23,28 @@ export interface Warning {
   readonly remedy: string
 }
 
+export interface Options {
+  /** The file of a token to check. */
+  readonly token?: string
+}
+
+export interface Check {
+  readonly name: string
+  /** Prefix of variables; the check is skipped if one of them is wrong. */
+  readonly prefix: string
+  /** Other checks; this one is skipped if one of them did not pass. */
+  readonly after?: readonly string[]
+  /** Resolves to the finding, or to null if not configured; rejects with the problem. */
+  readonly run: (config: Config, options: Options) => Promise<string | Warning | null>
+  /** Remedies for other errors than a `Problem`, which has its own. */
+  readonly remedies: Remedies
+  /** The code of an error whose dependency gives it none. */
+  readonly readCode?: (error: Error) => string | null
+}
+
+export const RUN_AGAIN = 'check that all brokers can be reached from here, and run the command `doctor` again'
+export const CHECK_FILE = 'correct the variable, or the file and its permissions'
+
 /** The remedy for an error with these codes, from the outermost error in. */
 export function remedyFor(codes: readonly string[], remedies: Remedies): string {
   for (const [index, code] of codes.entries()) {
@@ -32,11 +55,7 @@ export function remedyFor(codes: readonly string[], remedies: Remedies): string 
   return remedies.other
 }
 
-/** @param check `readCode`: the code of an error whose dependency gives it none */
-export function chooseRemedy(
-  check: { readonly remedies: Remedies; readonly readCode?: (error: Error) => string | null },
-  error: unknown,
-): string {
+export function chooseRemedy(check: Pick<Check, 'remedies' | 'readCode'>, error: unknown): string {
   return error instanceof Problem ? error.remedy : remedyFor(listCodes(error, check.readCode), check.remedies)
 }
 
@@ -46,6 +65,12 @@ export function certificateRemedies(expired: string, otherName: string, untruste
     ERR_TLS_CERT_ALTNAME_INVALID: otherName,
     UNTRUSTED_CERTIFICATE: untrusted,
   }
+}
+
+/** The same remedy for the codes of an address that cannot be reached. */
+export function unreachable(remedy: string) {
+  const codes = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH'] as const
+  return Object.fromEntries(codes.map((code) => [code, remedy]))
 }
 
 export function tokenRemedies(prefix: TokenPrefix) {
