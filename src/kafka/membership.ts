@@ -7,6 +7,7 @@ import kafkajs, {
   type TopicPartitionOffset,
 } from 'kafkajs'
 import { type Assignment, partitionKey } from '../core/event/position.ts'
+import { UNREACHABLE_CODES } from '../core/text/error-codes.ts'
 import { createAssigner, ONE_GROUP_PER_LIST } from './assigner.ts'
 import type { FetchControls } from './inbox.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
@@ -304,15 +305,13 @@ export function lacksGroupRight(error: unknown): boolean {
   return hasCause(error, ({ type }) => type === GROUP_AUTHORIZATION_FAILED)
 }
 
-const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH']
-
 /** The address, `host:port`, of the broker to which no connection could be made; null for any other error. */
 export function unreachableBroker(error: unknown): string | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!(cause instanceof kafkajs.KafkaJSConnectionError)) continue
     const { code, broker } = cause as { readonly code?: string; readonly broker?: string }
     // kafkajs gives a timeout no code.
-    if (broker !== undefined && (code === undefined || UNREACHABLE.includes(code))) return broker
+    if (broker !== undefined && (code === undefined || UNREACHABLE_CODES.includes(code))) return broker
   }
   return null
 }

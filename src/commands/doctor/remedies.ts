@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { TokenPrefix } from '../../config/variables.ts'
-import { listCodes } from '../../core/text/error-codes.ts'
+import { listCodes, UNREACHABLE_CODES } from '../../core/text/error-codes.ts'
 
 /** Remedies by the code of an error, or a further table by the codes of its causes. `other`: for any other error. */
 export interface Remedies {
@@ -67,10 +67,8 @@ export function certificateRemedies(expired: string, otherName: string, untruste
   }
 }
 
-/** The same remedy for the codes of an address that cannot be reached. */
 export function unreachable(remedy: string) {
-  const codes = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH'] as const
-  return Object.fromEntries(codes.map((code) => [code, remedy]))
+  return Object.fromEntries(UNREACHABLE_CODES.map((code) => [code, remedy]))
 }
 
 export function tokenRemedies(prefix: TokenPrefix) {

@@ -14,6 +14,15 @@ export function readCode(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
+/** Codes of Node.js for an address that cannot be reached. */
+export const UNREACHABLE_CODES: readonly string[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+]
+
 /** Families of the codes that Node.js and OpenSSL give to failed TLS handshakes. */
 export type TlsFamily = 'UNTRUSTED_CERTIFICATE' | 'TLS_REFUSED'
 
