@@ -90,7 +90,7 @@ t.test('a look-up sends the header from a file, and the new one once that is ref
   const contacts = await client.lookUp(['PTY-1'])
   t.match(
     contacts.get('PTY-1'),
-    { error: /is down .*answered 401/, costsNoAttempt: true },
+    { error: /during an outage: .*answered 401/, costsNoAttempt: true },
     'which is an outage',
   )
   t.notMatch(lines.join(), 'second')
