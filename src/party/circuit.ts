@@ -2,6 +2,8 @@ import type { Logger } from 'pino'
 import type { Contact } from '../core/party/contact.ts'
 import type { LookUpResult } from './answer.ts'
 
+export type Circuit = ReturnType<typeof createCircuit>
+
 const PARTY_COUNT_MIN = 20
 const CONFIRM_MS = 1_000
 const PROBE_INTERVAL_MS = 5_000
