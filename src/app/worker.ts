@@ -172,7 +172,11 @@ function requestNeeds(
     readMessages: (places) => readMessages(brokers, places),
     listRejected: (target, after) =>
       readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
-    lookUpContacts: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
+    lookUpContacts: async (asked) => {
+      const contacts = await stage('retry_contacts', asked, () => parties.lookUpAgain(asked))
+      await parties.whenDecided()
+      return contacts
+    },
     isDown: parties.isDown,
     lookUps: createLookUps(ruleFiles, parties.lookUp, pool, unobserved),
     attempt,

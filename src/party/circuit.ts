@@ -19,7 +19,8 @@ export function createCircuit(
 ) {
   const failing = new Set<string>()
   let down: Contact | null = null
-  let isOpen = false
+  /** Resolved by the verdict. Null unless a probe is about to decide. */
+  let undecided: PromiseWithResolvers<void> | null = null
   let probeCount = 0
   let answered = ''
   let wanted = ''
@@ -42,7 +43,7 @@ export function createCircuit(
         error: `the party was not looked up during an outage: ${error}`,
         costsNoAttempt: true,
       }
-      onVerdict()
+      endDoubt()
     }
     probeIn(down === null ? CONFIRM_MS : PROBE_INTERVAL_MS)
   }
@@ -50,9 +51,14 @@ export function createCircuit(
   function close(): void {
     if (down !== null) log.info('policy administration is back: look-ups resume')
     down = null
-    isOpen = false
     probeCount = 0
     failing.clear()
+    endDoubt()
+  }
+
+  function endDoubt(): void {
+    undecided?.resolve()
+    undecided = null
     onVerdict()
   }
 
@@ -62,21 +68,25 @@ export function createCircuit(
     /** A party that was answered; empty if there was none. */
     answered: () => answered,
     /** A probe is about to decide: no look-up may begin. */
-    isUndecided: () => down === null && isOpen,
+    isUndecided: () => undecided !== null,
+    whenDecided: async (): Promise<void> => undecided?.promise,
     note(locator: string, { outage, contact }: LookUpResult): void {
       // Only a probe closes it: other answers belong to earlier requests.
       if (down !== null) return
       if (contact.state !== 'unresolved') answered = locator
       if (outage) failing.add(locator)
       else failing.clear()
-      if (isOpen || failing.size < PARTY_COUNT_MIN) return
-      isOpen = true
+      if (undecided !== null || failing.size < PARTY_COUNT_MIN) return
+      undecided = Promise.withResolvers()
       probeIn(0)
     },
     /** Picks a random party of a call to probe, so that failing parties at its front do not decide. */
     noteWanted(locators: readonly string[]): void {
       wanted = locators[Math.floor(Math.random() * locators.length)] ?? wanted
     },
-    stop: () => clearTimeout(timer),
+    stop(): void {
+      clearTimeout(timer)
+      undecided?.resolve()
+    },
   }
 }

@@ -13,7 +13,6 @@ import { type Place, placeKey } from '../core/event/position.ts'
 import type { StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import { findRedriveRefusal } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
-import type { Contact } from '../core/party/contact.ts'
 import {
   addResults,
   DONE,
@@ -29,7 +28,9 @@ import type { LookUpNeeds } from './look-up.ts'
 import { redrive } from './redrive.ts'
 import { lockLookedUp, type RetryNeeds } from './retry.ts'
 
-export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpContacts' | 'isDown' | 'attempt'> {
+export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'attempt'> {
+  /** As for the retry, but decides first whether policy administration is down, if look-ups fail. */
+  readonly lookUpContacts: RetryNeeds<LogPosition>['lookUpContacts']
   /** Takes the open request that has waited longest for its next page; null if there is none. */
   readonly take: () => Promise<TakenRequest | null>
   /** The next page of a retry's log entries, newest first; `next` is null on the last one. */
@@ -62,9 +63,6 @@ export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'lookUpConta
 }
 
 const POLL_MS = 1_000
-/** As many failing parties open the circuit of look-ups, which is confirmed a second later. */
-const OUTAGE_PARTY_COUNT_MIN = 20
-const VERDICT_MS = 2_500
 /** Requests that a replica works on at the same time. */
 const LANE_COUNT_MAX = 3
 
@@ -153,11 +151,6 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   const prepared = await prepareEntries(needs, target, candidates)
   const allowed = prepared.filter((one) => one !== null && 'locator' in one)
   const contacts = await needs.lookUpContacts(distinctParties(allowed))
-  if (isOutage(contacts)) {
-    // Whether policy administration is down is decided within this time: an attempt must not be lost to the first look-ups.
-    await needs.sleep(VERDICT_MS, new AbortController().signal)
-    if (needs.isDown()) return postponed(needs, request)
-  }
   const looked = candidates.map((candidate, i) => {
     const due = prepared[i] ?? null
     if (due === null) return { candidate, refusal: null, entry: null, isLookedUp: false, isPostponed: false }
@@ -168,7 +161,10 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
     return { candidate, refusal: null, entry, isLookedUp, isPostponed: isPostponed(entry) }
   })
   // Those that were not looked up in time, or because policy administration went down, begin the next page.
-  const end = looked.findIndex((one) => !one.isLookedUp || (one.isPostponed && needs.isDown()))
+  const isDown = needs.isDown()
+  const end = looked.findIndex(
+    ({ entry, isLookedUp }) => !isLookedUp || (isDown && entry?.contact?.state === 'unresolved'),
+  )
   if (end === 0) return postponed(needs, request)
   const page = end === -1 ? looked : looked.slice(0, end)
   const last = page.at(-1)?.candidate
@@ -242,12 +238,6 @@ async function readEntry(
   if (now.event.eventId !== eventId) return { reason: 'the envelope map in force gives it another event id' }
   const read = { eventType, partyLocator, isPartyInvalid, variables: pickVariables(now.event) }
   return { ...candidate, ...read, envelopeMapRevision }
-}
-
-/** True if no look-up of many parties was answered. */
-function isOutage(contacts: ReadonlyMap<string, Contact>): boolean {
-  const all = [...contacts.values()]
-  return all.length >= OUTAGE_PARTY_COUNT_MIN && all.every(({ state }) => state === 'unresolved')
 }
 
 async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<false> {

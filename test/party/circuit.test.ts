@@ -44,11 +44,16 @@ function settled(): Promise<void> {
 
 t.test('20 failed parties in a row and two failed probes open the circuit', async (t) => {
   const { circuit, asked, fail, verdictCount } = circuitOf(async () => BAD)
+  await circuit.whenDecided()
   await fail(19)
   await fail(19)
   t.notOk(circuit.isUndecided(), '19 parties, however often')
   circuit.note('PTY-19', BAD)
   t.ok(circuit.isUndecided(), 'at once')
+  let downWhenDecided: object | null = null
+  void circuit.whenDecided().then(() => {
+    downWhenDecided = circuit.down()
+  })
   await pass(999)
   t.equal(asked.length, 1)
   t.equal(circuit.down(), null, 'the first probe failed at once, which may be a restart')
@@ -62,6 +67,7 @@ t.test('20 failed parties in a row and two failed probes open the circuit', asyn
     costsNoAttempt: true,
   })
   t.notOk(circuit.isUndecided())
+  t.equal(downWhenDecided, circuit.down(), 'who waits for the verdict learns it')
   t.equal(verdictCount(), 1)
 })
 
@@ -70,6 +76,7 @@ t.test('an answered probe keeps the circuit closed, however many parties of one 
   circuit.note('good', GOOD)
   for (let round = 1; round <= 5; round++) {
     await fail(20, round * 20)
+    await circuit.whenDecided()
     t.equal(circuit.down(), null)
     t.notOk(circuit.isUndecided())
     t.equal(verdictCount(), round, 'calls that wait go on')
@@ -151,7 +158,9 @@ t.test('an open circuit probes every five seconds until one succeeds', async (t)
 t.test('a stopped circuit sends no more probes', async (t) => {
   const { circuit, asked, fail } = circuitOf(async () => BAD)
   await fail(20)
+  const decided = circuit.whenDecided()
   circuit.stop()
+  await decided
   await pass(60_000)
   t.equal(asked.length, 1)
 })

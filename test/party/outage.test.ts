@@ -13,7 +13,8 @@ await t.test('a healthy party is found, although a broken one is always requeste
   })
   const { client } = clientOf(t, server.url)
   await client.lookUp(locators(20))
-  await until(() => client.isDown())
+  await client.whenDecided()
+  t.ok(client.isDown())
   const targetCount = server.targets.length
   // Picks the first of a call.
   const random = mock.method(Math, 'random', () => 0)
