@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { distinctParties } from '../core/attempt/attempt.ts'
-import { type DueEntry, isPostponed } from '../core/attempt/due-entry.ts'
+import { type DueEntry, isPostponed, type LookedUpEntry } from '../core/attempt/due-entry.ts'
 import {
   findReadingRefusal,
   findRefusal,
@@ -13,6 +13,7 @@ import { type Place, placeKey } from '../core/event/position.ts'
 import type { StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import { findRedriveRefusal } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
+import type { Contacts } from '../core/party/contact.ts'
 import {
   addResults,
   DONE,
@@ -151,39 +152,57 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   const prepared = await prepareEntries(needs, target, candidates)
   const allowed = prepared.filter((one) => one !== null && 'locator' in one)
   const contacts = await needs.lookUpContacts(distinctParties(allowed))
-  const looked = candidates.map((candidate, i) => {
-    const due = prepared[i] ?? null
-    if (due === null) return { candidate, refusal: null, entry: null, isLookedUp: false, isPostponed: false }
-    if ('reason' in due)
-      return { candidate, refusal: due.reason, entry: null, isLookedUp: true, isPostponed: false }
-    const entry = { due, contact: contacts.get(due.partyLocator ?? '') }
-    const isLookedUp = due.partyLocator === null || entry.contact !== undefined
-    return { candidate, refusal: null, entry, isLookedUp, isPostponed: isPostponed(entry) }
-  })
-  // Those that were not looked up in time, or because policy administration went down, begin the next page.
   const isDown = needs.isDown()
-  const end = looked.findIndex(
-    ({ entry, isLookedUp }) => !isLookedUp || (isDown && entry?.contact?.state === 'unresolved'),
-  )
-  if (end === 0) return postponed(needs, request)
-  const page = end === -1 ? looked : looked.slice(0, end)
-  const last = page.at(-1)?.candidate
-  const position = end === -1 ? next : last && { createdAt: last.createdAt, locator: last.locator }
-  const entries = page.flatMap(({ entry, isPostponed }) => (entry === null || isPostponed ? [] : [entry]))
+  const page: Page = new Map()
+  for (const [i, { locator }] of candidates.entries()) {
+    const judged = judgePrepared(prepared[i] ?? null, contacts, isDown)
+    if (judged === null) break
+    page.set(locator, judged)
+  }
+  const last = candidates[page.size - 1]
+  if (page.size === candidates.length) await commitPage(needs, request, page, next)
+  else if (last === undefined) return postponed(needs, request)
+  else await commitPage(needs, request, page, { createdAt: last.createdAt, locator: last.locator })
+  return true
+}
 
+/** By locator, the entries to retry and those that stay as they are. */
+type Page = Map<string, LookedUpEntry | Refusal>
+
+/** Null if it begins the next page: it was not read or looked up in time, or policy administration went down. */
+function judgePrepared(
+  prepared: DueEntry | Refusal | null,
+  contacts: Contacts,
+  isDown: boolean,
+): LookedUpEntry | Refusal | null {
+  if (prepared === null || 'reason' in prepared) return prepared
+  const { partyLocator } = prepared
+  const contact = contacts.get(partyLocator ?? '')
+  if (partyLocator !== null && contact === undefined) return null
+  if (isDown && contact?.state === 'unresolved') return null
+  const entry = { due: prepared, contact }
+  return isPostponed(entry) ? { reason: 'policy administration could not be asked' } : entry
+}
+
+/** A null position ends the request. */
+async function commitPage(
+  needs: RequestNeeds,
+  request: TakenRequest,
+  page: Page,
+  position: LogPosition | null,
+): Promise<void> {
+  const entries = [...page.values()].filter((one) => 'due' in one)
   await needs.attempt({
     lock: async (tx) =>
       (await tx.lockRequest(request)) ? { open: await lockLookedUp(tx, entries, request), moves: [] } : null,
     finish: async (tx, made) => {
-      const results = page.map(({ candidate: { locator }, refusal, isPostponed }) => {
-        const reason = refusal ?? (isPostponed ? 'policy administration could not be asked' : null)
-        return [locator, reason === null ? findResult(locator, made) : { reason }] as const
-      })
-      const progress = addResults(request.progress, position ?? null, results)
-      await tx.recordProgress(request.id, progress, position ? null : DONE)
+      const results = [...page].map(
+        ([locator, one]) => [locator, 'due' in one ? findResult(locator, made) : one] as const,
+      )
+      const progress = addResults(request.progress, position, results)
+      await tx.recordProgress(request.id, progress, position === null ? DONE : null)
     },
   })
-  return true
 }
 
 interface Refusal {
