@@ -20,7 +20,7 @@ export function createPartyClient(options: PartyClientOptions) {
   )
   const health = createHealth(options, circuit)
   const hungParties = new HungParties()
-  const turns = new Turns(options, circuit, hungParties, health.note)
+  const turns = new Turns(options, circuit, health, hungParties)
   let isClosed = false
 
   function lookUp(partyLocators: readonly string[], asksHung: boolean): Promise<Map<string, Contact>> {

@@ -10,6 +10,8 @@ const CHECK_DEADLINE_MS = 3_000
 /** A locator that no party has: an answer of 404 is enough. */
 const NOBODY = 'notifications-service-check'
 
+export type Health = ReturnType<typeof createHealth>
+
 /** Judges whether look-ups work, by their newest answer or else by a check. */
 export function createHealth(options: PartyClientOptions, circuit: Circuit) {
   const timeoutMs = Math.min(options.deadlineMs, CHECK_DEADLINE_MS)

@@ -2,6 +2,7 @@ import type { Contact } from '../core/party/contact.ts'
 import { HUNG, judgeTimeout, type LookUpResult } from './answer.ts'
 import type { Circuit } from './circuit.ts'
 import { Connection, type PartyClientOptions } from './connection.ts'
+import type { Health } from './health.ts'
 import type { HungParties } from './hung-parties.ts'
 
 interface Call extends PromiseWithResolvers<Map<string, Contact>> {
@@ -27,7 +28,7 @@ interface InFlight {
 export class Turns {
   readonly #circuit: Circuit
   readonly #hung: HungParties
-  readonly #onAnswer: (answer: LookUpResult) => void
+  readonly #health: Health
   readonly #deadlineMs: number
   readonly #tickMs: number
   readonly #connections: readonly Connection[]
@@ -43,15 +44,10 @@ export class Turns {
   #ticker: NodeJS.Timeout | undefined
   #tickedMs = 0
 
-  constructor(
-    options: PartyClientOptions,
-    circuit: Circuit,
-    hung: HungParties,
-    onAnswer: (answer: LookUpResult) => void,
-  ) {
+  constructor(options: PartyClientOptions, circuit: Circuit, health: Health, hung: HungParties) {
     this.#circuit = circuit
     this.#hung = hung
-    this.#onAnswer = onAnswer
+    this.#health = health
     this.#deadlineMs = options.deadlineMs
     this.#tickMs = options.deadlineMs / 50
     this.#connections = Array.from({ length: options.connectionCountMax }, () => new Connection(options))
@@ -143,7 +139,7 @@ export class Turns {
     this.#idle.push(connection)
     call.inFlightCount--
     call.contacts.set(locator, contact)
-    this.#onAnswer(answer)
+    this.#health.note(answer)
     if (!timedOutRecently || !outage) this.#circuit.note(locator, answer)
     this.#resolveIfDone(call)
     // After undici's handler, which must not be called back.

@@ -15,13 +15,7 @@ export function readCode(error: unknown): string {
 }
 
 /** Codes of Node.js for an address that cannot be reached. */
-export const UNREACHABLE_CODES: readonly string[] = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-]
+export const UNREACHABLE_CODES = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH']
 
 /** Families of the codes that Node.js and OpenSSL give to failed TLS handshakes. */
 export type TlsFamily = 'UNTRUSTED_CERTIFICATE' | 'TLS_REFUSED'
