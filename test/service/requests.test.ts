@@ -212,6 +212,27 @@ t.test('a message keeps its idempotency key unless the last attempt certainly se
   t.same(takeKeys(), ['refused/2', 'unknown/1'])
 })
 
+t.test('a request that meets the beginning of an outage waits, and uses up no attempt', async (t) => {
+  const parties = Array.from({ length: 25 }, (_, i) => `party-${i}`)
+  const locators = await recorded(
+    ...parties.map((partyLocator) => ({ eventId: partyLocator, partyLocator, contact: UNRESOLVED })),
+  )
+  await giveUp(pool, locators)
+  world.policyAdministration.mode('down')
+  t.teardown(() => world.policyAdministration.mode('ok'))
+  const asked = retry('--since', '1d', ...BECAUSE)
+  const isJudged = async () => {
+    const [request] = await world.sql('SELECT note, ended_at FROM notifications.request')
+    return (request?.note ?? request?.ended_at ?? null) !== null
+  }
+  await until(isJudged, { what: 'the request to be paused' })
+  world.policyAdministration.mode('ok')
+  t.match(await asked, { code: 0, stdout: /done: 25 sent/ })
+  t.same(await world.sql('SELECT DISTINCT attempt_count FROM notifications.notification_log'), [
+    { attempt_count: 4 },
+  ])
+})
+
 t.test('a request that cannot be served waits, and can be cancelled', async (t) => {
   const skip = { topic: 'nowhere', partition: 0, offset: '4' }
   // Times are compared as texts: one in another format would select the same entries again and again.
