@@ -145,3 +145,22 @@ t.test('a row that a running redrive writes is erased, too', async (t) => {
   await redrive.query('COMMIT')
   t.match(await erasure, { code: 0, stdout: /^Erased 1 log entry .*1 rejected message of party-8/ })
 })
+
+t.test('a request that waits too long for an erasure says so, and is carried out after it', async (t) => {
+  const service = await world.serve()
+  await world.publish([{ value: '{"partyLocator": "party-6"}' }])
+  await world.caughtUp()
+  const erasure = new pg.Client(world.databaseUrl)
+  await erasure.connect()
+  t.teardown(() => erasure.end())
+  await erasure.query('BEGIN')
+  await erasure.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
+  const redrive = command(['rejected', 'redrive', '--all', '--yes', '--because', 'a fix'], world.env)
+  const readNote = () =>
+    world.sql('SELECT note FROM notifications.request WHERE ended_at IS NULL AND note IS NOT NULL')
+  await until(async () => (await readNote()).length > 0, { what: 'the note', timeoutMs: 20_000 })
+  t.same(await readNote(), [{ note: 'tries again: an `erase` or a `replay --rebuild` is running' }])
+  await erasure.query('COMMIT')
+  t.match(await redrive, { stdout: /still rejected/ })
+  await service.stop()
+})

@@ -14,27 +14,33 @@ export interface ErasureCounts {
 }
 
 /**
- * An arbitrary fixed number. Commands that erase rows and commands that write texts take turns, so that no erased text returns.
+ * An arbitrary fixed number. `erase` and `replay --rebuild` hold the lock alone, and the service shares it among the requests that
+ * write texts, so that no erased text returns.
  */
 export const ERASURE_LOCK = 4_006_004
 
-/** Waits for the lock, and keeps it until the transaction ends. Throws CorrectableError. */
+/** Waits until nobody else has the lock, and keeps it until the transaction ends. Throws CorrectableError, for a command. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
-  return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
+  return take(
+    tx,
+    sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`,
+    'the service is carrying out a `retry` or `redrive`, or another `erase` or `replay --rebuild` is running: run this again',
+  )
 }
 
-/** Like `lockErasure`, but shared with others that share it: nothing is erased until the transaction ends. */
+/** Waits until nothing is erased, and keeps it so until the transaction ends. Throws CorrectableError, for a request's note. */
 export function shareErasure(tx: CommonQueryMethods): Promise<void> {
-  return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`)
+  return take(
+    tx,
+    sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`,
+    'an `erase` or a `replay --rebuild` is running',
+  )
 }
 
-async function take(tx: CommonQueryMethods, lock: QuerySqlToken): Promise<void> {
+async function take(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string): Promise<void> {
   await tx.query(lock).catch((error) => {
     if (!isLocked(error)) throw error
-    throw new CorrectableError(
-      'another `erase`, `replay --rebuild`, `redrive` or `retry` is running: wait until it ends, then run this again',
-      { cause: error },
-    )
+    throw new CorrectableError(reason, { cause: error })
   })
 }
 

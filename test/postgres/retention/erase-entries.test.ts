@@ -10,6 +10,7 @@ import { eraseRejected } from '../../../src/postgres/retention/erase-rejected-me
 import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
+import { lockRejected } from '../../../src/postgres/write/record-redrive.ts'
 import { restoreMissingEntries } from '../../../src/postgres/write/restore-missing-entries.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
@@ -170,14 +171,21 @@ t.test('erasures and restores take turns', async (t) => {
   t.match((await both)[1], { logEntries: 1 })
 })
 
-t.test('an erasure that cannot get its lock in time says what to wait for', async (t) => {
+t.test('an erasure and a redrive that cannot get their lock in time say what holds it', async (t) => {
   const erasure = await beginErasure(pool, 'party-1', 'tester')
   await client.query('BEGIN')
   await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
   t.teardown(() => client.query('ROLLBACK'))
-  await t.rejects(eraseEntries(pool, erasure, []), {
-    message: /^another `erase`, .* is running: wait until it ends, then run this again$/,
-  })
+  await Promise.all([
+    t.rejects(eraseEntries(pool, erasure, []), {
+      message:
+        'the service is carrying out a `retry` or `redrive`, or another `erase` or `replay --rebuild` is running: run this again',
+    }),
+    t.rejects(
+      pool.transaction((tx) => lockRejected(tx, 1n)),
+      { message: 'an `erase` or a `replay --rebuild` is running' },
+    ),
+  ])
 })
 
 t.test('decisions without a row are erased too', async (t) => {
