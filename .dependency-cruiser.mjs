@@ -107,10 +107,10 @@ export default {
       to: { circular: true },
     },
     {
-      name: 'no-cycles-between-subjects-of-the-core',
+      name: 'no-cycles-between-folders-of-core-and-postgres',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^src/core/' },
+      from: { path: '^src/(core|postgres)/' },
       to: { circular: true },
     },
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },

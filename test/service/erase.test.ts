@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
-import { ERASURE_LOCK } from '../../src/postgres/retention/erasure-record.ts'
+import { ERASURE_LOCK } from '../../src/postgres/sql/advisory-locks.ts'
 import { putPreferences } from '../stack/ask.ts'
 import { ADVISORY_LOCK_WAITS } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'

@@ -3,7 +3,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Message } from '../../core/event/message.ts'
 import { sqlColumns } from '../sql/columns.ts'
-import { cutBytes } from '../write/cut-large-message.ts'
+import { cutBytes } from '../sql/cut-large-message.ts'
 
 const rejectedRow = z.object({ offset: z.bigint(), erased: z.boolean() })
 

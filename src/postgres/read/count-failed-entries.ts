@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { type GivenUpLimits, isPastRetry } from './given-up.ts'
+import { type GivenUpLimits, isPastRetry } from '../sql/given-up.ts'
 
 /** Limits the cost. More failed rows than this are an incident of their own. */
 const ROW_COUNT_MAX = 100_000

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { COUNT_WINDOWS, type CountedBy, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import { type GivenUpLimits, isGivenUp } from './given-up.ts'
+import { type GivenUpLimits, isGivenUp } from '../sql/given-up.ts'
 
 /** Limits the cost: in a larger log only the newest entries are counted, and the response says since when. */
 const ROW_COUNT_MAX = 100_000

@@ -5,8 +5,8 @@ import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { isoTime } from '../sql/columns.ts'
-import { type GivenUpLimits, isToBeRetried } from './given-up.ts'
-import { factsColumn, listedColumns, RECORDED_ONLY, WITH_LAST } from './log-columns.ts'
+import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
+import { factsColumn, listedColumns, RECORDED_ONLY, WITH_LAST } from '../sql/log-columns.ts'
 
 const recordedRow = recordedLogEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),

@@ -2,8 +2,9 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { type DecisionPage, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
+import { firstLocatorAt, lastLocatorAt } from '../sql/locators.ts'
+import { factsColumn, HAS_INVALID_LOCATOR } from '../sql/log-columns.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
-import { factsColumn, HAS_INVALID_LOCATOR } from './log-columns.ts'
 
 const page = z.object({
   last: z.string().nullable(),
@@ -17,9 +18,6 @@ const page = z.object({
     }),
   ),
 })
-
-/** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
-const CLOCKS_APART_MAX_MS = 86_400_000
 
 /** The database takes some 40 ms for as many usual decisions. Most of them are alike, and so become few groups. */
 const DECISION_COUNT_MAX = 5_000
@@ -107,19 +105,4 @@ export async function groupDecisions(
       ) AS groups`)
   const isLast = looked === found && found < decisionCountMax
   return { events, groups, nextCursor: isLast ? null : last }
-}
-
-/** All entries from this time on have greater locators. */
-function firstLocatorAt(time: string): string {
-  return locatorAt(Date.parse(time) - CLOCKS_APART_MAX_MS)
-}
-
-/** All entries before this time have smaller locators. */
-export function lastLocatorAt(time: string): string {
-  return locatorAt(Date.parse(time) + CLOCKS_APART_MAX_MS)
-}
-
-function locatorAt(ms: number): string {
-  const hex = Math.max(ms, 0).toString(16).padStart(12, '0')
-  return `NTF-${hex.slice(0, 8)}-${hex.slice(8)}`
 }

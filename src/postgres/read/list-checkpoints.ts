@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Checkpoint, TopicPartition } from '../../core/event/position.ts'
-import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../write/checkpoints.ts'
+import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../sql/checkpoint-columns.ts'
 
 const row = checkpointRow.extend({ topic: z.string(), partition: z.number() })
 

@@ -2,9 +2,9 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
+import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
+import { DUE_BYTES, DUE_COLUMNS, WITH_DECIDED } from '../sql/log-columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
-import { type GivenUpLimits, isToBeRetried } from './given-up.ts'
-import { DUE_BYTES, DUE_COLUMNS, WITH_DECIDED } from './log-columns.ts'
 
 const OLDEST_FIRST = sql.fragment`created_at, locator`
 

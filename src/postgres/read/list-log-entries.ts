@@ -4,10 +4,10 @@ import { type DecidedRow, decidedRow, logEntry } from '../../core/log/log-entry.
 import type { LogFilter } from '../../core/log/log-filter.ts'
 import type { LogPage, LogPosition, PageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
+import { type GivenUpLimits, isNotTold } from '../sql/given-up.ts'
+import { listedColumns, WITH_LAST } from '../sql/log-columns.ts'
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { type GivenUpLimits, isNotTold } from './given-up.ts'
-import { listedColumns, WITH_LAST } from './log-columns.ts'
 
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { logRow } from '../../core/log/log-entry.ts'
 import { replayedDecision } from '../../core/replay/rebuild-entry.ts'
 import type { Recorded } from '../../core/replay/verify-entry.ts'
+import { factsColumn, LOG_COLUMNS } from '../sql/log-columns.ts'
 import { jsonBytes, PAGE_BYTES_MAX, textBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { factsColumn, LOG_COLUMNS } from './log-columns.ts'
 
 const decisionRow = replayedDecision.extend({ locator: z.string(), facts: factsColumn })
 

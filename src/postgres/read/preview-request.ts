@@ -15,7 +15,7 @@ import type {
   RequestTarget,
   RetryTarget,
 } from '../../core/request/schemas.ts'
-import type { GivenUpLimits } from './given-up.ts'
+import type { GivenUpLimits } from '../sql/given-up.ts'
 import { conditions, toRejectedFilter } from './list-rejected-messages.ts'
 import { readPreferences } from './read-preferences.ts'
 import { listRetryCandidates } from './read-retry-candidates.ts'

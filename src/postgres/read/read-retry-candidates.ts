@@ -5,10 +5,10 @@ import type { LogFilter } from '../../core/log/log-filter.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 import type { RetryFilter, RetryTarget } from '../../core/request/schemas.ts'
 import { sqlArray } from '../sql/columns.ts'
+import { type GivenUpLimits, isGivenUp } from '../sql/given-up.ts'
+import { DUE_BYTES, DUE_COLUMNS, HAS_INVALID_LOCATOR, WITH_DECIDED } from '../sql/log-columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
-import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 import { listLogEntries } from './list-log-entries.ts'
-import { DUE_BYTES, DUE_COLUMNS, HAS_INVALID_LOCATOR, WITH_DECIDED } from './log-columns.ts'
 
 const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 

@@ -1,7 +1,8 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { ERASED_UNSENT } from '../../core/log/log-entry.ts'
-import { type ErasureCounts, lockErasure } from './erasure-record.ts'
+import { lockErasure } from '../sql/advisory-locks.ts'
+import type { ErasureCounts } from './erasure-record.ts'
 
 /** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ENTRY_COUNT_MAX = 500

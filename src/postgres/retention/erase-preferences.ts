@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import { lockPreferences } from '../sql/advisory-locks.ts'
 import { noRow } from '../sql/columns.ts'
-import { lockPreferences } from '../write/put-preferences.ts'
 import type { ErasureCounts } from './erasure-record.ts'
 
 const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`

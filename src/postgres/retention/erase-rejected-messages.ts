@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { lockErasure } from './erasure-record.ts'
+import { lockErasure } from '../sql/advisory-locks.ts'
 
 /** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns the number newly erased. */
 export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {

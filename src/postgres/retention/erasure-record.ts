@@ -1,8 +1,6 @@
-import { type CommonQueryMethods, type DatabasePool, type QuerySqlToken, sql } from 'slonik'
+import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { CorrectableError } from '../../core/text/faults.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { isLocked } from '../connection/errors.ts'
 
 export interface ErasureCounts {
   readonly logEntries: number
@@ -11,37 +9,6 @@ export interface ErasureCounts {
   readonly preferences: number
   readonly preferenceChanges: number
   readonly rejectedMessages: number
-}
-
-/**
- * An arbitrary fixed number. `erase` and `replay --rebuild` hold the lock alone, and the service shares it among the requests that
- * write texts, so that no erased text returns.
- */
-export const ERASURE_LOCK = 4_006_004
-
-/** Waits until nobody else has the lock, and keeps it until the transaction ends. Throws CorrectableError, for a command. */
-export function lockErasure(tx: CommonQueryMethods): Promise<void> {
-  return take(
-    tx,
-    sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`,
-    'the service is carrying out a `retry` or `redrive`, or another `erase` or `replay --rebuild` is running: run this again',
-  )
-}
-
-/** Waits until nothing is erased, and keeps it so until the transaction ends. Throws CorrectableError, for a request's note. */
-export function shareErasure(tx: CommonQueryMethods): Promise<void> {
-  return take(
-    tx,
-    sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`,
-    'an `erase` or a `replay --rebuild` is running',
-  )
-}
-
-async function take(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string): Promise<void> {
-  await tx.query(lock).catch((error) => {
-    if (!isLocked(error)) throw error
-    throw new CorrectableError(reason, { cause: error })
-  })
 }
 
 /** Records the start of a party's erasure, and who requested it. Returns its id. */

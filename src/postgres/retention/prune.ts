@@ -2,9 +2,9 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { type GivenUpLimits, isToBeRetried } from '../read/given-up.ts'
-import { lastLocatorAt } from '../read/group-decisions.ts'
 import { sqlArray } from '../sql/columns.ts'
+import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
+import { lastLocatorAt } from '../sql/locators.ts'
 
 /** Pruning deletes everything older than `before`, except failed rows that are still retried. */
 export interface PruneLimits extends GivenUpLimits {

@@ -4,6 +4,7 @@ import type { LockedCheckpoints, Move } from '../../core/attempt/store.ts'
 import { type Checkpoint, partitionKey, type TopicPartition } from '../../core/event/position.ts'
 import { SETTINGS } from '../connection/pool.ts'
 import { preferencesByParty, readPreferences, selectPreferences } from '../read/read-preferences.ts'
+import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../sql/checkpoint-columns.ts'
 import { sqlColumns } from '../sql/columns.ts'
 
 /** Limits of a transaction for several partitions. */
@@ -15,19 +16,6 @@ const offsetRow = z.object({ offset: z.bigint() })
 const lockedRow = preferencesByParty.extend({
   locked: z.array(z.object({ topic: z.string(), partition: z.int(), offset: z.coerce.bigint() })),
 })
-export const checkpointRow = z.object({
-  offset: z.bigint(),
-  lastMessage: z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable(),
-})
-/** The columns of a checkpoint and its last message, and their tables. */
-export const CHECKPOINT_COLUMNS = sql.fragment`
-  checkpoint."offset", CASE WHEN sha256 IS NOT NULL
-    THEN json_build_object('offset', message."offset"::text, 'sha256', sha256) END AS "lastMessage"`
-export const WITH_LAST_MESSAGE = sql.fragment`
-  notifications.projection_checkpoints AS checkpoint
-  LEFT JOIN notifications.checkpoint_message AS message
-    ON (message.topic, message.partition_id, message.checkpoint) =
-      (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")`
 
 /**
  * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row locks nothing. Rejects

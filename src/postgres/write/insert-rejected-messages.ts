@@ -4,7 +4,7 @@ import type { TopicPartition } from '../../core/event/position.ts'
 import type { RejectedMessage } from '../../core/event/rejected-message.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { sqlColumns } from '../sql/columns.ts'
-import { cutBytes, keptHeaders, notKept } from './cut-large-message.ts'
+import { cutBytes, keptHeaders, notKept } from '../sql/cut-large-message.ts'
 
 /**
  * Stores rejected messages in one statement. A key or value above `VALUE_BYTES_MAX` is cut to its first bytes, and its hash is

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { LockedRow } from '../../core/attempt/attempt.ts'
 import type { DueEntry } from '../../core/attempt/due-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
-import { shareErasure } from '../retention/erasure-record.ts'
+import { shareErasure } from '../sql/advisory-locks.ts'
 import { sqlColumns } from '../sql/columns.ts'
 
 const lockedRow = z.object({

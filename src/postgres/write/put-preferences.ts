@@ -1,6 +1,7 @@
-import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { type DatabasePool, sql } from 'slonik'
 import type { NewPreferences, StoredPreferences } from '../../core/party/preferences.ts'
 import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
+import { lockPreferences } from '../sql/advisory-locks.ts'
 
 /**
  * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Changes of one
@@ -47,13 +48,3 @@ export function putPreferences(
 const AS_JSON = sql.fragment`jsonb_build_object(
   'email', email, 'phone', phone, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events
 )`
-
-/** An arbitrary fixed number: with the hash of a party it identifies the advisory lock of that party's preferences. */
-const PREFERENCES_LOCK = 4_006
-
-/** Waits for the lock on a party's preferences, and keeps it until the transaction ends. */
-export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
-  // A row lock is not enough: there may be no row yet.
-  await tx.query(sql.unsafe`
-    SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
-}

@@ -5,7 +5,7 @@ import { addResults, DONE, type TakenRequest } from '../../core/request/request.
 import type { RejectedTarget } from '../../core/request/schemas.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { conditions, toRejectedFilter } from '../read/list-rejected-messages.ts'
-import { shareErasure } from '../retention/erasure-record.ts'
+import { shareErasure } from '../sql/advisory-locks.ts'
 import { lockRequest, recordProgress } from './requests.ts'
 
 export async function recordRedrive(

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { LogRow } from '../../core/log/log-entry.ts'
 import type { Recorded } from '../../core/replay/verify-entry.ts'
 import { listRecordedEntries } from '../read/list-recorded-entries.ts'
-import { lockErasure } from '../retention/erasure-record.ts'
+import { lockErasure } from '../sql/advisory-locks.ts'
 import { sqlColumns } from '../sql/columns.ts'
 
 /**

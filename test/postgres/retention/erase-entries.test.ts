@@ -8,6 +8,7 @@ import {
 } from '../../../src/postgres/retention/erase-preferences.ts'
 import { eraseRejected } from '../../../src/postgres/retention/erase-rejected-messages.ts'
 import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
+import { ERASURE_LOCK } from '../../../src/postgres/sql/advisory-locks.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { lockRejected } from '../../../src/postgres/write/record-redrive.ts'
@@ -18,8 +19,6 @@ import { aMessage, openDatabase } from '../fixtures.ts'
 import { record, replayAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-/** The same as in src/postgres/retention/erasure-record.ts. */
-const ERASURE_LOCK = 4_006_004
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 
 /** `meanwhile` runs once the first page is read. */

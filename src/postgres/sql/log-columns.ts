@@ -2,8 +2,8 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { RECORDED } from '../../core/attempt/delivery.ts'
 import { INVALID_LOCATOR, INVALID_LOCATOR_IN_1_0, type RecordedFacts } from '../../core/decision/facts.ts'
-import { jsonBytes, textBytes } from '../sql/page-bytes.ts'
 import { type GivenUpLimits, isGivenUp } from './given-up.ts'
+import { jsonBytes, textBytes } from './page-bytes.ts'
 
 /** The columns of a log entry, under their names in the core. */
 export const LOG_COLUMNS = sql.fragment`
