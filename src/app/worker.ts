@@ -34,7 +34,7 @@ import { listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { readRejectedPage, toRejectedFilter } from '../postgres/read/list-rejected-messages.ts'
 import { readArchived } from '../postgres/read/read-archive.ts'
 import { listRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
-import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
+import { ensureCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
 import { dismissPage } from '../postgres/write/record-redrive.ts'
 import {
   lockRequest,
@@ -124,7 +124,7 @@ function consumerNeeds(
     log,
   }
   return {
-    loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
+    ensureCheckpoint: (topic, partition) => ensureCheckpoint(pool, topic, partition),
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
     dispatch: createDispatch(needs),
@@ -186,7 +186,7 @@ function requestNeeds(
       const { topic, partition } = target
       const inspect = (from: bigint) => inspectPartition(brokers, { topic, partition }, from)
       try {
-        const checkpoint = await loadCheckpoint(pool, topic, partition)
+        const checkpoint = await ensureCheckpoint(pool, topic, partition)
         await skipUnreadable(pool, request, await findBatch(inspect, checkpoint, request, target))
       } catch (error) {
         if (!(error instanceof CorrectableError)) throw error

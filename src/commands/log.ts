@@ -11,7 +11,7 @@ import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import type { Since } from '../core/time/duration.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
-import { resolveTime } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/resolve-time.ts'
 import { checkRule, findNamed, noteUnknown, noteUnknownEventType } from './terminal/known-names.ts'
 import {
   choiceOption,

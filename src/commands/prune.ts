@@ -4,7 +4,7 @@ import { counted } from '../core/text/count.ts'
 import type { Since } from '../core/time/duration.ts'
 import { SINCE_WORDS } from '../core/time/duration.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { resolveTime } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/resolve-time.ts'
 import {
   beginPruning,
   finishPruning,

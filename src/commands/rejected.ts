@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { counted } from '../core/text/count.ts'
 import { ALL_REJECTED, readRejected } from '../postgres/read/list-rejected-messages.ts'
-import { resolveTime } from '../postgres/read/time-of.ts'
+import { resolveTime } from '../postgres/read/resolve-time.ts'
 import { formatLine, formatWhole, showWhole, summarize } from './rejected/describe.ts'
 import { choose, type FilterOptions, withChoice, withFilter } from './rejected/filter.ts'
 import { skipCommand } from './rejected/skip.ts'

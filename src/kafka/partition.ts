@@ -20,8 +20,8 @@ import { UnreadableBatch } from './records/unreadable.ts'
 import type { TakeSlot } from './slots.ts'
 
 export interface ConsumerNeeds {
-  /** The checkpoint in force. Rejects while another session has locked it. */
-  readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
+  /** The checkpoint in force, added if there is none. Rejects while another session has locked it. */
+  readonly ensureCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
   /** Resets the checkpoint after the topic was recreated, if the expected one is in force. Returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
@@ -162,7 +162,7 @@ export class PartitionConsumer {
 
   async #begin(): Promise<void> {
     const { topic, partition } = this.#name
-    const checkpoint = await this.#needs.loadCheckpoint(topic, partition)
+    const checkpoint = await this.#needs.ensureCheckpoint(topic, partition)
     if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage

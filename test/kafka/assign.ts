@@ -5,8 +5,8 @@ import { assignedPartitions } from '../../src/kafka/membership.ts'
 import type { PartitionNeeds } from '../../src/kafka/partition.ts'
 
 export interface Given
-  extends Pick<PartitionNeeds, 'loadCheckpoint' | 'dispatch'>,
-    Partial<Omit<PartitionNeeds, 'loadCheckpoint' | 'dispatch'>> {
+  extends Pick<PartitionNeeds, 'ensureCheckpoint' | 'dispatch'>,
+    Partial<Omit<PartitionNeeds, 'ensureCheckpoint' | 'dispatch'>> {
   readonly controlsOf: (topic: string, partition: number) => FetchControls
   readonly commitToKafka?: (offset: TopicPartitionOffset) => void
 }

@@ -32,7 +32,7 @@ async function consume(
       batchCountMax: 500,
     },
     {
-      loadCheckpoint: async (topic, partition) =>
+      ensureCheckpoint: async (topic, partition) =>
         checkpoints.get(`${topic}/${partition}`) ?? { offset: -1n, lastMessage: null },
       listCheckpoints: async () => [],
       resetCheckpoint: async (_topic, _partition, _held, offset) => offset,

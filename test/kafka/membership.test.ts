@@ -73,7 +73,7 @@ async function joined(numbers = [0]) {
   const batches: { batch: Batch; commit: () => void }[] = []
   const clock = { nowMs: 0 }
   const { partitions, blocked, finished } = assign({
-    loadCheckpoint: async (topic, partition) => {
+    ensureCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
       return { offset: -1n, lastMessage: null }
     },

@@ -18,7 +18,7 @@ export interface Given {
   readonly beforeCommit?: (batch: Batch) => Promise<void>
   /** Replaces the look-ups; may reject. */
   readonly prepare?: (batch: Batch) => Promise<void>
-  readonly loadCheckpoint?: () => Promise<void>
+  readonly ensureCheckpoint?: () => Promise<void>
   /** Batches are cut after this many messages. */
   readonly askedCount?: number
 }
@@ -49,8 +49,8 @@ export function onePartition(given: Given = {}) {
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
 
   const { partitions, blocked, finished } = assign({
-    loadCheckpoint: async () => {
-      await given.loadCheckpoint?.()
+    ensureCheckpoint: async () => {
+      await given.ensureCheckpoint?.()
       return database.checkpoint
     },
     resetCheckpoint: async (_topic, _partition, expected, offset) => {

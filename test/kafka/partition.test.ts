@@ -66,7 +66,7 @@ t.test('a locked checkpoint is reported only if it is still locked after a pause
   const lockedFor = async (failures: number) => {
     let left = failures
     const { sleeps, lines, blocked, fetchOnce, values } = await withTen({
-      loadCheckpoint: async () => {
+      ensureCheckpoint: async () => {
         if (left-- > 0) throw new Error('locked by another session')
       },
     })

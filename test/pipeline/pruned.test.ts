@@ -15,7 +15,7 @@ import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entrie
 import { readArchived } from '../../src/postgres/read/read-archive.ts'
 import { beginPruning } from '../../src/postgres/retention/prune.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
-import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { aParsedEvent, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound, sha256 } from '../core/build.ts'
@@ -35,7 +35,7 @@ async function dispatchAll(
   partition = 0,
   topic = 'claims',
 ): Promise<readonly string[]> {
-  const { offset: expectedCheckpoint } = await loadCheckpoint(pool, topic, partition)
+  const { offset: expectedCheckpoint } = await ensureCheckpoint(pool, topic, partition)
   const messages = Object.entries(times).map(([eventId, timestampMs], i) => ({
     ...aMessage(expectedCheckpoint + BigInt(i + 1), eventId),
     ...(timestampMs !== undefined && { timestampMs: BigInt(timestampMs) }),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { TakenRequest } from '../../src/core/request/request.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
-import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { putPreferences } from '../../src/postgres/write/put-preferences.ts'
 import { addRequest, takeRequest } from '../../src/postgres/write/requests.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
@@ -62,7 +62,7 @@ t.test('in PostgreSQL', async (t) => {
         notifications.request RESTART IDENTITY`)
     for (const table of ['notification_log', 'decision'])
       await client.query(`ALTER TABLE notifications.${table} DROP CONSTRAINT IF EXISTS trap`)
-    for (const partition of [0, 1]) await loadCheckpoint(pool, 'claims', partition)
+    for (const partition of [0, 1]) await ensureCheckpoint(pool, 'claims', partition)
     return {
       store: createStore(pool),
       rows: () =>
@@ -100,7 +100,7 @@ t.test('in PostgreSQL', async (t) => {
         rowsOf(
           'SELECT progress AS position, ended_at IS NULL AS "isOpen" FROM notifications.request ORDER BY id',
         ),
-      checkpoint: async () => (await loadCheckpoint(pool, 'claims', 0)).offset,
+      checkpoint: async () => (await ensureCheckpoint(pool, 'claims', 0)).offset,
       setCheckpoint: async (offset) =>
         void (await client.query(
           'UPDATE notifications.projection_checkpoints SET "offset" = $1 WHERE partition_id = 0',

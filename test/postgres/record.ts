@@ -17,7 +17,7 @@ import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entrie
 import { readArchived, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { sqlArray } from '../../src/postgres/sql/columns.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
-import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../core/attempt/build.ts'
@@ -78,7 +78,7 @@ export async function record(
     const count = all.slice(start).findIndex((known) => known.preferences !== preferences)
     const end = count === -1 ? all.length : start + count
     const attempt = attemptBy(pool, inForce, send, preferences)
-    const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
+    const { offset: expectedCheckpoint } = await ensureCheckpoint(pool, 'claims', 0)
     const batch = aLookedUpBatch(open.slice(start, end), { expectedCheckpoint })
     const { kind } = await commitBatch(attempt, batch)
     if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')

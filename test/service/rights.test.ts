@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { addRequest, takeRequest } from '../../src/postgres/write/requests.ts'
 import { skipUnreadable } from '../../src/postgres/write/skip-unreadable.ts'
 import { putPreferences, untilReady } from '../stack/ask.ts'
@@ -104,7 +104,7 @@ t.test('the rights of the service are enough to skip what cannot be read', async
   const pool = await openPool({ databaseUrl: urlOf('service'), connectionCountMax: 1 })
   t.teardown(() => pool.end())
   const topic = world.topics.claims
-  const { offset: checkpoint } = await loadCheckpoint(pool, topic, 0)
+  const { offset: checkpoint } = await ensureCheckpoint(pool, topic, 0)
   const rejection = { code: 'unreadable' as const, error: 'it is damaged' }
   const damaged = { topic, partition: 0, checkpoint, to: checkpoint + 3n, bytes: Buffer.of(1), rejection }
   const target = { topic, partition: 0, offset: String(checkpoint + 1n) }
@@ -112,7 +112,7 @@ t.test('the rights of the service are enough to skip what cannot be read', async
   const request = await takeRequest(pool, [{ topic, partition: 0 }], false)
   if (request === null) throw new Error('no request was taken')
   await skipUnreadable(pool, request, damaged)
-  t.strictSame(await loadCheckpoint(pool, topic, 0), { offset: checkpoint + 3n, lastMessage: null })
+  t.strictSame(await ensureCheckpoint(pool, topic, 0), { offset: checkpoint + 3n, lastMessage: null })
   t.equal(await takeRequest(pool, [{ topic, partition: 0 }], false), null, 'it is done')
 })
 

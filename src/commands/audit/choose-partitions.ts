@@ -6,7 +6,7 @@ import { type Brokers, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
-import { resolveTime } from '../../postgres/read/time-of.ts'
+import { resolveTime } from '../../postgres/read/resolve-time.ts'
 import { UsageError } from '../terminal/options.ts'
 
 /** The part of the log that the options select. */

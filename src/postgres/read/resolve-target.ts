@@ -4,7 +4,7 @@ import type { RequestTarget } from '../../core/request/schemas.ts'
 import type { WantedTarget } from '../../core/request/wanted.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { sqlArray } from '../sql/columns.ts'
-import { resolveTime } from './time-of.ts'
+import { resolveTime } from './resolve-time.ts'
 
 /** The target to store: times and ids are fixed, so that it means the same later. Throws CorrectableError for unknown items. */
 export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarget): Promise<RequestTarget> {

@@ -18,10 +18,10 @@ const lockedRow = preferencesByParty.extend({
 })
 
 /**
- * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row locks nothing. Rejects
- * at once if another session has locked it: waiting would occupy a connection, and the checkpoint may be about to move.
+ * Adds the checkpoint of a partition that has none, because a lock on an absent row locks nothing, and returns the one in force.
+ * Rejects at once if another session has locked it: waiting would occupy a connection, and the checkpoint may be about to move.
  */
-export async function loadCheckpoint(
+export async function ensureCheckpoint(
   pool: DatabasePool,
   topic: string,
   partition: number,

@@ -162,7 +162,7 @@ class History {
     const consumption = assign({
       budget,
       controlsOf: () => member.controls,
-      loadCheckpoint: async () => {
+      ensureCheckpoint: async () => {
         await this.#pass()
         return this.#database.checkpoint
       },

@@ -4,7 +4,7 @@ import { commitBatch } from '../../../src/pipeline/shared-commits.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { archiveEnvelopeMap } from '../../../src/postgres/write/archive-revisions.ts'
-import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../core/attempt/build.ts'
@@ -16,7 +16,7 @@ const { pool, client } = await openDatabase(t)
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
 t.test('an entry has its decisions, oldest first', async (t) => {
-  await loadCheckpoint(pool, 'claims', 0)
+  await ensureCheckpoint(pool, 'claims', 0)
   for (const source of ['{}', 'another']) await archiveEnvelopeMap(pool, { revision: 'ghi', source })
   const open = anOpenAttempt('a', { contact: UNRESOLVED })
   const { send } = recordingSend()
@@ -94,7 +94,7 @@ t.test('a decision has the change of preferences that it followed', async (t) =>
   const attempt = makeAttempts(createStore(pool), recordingSend().send)
   const decideAfter = async (stored: NewPreferences, changedBy: string) => {
     await putPreferences(pool, 'party-1', stored, changedBy)
-    const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
+    const { offset: expectedCheckpoint } = await ensureCheckpoint(pool, 'claims', 0)
     await commitBatch(attempt, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))
     return (await getLogEntry(pool, LIMITS, `NTF-${changedBy}`))?.decisions[0]?.preferenceChange
   }

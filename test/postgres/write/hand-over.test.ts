@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Answer, Query } from '../../../src/core/attempt/delivery.ts'
 import { commitBatch } from '../../../src/pipeline/shared-commits.ts'
-import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { sendByChannel } from '../../../src/senders/send.ts'
 import type { Sender } from '../../../src/senders/sender.ts'
@@ -20,7 +20,7 @@ const logged = () =>
 t.beforeEach(async () => {
   await client.query('TRUNCATE public.queue, notifications.notification_log, notifications.decision')
   await client.query('TRUNCATE notifications.projection_checkpoints')
-  await loadCheckpoint(pool, 'claims', 0)
+  await ensureCheckpoint(pool, 'claims', 0)
 })
 
 const enqueue = (query: Query, key: string, rank = 0) =>

@@ -6,7 +6,7 @@ import { commitBatch } from '../../../src/pipeline/shared-commits.ts'
 import { refusesData } from '../../../src/postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../../src/postgres/connection/pool.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
-import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../core/attempt/build.ts'
 import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
@@ -28,7 +28,7 @@ t.beforeEach(async () => {
   await client.query(`
     TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,
       notifications.projection_checkpoints`)
-  await loadCheckpoint(pool, 'claims', 0)
+  await ensureCheckpoint(pool, 'claims', 0)
 })
 
 /** Twenty events, one of them `bad`; the senders accept the messages of the others, and of that one as told. */

@@ -8,7 +8,7 @@ import { isLocked } from '../../../src/postgres/connection/errors.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { getRequest } from '../../../src/postgres/read/list-requests.ts'
-import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { ensureCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { insertEntries } from '../../../src/postgres/write/insert-entries.ts'
 import { recordDecisions } from '../../../src/postgres/write/record-decisions.ts'
 import { addRequest, takeRequest } from '../../../src/postgres/write/requests.ts'
@@ -20,7 +20,7 @@ import { LIMITS, openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
 const attempt = makeAttempts(createStore(pool), recordingSend().send)
-await loadCheckpoint(pool, 'claims', 0)
+await ensureCheckpoint(pool, 'claims', 0)
 
 /** The beginning of each statement that `run` sends, one per round trip. */
 async function statementsOf(run: () => Promise<unknown>): Promise<readonly string[]> {
@@ -62,7 +62,7 @@ t.test('a page of retries takes six round trips, however many rows it has', asyn
 })
 
 t.test('an event with a long reference has its row, and the whole reference finds it', async (t) => {
-  const { offset } = await loadCheckpoint(pool, 'claims', 0)
+  const { offset } = await ensureCheckpoint(pool, 'claims', 0)
   const long = randomBytes(3_300).toString('hex')
   const about = (eventId: string, locator: string) =>
     anOpenAttempt(eventId, { variables: { eventType: 'claim.paid', locator, reason: null } })
@@ -80,7 +80,7 @@ t.test('a batch of which every row is refused costs little more than a try for e
   await client.query(
     `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id NOT LIKE 'refused%') NOT VALID`,
   )
-  const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
+  const { offset: expectedCheckpoint } = await ensureCheckpoint(pool, 'claims', 0)
   const count = 256
   const open = Array.from({ length: count }, (_, i) => anOpenAttempt(`refused-${i}`))
   const statements = await statementsOf(async () => {
@@ -94,7 +94,7 @@ t.test('a batch of which every row is refused costs little more than a try for e
 })
 
 const PLACE = { topic: 'billing', partition: 0 }
-const load = () => loadCheckpoint(pool, PLACE.topic, PLACE.partition)
+const load = () => ensureCheckpoint(pool, PLACE.topic, PLACE.partition)
 
 t.test('a checkpoint remembers its last message until something else moves it', async (t) => {
   t.same(await load(), { offset: -1n, lastMessage: null })
@@ -142,7 +142,7 @@ t.test('a locked checkpoint is refused at once', async (t) => {
 })
 
 t.test('a shared transaction waits only shortly, but lets a sender wait as usual', async (t) => {
-  await loadCheckpoint(pool, 'billing', 1)
+  await ensureCheckpoint(pool, 'billing', 1)
   await client.query('BEGIN')
   await insertEntries(pool, [anAttempt('another')])
   await client.query(`SELECT FROM notifications.notification_log WHERE event_id = 'another' FOR UPDATE`)
