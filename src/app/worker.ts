@@ -35,7 +35,7 @@ import { readRejectedPage, toRejectedFilter } from '../postgres/read/list-reject
 import { readArchived } from '../postgres/read/read-archive.ts'
 import { listRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
 import { ensureCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
-import { dismissPage } from '../postgres/write/record-redrive.ts'
+import { dismissPage } from '../postgres/write/dismiss-page.ts'
 import {
   lockRequest,
   notePaused,

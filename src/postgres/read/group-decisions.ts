@@ -2,6 +2,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { type DecisionPage, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
+import { sqlArray } from '../sql/columns.ts'
 import { firstLocatorAt, lastLocatorAt } from '../sql/locators.ts'
 import { factsColumn, HAS_INVALID_LOCATOR } from '../sql/log-columns.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
@@ -105,4 +106,17 @@ export async function groupDecisions(
       ) AS groups`)
   const isLast = looked === found && found < decisionCountMax
   return { events, groups, nextCursor: isLast ? null : last }
+}
+
+const member = z.object({ locator: z.string(), partyLocator: z.string().nullable(), createdAt: z.string() })
+
+/** Party and creation time of these log entries, by locator. */
+export async function findMembers(
+  pool: CommonQueryMethods,
+  locators: readonly string[],
+): Promise<ReadonlyMap<string, z.infer<typeof member>>> {
+  const rows = await pool.any(sql.type(member)`
+    SELECT locator, party_locator AS "partyLocator", created_at AS "createdAt"
+    FROM notifications.notification_log WHERE locator = ANY(${sqlArray('text', locators)})`)
+  return new Map(rows.map((row) => [row.locator, row]))
 }

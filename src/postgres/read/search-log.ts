@@ -176,3 +176,13 @@ export async function listEventTypes(connection: CommonQueryMethods): Promise<re
     ) AS "lastAt"
     FROM walk WHERE event_type IS NOT NULL LIMIT ${EVENT_TYPE_COUNT_MAX}`)
 }
+
+/** The event types among these that a log entry has. */
+export function findEventTypes(
+  pool: CommonQueryMethods,
+  eventTypes: readonly string[],
+): Promise<readonly string[]> {
+  return pool.anyFirst(sql.type(loggedType.pick({ eventType: true }))`
+    SELECT event_type AS "eventType" FROM unnest(${sqlArray('text', eventTypes)}) AS wanted (event_type)
+    WHERE EXISTS (SELECT FROM notifications.notification_log AS log WHERE log.event_type = wanted.event_type)`)
+}

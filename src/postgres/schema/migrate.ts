@@ -7,7 +7,7 @@ import { CorrectableError } from '../../core/text/faults.ts'
 import { sqlStatements } from '../../core/text/sql-statements.ts'
 import { createConnector, startTransaction } from '../connection/connect.ts'
 import { isLocked } from '../connection/errors.ts'
-import { encodingFault } from './encoding-fault.ts'
+import { encodingFault } from './find-readiness-fault.ts'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../../db/migrations', import.meta.url))
 /** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */

@@ -1,5 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type Attempt, toLoggedRow } from '../../core/attempt/attempt.ts'
+import type { Deliveries } from '../../core/attempt/delivery.ts'
 import type { Inserted } from '../../core/attempt/store.ts'
 import { RowDiscarded } from '../connection/errors.ts'
 import { findRows } from '../read/find-rows.ts'
@@ -56,4 +57,28 @@ async function splitInserted(tx: CommonQueryMethods, attempts: readonly Attempt[
     return row === undefined || row.locator === locator ? [] : [[locator, row] as const]
   })
   return { inserted, taken: new Map(taken) }
+}
+
+/** Sets rows inserted as SENT to FAILED if their messages were not accepted. Throws `RowDiscarded` if not every row is. */
+export async function markSendFailures(
+  tx: CommonQueryMethods,
+  inserted: readonly Attempt[],
+  deliveries: Deliveries,
+): Promise<void> {
+  const failed = inserted.flatMap(({ locator, attemptCount }) => {
+    const error = deliveries.get(locator)?.error ?? null
+    return error === null ? [] : [{ locator, attemptCount, error }]
+  })
+  if (failed.length === 0) return
+  const column = sqlColumns(failed)
+  const { rowCount } = await tx.query(sql.unsafe`
+    UPDATE notifications.notification_log
+    SET status = 'FAILED', sent_at = NULL, failure_reason = failed.error, attempt_count = failed.attempt_count
+    FROM unnest(
+      ${column('text', ({ locator }) => locator)},
+      ${column('text', ({ error }) => error)},
+      ${column('int4', ({ attemptCount }) => attemptCount)}
+    ) AS failed (locator, error, attempt_count)
+    WHERE notification_log.locator = failed.locator`)
+  if (rowCount !== failed.length) throw new RowDiscarded()
 }

@@ -39,27 +39,3 @@ export async function updateEntries(
     WHERE notification_log.locator = attempt.locator`)
   if (rowCount !== attempts.length) throw new RowDiscarded()
 }
-
-/** Sets rows inserted as SENT to FAILED if their messages were not accepted. Throws `RowDiscarded` if not every row is. */
-export async function markSendFailures(
-  tx: CommonQueryMethods,
-  inserted: readonly Attempt[],
-  deliveries: Deliveries,
-): Promise<void> {
-  const failed = inserted.flatMap(({ locator, attemptCount }) => {
-    const error = deliveries.get(locator)?.error ?? null
-    return error === null ? [] : [{ locator, attemptCount, error }]
-  })
-  if (failed.length === 0) return
-  const column = sqlColumns(failed)
-  const { rowCount } = await tx.query(sql.unsafe`
-    UPDATE notifications.notification_log
-    SET status = 'FAILED', sent_at = NULL, failure_reason = failed.error, attempt_count = failed.attempt_count
-    FROM unnest(
-      ${column('text', ({ locator }) => locator)},
-      ${column('text', ({ error }) => error)},
-      ${column('int4', ({ attemptCount }) => attemptCount)}
-    ) AS failed (locator, error, attempt_count)
-    WHERE notification_log.locator = failed.locator`)
-  if (rowCount !== failed.length) throw new RowDiscarded()
-}
