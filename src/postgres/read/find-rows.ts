@@ -2,6 +2,7 @@ import { type CommonQueryMethods, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import type { LoggedRow } from '../../core/event/conflict.ts'
 import { sqlArray } from '../sql/columns.ts'
+import { selectLastDecision } from '../sql/log-columns.ts'
 
 export const foundRow = z
   .object({
@@ -24,19 +25,17 @@ export const foundRow = z
 
 /** The rows of events, with the message data in each row's last decision. An offset is a text, since JSON would round it. */
 export function selectRows(eventIds: readonly string[]): FragmentSqlToken {
+  const last = selectLastDecision(
+    sql.fragment`variables, topic, partition_id, "offset", envelope_map_revision, erased_at`,
+  )
   return sql.fragment`
     SELECT
-      entry.event_id AS "eventId", entry.locator, entry.event_type AS "eventType",
-      entry.party_locator AS "partyLocator", last.variables ->> 'locator' AS reference,
-      last.variables ->> 'reason' AS reason, last.topic,
+      event_id AS "eventId", locator, event_type AS "eventType", party_locator AS "partyLocator",
+      last.variables ->> 'locator' AS reference, last.variables ->> 'reason' AS reason, last.topic,
       last.partition_id AS partition, last."offset"::text, last.envelope_map_revision AS "envelopeMapRevision",
       last.erased_at IS NOT NULL AS erased
-    FROM notifications.notification_log AS entry
-    LEFT JOIN LATERAL (
-      SELECT variables, topic, partition_id, "offset", envelope_map_revision, erased_at FROM notifications.decision
-      WHERE decision.locator = entry.locator ORDER BY attempt DESC LIMIT 1
-    ) AS last ON true
-    WHERE entry.event_id = ANY(${sqlArray('text', eventIds)})`
+    FROM notifications.notification_log LEFT JOIN LATERAL (${last}) AS last ON true
+    WHERE event_id = ANY(${sqlArray('text', eventIds)})`
 }
 
 export function findRowsQuery(eventIds: readonly string[]) {

@@ -5,14 +5,12 @@ import type { LogFilter } from '../../core/log/log-filter.ts'
 import type { LogPage, LogPosition, PageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { type GivenUpLimits, isNotTold } from '../sql/given-up.ts'
-import { listedColumns, WITH_LAST } from '../sql/log-columns.ts'
+import { listedColumns, NEWEST_FIRST, REFERENCE, selectLastDecision, WITH_LAST } from '../sql/log-columns.ts'
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
-
-const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 
 const position = logEntry.pick({ createdAt: true, locator: true })
 
@@ -66,7 +64,7 @@ function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: Log
   const walks = planWalks(limits, filter)
   return sql.type(position)`
     SELECT created_at AS "createdAt", locator FROM (${selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
-    ORDER BY created_at DESC, locator DESC OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
+    ORDER BY ${NEWEST_FIRST} OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
 }
 
 type Fragment = ReturnType<typeof sql.fragment>
@@ -134,22 +132,22 @@ function selectCandidates(
   const walks = keys.map(
     (key) => sql.fragment`(
       SELECT * FROM notifications.notification_log WHERE ${all([key, ...listBounds(filter, after)])}
-      ORDER BY created_at DESC, locator DESC LIMIT ${countMax}
+      ORDER BY ${NEWEST_FIRST} LIMIT ${countMax}
     )`,
   )
   return sql.fragment`
     SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
-    ORDER BY created_at DESC, locator DESC LIMIT ${countMax}`
+    ORDER BY ${NEWEST_FIRST} LIMIT ${countMax}`
 }
 
 /**
  * The condition for rows about this claim, policy or invoice. An array, so that the locators are found first, whatever the other
- * conditions are. The index holds the beginning of a reference: a B-tree refuses long keys.
+ * conditions are.
  */
 function isAbout(reference: string): Fragment {
   return sql.fragment`locator = ANY(ARRAY(
     SELECT locator FROM notifications.decision
-    WHERE left(variables ->> 'locator', 255) = left(${reference}, 255) AND variables ->> 'locator' = ${reference}
+    WHERE ${REFERENCE} = left(${reference}, 255) AND variables ->> 'locator' = ${reference}
   ))`
 }
 
@@ -159,10 +157,7 @@ function isOfRequest(id: string): Fragment {
 }
 
 function hasRule(rule: string): Fragment {
-  return sql.fragment`(
-    SELECT rule_id FROM notifications.decision
-    WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
-  ) = ${rule}`
+  return sql.fragment`(${selectLastDecision(sql.fragment`rule_id`)}) = ${rule}`
 }
 
 /** The condition for rows with this failure reason, or with one that starts with it and a colon. */

@@ -6,11 +6,16 @@ import type { LogPosition } from '../../core/log/log-page.ts'
 import type { RetryFilter, RetryTarget } from '../../core/request/schemas.ts'
 import { sqlArray } from '../sql/columns.ts'
 import { type GivenUpLimits, isGivenUp } from '../sql/given-up.ts'
-import { DUE_BYTES, DUE_COLUMNS, HAS_INVALID_LOCATOR, WITH_DECIDED } from '../sql/log-columns.ts'
+import {
+  DUE_BYTES,
+  DUE_COLUMNS,
+  HAS_INVALID_LOCATOR,
+  NEWEST_FIRST,
+  selectLastDecision,
+  WITH_DECIDED,
+} from '../sql/log-columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
 import { listLogEntries } from './list-log-entries.ts'
-
-const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 
 const PAGE_COUNT_MAX = 500
 /** A preview needs no texts, which can be large. */
@@ -65,7 +70,6 @@ function readRetryCandidates(
   locators: readonly string[],
   texts: Texts = 'with texts',
 ): Promise<readonly RetryCandidate[]> {
-  const ofEntry = sql.fragment`FROM notifications.decision WHERE decision.locator = notification_log.locator`
   const isShort = texts === 'without texts'
   const row = isShort
     ? sql.fragment`locator, event_id, event_type, party_locator, created_at, status, attempt_count, failure_reason, NULL AS subject, NULL AS body`
@@ -73,20 +77,18 @@ function readRetryCandidates(
   const variables = isShort
     ? sql.fragment`CASE WHEN variables IS NOT NULL THEN '{}'::jsonb END`
     : sql.fragment`variables`
+  const decision = sql.fragment`json_build_object(
+    'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}, 'topic', topic,
+    'partition', partition_id, 'offset', "offset"::text, 'envelopeMapRevision', envelope_map_revision)`
   const named = sql.fragment`
     SELECT ${row}, decided.* FROM notifications.notification_log ${WITH_DECIDED}
     WHERE locator = ANY(${sqlArray('text', locators)})`
   return pool.any(sql.type(retryCandidate)`
     SELECT
       ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
-      EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
+      EXISTS (SELECT FROM notifications.decision WHERE decision.locator = notification_log.locator AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
-      (
-        SELECT json_build_object(
-          'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}, 'topic', topic,
-          'partition', partition_id, 'offset', "offset"::text, 'envelopeMapRevision', envelope_map_revision
-        ) ${ofEntry} ORDER BY attempt DESC LIMIT 1
-      ) AS decision
+      (${selectLastDecision(decision)}) AS decision
     FROM (${isShort ? named : withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log
     ORDER BY ${NEWEST_FIRST}`)
 }

@@ -10,6 +10,7 @@ import {
 } from '../../core/log/search.ts'
 import { findByWords } from '../../core/text/find-by-words.ts'
 import { isoTime, sqlArray, sqlColumns } from '../sql/columns.ts'
+import { REFERENCE } from '../sql/log-columns.ts'
 
 /** The newest decisions, whose locators show how this company writes its numbers. */
 const SAMPLE_COUNT = 500
@@ -79,7 +80,7 @@ function samplesQuery() {
   return sql.type(sample)`
     WITH newest AS MATERIALIZED (${newest})
     SELECT 'member' AS kind, party_locator AS value FROM newest WHERE party_locator IS NOT NULL
-    UNION SELECT 'reference', left(variables ->> 'locator', 255) FROM newest WHERE variables ->> 'locator' IS NOT NULL`
+    UNION SELECT 'reference', ${REFERENCE} FROM newest WHERE variables ->> 'locator' IS NOT NULL`
 }
 
 /** What bears exactly one of these names. */
@@ -104,8 +105,6 @@ export function namesQuery(names: readonly string[]) {
     ) AS found
     WHERE locators IS NOT NULL`
 }
-
-const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 
 /** Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
 export function continuationsQuery(beginnings: readonly string[]) {

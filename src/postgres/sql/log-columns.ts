@@ -1,9 +1,11 @@
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { RECORDED } from '../../core/attempt/delivery.ts'
 import { INVALID_LOCATOR, INVALID_LOCATOR_IN_1_0, type RecordedFacts } from '../../core/decision/facts.ts'
 import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 import { jsonBytes, textBytes } from './page-bytes.ts'
+
+export const NEWEST_FIRST = sql.fragment`created_at DESC, locator DESC`
 
 /** The columns of a log entry, under their names in the core. */
 export const LOG_COLUMNS = sql.fragment`
@@ -39,15 +41,21 @@ export function listedColumns(limits: GivenUpLimits) {
   return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", last.reference, last.receipt, last."recordedOnly"`
 }
 
+/** Subquery for the last decision of a row. */
+export function selectLastDecision(columns: FragmentSqlToken) {
+  return sql.fragment`
+    SELECT ${columns} FROM notifications.decision
+    WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1`
+}
+
+const LISTED_OF_LAST = sql.fragment`
+  variables ->> 'locator' AS reference, receipt, ${RECORDED_ONLY} AS "recordedOnly", outcome, rule_id AS "ruleId",
+  rule_table_revision AS "ruleTableRevision"`
 /** Joins a row with its last decision. */
-export const WITH_LAST = sql.fragment`
-  LEFT JOIN LATERAL (
-    SELECT
-      variables ->> 'locator' AS reference, receipt, ${RECORDED_ONLY} AS "recordedOnly", outcome, rule_id AS "ruleId",
-      rule_table_revision AS "ruleTableRevision"
-    FROM notifications.decision
-    WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
-  ) AS last ON true`
+export const WITH_LAST = sql.fragment`LEFT JOIN LATERAL (${selectLastDecision(LISTED_OF_LAST)}) AS last ON true`
+
+/** The beginning of a decision's reference, which an index holds: a B-tree refuses long keys. */
+export const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)

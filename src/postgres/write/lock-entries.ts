@@ -5,6 +5,7 @@ import type { DueEntry } from '../../core/attempt/due-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { shareErasure } from '../sql/advisory-locks.ts'
 import { sqlColumns } from '../sql/columns.ts'
+import { selectLastDecision } from '../sql/log-columns.ts'
 
 const lockedRow = z.object({
   locator: z.string(),
@@ -29,6 +30,9 @@ export async function lockEntries(
   const notErased = sql.fragment`WHERE NOT EXISTS (
     SELECT FROM notifications.erasure WHERE erasure.party_locator IN (notification_log.party_locator, due.party_locator)
   )`
+  const last = selectLastDecision(sql.fragment`
+    attempt, erased_at, topic, partition_id AS partition, "offset", trace_id AS "traceId",
+    envelope_map_revision AS "envelopeMapRevision", variables, template_revision AS "templateRevision"`)
   const rows = await tx.any(sql.type(lockedRow)`
     SELECT notification_log.locator, last.*
     FROM notifications.notification_log
@@ -38,13 +42,7 @@ export async function lockEntries(
       ${column('text', ({ variables }) => (variables === undefined ? 'FAILED' : 'SKIPPED'))},
       ${column('text', ({ partyLocator }) => partyLocator)}
     ) AS due (locator, attempt_count, status, party_locator) USING (locator, attempt_count, status)
-    JOIN LATERAL (
-      SELECT
-        attempt, erased_at, topic, partition_id AS partition, "offset", trace_id AS "traceId",
-        envelope_map_revision AS "envelopeMapRevision", variables, template_revision AS "templateRevision"
-      FROM notifications.decision
-      WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
-    ) AS last ON last.attempt <= notification_log.attempt_count AND last.erased_at IS NULL
+    JOIN LATERAL (${last}) AS last ON last.attempt <= notification_log.attempt_count AND last.erased_at IS NULL
     ${isRequested ? notErased : sql.fragment``}
     FOR UPDATE OF notification_log SKIP LOCKED`)
   return new Map(
