@@ -1,18 +1,12 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Backlog } from '../core/batch/backlog.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
-import type { Rule } from '../core/rules/rule.ts'
 
-/** The values read at each scrape. */
-export interface MetricsNeeds {
+export interface GaugeNeeds {
   readonly version: string
   readonly ruleTableRevision: string
   /** The consumer group, which tells deployments apart. */
   readonly groupId: string
-  readonly topics: readonly string[]
-  readonly rules: readonly Pick<Rule, 'id' | 'outcome'>[]
-  /** Event types with a template; all others are counted together. */
-  readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
   /** Empty if the database has not been reached yet. */
   readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
@@ -20,8 +14,10 @@ export interface MetricsNeeds {
   readonly isPolicyAdministrationDown: () => boolean
 }
 
-/** Registers the gauges; the returned function reads them, and costs nothing until it is called. */
-export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => Promise<void> {
+/**
+ * Registers the gauges. `readGauges` sets them at a scrape, and costs nothing until it is called; `dataFaults` is set once a minute.
+ */
+export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
   }
@@ -55,6 +51,11 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
     'policy_administration_down',
     '1 while policy administration is known to be down, so that no look-up is made',
   )
+  const dataFaults = gauge(
+    'data_fault',
+    '1 if all newest events of a topic lack a party or a text, or all newest look-ups were answered with 404',
+    ['fault', 'topic'],
+  )
   gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
     'version',
     'rule_table_revision',
@@ -69,7 +70,7 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
     }
   }
 
-  return async () => {
+  async function readGauges(): Promise<void> {
     const backlog = await needs.backlog()
     joined.set({ group: needs.groupId }, backlog.assignedCount === null ? 0 : 1)
     assigned.set(backlog.assignedCount ?? 0)
@@ -90,4 +91,6 @@ export function createGauges(needs: MetricsNeeds, registers: Registry[]): () => 
     }
     down.set(needs.isPolicyAdministrationDown() ? 1 : 0)
   }
+
+  return { dataFaults, readGauges }
 }

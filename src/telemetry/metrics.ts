@@ -1,30 +1,14 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Attempt } from '../core/attempt/attempt.ts'
-import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
-import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import type { RunStage, StageName, Stages } from '../core/batch/stage.ts'
-import { REJECTIONS } from '../core/event/rejection.ts'
-import { STATUS_OF } from '../core/log/status.ts'
-import { ADDRESSED_CHANNELS, CHANNELS } from '../core/party/channel.ts'
-import { type Contacts, countByState } from '../core/party/contact.ts'
-import { createGauges, type MetricsNeeds } from './gauges.ts'
-import { createMinutely, OTHER_EVENT_TYPE } from './minutely.ts'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { type CounterNeeds, countStages, createCounters, startAtZero } from './counters.ts'
+import { createGauges, type GaugeNeeds } from './gauges.ts'
+import { createMinutely } from './minutely.ts'
 
-type Committed = Extract<CommitResult, { kind: 'committed' }>
-
-const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
-
-/** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
-const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
+export interface MetricsNeeds extends CounterNeeds, GaugeNeeds {
+  /** Event types with a template; all others are counted together. */
+  readonly eventTypes: ReadonlySet<string>
+}
 
 export type Metrics = ReturnType<typeof createMetrics>
-
-/** Called at the end of a stage; the result is null if it failed. */
-type Observe<Name extends StageName> = (
-  input: Stages[Name]['input'],
-  result: Stages[Name]['result'] | null,
-  seconds: number,
-) => void
 
 /** Resolution of event loop delays: coarse, so that an idle process sleeps. */
 const EVENT_LOOP_PRECISION_MS = 50
@@ -32,221 +16,28 @@ const EVENT_LOOP_PRECISION_MS = 50
 /** Gauges of the library that are named like counters; it has the same ones without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
-const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const satisfies readonly StageName[]
-
-const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-
-/** The service's own metrics. Counting costs per batch, not per event. */
+/** The library's metrics and the service's own: counters.ts and gauges.ts define them. */
 export function createMetrics(needs: MetricsNeeds) {
   const register = new Registry()
   const registers = [register]
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
   for (const name of MISNAMED) register.removeSingleMetric(name)
-  const readGauges = createGauges(needs, registers)
-  const instruments = createInstruments(registers)
-  // Starts at 0, so that the first increase counts as one.
-  for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
-  for (const topic of needs.topics) instruments.lost.inc({ topic }, 0)
-  for (const code of Object.keys(REJECTIONS)) instruments.rejected.inc({ code }, 0)
-  for (const { id, outcome } of needs.rules)
-    for (const channel of CHANNELS)
-      instruments.outcomes.inc({ status: STATUS_OF[outcome], channel, rule: id }, 0)
-  for (const channel of ADDRESSED_CHANNELS)
-    for (const answer of ANSWERS) instruments.sends.inc({ channel, answer }, 0)
-  for (const stage of TIMED_STAGES) instruments.stageSeconds.zero({ stage })
-  for (const state of Object.keys(countByState(new Map()))) instruments.lookUps.inc({ state }, 0)
-
-  const timed =
-    (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
-      instruments.stageSeconds.observe({ stage }, seconds)
-  const observers: { readonly [Name in StageName]: Observe<Name> } = {
-    batch: (batch, result, seconds) => {
-      instruments.batches.inc({ result: result?.kind ?? 'failed' })
-      instruments.batchSeconds.observe(seconds)
-      if (result?.kind === 'committed') countCommitted(batch, result)
-    },
-    look_up: timed('look_up'),
-    contacts: (parties, contacts, seconds) => {
-      timed('contacts')(parties, contacts, seconds)
-      countContacts(instruments, contacts)
-    },
-    commit: timed('commit'),
-    send: (messages, deliveries, seconds) => {
-      timed('send')(messages, deliveries, seconds)
-      if (deliveries !== null) countSends(instruments, messages, deliveries)
-    },
-    retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
-    retry: (_input, result) => countBy(instruments.retries, result?.attempts ?? [], LABELS),
-  }
-
-  function countCommitted(batch: Batch, committed: Committed): void {
-    const { lastOffset, inserted, rejected, tombstoneCount } = committed
-    const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
-    instruments.batchMessages.observe(count)
-    instruments.tombstones.inc(tombstoneCount)
-    instruments.duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
-    countRows(instruments, needs.eventTypes, committed)
-  }
-
-  const stage: RunStage = async (name, input, run) => {
-    const startedMs = performance.now()
-    let result: Awaited<ReturnType<typeof run>> | null = null
-    try {
-      result = await run()
-      return result
-    } finally {
-      observers[name](input, result, (performance.now() - startedMs) / 1_000)
-    }
-  }
-
+  const { dataFaults, readGauges } = createGauges(needs, registers)
+  const counters = createCounters(registers)
+  startAtZero(counters, needs)
   return {
-    stage,
+    stage: countStages(counters, needs.eventTypes),
     /** Logs what was counted since the last call, see `createMinutely`. */
-    logMinute: createMinutely(instruments),
+    logMinute: createMinutely({ ...counters, dataFaults }),
     /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */
-    countRestart: () => instruments.restarts.inc(),
+    countRestart: () => counters.restarts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */
-    countLost: (topic: string, count: bigint) => instruments.lost.inc({ topic }, Number(count)),
+    countLost: (topic: string, count: bigint) => counters.lost.inc({ topic }, Number(count)),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>
-      instruments.responseSeconds.observe({ route, method, status }, seconds),
+      counters.responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {
       await readGauges()
       return { contentType: register.contentType, text: await register.metrics() }
     },
   }
 }
-
-function countRows(
-  { outcomes, events, rejected }: Instruments,
-  eventTypes: ReadonlySet<string>,
-  committed: Committed,
-): void {
-  const { inserted } = committed
-  countBy(outcomes, inserted, LABELS)
-  const boundedEventType = ({ eventType }: Attempt) =>
-    eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
-  const topic = ({ origin }: Attempt) => origin.topic
-  const party = ({ partyLocator }: Attempt) => (partyLocator === null ? 'missing' : 'named')
-  countBy(events, inserted, [boundedEventType, ({ status }) => status, topic, party])
-  countBy(rejected, committed.rejected, [({ rejection }) => rejection.code])
-}
-
-const LABELS: readonly LabelOf<Attempt>[] = [
-  ({ status }) => status,
-  ({ decision }) => decision.channel,
-  ({ decision }) => decision.ruleId,
-]
-
-type LabelOf<Row> = (row: Row) => string
-
-/** Counts rows by their labels, which are in the counter's order. */
-function countBy<Row>(
-  counter: Pick<Counter, 'labels'>,
-  rows: readonly Row[],
-  [labelOf, ...others]: readonly LabelOf<Row>[],
-  labels: readonly string[] = [],
-): void {
-  if (labelOf === undefined) counter.labels(...labels).inc(rows.length)
-  else
-    for (const [label, group] of Map.groupBy(rows, labelOf))
-      countBy(counter, group, others, [...labels, label])
-}
-
-function countSends(
-  { sends }: Instruments,
-  messages: readonly OutgoingMessage[],
-  deliveries: Deliveries,
-): void {
-  const answerTo = ({ locator }: OutgoingMessage) => classifyDelivery(deliveries.get(locator))
-  countBy(sends, messages, [({ channel }) => channel, answerTo])
-}
-
-function classifyDelivery(delivery: Delivery | undefined): (typeof ANSWERS)[number] {
-  const { error, isUnknown, isDeferred } = delivery ?? { error: null }
-  if (error === null) return 'accepted'
-  return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'
-}
-
-function countContacts({ lookUps }: Instruments, contacts: Contacts | null): void {
-  if (contacts === null) return
-  for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
-}
-
-/** Counters and histograms; gauges.ts has the values read at a scrape. */
-function createInstruments(registers: Registry[]) {
-  function counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
-    return new Counter({ name: `notifications_${name}`, help, labelNames, registers })
-  }
-  function histogram<Label extends string = never>(
-    name: string,
-    help: string,
-    buckets: number[],
-    labelNames: Label[] = [],
-  ) {
-    return new Histogram({ name: `notifications_${name}`, help, buckets, labelNames, registers })
-  }
-  return {
-    outcomes: counter('outcomes_total', 'Log rows written for consumed events, by the rule that decided', [
-      'status',
-      'channel',
-      'rule',
-    ]),
-    events: counter(
-      'events_total',
-      'Log rows written for consumed events, by event type; types without a template are "other"',
-      ['event_type', 'status', 'topic', 'party'],
-    ),
-    duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
-    tombstones: counter('tombstones_total', 'Messages without a value, which are not events'),
-    rejected: counter(
-      'rejected_messages_total',
-      'Messages that are not valid events, kept in rejected_message',
-      ['code'],
-    ),
-    lost: counter(
-      'lost_messages_total',
-      "Messages that the broker's retention deleted before they were processed",
-      ['topic'],
-    ),
-    batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
-    restarts: counter(
-      'batch_restarts_total',
-      'Batches that were restarted after a serialization failure or a deadlock',
-    ),
-    batchMessages: histogram('batch_messages', 'Messages in a batch', BATCH_MESSAGES),
-    batchSeconds: histogram('batch_duration_seconds', 'Time from receiving a batch to its commit', SECONDS),
-    stageSeconds: histogram(
-      'stage_duration_seconds',
-      'Duration of one stage of a batch; send is part of commit',
-      SECONDS,
-      ['stage'],
-    ),
-    responseSeconds: histogram(
-      'http_response_duration_seconds',
-      'Time from a request to its response, on both listeners; requests without a route have "none"',
-      SECONDS,
-      ['route', 'method', 'status'],
-    ),
-    sends: counter('sends_total', 'Messages for a sender, by its answer; only accepted ones count as sent', [
-      'channel',
-      'answer',
-    ]),
-    lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
-      'state',
-    ]),
-    dataFaults: new Gauge({
-      name: 'notifications_data_fault',
-      help: '1 if all newest events of a topic lack a party or a text, or all newest look-ups were answered with 404',
-      labelNames: ['fault', 'topic'],
-      registers,
-    }),
-    retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
-      'status',
-      'channel',
-      'rule',
-    ]),
-  }
-}
-
-type Instruments = ReturnType<typeof createInstruments>
