@@ -1,5 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { ProblemError } from '../problems/problem.ts'
+import type { HttpApp } from '../server/base.ts'
 import { lackOfRight, type Refusal, type TokenRules, wordsIn } from './disagreements.ts'
 
 /** The `WWW-Authenticate` header of every refusal. */
@@ -8,8 +9,8 @@ export const CHALLENGE = 'Bearer realm="notifications-service"'
 /**
  * The token that a route needs if tokens are validated: `open` none, `token` any valid one, `admin` one with the scope for the
  * administrative views (specification, "Authentication" and "Endpoints"). `operator`: one with the scope to ask the service, or none
- * where `findAskRefusal` allows it. `party`: without `IDP_PARTY_CLAIM` any valid token; with
- * it, a token of the party in the path, or one with that scope.
+ * where `findAskRefusal` allows it. `party`: without `IDP_PARTY_CLAIM` any valid token; with it, a token of the party in the path, or
+ * one with the administrators' scope.
  */
 export type Access = 'open' | 'token' | 'party' | 'admin' | 'operator'
 
@@ -67,14 +68,25 @@ export function requireRight(
   })
 }
 
-/**
- * Why a request may not ask the service to do something, or null. Without an identity provider everyone may who reaches a listener of
- * this machine alone.
- */
-export function findAskRefusal(
-  request: FastifyRequest,
-  { tokens, isLoopback }: { readonly tokens: TokenRules | null; readonly isLoopback: boolean },
-): string | null {
+/** Who may ask: holders of the operators' scope; without an identity provider everyone, if only this machine reaches the listener. */
+export interface AskRules {
+  readonly tokens: TokenRules | null
+  readonly isLoopback: boolean
+}
+
+/** Refuses whoever may not ask, on every route for operators. Call it before routes are added. */
+export function requireAsker(app: HttpApp, rules: AskRules): void {
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.access !== 'operator') return
+    const refusal = isFromElsewhere(request) ? ELSEWHERE : findAskRefusal(request, rules)
+    if (refusal === null) return
+    const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
+    throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
+  })
+}
+
+/** Why a request may not ask the service to do something, or null. */
+export function findAskRefusal(request: FastifyRequest, { tokens, isLoopback }: AskRules): string | null {
   if (tokens === null)
     return isLoopback
       ? null
@@ -83,4 +95,12 @@ export function findAskRefusal(
   if (operatorScope === null) return 'IDP_OPERATOR_SCOPE is not set: the console only shows.'
   if (wordsIn(request.user ?? {}, adminClaim).includes(operatorScope)) return null
   return `The token needs ${operatorScope} in its claim ${adminClaim}.`
+}
+
+const ELSEWHERE = 'The request comes from a page of another origin.'
+
+/** True if a browser says that another page made the request. */
+function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
 }

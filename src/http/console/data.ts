@@ -15,7 +15,7 @@ import {
 } from '../../core/party/preferences.ts'
 import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
 import { share } from '../../core/time/share.ts'
-import { requireAccess } from '../auth/rights.ts'
+import { type AskRules, requireAccess, requireAsker } from '../auth/rights.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
 import { identifier } from '../request/fields.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
@@ -23,7 +23,7 @@ import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
-import { type AskRules, type Requests, requestRoutes, requireAsker, rightsRoute } from './requests.ts'
+import { type Requests, requestRoutes, rightsRoute } from './requests.ts'
 import { backtestMembersRoute, type Workbench, workbenchRoutes } from './workbench.ts'
 
 /** The console's data. Reads reject if the database fails. */

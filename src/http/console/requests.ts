@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
@@ -14,8 +13,7 @@ import {
 } from '../../core/request/schemas.ts'
 import type { WantedTarget } from '../../core/request/wanted.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
-import type { TokenRules } from '../auth/disagreements.ts'
-import { CHALLENGE, findAskRefusal } from '../auth/rights.ts'
+import { type AskRules, findAskRefusal } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
 import { acceptJson, identifier, since, text } from '../request/fields.ts'
@@ -32,12 +30,6 @@ export interface Requests {
   readonly add: (wanted: WantedTarget, by: string, because: string) => Promise<StoredRequest>
   /** False if it has ended, or does not exist. */
   readonly cancel: (id: string, by: string) => Promise<boolean>
-}
-
-/** Who may ask: holders of the operators' scope; without an identity provider everyone, if only this machine reaches the listener. */
-export interface AskRules {
-  readonly tokens: TokenRules | null
-  readonly isLoopback: boolean
 }
 
 const BODY_BYTES_MAX = 128 * 1024
@@ -89,25 +81,6 @@ export function requestRoutes(app: HttpApp, requests: Requests): void {
     return found
   })
   app.register(async (asking: HttpApp) => askRoutes(asking, requests))
-}
-
-/** Refuses whoever may not ask, on every route for operators. Call it before routes are added. */
-export function requireAsker(app: HttpApp, rules: AskRules): void {
-  app.addHook('onRequest', async (request) => {
-    if (request.routeOptions.config.access !== 'operator') return
-    const refusal = isFromElsewhere(request) ? ELSEWHERE : findAskRefusal(request, rules)
-    if (refusal === null) return
-    const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
-    throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
-  })
-}
-
-const ELSEWHERE = 'The request comes from a page of another origin.'
-
-/** True if a browser says that another page made the request. */
-function isFromElsewhere({ headers }: FastifyRequest): boolean {
-  const site = headers['sec-fetch-site']
-  return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
 /** Tells the console why its reader may not ask, or null. */
