@@ -17,7 +17,7 @@ import { type CurrentRules, currentRules } from '../../core/rules/current-rules.
 import { share } from '../../core/time/share.ts'
 import { type AskRules, requireAccess, requireAsker } from '../auth/rights.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
-import { identifier } from '../request/fields.ts'
+import { identifier } from '../input/fields.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'

@@ -6,8 +6,8 @@ import {
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { type ListPage, type PageRequest, pageSchema } from '../../core/log/log-page.ts'
-import { identifier } from '../request/fields.ts'
-import { cursors, limit } from '../request/paging.ts'
+import { identifier } from '../input/fields.ts'
+import { cursors, limit } from '../input/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
 export interface RejectedQuery {

@@ -8,8 +8,8 @@ import {
 import { parseSince } from '../../core/time/duration.ts'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { readSubject } from '../auth/tokens.ts'
-import { identifier } from '../request/fields.ts'
-import { cursors } from '../request/paging.ts'
+import { identifier } from '../input/fields.ts'
+import { cursors } from '../input/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /** A page of the decisions of a period; the first one without a cursor. */

@@ -8,9 +8,9 @@ import { STATUSES } from '../../core/log/status.ts'
 import { CHANNELS } from '../../core/party/channel.ts'
 import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
+import { identifier, NOT_ONCE, since, text, time } from '../input/fields.ts'
+import { cursors, describedPageSchema, limit } from '../input/paging.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { identifier, NOT_ONCE, since, text, time } from '../request/fields.ts'
-import { cursors, describedPageSchema, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /** Reads the notification log. Both reject if the database fails. A list ends with its signal: its client is gone. */

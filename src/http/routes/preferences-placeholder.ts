@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { parseJson } from '../input/fields.ts'
 import { ProblemError } from '../problems/problem.ts'
-import { parseJson } from '../request/fields.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /**

@@ -13,9 +13,9 @@ import {
 import { isOfOwnParty } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
+import { acceptJson, text } from '../input/fields.ts'
+import { cursors, describedPageSchema, limit } from '../input/paging.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { acceptJson, text } from '../request/fields.ts'
-import { cursors, describedPageSchema, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /** Reads and writes preferences. All functions reject if the database fails. */
