@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { decide } from '../decision/decide.ts'
+import { storedVariables } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { logEntry } from '../log/log-entry.ts'
 import { ADDRESSES } from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import type { Variables } from '../templates/template.ts'
 import { type DueEntry, dueEntry } from './due-entry.ts'
 
 /** A row that somebody asks to retry, with data from its last decision. */
@@ -21,7 +21,7 @@ export const retryCandidate = dueEntry.extend({ status, createdAt, failureReason
       ruleId: z.string(),
       hasInvalidLocator: z.boolean(),
       /** Null if erased. */
-      variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+      variables: storedVariables.nullable(),
       topic: z.string(),
       partition: z.int(),
       offset: z.coerce.bigint(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Variables } from '../templates/template.ts'
 import { recordedFacts } from './fact-schemas.ts'
 
 /**
@@ -31,6 +32,11 @@ export const decisionRecord = z.object({
   offset: z.string(),
   traceId: z.string().nullable(),
 })
+
+/** The variables of a decision's text as stored, unchecked. */
+export const storedVariables = z.custom<Variables>(
+  (variables) => typeof variables === 'object' && variables !== null,
+)
 
 export const followedChange = z.object({
   changedAt: z.string(),

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { decisionRecord } from '../decision/recorded-decision.ts'
+import { decisionRecord, storedVariables } from '../decision/recorded-decision.ts'
 import { ERASED_UNSENT, type LogRow } from '../log/log-entry.ts'
 import { toStatus } from '../log/status.ts'
 import { compileText, finish, splitSource, type Text } from '../templates/render.ts'
-import type { Variables } from '../templates/template.ts'
 
 /** A recorded decision with everything needed to rebuild its log row. */
 export const replayedDecision = decisionRecord
@@ -21,7 +20,7 @@ export const replayedDecision = decisionRecord
     partyLocator: z.string().nullable(),
     eventType: z.string(),
     /** Null if erased or not stored. */
-    variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+    variables: storedVariables.nullable(),
   })
 export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
 

@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { RETRY_INTERVAL_MS } from '../../core/attempt/due-entry.ts'
-import { recordedDecision } from '../../core/decision/recorded-decision.ts'
+import { recordedDecision, storedVariables } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { isoTime } from '../sql/columns.ts'
@@ -22,7 +22,7 @@ export function getLogEntry(
 
 /** The distinct variables of an entry's texts; none if they were erased. */
 export async function readVariables(pool: DatabasePool, locator: string): Promise<readonly Variables[]> {
-  const row = z.object({ variables: z.custom<Variables>((variables) => typeof variables === 'object') })
+  const row = z.object({ variables: storedVariables })
   return pool.anyFirst(sql.type(row)`
     SELECT DISTINCT variables FROM notifications.decision WHERE locator = ${locator} AND variables IS NOT NULL`)
 }

@@ -2,7 +2,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { LockedRow } from '../../core/attempt/attempt.ts'
 import type { DueEntry } from '../../core/attempt/due-entry.ts'
-import type { Variables } from '../../core/templates/template.ts'
+import { storedVariables } from '../../core/decision/recorded-decision.ts'
 import { shareErasure } from '../sql/advisory-locks.ts'
 import { sqlColumns } from '../sql/columns.ts'
 import { selectLastDecision } from '../sql/log-columns.ts'
@@ -14,7 +14,7 @@ const lockedRow = z.object({
   offset: z.bigint(),
   traceId: z.string().nullable(),
   envelopeMapRevision: z.string().nullable(),
-  variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+  variables: storedVariables.nullable(),
   templateRevision: z.string().nullable(),
 })
 
