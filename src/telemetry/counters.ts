@@ -8,9 +8,9 @@ import { STATUS_OF } from '../core/log/status.ts'
 import { ADDRESSED_CHANNELS, CHANNELS } from '../core/party/channel.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import type { Rule } from '../core/rules/rule.ts'
-import { OTHER_EVENT_TYPE } from './minutely.ts'
 
-type Committed = Extract<CommitResult, { kind: 'committed' }>
+/** The event type of a metric for types without a template. */
+export const OTHER_EVENT_TYPE = 'other'
 
 const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 
@@ -97,7 +97,7 @@ export function createCounters(registers: Registry[]) {
   }
 }
 
-type Counters = ReturnType<typeof createCounters>
+export type Counters = ReturnType<typeof createCounters>
 
 /** Starts counters at 0, so that the first increase counts as one. */
 export function startAtZero(counters: Counters, { topics, rules }: CounterNeeds): void {
@@ -126,6 +126,9 @@ type Observe<Name extends StageName> = (
  * @param eventTypes those with a template; all others are counted together
  */
 export function countStages(counters: Counters, eventTypes: ReadonlySet<string>): RunStage {
+  const boundedEventType = ({ eventType }: Attempt) =>
+    eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
+  const party = ({ partyLocator }: Attempt) => (partyLocator === null ? 'missing' : 'named')
   const timed =
     (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
       counters.stageSeconds.observe({ stage }, seconds)
@@ -149,13 +152,20 @@ export function countStages(counters: Counters, eventTypes: ReadonlySet<string>)
     retry: (_input, result) => countBy(counters.retries, result?.attempts ?? [], LABELS),
   }
 
-  function countCommitted(batch: Batch, committed: Committed): void {
+  function countCommitted(batch: Batch, committed: Extract<CommitResult, { kind: 'committed' }>): void {
     const { lastOffset, inserted, rejected, tombstoneCount } = committed
     const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
     counters.batchMessages.observe(count)
     counters.tombstones.inc(tombstoneCount)
     counters.duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
-    countRows(counters, eventTypes, committed)
+    countBy(counters.outcomes, inserted, LABELS)
+    countBy(counters.events, inserted, [
+      boundedEventType,
+      ({ status }) => status,
+      ({ origin }) => origin.topic,
+      party,
+    ])
+    countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
   }
 
   return async (name, input, run) => {
@@ -168,21 +178,6 @@ export function countStages(counters: Counters, eventTypes: ReadonlySet<string>)
       observers[name](input, result, (performance.now() - startedMs) / 1_000)
     }
   }
-}
-
-function countRows(
-  { outcomes, events, rejected }: Counters,
-  eventTypes: ReadonlySet<string>,
-  committed: Committed,
-): void {
-  const { inserted } = committed
-  countBy(outcomes, inserted, LABELS)
-  const boundedEventType = ({ eventType }: Attempt) =>
-    eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
-  const topic = ({ origin }: Attempt) => origin.topic
-  const party = ({ partyLocator }: Attempt) => (partyLocator === null ? 'missing' : 'named')
-  countBy(events, inserted, [boundedEventType, ({ status }) => status, topic, party])
-  countBy(rejected, committed.rejected, [({ rejection }) => rejection.code])
 }
 
 const LABELS: readonly LabelOf<Attempt>[] = [

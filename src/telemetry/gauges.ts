@@ -14,9 +14,7 @@ export interface GaugeNeeds {
   readonly isPolicyAdministrationDown: () => boolean
 }
 
-/**
- * Registers the gauges. `readGauges` sets them at a scrape, and costs nothing until it is called; `dataFaults` is set once a minute.
- */
+/** Registers the gauges. `readGauges` sets them at a scrape, all but `dataFaults`, and costs nothing until it is called. */
 export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
@@ -61,22 +59,18 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     'rule_table_revision',
   ]).set({ version: needs.version, rule_table_revision: needs.ruleTableRevision }, 1)
 
-  function setPartitions({ partitions }: Backlog): void {
-    lag.reset()
-    age.reset()
-    for (const { topic, partition, messageCount, oldestAgeS } of partitions) {
-      lag.set({ topic, partition }, messageCount)
-      age.set({ topic, partition }, oldestAgeS)
-    }
-  }
-
   async function readGauges(): Promise<void> {
     const backlog = await needs.backlog()
     joined.set({ group: needs.groupId }, backlog.assignedCount === null ? 0 : 1)
     assigned.set(backlog.assignedCount ?? 0)
     broker.set(backlog.brokerReachable ? 1 : 0)
     database.set(backlog.databaseReachable ? 1 : 0)
-    setPartitions(backlog)
+    lag.reset()
+    age.reset()
+    for (const { topic, partition, messageCount, oldestAgeS } of backlog.partitions) {
+      lag.set({ topic, partition }, messageCount)
+      age.set({ topic, partition }, oldestAgeS)
+    }
     blocked.reset()
     for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
     failedRows.reset()

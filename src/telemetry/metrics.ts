@@ -28,7 +28,7 @@ export function createMetrics(needs: MetricsNeeds) {
   return {
     stage: countStages(counters, needs.eventTypes),
     /** Logs what was counted since the last call, see `createMinutely`. */
-    logMinute: createMinutely({ ...counters, dataFaults }),
+    logMinute: createMinutely(counters, dataFaults),
     /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */
     countRestart: () => counters.restarts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */

@@ -10,26 +10,15 @@ import {
 } from '../core/event/data-fault.ts'
 import type { Status } from '../core/log/status.ts'
 import { counted } from '../core/text/count.ts'
+import { type Counters, OTHER_EVENT_TYPE } from './counters.ts'
 
 /** Fewer events or look-ups are judged only if they are the first and all have a fault. */
 const JUDGED_COUNT_MIN = 10
-
-/** The event type of a metric for types without a template. */
-export const OTHER_EVENT_TYPE = 'other'
 
 const DUPLICATES =
   'more than half of the messages of the last minute had the event id of a logged event, and nobody was told: right if ' +
   'checkpoints were moved back or a topic was recreated; else "eventId" in rules/envelope.json names something that several ' +
   'events share'
-
-interface Counters {
-  readonly rejected: Pick<Counter<'code'>, 'get'>
-  readonly outcomes: Pick<Counter<'status' | 'rule'>, 'get'>
-  readonly duplicates: Pick<Counter, 'get'>
-  readonly events: Pick<Counter<'event_type' | 'topic' | 'party'>, 'get'>
-  readonly lookUps: Pick<Counter<'state'>, 'get'>
-  readonly dataFaults: Gauge<'fault' | 'topic'>
-}
 
 interface Counted {
   readonly labels: Readonly<Partial<Record<string, string | number>>>
@@ -49,7 +38,10 @@ interface Window {
  * Returns a function that logs what was counted since its last call: rejected messages by code, FAILED and SKIPPED rows by rule,
  * and what looks wrong about all events of a topic, or all look-ups, when it begins and when it ends.
  */
-export function createMinutely({ rejected, outcomes, events, lookUps, duplicates, dataFaults }: Counters) {
+export function createMinutely(
+  { rejected, outcomes, events, lookUps, duplicates }: Counters,
+  dataFaults: Gauge<'fault' | 'topic'>,
+) {
   const read = [rejected, outcomes, events, lookUps, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
   let isCleanMinute = true
@@ -127,7 +119,7 @@ export function createMinutely({ rejected, outcomes, events, lookUps, duplicates
 }
 
 /** Returns a function that reads what a counter has counted since the last call. */
-function sinceLast(counter: Counters['rejected' | 'outcomes' | 'events' | 'lookUps' | 'duplicates']) {
+function sinceLast(counter: Pick<Counter, 'get'>) {
   let before = new Map<string, number>()
   return async (): Promise<Counted[]> => {
     const { values } = await counter.get()
