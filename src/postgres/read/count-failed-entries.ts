@@ -15,9 +15,7 @@ export async function countFailedEntries(
   const found = await pool.one(sql.type(counts)`
     SELECT count(*) FILTER (WHERE NOT given_up) AS waiting, count(*) FILTER (WHERE given_up) AS given_up
     FROM (
-      SELECT
-        ${isPastRetry(limits)} AS given_up
-      FROM notifications.notification_log
+      SELECT ${isPastRetry(limits)} AS given_up FROM notifications.notification_log
       WHERE status = 'FAILED'
       ORDER BY created_at DESC
       LIMIT ${ROW_COUNT_MAX}

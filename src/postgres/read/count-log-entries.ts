@@ -20,16 +20,10 @@ export async function countLogEntries(
   by: CountedBy,
   rowCountMax = ROW_COUNT_MAX,
 ): Promise<LogCounts> {
-  const { fromS, toS, cutAtS, counts } = await pool.one(
-    logCountsQuery(limits, COUNT_WINDOWS[window], by, rowCountMax),
-  )
-  return {
-    fromS: cutAtS ?? fromS,
-    toS,
-    stepS: COUNT_WINDOWS[window].stepS,
-    complete: cutAtS === null,
-    counts,
-  }
+  const { stepS } = COUNT_WINDOWS[window]
+  const query = logCountsQuery(limits, COUNT_WINDOWS[window], by, rowCountMax)
+  const { cutAtS, ...counted } = await pool.one(query)
+  return { ...counted, fromS: cutAtS ?? counted.fromS, stepS, complete: cutAtS === null }
 }
 
 /** Walks the index by status, once per status, newest first, and stops at this number of rows in all. */

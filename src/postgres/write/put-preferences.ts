@@ -8,7 +8,6 @@ import { lockPreferences } from '../sql/advisory-locks.ts'
  * party take turns, so that each one's `before` is the previous one's `after`.
  *
  * @param changedBy the subject of the token, null if there was none
- *
  * @param isByParty the token is the party's
  */
 export function putPreferences(
