@@ -1,5 +1,7 @@
 import t from 'tap'
-import { type Counts, DEFECTS, noCounts, type Sabotage, simulate } from './simulate.ts'
+import { DEFECTS, type Sabotage } from './simulator/defects.ts'
+import { simulate } from './simulator/simulate.ts'
+import { type Counts, noCounts } from './simulator/world.ts'
 
 /** `make simulate` runs 100,000 of them. A single one: `SEED=7 SCHEDULES=1 make simulate`. */
 const SCHEDULES = Number(process.env.SCHEDULES ?? 2_000)

@@ -1,0 +1,33 @@
+import { unobserved } from '../../../src/core/batch/stage.ts'
+import { createRetry } from '../../../src/pipeline/retry.ts'
+import type { Actor } from './actor.ts'
+import { lookUpContacts } from './contacts.ts'
+import { SILENT, type World } from './world.ts'
+
+const ATTEMPT_COUNT_MAX = 5
+
+/** A few passes of the background retry. */
+export async function retryInBackground(world: World, actor: Actor): Promise<void> {
+  const { memory, scheduler, random, counts } = world
+  const { pass } = createRetry<number>({
+    listDueEntries: async () => {
+      await actor.step()
+      const due = memory.entries('FAILED').filter(({ attemptCount }) => attemptCount < ATTEMPT_COUNT_MAX)
+      return { due, next: null }
+    },
+    lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
+    isDown: () => false,
+    attempt: async (source) => {
+      const made = await actor.attempt(source)
+      counts.retried += made?.attempts.length ?? 0
+      return made
+    },
+    stage: unobserved,
+    clock: { nowMs: () => scheduler.now, sleep: async () => {} },
+    log: SILENT,
+  })
+  for (let i = 0; i < 3; i++) {
+    await scheduler.step(random.below(60))
+    await pass()
+  }
+}
