@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import t, { type Test } from 'tap'
 import { CHROMIUM } from '../stack/chromium.ts'
 import { until } from '../stack/until.ts'
 
@@ -85,6 +87,30 @@ export async function openTab(
     },
     close: () => context.close(),
   }
+}
+
+let shared: Promise<Tab> | undefined
+
+/** The one tab of all tests of a process: a browser takes seconds to start. It is closed with the last test. */
+export function sharedTab(): Promise<Tab> {
+  shared ??= startBrowser().then((browser) => {
+    t.teardown(() => browser.close())
+    return openTab(browser, 'http://127.0.0.1')
+  })
+  return shared
+}
+
+/** A top-level test that is skipped without a browser. */
+export const test = (name: string, run: (t: Test) => Promise<void>) =>
+  t.test(name, { skip: withoutBrowser }, run)
+
+/** Clicks the button of this name. Returns the file that it saves. */
+export async function download(page: Page, button: string | RegExp) {
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button }).click(),
+  ])
+  return { name: saved.suggestedFilename(), content: await readFile(await saved.path()) }
 }
 
 /** The rules that another colour scheme can break. */
