@@ -32,7 +32,7 @@ test('each part of the service has a dot on every page, and a reason where it is
   await page.unroute('**/status')
   lookUps = null
   isStarting = true
-  await page.clock.fastForward(5_000)
+  await page.clock.fastForward(10_000)
   await page.getByRole('alert').getByText('Receiving events: the service is starting').waitFor()
   t.same(await dots.locator('[data-sign=question]').allInnerTexts(), ['Receiving events'])
 })
