@@ -31,8 +31,8 @@ export function startBrowser(): Promise<Browser> {
 export interface Tab {
   readonly page: Page
   readonly complaints: string[]
-  /** Resets the page as if it were new. A new one would take Chromium two processes. */
-  renew(): Promise<void>
+  /** Resets the page as if it were new, for this origin or the one before. A new one would take Chromium two processes. */
+  renew(origin?: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -53,6 +53,7 @@ export async function openTab(
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
   const complaints: string[] = []
+  let expectedOrigin = origin
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`)
   })
@@ -62,7 +63,7 @@ export async function openTab(
     void dialog.dismiss()
   })
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('blob:')) {
+    if (!request.url().startsWith(`${expectedOrigin}/`) && !request.url().startsWith('blob:')) {
       complaints.push(`request elsewhere: ${request.url()}`)
     }
   })
@@ -77,13 +78,14 @@ export async function openTab(
   return {
     page,
     complaints,
-    renew: async () => {
+    renew: async (nextOrigin = expectedOrigin) => {
       await page.unrouteAll({ behavior: 'ignoreErrors' })
       if (page.url().startsWith('http')) await page.evaluate('sessionStorage.clear()')
       await page.goto('about:blank')
       await page.setViewportSize(VIEWPORT)
       await page.emulateMedia({ colorScheme: null })
       complaints.length = 0
+      expectedOrigin = nextOrigin
     },
     close: () => context.close(),
   }
@@ -91,13 +93,15 @@ export async function openTab(
 
 let shared: Promise<Tab> | undefined
 
-/** The one tab of all tests of a process: a browser takes seconds to start. It is closed with the last test. */
-export function sharedTab(): Promise<Tab> {
+/** The one tab of all tests of a process, as if it were new: a browser takes seconds to start. */
+export async function sharedTab(origin: string): Promise<Tab> {
   shared ??= startBrowser().then((browser) => {
     t.teardown(() => browser.close())
-    return openTab(browser, 'http://127.0.0.1')
+    return openTab(browser, origin)
   })
-  return shared
+  const tab = await shared
+  await tab.renew(origin)
+  return tab
 }
 
 /** A top-level test that is skipped without a browser. */

@@ -28,9 +28,9 @@ export const EMPTY = { list: async () => ({ items: [], next: null }), get: async
 
 /** Opens a view of a console with this data. */
 export async function openView(t: Test, path: string, data: Partial<ConsoleData> = {}, mayAsk = true) {
-  const tab = await sharedTab()
   const http = serveConsole(data, { isLoopback: mayAsk })
   const url = await http.listen()
+  const tab = await sharedTab(url)
   t.teardown(async () => {
     await tab.renew()
     await http.close()

@@ -1,0 +1,32 @@
+import { test } from '../browser.ts'
+import { openWorkbench, waitForVerdict } from '../open-workbench.ts'
+
+test('a case is excluded from a broken promise, to which the verdict leads', async (t) => {
+  const { page } = await openWorkbench()
+  await page.getByLabel('event type, opted-out').fill('not claim.paid')
+  const broken = page.getByRole('button', { name: '1 promise of 6 broken' })
+  const proposal = page.getByRole('region', { name: 'Propose' })
+  await proposal.getByText(/^1 promise of 6 broken\. /).waitFor()
+  await proposal.getByText('First correct what is said above').waitFor()
+  t.equal(
+    await proposal.getByRole('button', { name: 'Download dispatch.csv' }).getAttribute('aria-disabled'),
+    'false',
+  )
+  await broken.click()
+  t.equal(await page.evaluate('document.activeElement.id'), 'broken')
+  await page.getByRole('button', { name: 'Exclude this case' }).click()
+  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, '1 promise narrowed, 1 rule narrowed')
+  await page
+    .getByText(
+      'is now "We never tell a member about an event type that the member opted out of (but for claim.paid)"',
+    )
+    .first()
+    .waitFor()
+  await page.getByText('event type "not claim.paid" instead of any').first().waitFor()
+  await page.getByLabel('outcome, no-email').selectOption('FAIL')
+  await page.getByLabel('reason, no-email').fill('')
+  await page.getByRole('button', { name: 'Texts', exact: true }).click()
+  await page.getByRole('button', { name: '1 fault' }).click()
+  t.equal(await page.evaluate('document.activeElement.ariaLabel'), 'reason, no-email')
+})
