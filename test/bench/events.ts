@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
+import { createRandom, type Random } from '../stack/random.ts'
 import { chooseTopic, type TopicName } from '../stack/topics.ts'
 import { partyLocatorOf } from './parties.ts'
-import { createRandom, type Random } from './random.ts'
 
 /** One message as a producer publishes it; its key keeps all events of a party in one partition. */
 export interface BenchEvent {

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { CHANNELS } from '../../src/core/party/channel.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../stack/random.ts'
 
 export const PARTY_COUNT = 100_000
 const WITH_PREFERENCES_ONE_IN = 10

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { createRandom } from '../bench/random.ts'
+import { createRandom } from '../stack/random.ts'
 import { TOPIC_NAMES, type TopicName } from '../stack/topics.ts'
 import { PARTY_KINDS, type PartyKind } from './parties.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'

@@ -1,4 +1,4 @@
-import { createRandom, type Random } from '../bench/random.ts'
+import { createRandom, type Random } from '../stack/random.ts'
 
 /**
  * Whom each kind strikes, one replica or what they all share, and how long it lasts, at least and at most, in milliseconds: a

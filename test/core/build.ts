@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
+import type { CommitResult } from '../../src/core/batch/batch.ts'
 import { buildFacts, type Facts, type RecordedFacts } from '../../src/core/decision/facts.ts'
+import type { Message } from '../../src/core/event/message.ts'
 import { ADDRESSES, type Address } from '../../src/core/party/channel.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
@@ -73,3 +75,18 @@ export function aTried(facts: RecordedFacts): TriedEvent {
 }
 
 export const sha256 = (text: string): string => hash('sha256', text)
+
+export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {
+  return { offset, key: null, value: value === null ? null : Buffer.from(value), headers: {} }
+}
+
+/** The result of a commit that wrote nothing. */
+export const committedAt = (lastOffset: bigint, change: Partial<Committed> = {}): Committed => ({
+  kind: 'committed',
+  lastOffset,
+  inserted: [],
+  rejected: [],
+  tombstoneCount: 0,
+  ...change,
+})
+type Committed = Extract<CommitResult, { kind: 'committed' }>

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/event/position.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
-import { committedAt } from '../core/attempt/build.ts'
+import { committedAt } from '../core/build.ts'
 import { createTopics, ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 

@@ -5,7 +5,7 @@ import type { Checkpoint } from '../../src/core/event/position.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
-import { committedAt } from '../core/attempt/build.ts'
+import { committedAt } from '../core/build.ts'
 import { assign, type Given as Consumed } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 

@@ -12,6 +12,7 @@ import { createLocators } from '../../src/pipeline/locators.ts'
 import type { Reading } from '../../src/pipeline/look-up.ts'
 import { lookUpBatch } from '../../src/pipeline/look-up.ts'
 import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aMessage } from '../core/build.ts'
 import { until } from '../stack/until.ts'
 import { MemoryStore } from './memory-store.ts'
 
@@ -98,9 +99,7 @@ function world(given: {
   const batchOf = (values: readonly string[], partition = 0) => ({
     topic: 'claims',
     partition,
-    messages: values.map(
-      (value, i): Message => ({ offset: BigInt(i), key: null, value: Buffer.from(value), headers: {} }),
-    ),
+    messages: values.map((value, i) => aMessage(BigInt(i), value)),
     expectedCheckpoint: -1n,
     lastOffset: BigInt(values.length - 1),
     lastMessage: null,

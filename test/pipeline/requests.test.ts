@@ -15,6 +15,7 @@ import {
   FOUND,
   recordingSend,
 } from '../core/attempt/build.ts'
+import { aMessage } from '../core/build.ts'
 import { MemoryStore } from './memory-store.ts'
 import { makeAttempts } from './store.contract.ts'
 
@@ -141,9 +142,7 @@ t.test('a message that is read again must be the one of its entry', async (t) =>
         for (const { offset, ...place } of places) {
           const value = messages[names[Number(offset)] ?? '']
           if (value === undefined) continue
-          const message =
-            value === null ? null : { offset, key: null, value: Buffer.from(value), headers: {} }
-          read.set(placeKey({ ...place, offset }), message)
+          read.set(placeKey({ ...place, offset }), value === null ? null : aMessage(offset, value))
         }
         return read
       },

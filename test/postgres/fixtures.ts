@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import type { Message } from '../../src/core/event/message.ts'
 import type { DecisionPage } from '../../src/core/rules/decision-group.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { groupDecisions } from '../../src/postgres/read/group-decisions.ts'
@@ -48,8 +47,4 @@ export async function decisionPages(
     cursor = page.nextCursor
   }
   return pages
-}
-
-export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {
-  return { offset, key: null, value: value === null ? null : Buffer.from(value), headers: {} }
 }

@@ -3,9 +3,9 @@
 // rows must be exactly what Kafka's own Java client reads as committed. Keys are integers of four bytes, such as those by
 // which the broker marks the end of a transaction. Exits 1 where that does not hold.
 import type { Producer } from 'kafkajs'
-import { createRandom } from '../bench/random.ts'
 import { numberFrom } from '../stack/environment.ts'
 import { type OffsetRange, readCommitted } from '../stack/kafka/read-committed.ts'
+import { createRandom } from '../stack/random.ts'
 import { endOffsets, type Offsets, withTransactions } from '../stack/topics.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { result, say } from './report.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { judgeSample, toSample } from '../../../src/commands/doctor/newest-messages.ts'
 import { loadEnvelopeMaps, mapOf } from '../../../src/core/event/envelope-map.ts'
-import { aMessage } from '../../postgres/fixtures.ts'
+import { aMessage } from '../../core/build.ts'
 
 const MAP = mapOf(
   loadEnvelopeMaps(

@@ -2,7 +2,6 @@ import type { Attempt, OpenAttempt, RulesInForce } from '../../../src/core/attem
 import type { Delivery, Send } from '../../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
-import type { CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Decision } from '../../../src/core/decision/decide.ts'
 import type { LoggedRow } from '../../../src/core/event/conflict.ts'
 import type { Event } from '../../../src/core/event/parse-event.ts'
@@ -12,17 +11,6 @@ import { aFound, someFacts } from '../build.ts'
 export const EMAIL = 'member@example.com'
 export const FOUND: Contact = aFound({ email: EMAIL, phone: '+1' })
 export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', costsNoAttempt: false }
-/** The result of a commit that wrote nothing. */
-export const committedAt = (lastOffset: bigint, change: Partial<Committed> = {}): Committed => ({
-  kind: 'committed',
-  lastOffset,
-  inserted: [],
-  rejected: [],
-  tombstoneCount: 0,
-  ...change,
-})
-type Committed = Extract<CommitResult, { kind: 'committed' }>
-
 export const NOT_FOUND: Contact = { state: 'not found' }
 
 /** An event of party-1, as it is parsed. */

@@ -1,6 +1,6 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { compressFrameSync } from 'lz4-napi'
-import type { Random } from '../../bench/random.ts'
+import type { Random } from '../../stack/random.ts'
 import { writeBatch, writeMarker } from '../records/write-batch.ts'
 
 /** A data record and its fate. */

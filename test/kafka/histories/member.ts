@@ -4,7 +4,7 @@ import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import { patchGroupOffsets } from '../../../src/kafka/client.ts'
 import { patchFetchResponses } from '../../../src/kafka/patches/fetch-response.ts'
-import type { Random } from '../../bench/random.ts'
+import type { Random } from '../../stack/random.ts'
 import { writeFetchResponse } from '../write-fetch-response.ts'
 import type { PartitionLog } from './log.ts'
 

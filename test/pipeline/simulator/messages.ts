@@ -1,8 +1,9 @@
 import type { Message } from '../../../src/core/event/message.ts'
 import type { Parsed } from '../../../src/core/event/parse-event.ts'
 import type { Address } from '../../../src/core/party/channel.ts'
-import type { Random } from '../../bench/random.ts'
 import { aParsedEvent } from '../../core/attempt/build.ts'
+import { aMessage } from '../../core/build.ts'
+import type { Random } from '../../stack/random.ts'
 
 export const TOPIC = 'claims'
 export const EVENT_IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const
@@ -23,10 +24,8 @@ export const eventIdOf = (value: Message['value']) => String(value).replace(/[!~
  */
 export function aPartition(random: Random): Message[] {
   return Array.from({ length: 3 + random.below(4) }, (_, i) => {
-    const value = Buffer.from(
-      `${random.chance(0.15) ? '!' : ''}${random.pick(EVENT_IDS)}${random.pick(['', '', '', '~', '?'])}`,
-    )
-    return { offset: BigInt(i), key: null, value, headers: {} }
+    const rejected = random.chance(0.15) ? '!' : ''
+    return aMessage(BigInt(i), `${rejected}${random.pick(EVENT_IDS)}${random.pick(['', '', '', '~', '?'])}`)
   })
 }
 

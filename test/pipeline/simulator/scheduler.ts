@@ -1,5 +1,5 @@
 import { setImmediate as drained } from 'node:timers/promises'
-import type { Random } from '../../bench/random.ts'
+import type { Random } from '../../stack/random.ts'
 
 /**
  * Runs asynchronous work one step at a time: whoever calls `step` waits until the seed picks it. Its clock counts the steps.

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { createRandom } from '../../bench/random.ts'
+import { createRandom } from '../../stack/random.ts'
 import { MemoryStore } from '../memory-store.ts'
 import { aPartition, EVENT_IDS } from './messages.ts'
 import { Scheduler } from './scheduler.ts'

@@ -13,9 +13,10 @@ import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejec
 import { lockRejected } from '../../../src/postgres/write/lock-rejected.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { restoreMissingEntries } from '../../../src/postgres/write/restore-missing-entries.ts'
+import { aMessage } from '../../core/build.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
-import { aMessage, openDatabase } from '../fixtures.ts'
+import { openDatabase } from '../fixtures.ts'
 import { record, replayAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)

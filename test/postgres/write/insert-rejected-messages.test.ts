@@ -3,7 +3,8 @@ import t from 'tap'
 import { VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
 import type { RejectedMessage } from '../../../src/core/event/rejected-message.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
-import { aMessage, openDatabase } from '../fixtures.ts'
+import { aMessage } from '../../core/build.ts'
+import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
 t.beforeEach(() => client.query('TRUNCATE notifications.rejected_message'))

@@ -9,9 +9,10 @@ import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { FOUND } from '../../core/attempt/build.ts'
+import { aMessage } from '../../core/build.ts'
 import { commitRequested, makeAttempts } from '../../pipeline/store.contract.ts'
 import { until } from '../../stack/until.ts'
-import { aMessage, openDatabase } from '../fixtures.ts'
+import { openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)

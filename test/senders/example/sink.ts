@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer } from 'smtp-server'
-import { createRandom } from '../../bench/random.ts'
 import { listen } from '../../stack/listen.ts'
+import { createRandom } from '../../stack/random.ts'
 
 export interface Sink {
   readonly port: number
