@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { type Attempt, type LockedRow, nextKeyNumber, toLoggedRow } from '../../src/core/attempt/attempt.ts'
 import type { Deliveries } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
@@ -8,6 +9,7 @@ import type { RedriveResult, RejectedMessage } from '../../src/core/event/reject
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
 import type { End, TakenRequest } from '../../src/core/request/request.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
+import { refusesData } from '../../src/postgres/connection/errors.ts'
 
 /** The log row of an attempt. */
 function rowOf(
@@ -49,21 +51,13 @@ type MemoryRequest = TakenRequest & { readonly end: End | { readonly state: 'can
 
 type Table = 'log' | 'decision' | 'checkpoint' | 'rejected' | 'redrive' | 'request'
 
-/** A fault of the database, with PostgreSQL's SQLSTATE. */
-export class DatabaseFault extends Error {
-  readonly code: string
+/** An error as PostgreSQL reports it, with its SQLSTATE: the store judges it as src/postgres does. */
+export class DatabaseFault extends pg.DatabaseError {
   constructor(code: string, message: string) {
-    super(message)
+    super(message, message.length, 'error')
     this.code = code
   }
 }
-
-export const isTransactionRollback = (error: unknown): boolean =>
-  error instanceof DatabaseFault && error.code.startsWith('40')
-
-/** As src/postgres/connection/errors.ts: all but connection (08) and rollback (40), resources and shutdown. */
-const refusesData = (error: unknown): error is DatabaseFault =>
-  error instanceof DatabaseFault && !/^(08|25|26|3B|40|53|55P03|57|58|72|F0|HV|XX)/.test(error.code)
 
 /**
  * Called before each statement and each inserted row; it may wait, or throw to break the connection. On COMMIT, `lost` commits and
@@ -327,7 +321,7 @@ export class MemoryStore {
           await work(this.#transaction(savepoint, step))
           return null
         } catch (error) {
-          if (refusesData(error)) return error
+          if (error instanceof DatabaseFault && refusesData(error)) return error
           throw error
         } finally {
           this.#end(savepoint)
