@@ -8,9 +8,7 @@ import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
-import { createLocators } from '../../src/pipeline/locators.ts'
-import type { Reading } from '../../src/pipeline/look-up.ts'
-import { lookUpBatch } from '../../src/pipeline/look-up.ts'
+import { lookUpBatch, type Reading } from '../../src/pipeline/look-up.ts'
 import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aMessage } from '../core/build.ts'
 import { until } from '../stack/until.ts'
@@ -447,17 +445,4 @@ t.test('an event id that the database refuses in two partitions is rejected once
     [0, 1],
     [1, 0],
   ])
-})
-
-const SHAPE = /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-
-t.test('locators contain distinct UUIDv7s, in order of creation', async (t) => {
-  const newLocator = createLocators()
-  const locators = Array.from({ length: 10_000 }, newLocator)
-  t.equal(
-    locators.find((locator) => !SHAPE.test(locator)),
-    undefined,
-  )
-  t.equal(new Set(locators).size, locators.length)
-  t.strictSame(locators.toSorted(), locators)
 })

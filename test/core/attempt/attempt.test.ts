@@ -7,19 +7,8 @@ import {
   type RowBefore,
 } from '../../../src/core/attempt/attempt.ts'
 import type { Deliveries, Delivery } from '../../../src/core/attempt/delivery.ts'
-import { findRefusal, toDueEntry } from '../../../src/core/attempt/retry-candidate.ts'
 import { somePreferences } from '../build.ts'
-import {
-  aCandidateDecision,
-  anAttempt,
-  anOpenAttempt,
-  aRetryCandidate,
-  EMAIL,
-  FOUND,
-  NOT_FOUND,
-  SIMPLE_RULES,
-  UNRESOLVED,
-} from './build.ts'
+import { anAttempt, anOpenAttempt, EMAIL, FOUND, NOT_FOUND, SIMPLE_RULES, UNRESOLVED } from './build.ts'
 
 const BEFORE: RowBefore = { attemptCount: 2, sendCount: 1, unknownKey: null }
 const STORED = { subject: 'stored', body: 'stored', templateRevision: 'old' }
@@ -115,36 +104,6 @@ t.test('a refused message is FAILED, and a deferred one costs no attempt', async
   })
 })
 
-const SKIPPED = aRetryCandidate('NTF-1')
-const { decision } = SKIPPED
-const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
-const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
-
-t.test('skipped and given-up rows can be retried on request, others cannot', async (t) => {
-  t.equal(findRefusal(SKIPPED), null)
-  t.equal(findRefusal(FAILED), null)
-  t.equal(findRefusal({ ...FAILED, status: 'SENT' }), 'it was sent')
-  t.equal(findRefusal({ ...FAILED, isGivenUp: false }), 'the service still retries it by itself')
-  for (const row of [SKIPPED, FAILED]) {
-    t.match(findRefusal({ ...row, isErased: true }), /erased/)
-    t.match(findRefusal({ ...row, decision: null }), /no decision/)
-  }
-  const pruned = aRetryCandidate('NTF-1', { decision: decision && { ...decision, ruleId: '(pruned)' } })
-  t.match(findRefusal(pruned), /may have been told before a pruning/)
-})
-
-t.test('a failed row is sent as stored, a skipped one rendered from its variables', async (t) => {
-  const failed = toDueEntry(FAILED)
-  t.match(failed, { subject: 'S', body: 'B' })
-  t.equal(failed.variables, undefined)
-  t.match(toDueEntry(SKIPPED), { isPartyInvalid: false, variables: variables })
-})
-
-t.test('an invalid party locator is not treated as a missing one', async (t) => {
-  const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidLocator: true, variables })
-  t.equal(toDueEntry({ ...SKIPPED, partyLocator: null, decision }).isPartyInvalid, true)
-})
-
 t.test('a retry for a channel that only another version knows costs no attempt', async (t) => {
   const preferences = somePreferences({ preferredChannel: 'PUSH' })
   const after = (before: RowBefore | null) => {
@@ -155,9 +114,4 @@ t.test('a retry for a channel that only another version knows costs no attempt',
   const retried = after(BEFORE)
   t.same(retried.attempts, [], 'the row stays unchanged')
   t.match(retried.unchanged.get('NTF-e'), /^preferred channel unknown: PUSH /)
-})
-
-t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
-  const decision = aCandidateDecision({ variables: null })
-  t.match(findRefusal(aRetryCandidate('e', { decision })), /rendered from is not stored/)
 })
