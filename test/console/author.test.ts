@@ -6,7 +6,7 @@ import { createWorkbench } from '../../src/app/workbench.ts'
 import { type Row, rule } from '../core/rules/build.ts'
 import { serveConsole } from '../http/console/fixture.ts'
 import { until } from '../stack/until.ts'
-import { openTab, startBrowser, withoutBrowser } from './browser.ts'
+import { download, openTab, startBrowser, withoutBrowser } from './browser.ts'
 
 /** One step of a change; each cell, button and field counts as one click. Blank cells of a row are left as they are. */
 type Step =
@@ -110,11 +110,8 @@ async function testChanges(): Promise<void> {
       const expected = summary ?? summaryOf(readme, name)
       const text = page.getByLabel('Text for the pull request')
       await until(async () => expected.test(await text.inputValue()), { what: `the summary ${expected}` })
-      const [download] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('button', { name: /^Download (\S+\.(csv|zip|mustache))$/ }).click(),
-      ])
-      t.match(await text.inputValue(), expected, download.suggestedFilename())
+      const { name: file } = await download(page, /^Download (\S+\.(csv|zip|mustache))$/)
+      t.match(await text.inputValue(), expected, file)
       t.ok(++clickCount <= clickCountMax, `${clickCount} clicks`)
     })
   }
@@ -131,11 +128,7 @@ async function testChanges(): Promise<void> {
       await file.fill(csv)
       await few.page.getByRole('button', { name: 'Use this file' }).click()
       await few.page.locator('.verdict').filter({ hasText: '1 promise' }).waitFor()
-      const [download] = await Promise.all([
-        few.page.waitForEvent('download'),
-        few.page.getByRole('button', { name: 'Download promises.csv' }).click(),
-      ])
-      return readFile(await download.path(), 'utf8')
+      return String((await download(few.page, 'Download promises.csv')).content)
     }
     const renamed = FEW_COLUMNS.replace('Opted out is opted out', 'P')
     t.equal(await changed(renamed), renamed)
