@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compareLast, judgeOutOfRange } from '../../../src/core/event/position.ts'
+import { compareLast, judgeOutOfRange } from '../../../src/core/event/recreated-topic.ts'
 
 const PROCESSED = { offset: 7n, sha256: 'a' }
 
