@@ -111,12 +111,12 @@ export function createWorker(needs: WorkerNeeds) {
 function consumerNeeds(
   { config, ruleFiles, parties, metrics, log }: WorkerNeeds,
   pool: DatabasePool,
-  attempt: MakeAttempts,
+  makeAttempts: MakeAttempts,
   stage: RunStage,
 ): ConsumerNeeds {
   const needs: DispatchNeeds = {
     ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
-    attempt,
+    makeAttempts,
     isTransactionRollback,
     countRestart: metrics.countRestart,
     startTimer,
@@ -137,7 +137,7 @@ function consumerNeeds(
 function retryNeeds(
   { config, parties, log }: WorkerNeeds,
   pool: DatabasePool,
-  attempt: MakeAttempts,
+  makeAttempts: MakeAttempts,
   stage: RunStage,
 ): RetryNeeds<LogPosition> {
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
@@ -145,7 +145,7 @@ function retryNeeds(
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
     lookUpContacts: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
-    attempt,
+    makeAttempts,
     stage,
     clock: {
       nowMs: () => performance.now(),
@@ -158,7 +158,7 @@ function retryNeeds(
 function requestNeeds(
   { config, brokers, ruleFiles, parties, log }: WorkerNeeds,
   pool: DatabasePool,
-  attempt: MakeAttempts,
+  makeAttempts: MakeAttempts,
   stage: RunStage,
   assignment: () => Assignment | null,
 ): RequestNeeds {
@@ -179,7 +179,7 @@ function requestNeeds(
     },
     isDown: parties.isDown,
     lookUps: createLookUps(ruleFiles, parties.lookUp, pool, unobserved),
-    attempt,
+    makeAttempts,
     record,
     dismissPage: (request, target) => dismissPage(pool, request, target),
     skip: async (request, target) => {
@@ -206,9 +206,9 @@ function observeFirst(onFirst: () => Promise<void>, log: Logger) {
   let called: Promise<void> | null = null
   return {
     observed:
-      (attempt: MakeAttempts): MakeAttempts =>
+      (makeAttempts: MakeAttempts): MakeAttempts =>
       async (source) => {
-        const made = await attempt(source)
+        const made = await makeAttempts(source)
         if (made !== null && made.attempts.length > 0)
           called ??= onFirst().catch((error) => {
             called = null

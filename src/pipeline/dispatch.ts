@@ -9,7 +9,7 @@ import { type LookUpNeeds, lookUpBatch } from './look-up.ts'
 import { commitBatch, createSharedCommits, NotShared } from './shared-commits.ts'
 
 export interface DispatchNeeds extends LookUpNeeds {
-  readonly attempt: MakeAttempts
+  readonly makeAttempts: MakeAttempts
   /** True if another transaction won, so that the batch starts again from its look-ups. */
   readonly isTransactionRollback: (error: unknown) => boolean
   readonly countRestart: () => void
@@ -37,8 +37,8 @@ const CONFLICT_WARNING_MS = 60_000
  * whose last one failed or was slow. It rejects on infrastructure errors, never because of a message's content.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const { attempt, stage, isTransactionRollback, countRestart, startTimer, nowMs, log } = needs
-  const shared = createSharedCommits(attempt, startTimer)
+  const { makeAttempts, stage, isTransactionRollback, countRestart, startTimer, nowMs, log } = needs
+  const shared = createSharedCommits(makeAttempts, startTimer)
   /** Partitions whose last transaction failed or was slow: the next one is their own. */
   const alone = new Set<string>()
   const warnOfConflicts = createConflictWarning(nowMs, log)
@@ -55,7 +55,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   async function dispatchOnce(batch: Batch, isAlone: boolean): Promise<CommitResult> {
     if (isAlone) {
       const lookedUp = await lookUpBatch(needs, batch)
-      return commit(batch, () => commitBatch(attempt, lookedUp))
+      return commit(batch, () => commitBatch(makeAttempts, lookedUp))
     }
     const announced = shared.announce()
     const lookedUp = await lookUpBatch(needs, batch).catch((error) => {

@@ -26,7 +26,7 @@ function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Pr
  * returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica processed it.
  */
 export async function redrive(
-  needs: LookUpNeeds & Pick<DispatchNeeds, 'attempt'>,
+  needs: LookUpNeeds & Pick<DispatchNeeds, 'makeAttempts'>,
   message: StoredRejectedMessage,
   request: TakenRequest,
   progressAfter: (result: string | { readonly reason: string }) => Progress,
@@ -35,7 +35,7 @@ export async function redrive(
   let isGone = false
   let rejected: readonly RejectedMessage[] = []
   let progress: Progress | null = null
-  const made = await needs.attempt({
+  const made = await needs.makeAttempts({
     lock: async (tx) => {
       if (!(await tx.lockRequest(request))) return null
       isGone = !(await tx.lockRejected(message.id))

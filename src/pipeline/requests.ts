@@ -29,7 +29,7 @@ import type { LookUpNeeds } from './look-up.ts'
 import { redrive } from './redrive.ts'
 import { lockLookedUp, type RetryNeeds } from './retry.ts'
 
-export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'attempt'> {
+export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'makeAttempts'> {
   /** As for the retry, but decides first whether policy administration is down, if look-ups fail. */
   readonly lookUpContacts: RetryNeeds<LogPosition>['lookUpContacts']
   /** Takes the open request that has waited longest for its next page; null if there is none. */
@@ -192,7 +192,7 @@ async function commitPage(
   position: LogPosition | null,
 ): Promise<void> {
   const entries = [...page.values()].filter((one) => 'due' in one)
-  await needs.attempt({
+  await needs.makeAttempts({
     lock: async (tx) =>
       (await tx.lockRequest(request)) ? { open: await lockLookedUp(tx, entries, request), moves: [] } : null,
     finish: async (tx, made) => {
@@ -293,7 +293,12 @@ async function redrivePage(
       progress = after({ reason })
       await needs.record(request, progress, null)
     } else {
-      const done = await redrive({ ...needs.lookUps, attempt: needs.attempt }, message, request, after)
+      const done = await redrive(
+        { ...needs.lookUps, makeAttempts: needs.makeAttempts },
+        message,
+        request,
+        after,
+      )
       if (done === null) return true
       progress = done
     }

@@ -25,7 +25,7 @@ export interface RetryNeeds<Cursor> {
   readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
-  readonly attempt: MakeAttempts
+  readonly makeAttempts: MakeAttempts
   readonly stage: RunStage
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
   readonly log: Logger
@@ -121,12 +121,12 @@ async function* pagesFrom<Cursor>(
 
 /** An error on this page must not prevent the following ones. */
 async function commitPage(
-  { attempt, stage, log }: Pick<RetryNeeds<unknown>, 'attempt' | 'stage' | 'log'>,
+  { makeAttempts, stage, log }: Pick<RetryNeeds<unknown>, 'makeAttempts' | 'stage' | 'log'>,
   entries: readonly LookedUpEntry[],
 ): Promise<Made> {
   if (entries.length === 0) return NONE_MADE
   try {
-    const made = await stage('retry', entries, () => commitRetries(attempt, entries))
+    const made = await stage('retry', entries, () => commitRetries(makeAttempts, entries))
     for (const [{ locator }, { message }] of made.refused)
       log.error(
         { locator, error: message },
@@ -159,9 +159,12 @@ async function* lookUpParties(
 }
 
 /** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
-export async function commitRetries(attempt: MakeAttempts, entries: readonly LookedUpEntry[]): Promise<Made> {
+export async function commitRetries(
+  makeAttempts: MakeAttempts,
+  entries: readonly LookedUpEntry[],
+): Promise<Made> {
   const lock = async (tx: Transaction) => ({ open: await lockLookedUp(tx, entries, null), moves: [] })
-  return (await attempt({ lock })) ?? NONE_MADE
+  return (await makeAttempts({ lock })) ?? NONE_MADE
 }
 
 /** Locks the rows that nobody else has locked or changed since they were read, and opens their next attempts. */

@@ -21,7 +21,7 @@ interface Member {
 }
 
 /** Commits batches together whose look-ups end at about the same time. */
-export function createSharedCommits(attempt: MakeAttempts, startTimer: StartTimer) {
+export function createSharedCommits(makeAttempts: MakeAttempts, startTimer: StartTimer) {
   let expectedCount = 0
   let members: Member[] = []
   let stopTimer = () => {}
@@ -32,7 +32,7 @@ export function createSharedCommits(attempt: MakeAttempts, startTimer: StartTime
     stopTimer()
     try {
       const results = await commitBatches(
-        attempt,
+        makeAttempts,
         together.map(({ lookedUp }) => lookedUp),
       )
       for (const [i, { resolve, reject }] of together.entries()) {
@@ -69,8 +69,11 @@ export function createSharedCommits(attempt: MakeAttempts, startTimer: StartTime
 }
 
 /** Makes the attempts of a batch and moves its checkpoint, under the checkpoint's lock. */
-export async function commitBatch(attempt: MakeAttempts, lookedUp: LookedUpBatch): Promise<CommitResult> {
-  const [result] = await commitBatches(attempt, [lookedUp])
+export async function commitBatch(
+  makeAttempts: MakeAttempts,
+  lookedUp: LookedUpBatch,
+): Promise<CommitResult> {
+  const [result] = await commitBatches(makeAttempts, [lookedUp])
   if (result == null) throw new Error('a checkpoint that was waited for is not locked')
   return result
 }
@@ -80,13 +83,13 @@ export async function commitBatch(attempt: MakeAttempts, lookedUp: LookedUpBatch
  * whose checkpoint another session locks. A batch whose checkpoint was moved does not hold up the others.
  */
 async function commitBatches(
-  attempt: MakeAttempts,
+  makeAttempts: MakeAttempts,
   batches: readonly LookedUpBatch[],
 ): Promise<readonly (CommitResult | null)[]> {
   let offsets: ReadonlyMap<string, bigint> = new Map()
   let owned: readonly LookedUpBatch[] = []
   let rejected: ReadonlyMap<LookedUpBatch, readonly RejectedMessage[]> = new Map()
-  const made = await attempt({
+  const made = await makeAttempts({
     lock: async (tx) => {
       const parties = distinctParties(batches.flatMap(({ open }) => open))
       const locked = await tx.lockCheckpoints(

@@ -72,7 +72,7 @@ function world(given: {
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
-    attempt: createAttempt({
+    makeAttempts: createAttempt({
       ...SIMPLE_RULES,
       store,
       send: recording.send,

@@ -53,7 +53,7 @@ async function dispatchAll(
     stage: unobserved,
     newLocator: createLocators(),
     takeFingerprint,
-    attempt: makeAttempts(createStore(pool), recording.send, {
+    makeAttempts: makeAttempts(createStore(pool), recording.send, {
       ...SIMPLE_RULES,
       ruleTable: table,
       templates,

@@ -39,7 +39,7 @@ function aRequest(
     lookUpContacts: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
     lookUps: {} as never,
-    attempt: makeAttempts(memory.connect(), recordingSend().send),
+    makeAttempts: makeAttempts(memory.connect(), recordingSend().send),
     record: unused,
     dismissPage: unused,
     skip: unused,

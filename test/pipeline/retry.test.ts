@@ -45,7 +45,7 @@ function world(given: {
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
     },
     isDown: given.isDown ?? (() => false),
-    attempt: async (source) => {
+    makeAttempts: async (source) => {
       const locked = await source.lock(LOCKS_ALL)
       const attempts = decideAttempts(SIMPLE_RULES, locked?.open ?? [], new Map())
       retried.push(...attempts)

@@ -643,7 +643,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
       takeFingerprint,
-      attempt: seen.attempt,
+      makeAttempts: seen.attempt,
     }
     const rejected = { ...REJECTED, id, message }
     const redriveOnce = async (message: StoredRejectedMessage, request?: TakenRequest) =>

@@ -70,7 +70,7 @@ export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: s
     lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
     newLocator: () => `NTF-${world.locatorCount++}`,
     takeFingerprint,
-    attempt: (source) => actor.attempt(source),
+    makeAttempts: (source) => actor.attempt(source),
     countRestart: () => {},
     stage: unobserved,
     isTransactionRollback,

@@ -61,7 +61,7 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
       )
     },
     lookUps: dispatchNeeds(world, actor, 'next map'),
-    attempt: async (source) => {
+    makeAttempts: async (source) => {
       const made = await actor.attempt(source)
       for (const { before, origin, decision } of made?.attempts ?? []) {
         counts[before === null ? 'redriven' : 'retried']++

@@ -17,7 +17,7 @@ export async function retryInBackground(world: World, actor: Actor): Promise<voi
     },
     lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
     isDown: () => false,
-    attempt: async (source) => {
+    makeAttempts: async (source) => {
       const made = await actor.attempt(source)
       counts.retried += made?.attempts.length ?? 0
       return made
