@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
-import { messageBytes } from '../core/event/message.ts'
 import { partitionKey } from '../core/event/position.ts'
 import type { RejectedMessage } from '../core/event/rejected-message.ts'
 import type { StartTimer } from '../core/time/timer.ts'
 import type { MakeAttempts } from './attempt.ts'
+import { commitBatch } from './commit-batch.ts'
 import { type LookUpNeeds, lookUpBatch } from './look-up.ts'
-import { commitBatch, createSharedCommits, NotShared } from './shared-commits.ts'
+import { createSharedCommits, isSmall, NotShared } from './shared-commits.ts'
 
 export interface DispatchNeeds extends LookUpNeeds {
   readonly makeAttempts: MakeAttempts
@@ -19,9 +19,6 @@ export interface DispatchNeeds extends LookUpNeeds {
 }
 
 const RESTART_COUNT_MAX = 5
-/** A batch below both limits may share a transaction with those of other partitions: it costs about as much as one event. */
-const SMALL_COUNT_MAX = 100
-const SMALL_BYTES_MAX = 64 * 1024
 /**
  * A partition whose transaction took longer has its own until one takes less: it must not hold up the others again and again. After
  * a slow shared transaction that is each of its partitions.
@@ -40,7 +37,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   const { makeAttempts, stage, isTransactionRollback, countRestart, startTimer, nowMs, log } = needs
   const shared = createSharedCommits(makeAttempts, startTimer)
   /** Partitions whose last transaction failed or was slow: the next one is their own. */
-  const alone = new Set<string>()
+  const notSharing = new Set<string>()
   const warnOfConflicts = createConflictWarning(nowMs, log)
 
   async function commit(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult> {
@@ -48,7 +45,8 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
     const result = await stage('commit', batch, run)
     if (result.kind === 'committed' && result.rejected.length > 0) warnOfConflicts(batch, result.rejected)
     const isSlow = nowMs() - startMs >= SLOW_MS
-    alone[isSlow ? 'add' : 'delete'](partitionKey(batch))
+    if (isSlow) notSharing.add(partitionKey(batch))
+    else notSharing.delete(partitionKey(batch))
     return result
   }
 
@@ -68,12 +66,12 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   return (batch) =>
     stage('batch', batch, async () => {
       const key = partitionKey(batch)
-      let isAlone = alone.has(key) || !isSmall(batch)
+      let isAlone = notSharing.has(key) || !isSmall(batch)
       for (let restartCount = 0; ; ) {
         try {
           return await dispatchOnce(batch, isAlone)
         } catch (error) {
-          alone.add(key)
+          notSharing.add(key)
           // Also the cause of a shared transaction's failure.
           if (isTransactionRollback(error)) {
             countRestart()
@@ -105,9 +103,4 @@ function createConflictWarning(nowMs: () => number, log: Logger) {
     lastMs = nowMs()
     count = 0
   }
-}
-
-function isSmall({ messages }: Batch): boolean {
-  if (messages.length > SMALL_COUNT_MAX) return false
-  return messages.reduce((bytes, message) => bytes + messageBytes(message), 0) <= SMALL_BYTES_MAX
 }

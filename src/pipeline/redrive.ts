@@ -2,9 +2,9 @@ import type { Batch } from '../core/batch/batch.ts'
 import type { RedriveResult, RejectedMessage, StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import type { Progress, TakenRequest } from '../core/request/request.ts'
 import type { Made } from './attempt.ts'
+import { collectRejected } from './commit-batch.ts'
 import type { DispatchNeeds } from './dispatch.ts'
 import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
-import { collectRejected } from './shared-commits.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
 function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Promise<LookedUpBatch> {

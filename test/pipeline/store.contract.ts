@@ -11,10 +11,10 @@ import type { TakenRequest } from '../../src/core/request/request.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createAttempt, type MakeAttempts, NONE_MADE } from '../../src/pipeline/attempt.ts'
+import { commitBatch } from '../../src/pipeline/commit-batch.ts'
 import type { LookedUpBatch } from '../../src/pipeline/look-up.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, lockLookedUp } from '../../src/pipeline/retry.ts'
-import { commitBatch } from '../../src/pipeline/shared-commits.ts'
 import {
   anAttempt,
   anOpenAttempt,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { NewPreferences } from '../../../src/core/party/preferences.ts'
-import { commitBatch } from '../../../src/pipeline/shared-commits.ts'
+import { commitBatch } from '../../../src/pipeline/commit-batch.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { archiveEnvelopeMap } from '../../../src/postgres/write/archive-revisions.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Answer, Query } from '../../../src/core/attempt/delivery.ts'
-import { commitBatch } from '../../../src/pipeline/shared-commits.ts'
+import { commitBatch } from '../../../src/pipeline/commit-batch.ts'
 import { ensureCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { sendByChannel } from '../../../src/senders/send.ts'
