@@ -1,11 +1,14 @@
-import { BLOCK_REASONS } from '../core/batch/blocked.ts'
+import { BLOCK_REASONS } from '../core/batch/block-reasons.ts'
 import type { Checkpoint } from '../core/event/position.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { TakenRequest } from '../core/request/request.ts'
 import type { SkipTarget } from '../core/request/schemas.ts'
 import { CorrectableError } from '../core/text/faults.ts'
-import type { Inspected } from '../kafka/inspect-partition.ts'
-import type { Unreadable } from '../postgres/write/skip-unreadable.ts'
+import type { Brokers } from '../kafka/brokers.ts'
+import { type Inspected, inspectPartition } from '../kafka/inspect-partition.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { ensureCheckpoint } from '../postgres/write/checkpoints.ts'
+import { skipUnreadable, type Unreadable } from '../postgres/write/skip-unreadable.ts'
 
 type Inspect = (from: bigint) => Promise<Inspected>
 
@@ -13,6 +16,25 @@ type Inspect = (from: bigint) => Promise<Inspected>
 interface Found {
   readonly bytes: Buffer[]
   readonly details: string[]
+}
+
+/** Skips the unreadable batch of a request, and records its end. Returns why nothing was skipped, or null. */
+export async function skipBatch(
+  pool: DatabasePool,
+  brokers: Brokers,
+  request: TakenRequest,
+  target: SkipTarget,
+): Promise<string | null> {
+  const { topic, partition } = target
+  const inspect = (from: bigint) => inspectPartition(brokers, { topic, partition }, from)
+  try {
+    const checkpoint = await ensureCheckpoint(pool, topic, partition)
+    await skipUnreadable(pool, request, await findBatch(inspect, checkpoint, request, target))
+    return null
+  } catch (error) {
+    if (error instanceof CorrectableError) return error.message
+    throw error
+  }
 }
 
 /**

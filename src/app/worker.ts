@@ -8,18 +8,16 @@ import { mapOf } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { type Assignment, listPartitions } from '../core/event/position.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
-import { CorrectableError } from '../core/text/faults.ts'
 import type { StartTimer } from '../core/time/timer.ts'
 import type { Brokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createConsumer } from '../kafka/consumer.ts'
-import { inspectPartition } from '../kafka/inspect-partition.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { readMessages } from '../kafka/read-messages.ts'
 import { takeFingerprint } from '../kafka/records/record.ts'
 import { createSlots } from '../kafka/slots.ts'
 import type { PartyClient } from '../party/client.ts'
-import { type AttemptNeeds, createAttempt, type MakeAttempts } from '../pipeline/attempt.ts'
+import { type AttemptNeeds, createMakeAttempts, type MakeAttempts } from '../pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import type { LookUpNeeds } from '../pipeline/look-up.ts'
@@ -44,13 +42,12 @@ import {
   releaseRequest,
   takeRequest,
 } from '../postgres/write/requests.ts'
-import { skipUnreadable } from '../postgres/write/skip-unreadable.ts'
 import { createStore } from '../postgres/write/store.ts'
 import { type Senders, sendByChannel } from '../senders/send.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createParseBy, type RuleFiles } from './rule-files.ts'
-import { findBatch } from './skip-batch.ts'
+import { skipBatch } from './skip-batch.ts'
 
 export type Worker = ReturnType<typeof createWorker>
 
@@ -89,7 +86,7 @@ export function createWorker(needs: WorkerNeeds) {
     nowMs: () => performance.now(),
   }
   const { observed, settled } = observeFirst(needs.onFirstDecision, log)
-  const newAttempt = () => observed(createAttempt(attemptNeeds))
+  const newAttempt = () => observed(createMakeAttempts(attemptNeeds))
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
   const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)
   const retry = createRetry<LogPosition>(retryNeeds(needs, pool, newAttempt(), stage))
@@ -183,15 +180,8 @@ function requestNeeds(
     record,
     dismissPage: (request, target) => dismissPage(pool, request, target),
     skip: async (request, target) => {
-      const { topic, partition } = target
-      const inspect = (from: bigint) => inspectPartition(brokers, { topic, partition }, from)
-      try {
-        const checkpoint = await ensureCheckpoint(pool, topic, partition)
-        await skipUnreadable(pool, request, await findBatch(inspect, checkpoint, request, target))
-      } catch (error) {
-        if (!(error instanceof CorrectableError)) throw error
-        await record(request, request.progress, { state: 'stopped', note: error.message })
-      }
+      const refusal = await skipBatch(pool, brokers, request, target)
+      if (refusal !== null) await record(request, request.progress, { state: 'stopped', note: refusal })
     },
     release: (id) => releaseRequest(pool, id),
     postpone: (id, note) => postponeRequest(pool, id, note),

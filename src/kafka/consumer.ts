@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { Blocked } from '../core/batch/blocked.ts'
+import type { Blocked } from '../core/batch/block-reasons.ts'
 import { partitionKey } from '../core/event/position.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'

@@ -1,4 +1,4 @@
-import type { BlockReason } from '../core/batch/blocked.ts'
+import type { BlockReason } from '../core/batch/block-reasons.ts'
 import { messageBytes } from '../core/event/message.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage } from './records/batches.ts'

@@ -1,4 +1,4 @@
-import { BLOCK_REASONS, type BlockReason } from '../core/batch/blocked.ts'
+import { BLOCK_REASONS, type BlockReason } from '../core/batch/block-reasons.ts'
 import type { TopicPartition } from '../core/event/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'

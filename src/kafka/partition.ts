@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
-import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/blocked.ts'
+import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/block-reasons.ts'
 import type { Message } from '../core/event/message.ts'
 import {
   type Checkpoint,

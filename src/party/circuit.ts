@@ -64,9 +64,9 @@ export function createCircuit(
 
   return {
     /** The contact of every party while policy administration is known to be down; else null. */
-    down: () => down,
+    contactWhileDown: () => down,
     /** A party that was answered; empty if there was none. */
-    answered: () => answered,
+    lastAnsweredParty: () => answered,
     /** A probe is about to decide: no look-up may begin. */
     isUndecided: () => undecided !== null,
     whenDecided: async (): Promise<void> => undecided?.promise,

@@ -50,7 +50,7 @@ export function createPartyClient(options: PartyClientOptions) {
      */
     lookUpAgain: (partyLocators: readonly string[]) => lookUp(partyLocators, true),
     /** True while policy administration is known to be down: a look-up is answered without a request. */
-    isDown: (): boolean => circuit.down() !== null,
+    isDown: (): boolean => circuit.contactWhileDown() !== null,
     /** Resolves at once, or if look-ups just failed, as soon as a probe has shown whether policy administration is down. */
     whenDecided: circuit.whenDecided,
     /** Why look-ups fail now, or null. Without an answer in the last minute it asks for a party, at most once in 10 s. */

@@ -23,7 +23,7 @@ export function createHealth(options: PartyClientOptions, circuit: Circuit) {
   const check = share(
     () =>
       new Promise<string | null>((done) =>
-        connection.get(circuit.answered() || NOBODY, timeoutMs, ({ outage, contact }) =>
+        connection.get(circuit.lastAnsweredParty() || NOBODY, timeoutMs, ({ outage, contact }) =>
           done(outage && contact.state === 'unresolved' ? contact.error : null),
         ),
       ),
@@ -38,7 +38,7 @@ export function createHealth(options: PartyClientOptions, circuit: Circuit) {
       if (contact.state === 'found') namesParty = isNamed
     },
     async fault(): Promise<string | null> {
-      if (circuit.down() !== null) return 'policy administration is down'
+      if (circuit.contactWhileDown() !== null) return 'policy administration is down'
       return !newest.outage && performance.now() - newest.atMs < ANSWER_VALID_MS ? null : check()
     },
     namesParty: (): boolean | null => namesParty,

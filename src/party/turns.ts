@@ -86,7 +86,7 @@ export class Turns {
   /** Gives idle connections to the calls. While policy administration is down, answers them without a request. */
   #start(): void {
     if (this.#circuit.isUndecided()) return
-    const down = this.#circuit.down()
+    const down = this.#circuit.contactWhileDown()
     if (down !== null) for (const call of this.#calls) this.#giveUpWaiting(call, () => down)
     for (let call = this.#nextCall(); call !== undefined; call = this.#nextCall()) {
       const locator = call.waiting.pop()

@@ -75,20 +75,21 @@ class PreferencesChanged extends Error {}
  * finds the refused rows before it sends anything, until one refuses nothing: decisions and retried rows are written after the
  * send, so that a refusal there would repeat the send each time. Rejects on any other error; nothing is written then.
  */
-export function createAttempt(needs: AttemptNeeds): MakeAttempts {
-  let isSuspect = false
+export function createMakeAttempts(needs: AttemptNeeds): MakeAttempts {
+  /** Set by a refusal, until a transaction refuses nothing. */
+  let mustProbe = false
   return async (source) => {
-    if (!isSuspect) {
+    if (!mustProbe) {
       try {
         return await transactAgain(needs, source, false)
       } catch (error) {
         if (!needs.store.refusesData(error)) throw error
-        isSuspect = true
+        mustProbe = true
       }
     }
     const made = await transactAgain(needs, source, true)
     const isSound = made !== null && made.attempts.length > 0 && made.refused.size === 0
-    isSuspect = !isSound
+    mustProbe = !isSound
     return made
   }
 }
@@ -96,18 +97,18 @@ export function createAttempt(needs: AttemptNeeds): MakeAttempts {
 async function transactAgain(
   needs: AttemptNeeds,
   source: AttemptSource,
-  isSuspect: boolean,
+  mustProbe: boolean,
 ): Promise<Made | null> {
   for (let transactionCount = 1; ; transactionCount++) {
     try {
-      return await transact(needs, source, isSuspect)
+      return await transact(needs, source, mustProbe)
     } catch (error) {
       if (!(error instanceof PreferencesChanged) || transactionCount === TRANSACTION_COUNT_MAX) throw error
     }
   }
 }
 
-function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean): Promise<Made | null> {
+function transact(needs: AttemptNeeds, source: AttemptSource, mustProbe: boolean): Promise<Made | null> {
   const { store, send, ruleTable, stage, nowMs } = needs
   return store.transaction(async (tx) => {
     const startedMs = nowMs()
@@ -117,7 +118,7 @@ function transact(needs: AttemptNeeds, source: AttemptSource, isSuspect: boolean
     // After the locks: an opt-out that was answered before them must be seen.
     const preferences = locked.preferences ?? (await tx.readPreferences(distinctParties(open)))
     const decided = decideAttempts(needs, open, preferences)
-    const refused = isSuspect ? await findRefused(tx, decided, moves) : NONE_REFUSED
+    const refused = mustProbe ? await findRefused(tx, decided, moves) : NONE_REFUSED
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     // Events that got a row in the meantime are left out.
     const { inserted, taken } = await tx.insertEntries(accepted.filter(isFirst))

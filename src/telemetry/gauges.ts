@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Backlog } from '../core/batch/backlog.ts'
-import type { Blocked } from '../core/batch/blocked.ts'
+import type { Blocked } from '../core/batch/block-reasons.ts'
 
 export interface GaugeNeeds {
   readonly version: string

@@ -52,22 +52,22 @@ t.test('20 failed parties in a row and two failed probes open the circuit', asyn
   t.ok(circuit.isUndecided(), 'at once')
   let downWhenDecided: object | null = null
   void circuit.whenDecided().then(() => {
-    downWhenDecided = circuit.down()
+    downWhenDecided = circuit.contactWhileDown()
   })
   await pass(999)
   t.equal(asked.length, 1)
-  t.equal(circuit.down(), null, 'the first probe failed at once, which may be a restart')
+  t.equal(circuit.contactWhileDown(), null, 'the first probe failed at once, which may be a restart')
   t.ok(circuit.isUndecided())
   t.equal(verdictCount(), 0)
   await pass(1)
-  t.strictSame(circuit.down(), {
+  t.strictSame(circuit.contactWhileDown(), {
     state: 'unresolved',
     error: 'the party was not looked up during an outage: policy administration had an error (HTTP 500)',
     codes: ['HTTP_500'],
     costsNoAttempt: true,
   })
   t.notOk(circuit.isUndecided())
-  t.equal(downWhenDecided, circuit.down(), 'who waits for the verdict learns it')
+  t.equal(downWhenDecided, circuit.contactWhileDown(), 'who waits for the verdict learns it')
   t.equal(verdictCount(), 1)
 })
 
@@ -77,7 +77,7 @@ t.test('an answered probe keeps the circuit closed, however many parties of one 
   for (let round = 1; round <= 5; round++) {
     await fail(20, round * 20)
     await circuit.whenDecided()
-    t.equal(circuit.down(), null)
+    t.equal(circuit.contactWhileDown(), null)
     t.notOk(circuit.isUndecided())
     t.equal(verdictCount(), round, 'calls that wait go on')
   }
@@ -106,7 +106,7 @@ t.test('an answer for a party during a failing probe keeps the circuit closed', 
   resolve(BAD)
   await pass(5_000)
   t.notOk(circuit.isUndecided())
-  t.equal(circuit.down(), null)
+  t.equal(circuit.contactWhileDown(), null)
 })
 
 t.test('probes alternate between a party that was answered and a requested one', async (t) => {
@@ -138,17 +138,17 @@ t.test('an open circuit probes every five seconds until one succeeds', async (t)
     await pass(1_000)
     t.equal(asked.length, 2)
     circuit.note('asked before', GOOD)
-    t.not(circuit.down(), null, 'an answer to an earlier request overrules no probe')
+    t.not(circuit.contactWhileDown(), null, 'an answer to an earlier request overrules no probe')
     for (const count of [3, 4]) {
       await pass(4_999)
       t.equal(asked.length, count - 1)
       await pass(1)
       t.equal(asked.length, count)
-      t.not(circuit.down(), null)
+      t.not(circuit.contactWhileDown(), null)
     }
     answer = GOOD
     await pass(5_000)
-    t.equal(circuit.down(), null)
+    t.equal(circuit.contactWhileDown(), null)
     t.strictSame(levels, [40, 30])
     await pass(60_000)
     t.equal(asked.length, 5, 'a closed circuit is not probed')

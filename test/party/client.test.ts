@@ -8,6 +8,7 @@ import t from 'tap'
 import { ADDRESSES } from '../../src/core/party/channel.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { aFound } from '../core/build.ts'
+import { until } from '../stack/until.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 const FOUND = aFound({ phone: '+45 1' })
@@ -310,12 +311,12 @@ for (const [moment, isReached] of [
     const server = await serve(t, () => {})
     const { client, lines } = clientOf(t, server.url)
     const lookUp = client.lookUp(locators(100))
-    await until(() => isReached(server.targets.length))
+    await until(() => isReached(server.targets.length), { what: 'the requests', intervalMs: 5 })
     await Promise.all([
       t.rejects(lookUp, { message: /client of policy administration is closed/ }),
       client.close(),
     ])
-    await until(() => server.openConnectionCount() === 0)
+    await until(() => server.openConnectionCount() === 0, { what: 'the connections to close', intervalMs: 5 })
     await t.rejects(client.lookUp(['a']), { message: /client of policy administration is closed/ })
     t.equal(lines.length, 0, 'it is not taken for an outage')
   })
@@ -349,8 +350,4 @@ for (const [what, partyCount] of [
     t.equal(code, 0, 'it ends by itself, without close')
     t.equal(output, `${partyCount === 100}\n`)
   })
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await delay(5)
 }

@@ -1,5 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
+import { until } from '../stack/until.ts'
 import { clientOf, json, locators, serve } from './server.ts'
 
 // Many a defect lets a look-up wait without end.
@@ -20,7 +21,7 @@ await t.test('a healthy party is found, although a broken one is always requeste
   const random = mock.method(Math, 'random', () => 0)
   t.teardown(() => random.mock.restore())
   await client.lookUp(['healthy', 'PTY-1'])
-  await until(() => !client.isDown())
+  await until(() => !client.isDown(), { what: 'the end of the outage', intervalMs: 5 })
   t.equal(server.targets[targetCount], '/internal/parties/healthy')
 })
 
@@ -68,7 +69,7 @@ t.test('a service that hangs opens the circuit after the deadline', async (t) =>
   const server = await serve(t, () => {})
   const { client } = clientOf(t, server.url, { deadlineMs: 1_000, connectionCountMax: 32 })
   const [first, second] = await Promise.all([client.lookUp(locators(500)), client.lookUp(locators(500))])
-  await until(() => client.isDown())
+  await until(() => client.isDown(), { what: 'the outage', intervalMs: 5 })
   t.ok(
     server.targets.length <= 36,
     `${server.targets.length} requests: while it is suspect none is made but a probe`,
@@ -84,7 +85,3 @@ t.test('a service that hangs opens the circuit after the deadline', async (t) =>
   })
   t.equal(later.size, 500)
 })
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
-}

@@ -6,7 +6,7 @@ import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
-import { createAttempt } from '../../src/pipeline/attempt.ts'
+import { createMakeAttempts } from '../../src/pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { lookUpBatch, type Reading } from '../../src/pipeline/look-up.ts'
 import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
@@ -72,7 +72,7 @@ function world(given: {
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
-    makeAttempts: createAttempt({
+    makeAttempts: createMakeAttempts({
       ...SIMPLE_RULES,
       store,
       send: recording.send,

@@ -10,7 +10,7 @@ import type { NewPreferences } from '../../src/core/party/preferences.ts'
 import type { TakenRequest } from '../../src/core/request/request.ts'
 import type { RequestTarget } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
-import { createAttempt, type MakeAttempts, NONE_MADE } from '../../src/pipeline/attempt.ts'
+import { createMakeAttempts, type MakeAttempts, NONE_MADE } from '../../src/pipeline/attempt.ts'
 import { commitBatch } from '../../src/pipeline/commit-batch.ts'
 import type { LookedUpBatch } from '../../src/pipeline/look-up.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
@@ -100,7 +100,7 @@ type Batched = Pick<
   Pick<LookedUpBatch, 'rejected'>
 
 export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES, nowMs = () => 0): MakeAttempts {
-  return createAttempt({ ...rules, store, send, stage: unobserved, nowMs })
+  return createMakeAttempts({ ...rules, store, send, stage: unobserved, nowMs })
 }
 
 /** The attempts of a request on these rows, without its page and progress. */

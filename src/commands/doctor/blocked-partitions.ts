@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
-import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
+import { BLOCK_REASONS, type BlockReason } from '../../core/batch/block-reasons.ts'
 import { partitionKey, type TopicPartition } from '../../core/event/position.ts'
 import { counted } from '../../core/text/count.ts'
 import { type Brokers, READ_COMMITTED, READ_UNCOMMITTED } from '../../kafka/brokers.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BLOCK_REASONS, type Blocked } from './blocked.ts'
+import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 
 /** State of one process, for the console: a reason for each part, or null if it works. */
 export const serviceStatus = z.object({

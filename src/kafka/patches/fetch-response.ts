@@ -4,7 +4,7 @@ import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import Decoder from 'kafkajs/src/protocol/decoder.js'
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
-import type { BlockReason } from '../../core/batch/blocked.ts'
+import type { BlockReason } from '../../core/batch/block-reasons.ts'
 import type { AbortedTransaction } from '../records/aborted-transactions.ts'
 
 export interface FetchedBytes {

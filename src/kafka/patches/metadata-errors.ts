@@ -1,7 +1,7 @@
 import type { BrokerMetadata } from 'kafkajs'
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
-import type { BlockReason } from '../../core/batch/blocked.ts'
+import type { BlockReason } from '../../core/batch/block-reasons.ts'
 
 /** A topic or partition that kafkajs cannot fetch, with the start of the problem in ms since 1970. */
 export interface Unserved {

@@ -1,4 +1,4 @@
-import type { Blocked } from '../../../src/core/batch/blocked.ts'
+import type { Blocked } from '../../../src/core/batch/block-reasons.ts'
 import { showBlocked } from '../../../src/core/batch/service-status.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { NewPreferences } from '../../../src/core/party/preferences.ts'

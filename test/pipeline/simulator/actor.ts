@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/core/attempt/store.ts'
 import { unobserved } from '../../../src/core/batch/stage.ts'
-import { createAttempt } from '../../../src/pipeline/attempt.ts'
+import { createMakeAttempts } from '../../../src/pipeline/attempt.ts'
 import { SIMPLE_RULES } from '../../core/attempt/build.ts'
 import { DatabaseFault, type Session, type Step } from '../memory-store.ts'
 import type { Sabotage } from './defects.ts'
@@ -11,7 +11,7 @@ import type { World } from './world.ts'
 /** A process that may crash, pause or lose its connection. */
 export interface Actor {
   readonly store: Store
-  readonly attempt: ReturnType<typeof createAttempt>
+  readonly attempt: ReturnType<typeof createMakeAttempts>
   /** The expected checkpoints of the batches under way, by `partitionKey`. */
   readonly expected: Map<string, bigint>
   /** Waits until the seed picks this actor; never resolves once it has crashed. */
@@ -33,7 +33,7 @@ export function startActor(world: World, sabotage: Sabotage): Actor {
   const session: Session = memory.connect(faultyConnection(world, step))
   const expected = new Map<string, bigint>()
   const store = checkedStore(sabotage(session, expected), world, expected)
-  const attempt = createAttempt({
+  const attempt = createMakeAttempts({
     ...SIMPLE_RULES,
     store,
     send: checkedSend(createSend(world, step), world),
