@@ -11,7 +11,6 @@ import {
   type PruneCounts,
   type PruneLimits,
   prune,
-  pruneRequests,
 } from '../postgres/retention/prune.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
 import { newCommand, parseSince, UsageError } from './terminal/options.ts'
@@ -28,13 +27,14 @@ export const pruneCommand = withWriteOptions(
 Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
-Requests that ended before go with them.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.`,
     exitCodes: '0 done, 1 failed',
     example: 'prune --older-than 400d --dry-run',
   }),
 )
-  .description('delete log entries with their decisions, and rejected messages, that are older than an age')
+  .description(
+    'delete log entries with their decisions, rejected messages, and ended requests that are older than an age',
+  )
   .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
   .option('--dry-run', 'delete nothing; count what would be deleted')
   .option('--json', 'print the result as one JSON object')
@@ -73,7 +73,6 @@ async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void>
 async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
   const pruning = await beginPruning(pool, limits.before, by)
   const counts = await countPruned(pool, limits, pruning)
-  await pruneRequests(pool, limits.before)
   await finishPruning(pool, pruning)
   return counts
 }
@@ -84,11 +83,12 @@ async function countPruned(
   limits: PruneLimits,
   pruning: bigint | null,
 ): Promise<PruneCounts> {
-  const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
-  for await (const { logEntries, decisions, rejectedMessages } of prune(pool, limits, pruning)) {
+  const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0, requests: 0 }
+  for await (const { logEntries, decisions, rejectedMessages, requests } of prune(pool, limits, pruning)) {
     sum.logEntries += logEntries
     sum.decisions += decisions
     sum.rejectedMessages += rejectedMessages
+    sum.requests += requests
     showProgress(
       `${sum.logEntries} log entries, ${sum.decisions} decisions, ${sum.rejectedMessages} rejected messages`,
     )
@@ -103,8 +103,9 @@ function askToPrune(before: string, found: PruneCounts): string {
   )
 }
 
-function describePruned(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
+function describePruned(before: string, pruned: PruneCounts): string {
+  const { logEntries, decisions, rejectedMessages, requests } = pruned
   const entries = counted(logEntries, 'log entry', 'log entries')
   const messages = counted(rejectedMessages, 'rejected message')
-  return `${entries} with ${counted(decisions, 'decision')}, ${messages}, all older than ${before}`
+  return `${entries} with ${counted(decisions, 'decision')}, ${messages}, ${counted(requests, 'ended request')}, all older than ${before}`
 }

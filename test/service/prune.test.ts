@@ -60,7 +60,7 @@ t.test('prune deletes old entries with their decisions, and records this', async
   t.match(dry, {
     code: 0,
     stdout:
-      /^Dry run: would delete 4 log entries with 6 decisions, 1 rejected message, all older than \S+Z\n$/,
+      /^Dry run: would delete 4 log entries with 6 decisions, 1 rejected message, 0 ended requests, all older than \S+Z\n$/,
   })
   t.match(await prune('--older-than', '400d'), { code: 2, stderr: /use --yes$/m })
   t.match(await prune('--older-than', '9999-12-31'), { code: 2, stdout: '' })
@@ -94,5 +94,26 @@ t.test('a failed row that will still be retried is never pruned', async (t) => {
       code: 0,
       stdout: /Deleted 1 log entry with/,
     },
+  )
+})
+
+t.test('requests that ended long ago are pruned even if nothing else is', async (t) => {
+  await client.query(`
+    TRUNCATE notifications.request RESTART IDENTITY;
+    INSERT INTO notifications.request (kind, target, requested_by, because, state, requested_at, ended_at)
+    SELECT 'retry', '{"locators": ["NTF-1"]}', 'alice', 'a fix', CASE WHEN ended IS NULL THEN 'waiting' ELSE 'done' END,
+      '2020-01-01Z', ended
+    FROM (VALUES ('2021-01-01Z'::timestamptz), (NULL), (now())) AS request (ended)`)
+  await prune('--older-than', '400d', '--yes')
+  await client.query(`
+    INSERT INTO notifications.request (kind, target, requested_by, because, state, requested_at, ended_at)
+    VALUES ('retry', '{"locators": ["NTF-1"]}', 'alice', 'a fix', 'done', '2020-01-01Z', '2021-01-01Z')`)
+  t.match(await prune('--older-than', '400d', '--dry-run'), {
+    stdout: /would delete .* 1 ended request, all older/,
+  })
+  t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^Deleted .* 1 ended request, / })
+  t.same(
+    (await rowsOf('SELECT id FROM notifications.request ORDER BY id')).map(({ id }) => id),
+    ['2', '3'],
   )
 })

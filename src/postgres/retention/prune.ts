@@ -15,12 +15,13 @@ export interface PruneCounts {
   readonly logEntries: number
   readonly decisions: number
   readonly rejectedMessages: number
+  readonly requests: number
 }
 
 /** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ROW_COUNT_MAX = 1_000
 const ORPHAN_COUNT_MAX = 20_000
-const NONE: PruneCounts = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
+const NONE: PruneCounts = { logEntries: 0, decisions: 0, rejectedMessages: 0, requests: 0 }
 
 /**
  * Records the start of a pruning, who requested it, and how far each partition is processed; returns its id. One statement, so
@@ -49,14 +50,9 @@ export async function finishPruning(pool: DatabasePool, pruning: bigint): Promis
   )
 }
 
-/** Deletes requests that ended before a time. */
-export async function pruneRequests(pool: DatabasePool, before: string): Promise<void> {
-  await pool.query(sql.unsafe`DELETE FROM notifications.request WHERE ended_at < ${before}::timestamptz`)
-}
-
 /**
  * Deletes what is older than the limit, a page in each transaction, and yields the numbers of each page, which it adds to the
- * pruning's record. Without a pruning it only counts.
+ * pruning's record, except those of requests. Without a pruning it only counts.
  */
 export async function* prune(
   pool: DatabasePool,
@@ -66,6 +62,7 @@ export async function* prune(
   for (const status of STATUSES) yield* pruneEntries(pool, status, limits, pruning)
   yield* pruneOrphans(pool, limits, pruning)
   yield* pruneRejected(pool, limits, pruning)
+  yield* pruneRequests(pool, limits, pruning)
 }
 
 const entryRow = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
@@ -200,6 +197,24 @@ async function* pruneRejected(
             SELECT count(*)::integer AS count FROM message`)
     yield { ...NONE, rejectedMessages }
     after = page.at(-1)?.id ?? after
+    count = ids.length
+  }
+}
+
+/** Requests that ended before the limit, in the order of their ids. */
+async function* pruneRequests(
+  pool: DatabasePool,
+  { before }: PruneLimits,
+  pruning: bigint | null,
+): AsyncGenerator<PruneCounts> {
+  for (let after = 0n, count = ROW_COUNT_MAX; count === ROW_COUNT_MAX; ) {
+    const ids: readonly bigint[] = await pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`
+      SELECT id FROM notifications.request
+      WHERE id > ${after} AND ended_at < ${before}::timestamptz ORDER BY id LIMIT ${ROW_COUNT_MAX}`)
+    if (pruning !== null)
+      await pool.query(sql.unsafe`DELETE FROM notifications.request WHERE id = ANY(${sqlArray('int8', ids)})`)
+    yield { ...NONE, requests: ids.length }
+    after = ids.at(-1) ?? after
     count = ids.length
   }
 }
