@@ -88,7 +88,10 @@ export interface RulesInForce {
   readonly templates: Templates
 }
 
-/** Decides attempts, ordered by event id: two transactions that insert the same ids in different orders deadlock. */
+/**
+ * Decides attempts, ordered by event id: two transactions that insert the same ids in different orders deadlock. Attempts with the
+ * same id, of two partitions, keep their order.
+ */
 export function decideAttempts(
   rules: RulesInForce,
   open: readonly OpenAttempt[],
@@ -96,7 +99,7 @@ export function decideAttempts(
 ): Attempt[] {
   return open
     .map((attempt) => decideAttempt(rules, attempt, preferences))
-    .sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
+    .sort((a, b) => (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0))
 }
 
 function decideAttempt(
