@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { CommonQueryMethods } from 'slonik'
-import { templates } from '#generated/templates.ts'
 import type { DecidedRow } from '../core/log/log-entry.ts'
 import type { LogPage } from '../core/log/log-page.ts'
 import { readRules } from '../core/rules/archived-rules.ts'
@@ -38,7 +37,7 @@ export async function explainPage(
 /** Archives the rule table, the envelope map and the templates, so that each decision can name its revisions. */
 export async function archiveRuleFiles(
   pool: DatabasePool,
-  { ruleTable, envelopeMapRevision }: RuleFiles,
+  { ruleTable, templates, envelopeMapRevision }: RuleFiles,
 ): Promise<void> {
   await archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
   await archiveEnvelopeMap(pool, envelopeMapRevision)

@@ -9,6 +9,7 @@ import { type Parsed, parseEvent } from '../core/event/parse-event.ts'
 import { checkRuleFiles } from '../core/rules/check-files.ts'
 import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { createRuleTable, enumeratedTable, type RuleTable } from '../core/rules/table.ts'
+import type { Templates } from '../core/templates/template.ts'
 import { CorrectableError, describeFault } from '../core/text/faults.ts'
 
 export const TEMPLATES = authored('templates')
@@ -23,6 +24,7 @@ export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType
 
 /** The files of `rules/` that this version was reviewed with and decides by. */
 export interface RuleFiles {
+  readonly templates: Templates
   readonly ruleTable: RuleTable
   readonly promises: string
   readonly envelopeMaps: EnvelopeMaps
@@ -44,6 +46,7 @@ export async function readRuleFiles(): Promise<RuleFiles> {
   if (checked.promises.faults.length > 0) throw new PromisesError(checked.promises.faults)
   const envelopeMap = await readText(ENVELOPE_MAP)
   return {
+    templates,
     ruleTable: enumeratedTable(enumeration, source, sha256(source)),
     promises,
     envelopeMaps: loadEnvelopeMaps(envelopeMap),

@@ -41,7 +41,7 @@ export async function skipBatch(
  * Finds the unreadable batch of a request: what to skip. Throws CorrectableError if the partition is at another offset, or if
  * anything of it can be read.
  */
-export async function findBatch(
+async function findBatch(
   inspect: Inspect,
   { offset: checkpoint }: Checkpoint,
   { by, because }: Pick<TakenRequest, 'by' | 'because'>,

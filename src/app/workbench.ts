@@ -1,4 +1,3 @@
-import { templates } from '#generated/templates.ts'
 import type { Config } from '../config/config.ts'
 import { LISTED_COUNT_MAX } from '../core/workbench/backtest-report.ts'
 import type { Workbench } from '../http/console/workbench.ts'
@@ -11,7 +10,7 @@ import { OUTCOMES, type RuleFiles, readText } from './rule-files.ts'
 /** The files in force, and the recorded decisions on which a draft is tried. */
 export function createWorkbench(
   { repositoryUrl }: Pick<Config, 'repositoryUrl'>,
-  { ruleTable, promises }: Pick<RuleFiles, 'ruleTable' | 'promises'>,
+  { ruleTable, promises, templates }: Pick<RuleFiles, 'ruleTable' | 'promises' | 'templates'>,
   listPool: () => DatabasePool,
 ): Workbench {
   return {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { templates } from '#generated/templates.ts'
 import type { Config } from '../config/config.ts'
-import { RETRY_MIN_PAUSE_MS } from '../core/attempt/due-entry.ts'
+import { RETRY_MIN_PAUSE_MS } from '../core/attempt/retry-entry.ts'
 import { type RunStage, unobserved } from '../core/batch/stage.ts'
 import { mapOf } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
@@ -79,13 +78,14 @@ export function createWorker(needs: WorkerNeeds) {
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
   const attemptNeeds: AttemptNeeds = {
     ruleTable: ruleFiles.ruleTable,
-    templates,
+    templates: ruleFiles.templates,
     store: createStore(pool),
     send: sendByChannel(needs.senders),
     stage,
     nowMs: () => performance.now(),
   }
   const { observed, settled } = observeFirst(needs.onFirstDecision, log)
+  // Each of the three probes for refused rows by itself: a bad row of one must not slow the others.
   const newAttempt = () => observed(createMakeAttempts(attemptNeeds))
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
   const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)
@@ -140,7 +140,7 @@ function retryNeeds(
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   return {
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
-    lookUpContacts: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
+    lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
     makeAttempts,
     stage,
@@ -169,7 +169,7 @@ function requestNeeds(
     readMessages: (places) => readMessages(brokers, places),
     listRejected: (target, after) =>
       readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
-    lookUpContacts: async (asked) => {
+    lookUpContactsAgain: async (asked) => {
       const contacts = await stage('retry_contacts', asked, () => parties.lookUpAgain(asked))
       await parties.whenDecided()
       return contacts

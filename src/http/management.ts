@@ -62,7 +62,7 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
  * name at this listener, and reads it through the browser of someone with access. A page cannot send an address as `Host` unless
  * it came from there; probes and Prometheus use addresses.
  */
-export function requireHost(app: HttpApp, names: readonly string[]): void {
+function requireHost(app: HttpApp, names: readonly string[]): void {
   const allowed = new Set(['localhost', ...names.map((name) => name.toLowerCase())])
   app.addHook('onRequest', async ({ headers: { host } }) => {
     // HTTP/1.0 has no `Host`, and no browser speaks it.

@@ -40,8 +40,8 @@ export function createPartyClient(options: PartyClientOptions) {
 
   return {
     /**
-     * Contacts of distinct parties, requested in their order. Those that timed out recently are answered without a request. Left out are those not asked
-     * within half a deadline, except the first. Rejects only if the client is closed.
+     * Contacts of distinct parties, requested in their order. Those that timed out recently are answered without a request. Omits
+     * parties not asked within half a deadline; the first is always asked. Rejects only if the client is closed.
      */
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
     /**

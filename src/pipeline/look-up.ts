@@ -160,13 +160,13 @@ function firstAttempt(
   contacts: Contacts,
   pruned: readonly Pruned[],
 ): OpenAttempt {
-  const { eventId, eventType, partyLocator, partyLocatorInvalid, traceId } = event
+  const { eventId, eventType, partyLocator, isPartyInvalid, traceId } = event
   return {
     locator: newLocator(),
     eventId,
     eventType,
     partyLocator,
-    isPartyInvalid: partyLocatorInvalid,
+    isPartyInvalid,
     contact: contacts.get(partyLocator ?? ''),
     origin: { topic, partition, offset, traceId, envelopeMapRevision },
     variables: pickVariables(event),

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { distinctParties } from '../core/attempt/attempt.ts'
-import { type DueEntry, isPostponed, type LookedUpEntry } from '../core/attempt/due-entry.ts'
 import {
   findReadingRefusal,
   findRefusal,
   type RetryCandidate,
   toDueEntry,
 } from '../core/attempt/retry-candidate.ts'
+import { isPostponed, type LookedUpEntry, type RetryEntry } from '../core/attempt/retry-entry.ts'
 import type { Message } from '../core/event/message.ts'
 import { pickVariables } from '../core/event/parse-event.ts'
 import { type Place, placeKey } from '../core/event/position.ts'
@@ -31,7 +31,7 @@ import { lockLookedUp, type RetryNeeds } from './retry.ts'
 
 export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'makeAttempts'> {
   /** As for the retry, but decides first whether policy administration is down, if look-ups fail. */
-  readonly lookUpContacts: RetryNeeds<LogPosition>['lookUpContacts']
+  readonly lookUpContactsAgain: RetryNeeds<LogPosition>['lookUpContactsAgain']
   /** Takes the open request that has waited longest for its next page; null if there is none. */
   readonly take: () => Promise<TakenRequest | null>
   /** The next page of a retry's log entries, newest first; `next` is null on the last one. */
@@ -151,7 +151,7 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
   const { candidates, next } = await needs.listCandidates(target, after)
   const prepared = await prepareEntries(needs, target, candidates)
   const allowed = prepared.filter((one) => one !== null && 'locator' in one)
-  const contacts = await needs.lookUpContacts(distinctParties(allowed))
+  const contacts = await needs.lookUpContactsAgain(distinctParties(allowed))
   const isDown = needs.isDown()
   const page: Page = new Map()
   for (const [i, { locator }] of candidates.entries()) {
@@ -171,7 +171,7 @@ type Page = Map<string, LookedUpEntry | Refusal>
 
 /** Null if it begins the next page: it was not read or looked up in time, or policy administration went down. */
 function judgePrepared(
-  prepared: DueEntry | Refusal | null,
+  prepared: RetryEntry | Refusal | null,
   contacts: Contacts,
   isDown: boolean,
 ): LookedUpEntry | Refusal | null {
@@ -214,7 +214,7 @@ async function prepareEntries(
   { readMessages, lookUps }: RequestNeeds,
   { readAgain }: RetryTarget,
   candidates: readonly RetryCandidate[],
-): Promise<readonly (DueEntry | Refusal | null)[]> {
+): Promise<readonly (RetryEntry | Refusal | null)[]> {
   const refusals = candidates.map(
     (candidate) => findRefusal(candidate) ?? (readAgain ? findReadingRefusal(candidate) : null),
   )
@@ -240,7 +240,7 @@ async function readEntry(
   candidate: RetryCandidate,
   message: Message | null,
   { topic, envelopeMapRevision: revisionThen }: NonNullable<RetryCandidate['decision']>,
-): Promise<DueEntry | Refusal> {
+): Promise<RetryEntry | Refusal> {
   const { eventId } = candidate
   if (message === null) return { reason: 'the broker has no message at its offset any more' }
   const then = await parseBy(topic, message, revisionThen)
@@ -252,7 +252,7 @@ async function readEntry(
   if (!isSame) return { reason: 'another message is at its offset: its topic was recreated' }
   const now = parserFor(topic)(message)
   if (now.kind !== 'event') return { reason: 'its message is no event by the envelope map in force' }
-  const { eventType, partyLocator, partyLocatorInvalid: isPartyInvalid } = now.event
+  const { eventType, partyLocator, isPartyInvalid } = now.event
   // A message with that id may have a row, or get one later: its member would be told twice.
   if (now.event.eventId !== eventId) return { reason: 'the envelope map in force gives it another event id' }
   const read = { eventType, partyLocator, isPartyInvalid, variables: pickVariables(now.event) }

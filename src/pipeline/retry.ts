@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { type AttemptRequest, distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
 import {
-  type DueEntry,
   isPostponed,
   type LookedUpEntry,
   nextAttempt,
   RETRY_INTERVAL_MS,
-} from '../core/attempt/due-entry.ts'
+  type RetryEntry,
+} from '../core/attempt/retry-entry.ts'
 import type { Transaction } from '../core/attempt/store.ts'
 import type { RunStage } from '../core/batch/stage.ts'
 import type { Contact } from '../core/party/contact.ts'
@@ -20,9 +20,9 @@ export interface RetryNeeds<Cursor> {
     after: Cursor | null,
     countMax: number,
     upTo: Cursor | null,
-  ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
+  ) => Promise<{ due: readonly RetryEntry[]; next: Cursor | null }>
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
-  readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
+  readonly lookUpContactsAgain: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
   readonly makeAttempts: MakeAttempts
@@ -35,7 +35,7 @@ export interface RetryNeeds<Cursor> {
 interface LookedUp {
   readonly entries: readonly LookedUpEntry[]
   /** Rows that stay due because policy administration is down or their party timed out recently. */
-  readonly postponed: readonly DueEntry[]
+  readonly postponed: readonly RetryEntry[]
 }
 
 interface LookedUpPage<Cursor> extends LookedUp {
@@ -141,12 +141,12 @@ async function commitPage(
 
 /** Looks up the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
 async function* lookUpParties(
-  { lookUpContacts }: Pick<RetryNeeds<unknown>, 'lookUpContacts'>,
-  due: readonly DueEntry[],
+  { lookUpContactsAgain }: Pick<RetryNeeds<unknown>, 'lookUpContactsAgain'>,
+  due: readonly RetryEntry[],
 ): AsyncGenerator<LookedUp> {
   for (let left = due; left.length > 0; ) {
-    const contacts = await lookUpContacts(distinctParties(left))
-    const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
+    const contacts = await lookUpContactsAgain(distinctParties(left))
+    const isAsked = ({ partyLocator }: RetryEntry) => partyLocator === null || contacts.has(partyLocator)
     const found = left
       .filter(isAsked)
       .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))

@@ -81,6 +81,6 @@ export function markTrace(error: unknown, traceId: string): void {
   if (error instanceof Error) traceIds.set(error, traceId)
 }
 
-export function findTrace(error: unknown): string | undefined {
+function findTrace(error: unknown): string | undefined {
   return error instanceof Error ? traceIds.get(error) : undefined
 }

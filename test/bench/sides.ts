@@ -39,7 +39,7 @@ export const ours: Side = { name: 'ours', start: serveFrom(MAIN) }
 const before: Side = { name: 'before', start: serveFrom(join(process.env.BEFORE ?? '', 'src/main.ts')) }
 
 /** The least that any such service does: see floor.ts. */
-export const floor: Side = {
+const floor: Side = {
   name: 'floor',
   start: async (env) => {
     const child = fork(fileURLToPath(new URL('./floor.ts', import.meta.url)), {

@@ -35,7 +35,7 @@ const KINDS = {
   'some parties hang': ['policy administration', 4_000, 9_000],
 } as const
 export type FaultKind = keyof typeof KINDS
-export const FAULT_KINDS = Object.keys(KINDS) as FaultKind[]
+const FAULT_KINDS = Object.keys(KINDS) as FaultKind[]
 
 const struckBy = (kind: FaultKind) => KINDS[kind][0]
 

@@ -18,7 +18,7 @@ export interface TrueEvent {
   readonly eventType: string
   readonly partyLocator: string | null
   /** The event has an impossible party. */
-  readonly invalidParty: boolean
+  readonly isPartyInvalid: boolean
   readonly locator: string
   readonly reason: string | null
 }
@@ -69,7 +69,7 @@ export function truthOf(value: Uint8Array | null): Truth {
       eventId,
       eventType,
       partyLocator,
-      invalidParty: named !== null && partyLocator === null,
+      isPartyInvalid: named !== null && partyLocator === null,
       locator: insertable(details.get('locator')) ?? partyLocator ?? '',
       reason: insertable(details.get('reason')),
     },
@@ -93,7 +93,7 @@ function insertable(value: unknown): string | null {
 /** The expected decision if the look-up succeeds. */
 export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
   if (event.partyLocator === null) {
-    const reason = event.invalidParty ? 'invalid party locator' : 'no party locator'
+    const reason = event.isPartyInvalid ? 'invalid party locator' : 'no party locator'
     return decision(event, 'missing', 'no-party', 'SKIP', 'EMAIL', reason)
   }
   const kind = kindOf(event.partyLocator)

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type Attempt, type LockedRow, nextKeyNumber, toLoggedRow } from '../../src/core/attempt/attempt.ts'
 import type { Deliveries } from '../../src/core/attempt/delivery.ts'
-import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { RetryEntry } from '../../src/core/attempt/retry-entry.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import { partitionKey, type TopicPartition } from '../../src/core/event/position.ts'
@@ -199,7 +199,7 @@ export class MemoryStore {
   }
 
   /** All rows with a status, as a retry reads them. */
-  entries(status: 'FAILED' | 'SKIPPED'): DueEntry[] {
+  entries(status: 'FAILED' | 'SKIPPED'): RetryEntry[] {
     const decisions = this.decisions()
     return this.rows()
       .filter((row) => row.status === status)
@@ -236,7 +236,7 @@ export class MemoryStore {
         await before('lockEntries')
         if (isRequested) await lock('erasure')
         const isErased = (party: string | null | undefined) => this.#tables.has(`erased ${party}`)
-        const isLeftOut = ({ locator, partyLocator }: DueEntry) =>
+        const isLeftOut = ({ locator, partyLocator }: RetryEntry) =>
           isRequested &&
           (isErased(partyLocator) || isErased(this.#read<Row>(scope, `log ${locator}`)?.partyLocator))
         return new Map(due.flatMap((entry) => (isLeftOut(entry) ? [] : this.#lockEntry(scope, entry))))
@@ -339,7 +339,7 @@ export class MemoryStore {
     return owner !== undefined && owner.root !== scope.root
   }
 
-  #lockEntry(scope: Scope, due: DueEntry): [string, LockedRow][] {
+  #lockEntry(scope: Scope, due: RetryEntry): [string, LockedRow][] {
     const { locator, attemptCount } = due
     const row = this.#read<Row>(scope, `log ${locator}`)
     const status = due.variables === undefined ? 'FAILED' : 'SKIPPED'

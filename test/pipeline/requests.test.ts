@@ -36,7 +36,7 @@ function aRequest(
     listCandidates: async () => ({ candidates, next: null }),
     readMessages: async () => new Map(),
     listRejected: unused,
-    lookUpContacts: async (parties) => new Map(parties.map((party) => [party, FOUND])),
+    lookUpContactsAgain: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
     lookUps: {} as never,
     makeAttempts: makeAttempts(memory.connect(), recordingSend().send),
@@ -146,7 +146,7 @@ t.test('a message that is read again must be the one of its entry', async (t) =>
         }
         return read
       },
-      lookUpContacts: async (parties) => {
+      lookUpContactsAgain: async (parties) => {
         asked.push(...parties)
         return new Map(parties.map((party) => [party, FOUND]))
       },
@@ -174,7 +174,7 @@ t.test('a message that is read again must be the one of its entry', async (t) =>
 
 t.test('entries whose party was not asked in time begin the next page', async (t) => {
   const { page, taken } = aRequest([aCandidate('c'), aCandidate('b'), aCandidate('a')], {
-    lookUpContacts: async ([first = '']) => new Map([[first, FOUND]]),
+    lookUpContactsAgain: async ([first = '']) => new Map([[first, FOUND]]),
   })
   await page()
   t.match(taken(), { end: null, progress: { position: { locator: 'c' }, counts: { unchanged: 1 } } })
@@ -191,7 +191,7 @@ t.test('entries that were not asked because it went down in between begin the ne
   let isDown = false
   const { page, taken, postponed } = aRequest([aCandidate('b'), aCandidate('a')], {
     isDown: () => isDown,
-    lookUpContacts: async () => {
+    lookUpContactsAgain: async () => {
       isDown = true
       return new Map([
         ['b', FOUND],
@@ -207,7 +207,7 @@ t.test('entries that were not asked because it went down in between begin the ne
 
 t.test('an entry whose party alone cannot be asked is left unchanged, and holds up no other', async (t) => {
   const { page, taken } = aRequest([aCandidate('a')], {
-    lookUpContacts: async () => new Map([['a', UNASKED]]),
+    lookUpContactsAgain: async () => new Map([['a', UNASKED]]),
   })
   await page()
   t.match(taken(), {
@@ -248,7 +248,7 @@ t.test('an outage that is found out only now costs no attempt', async (t) => {
   const failed: Contact = { state: 'unresolved', error: 'HTTP 503', costsNoAttempt: false }
   const { page, taken, postponed } = aRequest([aCandidate('b'), aCandidate('a')], {
     isDown: () => isDown,
-    lookUpContacts: async (parties) => {
+    lookUpContactsAgain: async (parties) => {
       isDown = true
       return new Map(parties.map((party) => [party, failed]))
     },

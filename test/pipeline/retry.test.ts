@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import t from 'tap'
 import { type Attempt, decideAttempts } from '../../src/core/attempt/attempt.ts'
-import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { RetryEntry } from '../../src/core/attempt/retry-entry.ts'
 import type { Transaction } from '../../src/core/attempt/store.ts'
 import { unobserved } from '../../src/core/batch/stage.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
@@ -13,13 +13,13 @@ const due = (eventId: string, partyLocator: string | null = 'party-1') => aDueEn
 
 const { origin, variables } = anOpenAttempt('')
 const LOCKS_ALL = {
-  lockEntries: async (due: readonly DueEntry[]) =>
+  lockEntries: async (due: readonly RetryEntry[]) =>
     new Map(due.map(({ locator }) => [locator, { origin, variables, templateRevision: 'rev' }])),
 } as unknown as Transaction
 
 /** The retry over pages of due rows, with a clock that stands until the test moves it. */
 function world(given: {
-  pages: DueEntry[][]
+  pages: RetryEntry[][]
   contact?: (party: string) => Contact
   /** Parties that cannot be asked for in time now. */
   unasked?: (party: string) => boolean
@@ -39,7 +39,7 @@ function world(given: {
       nowMs += given.passMs ?? 0
       return { due: given.pages[page] ?? [], next: page + 1 < (upTo ?? given.pages.length) ? page + 1 : null }
     },
-    lookUpContacts: async (parties) => {
+    lookUpContactsAgain: async (parties) => {
       asked.push([...parties])
       const inTime = parties.filter((party) => !given.unasked?.(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import type { AttemptRequest, OpenAttempt } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
-import type { DueEntry, LookedUpEntry } from '../../src/core/attempt/due-entry.ts'
+import type { LookedUpEntry, RetryEntry } from '../../src/core/attempt/retry-entry.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import { unobserved } from '../../src/core/batch/stage.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
@@ -44,7 +44,7 @@ export interface TestStore {
   checkpoint(): Promise<bigint>
   setCheckpoint(offset: bigint): Promise<void>
   /** FAILED rows, by event id. */
-  due(): Promise<readonly DueEntry[]>
+  due(): Promise<readonly RetryEntry[]>
   putPreferences(partyLocator: string, preferences: NewPreferences): Promise<void>
   /** Refuses attempts of an event from the given number on, or of all events if it is null. */
   refuse(table: 'log' | 'decision', eventId: string | null, fromAttempt?: number): Promise<void>
@@ -115,14 +115,14 @@ export async function commitRequested(
   )
 }
 
-const askedOf = (due: readonly DueEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
+const askedOf = (due: readonly RetryEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
 const failed = (...eventIds: string[]) => eventIds.map((id) => anOpenAttempt(id, { contact: UNRESOLVED }))
 
 const skippedOne = (eventId: string) => anOpenAttempt(eventId, { contact: NOT_FOUND })
 const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-2', reason: null }
 
 /** The row of a skipped attempt, for a retry on request. */
-function skippedRow(id: string): DueEntry {
+function skippedRow(id: string): RetryEntry {
   const { locator, eventId, eventType, partyLocator } = anOpenAttempt(id)
   const row = { locator, eventId, eventType, partyLocator, subject: null, body: null }
   return { ...row, attemptCount: 0, sendCount: 0, unknownKey: null, variables: VARIABLES }
@@ -501,7 +501,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch(failed('a', 'b'))
     const due = await seen.due()
     const meet = barrier(2)
-    const lockThen = (entries: readonly DueEntry[]) =>
+    const lockThen = (entries: readonly RetryEntry[]) =>
       seen.store.transaction(async (tx) => {
         const locked = await tx.lockEntries(entries, false)
         await meet()

@@ -100,7 +100,7 @@ const revisionOf = (file: string) => sha256(readFileSync(join(ROOT, 'test/first'
 const template_revision = revisionOf('templates/claim.paid.mustache')
 const FACTS = readFacts(
   'claim.paid',
-  { partyLocator: 'a', invalid: false },
+  { partyLocator: 'a', isPartyInvalid: false },
   aFound({ phone: '1' }),
   undefined,
 )

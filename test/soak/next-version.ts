@@ -7,7 +7,7 @@ import { above, type Row, rule } from '../core/rules/build.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The channel of the next version, which no address is needed for. */
-export const NEXT_CHANNEL = 'PUSH'
+const NEXT_CHANNEL = 'PUSH'
 /** The rules of the next version that its channel and its fact need; the column of that fact is the last. */
 const SEND = { party: 'found', optedOut: false, outcome: 'SEND' }
 const NEXT_RULES: readonly Row[] = [

@@ -103,14 +103,14 @@ function loadTemplates(folder: string | undefined): Templates {
 }
 
 async function parseTriedEvent(options: Options): Promise<TriedEvent> {
-  const { variables, partyLocator, partyLocatorInvalid } = await parseTriedVariables(options)
+  const { variables, partyLocator, isPartyInvalid } = await parseTriedVariables(options)
   if (options.party !== undefined)
     return { event: variables, ...(await lookUpParty(variables.eventType, options.party)) }
   const values = FACT_OPTIONS.map(({ key, usual, option }) => [key, options[option.attributeName()] ?? usual])
   const trial = { ...variables, ...Object.fromEntries(values) } as Trial
   const party = partyLocator === null ? 'missing' : trial.party
   const tried = eventOfTrial({ ...trial, party })
-  return partyLocatorInvalid ? { ...tried, facts: { ...tried.facts, [INVALID_LOCATOR]: true } } : tried
+  return isPartyInvalid ? { ...tried, facts: { ...tried.facts, [INVALID_LOCATOR]: true } } : tried
 }
 
 async function parseTriedVariables({
@@ -126,7 +126,7 @@ async function parseTriedVariables({
       throw new UsageError('name an event type by --event-type, or an event by --event')
     noteUnknownEventType(eventType)
     const variables = { eventType, locator, reason: reason ?? null }
-    return { variables, partyLocator: 'party', partyLocatorInvalid: false }
+    return { variables, partyLocator: 'party', isPartyInvalid: false }
   }
   const value = file === '-' ? await buffer(process.stdin) : await readBytes(file)
   const message = { offset: 0n, key: null, value, headers }
@@ -160,7 +160,10 @@ async function lookUpParty(
   const parties = createParties({ policyAdministration }, createLog('error', process.stderr))
   try {
     const contact = (await parties.lookUp([partyLocator])).get(partyLocator)
-    return { facts: readFacts(eventType, { partyLocator, invalid: false }, contact, preferences), contact }
+    return {
+      facts: readFacts(eventType, { partyLocator, isPartyInvalid: false }, contact, preferences),
+      contact,
+    }
   } finally {
     await parties.close()
   }

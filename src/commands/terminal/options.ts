@@ -107,7 +107,7 @@ export function chooseExitCode(error: unknown): number {
   return error instanceof UsageError ? 2 : 1
 }
 
-export function parseParty(text: string): string {
+function parseParty(text: string): string {
   if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
   return text
 }

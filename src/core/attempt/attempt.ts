@@ -109,7 +109,7 @@ function decideAttempt(
 ): Attempt {
   const { eventType, partyLocator, isPartyInvalid, contact, before } = open
   const preferences = preferencesOf.get(partyLocator ?? '')
-  const recipient = { partyLocator, invalid: isPartyInvalid }
+  const recipient = { partyLocator, isPartyInvalid }
   const decided = decide(ruleTable.decide, eventType, recipient, contact, preferences)
   const decision = open.isPruned ? skipPruned(decided) : decided
   return {
@@ -234,7 +234,7 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
       channel: DEFAULT_CHANNEL,
       reason: 'probe',
       failureReason: 'probe',
-      facts: readFacts(eventType, { partyLocator: null, invalid: false }, undefined, undefined),
+      facts: readFacts(eventType, { partyLocator: null, isPartyInvalid: false }, undefined, undefined),
       preferenceChangeId: null,
     },
     status: 'FAILED',

@@ -6,11 +6,11 @@ import { logEntry } from '../log/log-entry.ts'
 import { ADDRESSES } from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { type DueEntry, dueEntry } from './due-entry.ts'
+import { type RetryEntry, retryEntry } from './retry-entry.ts'
 
 /** A row that somebody asks to retry, with data from its last decision. */
 const { status, createdAt, failureReason } = logEntry.shape
-export const retryCandidate = dueEntry.extend({ status, createdAt, failureReason }).extend({
+export const retryCandidate = retryEntry.extend({ status, createdAt, failureReason }).extend({
   /** FAILED, and past its last retry. */
   isGivenUp: z.boolean(),
   /** The row or its party was erased at some time. */
@@ -19,7 +19,7 @@ export const retryCandidate = dueEntry.extend({ status, createdAt, failureReason
   decision: z
     .object({
       ruleId: z.string(),
-      hasInvalidLocator: z.boolean(),
+      hasInvalidParty: z.boolean(),
       /** Null if erased. */
       variables: storedVariables.nullable(),
       topic: z.string(),
@@ -62,17 +62,17 @@ export function findSkipReason(
   { eventType, partyLocator, decision }: RetryCandidate,
   preferences: Preferences | undefined,
 ): string | null {
-  const recipient = { partyLocator, invalid: decision?.hasInvalidLocator ?? false }
+  const recipient = { partyLocator, isPartyInvalid: decision?.hasInvalidParty ?? false }
   const contact = partyLocator === null ? undefined : ALL_ON_FILE
   const { outcome, failureReason } = decide(decideByRules, eventType, recipient, contact, preferences)
   return outcome === 'SKIP' ? `it would be skipped again: ${failureReason}` : null
 }
 
 /** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
-export function toDueEntry(candidate: RetryCandidate): DueEntry {
+export function toDueEntry(candidate: RetryCandidate): RetryEntry {
   const { status, decision } = candidate
   if (status === 'FAILED') return candidate
   if (decision === null || decision.variables === null)
     throw new Error(`${candidate.locator} has no variables to render`)
-  return { ...candidate, variables: decision.variables, isPartyInvalid: decision.hasInvalidLocator }
+  return { ...candidate, variables: decision.variables, isPartyInvalid: decision.hasInvalidParty }
 }

@@ -5,7 +5,7 @@ import type { PreferencesByParty } from '../party/preferences.ts'
 import type { End, Progress, TakenRequest } from '../request/request.ts'
 import type { Attempt, LockedRow } from './attempt.ts'
 import type { Deliveries, Query } from './delivery.ts'
-import type { DueEntry } from './due-entry.ts'
+import type { RetryEntry } from './retry-entry.ts'
 
 /** The attempt's view of the database. `postgres/` implements it; tests also have one in memory. */
 export interface Store {
@@ -45,7 +45,7 @@ export interface Transaction {
    *
    * @param isRequested also leaves out rows whose party was ever erased: the row's or, if its message was read again, the new one
    */
-  lockEntries(due: readonly DueEntry[], isRequested: boolean): Promise<ReadonlyMap<string, LockedRow>>
+  lockEntries(due: readonly RetryEntry[], isRequested: boolean): Promise<ReadonlyMap<string, LockedRow>>
   /** Protects a rejected message from erasure until the transaction ends; false if it is already gone. */
   lockRejected(id: bigint): Promise<boolean>
   /** Locks a request; false if it has ended, or another replica has processed its page. Waits for another transaction. */

@@ -1,6 +1,6 @@
 import type { Attempt } from '../attempt/attempt.ts'
 import type { Deliveries, OutgoingMessage } from '../attempt/delivery.ts'
-import type { LookedUpEntry } from '../attempt/due-entry.ts'
+import type { LookedUpEntry } from '../attempt/retry-entry.ts'
 import type { Contacts } from '../party/contact.ts'
 import type { Batch, CommitResult } from './batch.ts'
 

@@ -19,10 +19,10 @@ export const OTHER_VERSION_RULE_IDS: readonly string[] = [
   UNREADABLE_OPT_OUTS_RULE_ID,
 ]
 
-/** The party of an event or a log entry. `partyLocator` is null if there is none or, with `invalid`, no valid one. */
+/** The party of an event or a log entry. `partyLocator` is null if there is none or, with `isPartyInvalid`, no valid one. */
 export interface Recipient {
   readonly partyLocator: string | null
-  readonly invalid: boolean
+  readonly isPartyInvalid: boolean
 }
 
 /** The outcome for an event, and its reasons. Contains no contact data, so that it can be stored. */
@@ -52,7 +52,7 @@ export function decide(
 
 export function readFacts(
   eventType: string,
-  { partyLocator, invalid }: Recipient,
+  { partyLocator, isPartyInvalid }: Recipient,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): RecordedFacts {
@@ -61,7 +61,7 @@ export function readFacts(
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
   const known = { eventType, party, preferences, contact: contact?.state === 'found' ? contact : null }
   const facts = buildFacts(eventType, party, (_, fact) => fact.read(known))
-  return invalid ? { ...facts, [INVALID_LOCATOR]: true } : facts
+  return isPartyInvalid ? { ...facts, [INVALID_LOCATOR]: true } : facts
 }
 
 /** Separates the reason of a rule from the error of a look-up. */

@@ -131,7 +131,7 @@ export const INVALID_LOCATOR = 'invalidLocator'
 /** Version 1.0 recorded this reason only. */
 export const INVALID_LOCATOR_IN_1_0 = 'invalid party locator'
 
-export function hasInvalidLocator(decision: {
+export function hasInvalidParty(decision: {
   readonly facts: RecordedFacts
   readonly reason: string | null
 }): boolean {

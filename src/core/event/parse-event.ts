@@ -15,9 +15,9 @@ export const VALUE_BYTES_MAX = 16 * 1024 * 1024
 export interface Event {
   readonly eventId: string
   readonly eventType: string
-  /** Null if the event names no party or, with `partyLocatorInvalid`, an invalid one. */
+  /** Null if the event names no party or, with `isPartyInvalid`, an invalid one. */
   readonly partyLocator: string | null
-  readonly partyLocatorInvalid: boolean
+  readonly isPartyInvalid: boolean
   /** The claim, policy or invoice that the message is about; the party locator if the event names none. */
   readonly reference: string
   readonly reason: string | null
@@ -54,7 +54,7 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
       eventId: eventId as string,
       eventType: eventType as string,
       partyLocator,
-      partyLocatorInvalid: !absent && partyLocator === null,
+      isPartyInvalid: !absent && partyLocator === null,
       reference: toText(at(map.locator)) ?? partyLocator ?? '',
       reason: toText(at(map.reason)),
       traceId: readTraceParent(message)?.traceId ?? null,

@@ -1,5 +1,5 @@
 import { beginsWithReason } from '../decision/decide.ts'
-import { hasInvalidLocator } from '../decision/facts.ts'
+import { hasInvalidParty } from '../decision/facts.ts'
 import { type DecidedResult, describeResult, type RecordedResult } from '../decision/result.ts'
 import { WITHOUT_RULE } from '../decision/skip-pruned.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
@@ -127,7 +127,7 @@ function words(result: RecordedResult): string {
 function hasSameReason(decision: ReplayedDecision, result: RecordedResult): boolean {
   const { outcome, reason, partyLocator } = decision
   // No rule gives the reason of an invalid locator.
-  if (outcome === 'SKIP' && partyLocator === null && hasInvalidLocator(decision)) return reason !== null
+  if (outcome === 'SKIP' && partyLocator === null && hasInvalidParty(decision)) return reason !== null
   // The error of the look-up is recorded in the reason only.
   return outcome === 'FAIL' ? beginsWithReason(reason, result.reason) : reason === result.reason
 }

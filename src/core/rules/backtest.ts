@@ -78,7 +78,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason:
       const isChanged = !decidedAlike(before, after)
       if (isChanged) counts.changed += count
       else if (after.ruleId !== ruleId) counts.byAnotherRule += count
-      if (group.invalidParty) counts.invalidParties += count
+      if (group.isPartyInvalid) counts.invalidParties += count
 
       const line = findOrAdd(lines, [eventType, ruleId], { eventType, ruleId, unchanged: 0, changed: 0 })
       line[isChanged ? 'changed' : 'unchanged'] += count
@@ -174,11 +174,11 @@ function decideAgain(
 
 /** The recorded decision with its rule's reason: the recorded one may also contain the look-up's error. */
 function recordedResult(
-  { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
+  { ruleId, outcome, channel, ruleTableRevision, isPartyInvalid }: DecisionGroup,
   after: RecordedResult,
   findReason: ReasonOf,
 ): RecordedResult {
-  const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
+  const reasonIsFixed = isPartyInvalid && outcome === 'SKIP' && after.outcome === 'SKIP'
   const reason = reasonIsFixed ? undefined : findReason(ruleTableRevision, ruleId)
   // Without both reasons a difference cannot be determined.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }

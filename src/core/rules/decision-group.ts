@@ -25,7 +25,7 @@ export const decisionGroup = z.object({
   channel: z.string(),
   ruleTableRevision: z.string(),
   /** The event's party locator is invalid: its logged reason does not come from the rule table. */
-  invalidParty: z.boolean(),
+  isPartyInvalid: z.boolean(),
   count: z.int(),
   /** Some of their locators. */
   locators: z.array(z.string()),

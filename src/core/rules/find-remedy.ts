@@ -58,7 +58,10 @@ export function createRemedies(
   }
 }
 
-/** Whether a rule with these cells more, below this one, is right about all that it decides, and leaves nothing to a wrong rule. */
+/**
+ * True if the rule, with these cells added and moved below `last`, is right about all that it decides, and what it no longer decides
+ * goes to no wrong rule.
+ */
 function isMended(
   own: readonly OwnCase[],
   hidden: ReadonlySet<Rule>,

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { RETRY_INTERVAL_MS } from '../../core/attempt/due-entry.ts'
+import { RETRY_INTERVAL_MS } from '../../core/attempt/retry-entry.ts'
 import { recordedDecision, storedVariables } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
@@ -67,7 +67,7 @@ function nextRetry(limits: GivenUpLimits) {
  * Time since which the party was opted out of a decision's event type without a break; null if it was not. For a row `decision`
  * and the change of preferences `change` that it followed.
  */
-export const OPTED_OUT_SINCE = sql.fragment`CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
+const OPTED_OUT_SINCE = sql.fragment`CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
               SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
               FROM notifications.preference_change AS opt_out
               WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id

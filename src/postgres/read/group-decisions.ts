@@ -100,7 +100,7 @@ export async function groupDecisions(
             facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
           )::text, 'UTF8')), 'hex'),
           'facts', facts, 'earlier', earlier, 'onRequest', on_request, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
-          'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count,
+          'ruleTableRevision', rule_table_revision, 'isPartyInvalid', invalid_party, 'count', count,
           'locators', ARRAY(SELECT unnest(locators) AS locator ORDER BY locator LIMIT ${locatorCountMax})
         ) FROM counted
       ) AS groups`)

@@ -44,7 +44,7 @@ export async function listRetryCandidates(
 }
 
 /** The filter of the entries that a retry is for: whatever else it asks for, their members were not told and will not be. */
-export function toNotTold(filter: RetryFilter): LogFilter {
+function toNotTold(filter: RetryFilter): LogFilter {
   return { ...filter, notTold: true }
 }
 
@@ -78,7 +78,7 @@ function readRetryCandidates(
     ? sql.fragment`CASE WHEN variables IS NOT NULL THEN '{}'::jsonb END`
     : sql.fragment`variables`
   const decision = sql.fragment`json_build_object(
-    'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidLocator', ${HAS_INVALID_LOCATOR}, 'topic', topic,
+    'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidParty', ${HAS_INVALID_LOCATOR}, 'topic', topic,
     'partition', partition_id, 'offset', "offset"::text, 'envelopeMapRevision', envelope_map_revision)`
   const named = sql.fragment`
     SELECT ${row}, decided.* FROM notifications.notification_log ${WITH_DECIDED}

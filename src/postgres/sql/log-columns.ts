@@ -60,6 +60,6 @@ export const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 
-/** The condition for a decision about an event with an invalid party locator, see `hasInvalidLocator`. */
+/** The condition for a decision about an event with an invalid party locator, see `hasInvalidParty`. */
 export const HAS_INVALID_LOCATOR = sql.fragment`
   (facts ? ${INVALID_LOCATOR} OR coalesce(reason = ${INVALID_LOCATOR_IN_1_0}, false))`

@@ -10,7 +10,7 @@ import { sqlColumns } from '../sql/columns.ts'
 /** Limits of a transaction for several partitions. */
 const SHARED_LIMITS = { lock_timeout: '200ms', statement_timeout: '1s' }
 /** The offset before the first: nothing is processed yet. */
-export const NOTHING_PROCESSED = -1n
+const NOTHING_PROCESSED = -1n
 
 const offsetRow = z.object({ offset: z.bigint() })
 const lockedRow = preferencesByParty.extend({

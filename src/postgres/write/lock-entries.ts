@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { LockedRow } from '../../core/attempt/attempt.ts'
-import type { DueEntry } from '../../core/attempt/due-entry.ts'
+import type { RetryEntry } from '../../core/attempt/retry-entry.ts'
 import { storedVariables } from '../../core/decision/recorded-decision.ts'
 import { shareErasure } from '../sql/advisory-locks.ts'
 import { sqlColumns } from '../sql/columns.ts'
@@ -21,7 +21,7 @@ const lockedRow = z.object({
 /** See `Transaction`. Also leaves out rows with a decision of a later attempt (an import, tampering). */
 export async function lockEntries(
   tx: CommonQueryMethods,
-  due: readonly DueEntry[],
+  due: readonly RetryEntry[],
   isRequested: boolean,
 ): Promise<ReadonlyMap<string, LockedRow>> {
   // An erasure does not wait for a skipped row, which has no text: a retry must not render one for an erased party.

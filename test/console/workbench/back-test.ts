@@ -103,7 +103,7 @@ test('members come from the page on which their group was counted', async (t) =>
   const skipped = {
     facts: { ...facts, emailOnFile: true, phoneOnFile: true },
     ...{ earlier: [], onRequest: false, ruleId: 'opted-out', outcome: 'SKIP', channel: 'EMAIL' },
-    ...{ ruleTableRevision: 'unknown', invalidParty: false, locators: [] },
+    ...{ ruleTableRevision: 'unknown', isPartyInvalid: false, locators: [] },
   }
   await page.route('**/workbench/decisions?*', (route) => {
     const isFirst = !route.request().url().includes('cursor=')

@@ -1,7 +1,7 @@
 import type { Attempt, OpenAttempt, RulesInForce } from '../../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../src/core/attempt/delivery.ts'
-import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
+import type { RetryEntry } from '../../../src/core/attempt/retry-entry.ts'
 import type { Decision } from '../../../src/core/decision/decide.ts'
 import type { LoggedRow } from '../../../src/core/event/conflict.ts'
 import type { Event } from '../../../src/core/event/parse-event.ts'
@@ -19,7 +19,7 @@ export function aParsedEvent(eventId: string, overrides: Partial<Event> = {}): E
     eventId,
     eventType: 'claim.paid',
     partyLocator: 'party-1',
-    partyLocatorInvalid: false,
+    isPartyInvalid: false,
     reference: 'CLM-1',
     reason: null,
     traceId: null,
@@ -44,7 +44,7 @@ export function aLoggedRow(eventId: string, overrides: Partial<LoggedRow> = {}):
 }
 
 /** A decision to send by EMAIL. */
-export function aDecision(overrides: Partial<Decision> = {}): Decision {
+function aDecision(overrides: Partial<Decision> = {}): Decision {
   return {
     ruleId: 'send-email',
     outcome: 'SEND',
@@ -90,7 +90,7 @@ export function anAttempt(eventId: string, overrides: Partial<Attempt> = {}): At
 }
 
 /** A FAILED row with one attempt behind it. */
-export function aDueEntry(eventId: string, overrides: Partial<DueEntry> = {}): DueEntry {
+export function aDueEntry(eventId: string, overrides: Partial<RetryEntry> = {}): RetryEntry {
   return {
     locator: `NTF-${eventId}`,
     eventId,
@@ -109,7 +109,7 @@ export function aDueEntry(eventId: string, overrides: Partial<DueEntry> = {}): D
 export function aCandidateDecision(overrides: Partial<RetryCandidate['decision']> = {}) {
   return {
     ruleId: 'no-email',
-    hasInvalidLocator: false,
+    hasInvalidParty: false,
     variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
     topic: 'claims',
     partition: 0,

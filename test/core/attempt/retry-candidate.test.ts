@@ -26,7 +26,7 @@ t.test('a failed row is sent as stored, a skipped one rendered from its variable
 })
 
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
-  const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidLocator: true })
+  const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidParty: true })
   t.equal(toDueEntry({ ...SKIPPED, partyLocator: null, decision }).isPartyInvalid, true)
 })
 

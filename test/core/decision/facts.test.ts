@@ -3,7 +3,7 @@ import { readFacts } from '../../../src/core/decision/decide.ts'
 import { readOptOuts } from '../../../src/core/party/preferences.ts'
 import { aFound, OPTED_OUT, someFacts, somePreferences } from '../build.ts'
 
-const party = { partyLocator: 'party-1', invalid: false }
+const party = { partyLocator: 'party-1', isPartyInvalid: false }
 const preferences = { ...OPTED_OUT, preferredChannel: 'SMS' } as const
 
 t.test('facts are read from contact and preferences', async (t) => {
@@ -32,7 +32,7 @@ t.test('only preferences are known of a party that is not found, and nothing wit
       someFacts({ party: contact.state, optedOut: true, preferredChannel: 'SMS' }),
     )
   }
-  const nobody = { partyLocator: null, invalid: true }
+  const nobody = { partyLocator: null, isPartyInvalid: true }
   const missing = someFacts({ party: 'missing' })
   t.strictSame(readFacts('claim.paid', nobody, undefined, preferences), { ...missing, invalidLocator: true })
   t.throws(() => readFacts('claim.paid', party, undefined, undefined), /no contact was looked up for party-1/)

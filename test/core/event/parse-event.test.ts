@@ -41,7 +41,7 @@ t.test('an event is read by the envelope map', async (t) => {
     eventId: 'e',
     eventType: 'claim.paid',
     partyLocator: 'p',
-    partyLocatorInvalid: false,
+    isPartyInvalid: false,
     reference: 'CLM-1',
     reason: 'late',
     traceId: null,
@@ -64,7 +64,7 @@ t.test('an event without a locator uses its party locator', async (t) => {
 t.test('a numeric identifier is read as its digits', async (t) => {
   const digits = '12345678901234567890'
   t.match(parse(`{"eventId":${digits},"eventType":7,"partyLocator":${digits}}`), {
-    event: { eventId: digits, eventType: '7', partyLocator: digits, partyLocatorInvalid: false },
+    event: { eventId: digits, eventType: '7', partyLocator: digits, isPartyInvalid: false },
   })
 })
 
@@ -74,7 +74,7 @@ t.test('a numeric identifier in JSON too deep to read digits is refused', async 
     rejection: { code: 'event-id', error: 'eventId is a number in JSON of too many levels' },
   })
   t.match(parse(`{"eventId":"a","eventType":"b","partyLocator":1,"payload":${deep}}`), {
-    event: { partyLocator: null, partyLocatorInvalid: true },
+    event: { partyLocator: null, isPartyInvalid: true },
   })
 })
 
@@ -105,12 +105,12 @@ t.test('a number appears in the text with the digits that were sent', async (t) 
 
 t.test('an event without a party, or with an impossible one, is still an event', async (t) => {
   for (const partyLocator of [undefined, null]) {
-    t.match(event({ partyLocator }), { partyLocator: null, partyLocatorInvalid: false })
+    t.match(event({ partyLocator }), { partyLocator: null, isPartyInvalid: false })
   }
   for (const partyLocator of ['', '.', '..', 'x'.repeat(256), 'a\0', '\ud800', true, {}, ['p']]) {
     t.match(
       event({ partyLocator }),
-      { partyLocator: null, partyLocatorInvalid: true },
+      { partyLocator: null, isPartyInvalid: true },
       JSON.stringify(partyLocator),
     )
   }
@@ -146,7 +146,7 @@ t.test('a header that is not UTF-8 is not treated as missing', async (t) => {
   t.match(parseEvent(message, of('eventId')), {
     rejection: { error: 'eventId (header:x) is not valid UTF-8' },
   })
-  t.match(parseEvent(message, of('partyLocator')), { event: { partyLocatorInvalid: true } })
+  t.match(parseEvent(message, of('partyLocator')), { event: { isPartyInvalid: true } })
 })
 
 t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t) => {

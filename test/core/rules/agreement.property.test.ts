@@ -58,7 +58,7 @@ function backtestOf(before: RuleTable, after: RuleTable): ReadonlyMap<string, re
   for (const facts of CASES) {
     const { ruleId, outcome, channel } = before.decide(facts)
     const group = { facts, earlier: [], onRequest: false, ruleId, outcome, channel, ruleTableRevision: '' }
-    test.add({ ...group, id: '', invalidParty: false, count: 1, locators: [] })
+    test.add({ ...group, id: '', isPartyInvalid: false, count: 1, locators: [] })
   }
   return new Map(test.result().changes.map((change) => [keyOf(change.facts), [change.before, change.after]]))
 }

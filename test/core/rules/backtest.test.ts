@@ -27,7 +27,7 @@ function groups(): DecisionGroup[] {
         outcome,
         channel,
         ruleTableRevision: 'r',
-        invalidParty: false,
+        isPartyInvalid: false,
       }
       return { ...recorded, count: i + 1, locators: [`NTF-${eventType}-${i}`] }
     }),
@@ -100,12 +100,12 @@ t.test("another reason changes an event, unless the reason is unknown or not a t
     backtest(reworded, [missing], () => undefined),
     { changed: 0 },
   )
-  t.match(backtest(reworded, [{ ...missing, invalidParty: true }]), {
+  t.match(backtest(reworded, [{ ...missing, isPartyInvalid: true }]), {
     changed: 0,
     invalidParties: missing.count,
   })
   const failing = await createTable(DEFAULT_TABLE.replace(',SKIP,,no party', ',FAIL,,no party'))
-  t.match(backtest(failing, [{ ...missing, invalidParty: true }]), { changed: missing.count })
+  t.match(backtest(failing, [{ ...missing, isPartyInvalid: true }]), { changed: missing.count })
 })
 
 t.test('the result stays small for any number of event types', async (t) => {

@@ -21,7 +21,7 @@ function aGroup(eventType: string, index: number, count: number): DecisionGroup 
   const facts = { eventType, ...(SITUATIONS[index] as (typeof SITUATIONS)[number]) }
   const { ruleId, outcome, channel } = shipped.decide(facts)
   const recorded = { facts, ruleId, outcome, channel, ruleTableRevision: 'r1', earlier: [], onRequest: false }
-  return { ...recorded, id: `${eventType} ${index}`, invalidParty: false, count, locators: [] }
+  return { ...recorded, id: `${eventType} ${index}`, isPartyInvalid: false, count, locators: [] }
 }
 const FOUND = SITUATIONS.findIndex(
   (situation) => shipped.decide({ eventType: 'claim.paid', ...situation }).ruleId === 'email',

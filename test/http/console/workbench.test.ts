@@ -16,7 +16,7 @@ const GROUP = {
   outcome: 'SEND',
   channel: 'EMAIL',
   ruleTableRevision: REVISION,
-  invalidParty: false,
+  isPartyInvalid: false,
   count: 3,
   locators: [],
 }

@@ -52,7 +52,7 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
         .slice(0, PAGE_COUNT)
         .map(describeRejected)
     },
-    lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
+    lookUpContactsAgain: (parties) => lookUpContacts(world, actor, parties),
     isDown: () => false,
     readMessages: async (places) => {
       await actor.step()

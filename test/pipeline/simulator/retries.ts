@@ -15,7 +15,7 @@ export async function retryInBackground(world: World, actor: Actor): Promise<voi
       const due = memory.entries('FAILED').filter(({ attemptCount }) => attemptCount < ATTEMPT_COUNT_MAX)
       return { due, next: null }
     },
-    lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
+    lookUpContactsAgain: (parties) => lookUpContacts(world, actor, parties),
     isDown: () => false,
     makeAttempts: async (source) => {
       const made = await actor.attempt(source)

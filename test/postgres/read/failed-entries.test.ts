@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
+import type { RetryEntry } from '../../../src/core/attempt/retry-entry.ts'
 import { countFailedEntries } from '../../../src/postgres/read/count-failed-entries.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
@@ -16,7 +16,7 @@ await client.query(`UPDATE notifications.notification_log SET last_attempt_at = 
 const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
 
-const idsOf = (entries: readonly DueEntry[]) => entries.map(({ eventId }) => eventId).sort()
+const idsOf = (entries: readonly RetryEntry[]) => entries.map(({ eventId }) => eventId).sort()
 
 t.test('a failed row is due unless it is too old, was tried too often or very recently', async (t) => {
   for (const [set, isDue] of [

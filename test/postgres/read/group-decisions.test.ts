@@ -48,7 +48,9 @@ t.test('an event counts once, by its last decision, with those before it, whatev
       },
     ])
     t.equal(retried.length, 1)
-    const told = all.map(({ facts, ruleId, invalidParty }) => `${facts.eventType} ${ruleId} ${invalidParty}`)
+    const told = all.map(
+      ({ facts, ruleId, isPartyInvalid }) => `${facts.eventType} ${ruleId} ${isPartyInvalid}`,
+    )
     t.same([...new Set(told)].sort(), [
       'claim.paid email false',
       'claim.paid no-party false',
@@ -69,10 +71,10 @@ t.test(
       const target = { locators: [rows[0].locator] }
       const [candidate] = (await listRetryCandidates(pool, limits, target, null)).candidates
       t.equal(
-        countOf(all.filter(({ invalidParty }) => invalidParty)),
-        candidate?.decision?.hasInvalidLocator ? 1 : 0,
+        countOf(all.filter(({ isPartyInvalid }) => isPartyInvalid)),
+        candidate?.decision?.hasInvalidParty ? 1 : 0,
       )
-      return candidate?.decision?.hasInvalidLocator
+      return candidate?.decision?.hasInvalidParty
     }
     t.equal(await isInvalid(`reason = 'in other words'`), true)
     t.equal(await isInvalid(`reason = 'invalid party locator', facts = facts - 'invalidLocator'`), true)

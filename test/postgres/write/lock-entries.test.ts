@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Deliveries, Send } from '../../../src/core/attempt/delivery.ts'
-import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
+import type { RetryEntry } from '../../../src/core/attempt/retry-entry.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
@@ -31,15 +31,15 @@ const LOCK_WAITS = `
   SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
 const isErasureWaiting = async () => (await client.query(LOCK_WAITS)).rowCount === 1
 
-async function dueEntry(): Promise<DueEntry> {
+async function retryEntry(): Promise<RetryEntry> {
   const { due } = await listDueEntries(pool, ANY, null, 1)
   if (due[0] === undefined) throw new Error('nothing is due')
   return due[0]
 }
 
 /** The row as SKIPPED, to be retried on request. */
-async function skippedEntry(): Promise<DueEntry> {
-  const entry = await dueEntry()
+async function skippedEntry(): Promise<RetryEntry> {
+  const entry = await retryEntry()
   await client.query(`
     UPDATE notifications.notification_log
     SET status = 'SKIPPED', subject = NULL, body = NULL, last_attempt_at = NULL`)
@@ -48,7 +48,7 @@ async function skippedEntry(): Promise<DueEntry> {
 }
 
 async function retry(
-  entry: DueEntry,
+  entry: RetryEntry,
   send: Send = async () => new Map(),
   request: typeof REQUEST | null = REQUEST,
 ) {
@@ -60,7 +60,7 @@ async function retry(
 }
 
 t.test('a row erased after it was read is never retried', async (t) => {
-  const failed = await dueEntry()
+  const failed = await retryEntry()
   const erasure = await beginErasure(pool, 'party-1', 'bob')
   await eraseEntries(pool, erasure, [failed.locator])
   t.same(await retry(failed, undefined, null), [])
@@ -78,7 +78,7 @@ t.test('a row of a party under erasure is not retried on request', async (t) => 
 for (const request of [REQUEST, null]) {
   const what = request === null ? 'running' : 'requested'
   t.test(`an erasure waits for a ${what} retry, and blanks the text that it wrote`, async (t) => {
-    const entry = request === null ? await dueEntry() : await skippedEntry()
+    const entry = request === null ? await retryEntry() : await skippedEntry()
     const erasure = await beginErasure(pool, request === null ? 'party-1' : 'party-2', 'bob')
     const sending = Promise.withResolvers<void>()
     const sent = Promise.withResolvers<Deliveries>()

@@ -13,7 +13,7 @@ export const RETRY_INTERVAL_MS = 60_000
 export const RETRY_MIN_PAUSE_MS = 55_000
 
 /** A row to retry. The retry of a FAILED row sends its stored text. */
-export const dueEntry = logEntry
+export const retryEntry = logEntry
   .pick({
     locator: true,
     eventId: true,
@@ -27,7 +27,7 @@ export const dueEntry = logEntry
     sendCount: z.int(),
     unknownKey: z.int().nullable(),
   })
-export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
+export interface RetryEntry extends Readonly<z.infer<typeof retryEntry>> {
   /** Set only for a SKIPPED row, which stores no text: a requested retry renders one. */
   readonly variables?: Variables
   readonly isPartyInvalid?: boolean
@@ -37,7 +37,7 @@ export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
 
 /** A row to retry, with its party's contact; undefined if it has no party. */
 export interface LookedUpEntry {
-  readonly due: DueEntry
+  readonly due: RetryEntry
   readonly contact: Contact | undefined
 }
 
