@@ -39,8 +39,9 @@ const PAUSE_MS = 500
 
 export const auditCommand = newCommand('audit', {
   notes: `Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
-\`serve\`. A message up to the checkpoint must have a row with its event type and party, be a duplicate of the
-row's message (the same reference and reason, too), or be stored as rejected, unless it was aborted by its producer, skipped, or old enough to be pruned.`,
+\`serve\`. A message up to the checkpoint must have a row with its event type and party, be a duplicate of the row's message (the
+same reference and reason, too), or be stored as rejected, unless it was aborted by its producer, skipped, or old enough to be
+pruned.`,
   exitCodes: '0 every message is accounted for, 1 one is not or the audit failed',
   example: ['audit --since 7d', 'audit --topic claims --partition 3 --from 1200 --to 1300'],
 })
