@@ -160,21 +160,21 @@ async function retryPage(needs: RequestNeeds, request: TakenRequest, target: Ret
     page.set(locator, judged)
   }
   const last = candidates[page.size - 1]
-  if (page.size === candidates.length) await commitPage(needs, request, page, next)
+  if (page.size === candidates.length) await commitRequested(needs, request, page, next)
   else if (last === undefined) return postponed(needs, request)
-  else await commitPage(needs, request, page, { createdAt: last.createdAt, locator: last.locator })
+  else await commitRequested(needs, request, page, { createdAt: last.createdAt, locator: last.locator })
   return true
 }
 
 /** By locator, the entries to retry and those that stay as they are. */
-type Page = Map<string, LookedUpEntry | Refusal>
+type Page = Map<string, LookedUpEntry | Unchanged>
 
 /** Null if it begins the next page: it was not read or looked up in time, or policy administration went down. */
 function judgePrepared(
-  prepared: RetryEntry | Refusal | null,
+  prepared: RetryEntry | Unchanged | null,
   contacts: Contacts,
   isDown: boolean,
-): LookedUpEntry | Refusal | null {
+): LookedUpEntry | Unchanged | null {
   if (prepared === null || 'reason' in prepared) return prepared
   const { partyLocator } = prepared
   const contact = contacts.get(partyLocator ?? '')
@@ -185,7 +185,7 @@ function judgePrepared(
 }
 
 /** A null position ends the request. */
-async function commitPage(
+async function commitRequested(
   needs: RequestNeeds,
   request: TakenRequest,
   page: Page,
@@ -205,7 +205,7 @@ async function commitPage(
   })
 }
 
-interface Refusal {
+interface Unchanged {
   readonly reason: string
 }
 
@@ -214,7 +214,7 @@ async function prepareEntries(
   { readMessages, lookUps }: RequestNeeds,
   { readAgain }: RetryTarget,
   candidates: readonly RetryCandidate[],
-): Promise<readonly (RetryEntry | Refusal | null)[]> {
+): Promise<readonly (RetryEntry | Unchanged | null)[]> {
   const refusals = candidates.map(
     (candidate) => findRefusal(candidate) ?? (readAgain ? findReadingRefusal(candidate) : null),
   )
@@ -240,7 +240,7 @@ async function readEntry(
   candidate: RetryCandidate,
   message: Message | null,
   { topic, envelopeMapRevision: revisionThen }: NonNullable<RetryCandidate['decision']>,
-): Promise<RetryEntry | Refusal> {
+): Promise<RetryEntry | Unchanged> {
   const { eventId } = candidate
   if (message === null) return { reason: 'the broker has no message at its offset any more' }
   const then = await parseBy(topic, message, revisionThen)
