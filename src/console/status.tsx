@@ -18,17 +18,20 @@ const LOOKS = {
 function listParts(data: ServiceStatus | null, problem: string | null) {
   return Object.entries(PARTS).map(([key, name]) => {
     const reason = data?.[key as keyof typeof PARTS] ?? null
-    if (problem !== null || data === null) return { name, state: 'unknown', reason: problem } as const
+    if (problem !== null || data === null)
+      return { name, state: 'unknown', reason: problem ?? 'not known yet' } as const
     if (reason === null) return { name, state: 'works', reason } as const
     const isUnknown = key === 'consuming' && data.isStarting
     return { name, state: isUnknown ? 'unknown' : 'down', reason } as const
   })
 }
 
-/** A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. */
+/**
+ * A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. It takes its place
+ * before anything is known, so that nothing below moves under a click.
+ */
 export function Status() {
   const { data, problem } = useData<ServiceStatus>(['status'], {}, EVERY_MS)
-  if (data === null && problem === null) return null
   const parts = listParts(data, problem)
   const blocked = data?.blocked ?? []
   return (
@@ -45,7 +48,7 @@ export function Status() {
       <div role="alert">
         {problem !== null && <p class="notice">State unknown: {visible(problem)}</p>}
         {parts
-          .filter(({ state }) => problem === null && state !== 'works')
+          .filter(({ state }) => data !== null && problem === null && state !== 'works')
           .map(({ name, state, reason }) => (
             <p key={name} class={state === 'down' ? 'notice notice-bad' : 'notice'}>
               {visible(`${name}: ${reason}`)}

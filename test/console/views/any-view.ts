@@ -37,6 +37,24 @@ test('each part of the service has a dot on every page, and a reason where it is
   t.same(await dots.locator('[data-sign=question]').allInnerTexts(), ['Receiving events'])
 })
 
+test('nothing moves under a click when the state of the service becomes known', async (t) => {
+  const { status } = aConsole()
+  const { page } = await openView(t, '#/rules', {
+    status: async () => ({ ...(await status()), blocked: [] }),
+  })
+  const held = Promise.withResolvers<void>()
+  await page.route('**/status', (route) => held.promise.then(() => route.continue()))
+  await page.reload()
+  const inForce = page.getByText('In force since')
+  await inForce.waitFor()
+  const before = await inForce.boundingBox()
+  const dots = page.getByRole('list', { name: 'State of the service' })
+  t.equal(await dots.locator('[data-sign=question]').count(), 3)
+  held.resolve()
+  await dots.locator('[data-sign=dot]').first().waitFor()
+  t.same(await inForce.boundingBox(), before)
+})
+
 test('a response that the network cuts off counts as a lost connection, and is read again', async (t) => {
   const { page } = await openView(t, '#/rules')
   const cut = createServer((_, response) => {

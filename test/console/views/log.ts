@@ -10,6 +10,8 @@ test('a row shows the result, and opens its entry wherever it is clicked', async
   const { page } = await openView(t, '#/log', withEntry(GIVEN_UP))
   const row = page.getByRole('row', { name: 'claim.rejected' })
   await row.waitFor()
+  // They stand above the rows, which the clicks below would miss while they move.
+  await page.getByText('blocked partition').waitFor()
   t.equal(await page.locator('a a, a button').count(), 0)
   t.equal(await row.getByRole('link').count(), 1)
   t.match(await row.innerText(), /Failed[\s\S]*could not be asked about the member\. Given up\./)
