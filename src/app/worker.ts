@@ -85,7 +85,7 @@ export function createWorker(needs: WorkerNeeds) {
     nowMs: () => performance.now(),
   }
   const { observed, settled } = observeFirst(needs.onFirstDecision, log)
-  // Each of the three probes for refused rows by itself: a bad row of one must not slow the others.
+  // Consumer, retry and requests each probe for refused rows: a bad row of one must not slow the others.
   const newAttempt = () => observed(createMakeAttempts(attemptNeeds))
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
   const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)

@@ -1,6 +1,12 @@
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from '../core/audit/finding.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
-import { describeDifferences, findConflict, isOwnRow, type LoggedRow } from '../core/event/conflict.ts'
+import {
+  describeDifferences,
+  findConflict,
+  isOwnRow,
+  type LoggedRow,
+  type ReadBy,
+} from '../core/event/conflict.ts'
 import { type Message, messageBytes } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
 import type { TopicPartition } from '../core/event/position.ts'
@@ -176,7 +182,7 @@ async function auditConflicts(
   const rejected = await needs.findRejected(audited, messages)
   for (const { message, row, differences } of others) {
     const kept = rejected.get(message.offset)
-    if (kept === undefined) await reportDiffers(audit, message, row, describeDifferences('', differences))
+    if (kept === undefined) await reportDiffers(audit, message, row, ` ${describeDifferences(differences)}`)
     else counts.conflicts++
     if (kept?.erased) counts.erased++
   }
@@ -206,7 +212,7 @@ async function auditLogged(
     await reportDiffers(audit, message, row, ' is its row, but no decision explains it')
     return []
   }
-  const readBy = (revision: string | null) => needs.parse(message, revision)
+  const readBy: ReadBy = (revision) => needs.parse(message, revision)
   if (!isOwn) {
     const differences = await findConflict(row, place, event, readBy)
     if (differences.length === 0) counts.duplicates++
@@ -233,7 +239,7 @@ async function reportDiffers(
 async function compareColumns(
   { eventType, partyLocator, envelopeMapRevision }: LoggedRow,
   event: Event,
-  readBy: (envelopeMapRevision: string | null) => Promise<Parsed> | Parsed,
+  readBy: ReadBy,
 ): Promise<string[]> {
   if (eventType === event.eventType && partyLocator === event.partyLocator) return []
   const then = envelopeMapRevision === null ? null : await readBy(envelopeMapRevision)

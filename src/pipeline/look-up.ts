@@ -2,7 +2,7 @@ import { distinctParties, type OpenAttempt } from '../core/attempt/attempt.ts'
 import type { Batch, FindLogged, LoggedEvents } from '../core/batch/batch.ts'
 import type { RunStage } from '../core/batch/stage.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
-import { describeConflict, findConflict } from '../core/event/conflict.ts'
+import { describeConflict, findConflict, type ReadBy } from '../core/event/conflict.ts'
 import type { Message } from '../core/event/message.ts'
 import { type Event, type Parsed, pickVariables } from '../core/event/parse-event.ts'
 import type { Fingerprint } from '../core/event/position.ts'
@@ -33,17 +33,13 @@ export interface Reading {
   readonly event: Event
 }
 
-export interface LookedUpBatch {
+export interface LookedUpBatch extends Pick<ParsedBatch, 'repeated' | 'readings'> {
   /** The batch, cut before the first event whose party was not asked in time. */
   readonly batch: Batch
   /** Attempts for the events without a log row. */
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
   readonly tombstoneCount: number
-  /** Ids of several messages. */
-  readonly repeated: ReadonlySet<string>
-  /** All messages with this id. */
-  readonly readings: (eventId: string) => readonly Reading[]
 }
 
 interface LocatedEvent {
@@ -105,7 +101,7 @@ async function findConflicts(
   for (const row of rows.values())
     for (const { message, event } of readings(row.eventId)) {
       const place = { topic, partition, offset: message.offset }
-      const readBy = (revision: string | null) => parseBy(topic, message, revision)
+      const readBy: ReadBy = (revision) => parseBy(topic, message, revision)
       const differences = await findConflict(row, place, event, readBy)
       if (differences.length > 0) conflicts.push({ message, rejection: describeConflict(row, differences) })
     }

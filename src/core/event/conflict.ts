@@ -43,12 +43,15 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
   return differences
 }
 
+/** Reads the message in question by the envelope map of a revision; null: by the one in force. */
+export type ReadBy = (envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
+
 /** The differences by the envelope map in force; none if there are none by the map that read the row's message. */
 export async function findConflict(
   row: LoggedRow,
   place: Place,
   event: Event,
-  readBy: (envelopeMapRevision: string | null) => Promise<Parsed> | Parsed,
+  readBy: ReadBy,
 ): Promise<readonly string[]> {
   const differences = findDifferences(row, place, event)
   if (differences.length === 0) return []
@@ -57,15 +60,15 @@ export async function findConflict(
   return isSameId && findDifferences(row, place, then.event).length === 0 ? [] : differences
 }
 
-/** Example: `NTF-… has another party, reference`. */
-export function describeDifferences(subject: string, differences: readonly string[]): string {
+/** Example, after the name of a row: `has another party, reference`. */
+export function describeDifferences(differences: readonly string[]): string {
   return differences.includes(NAMELESS)
-    ? `${subject} may be that of another event: neither has a party or a reference`
-    : `${subject} has another ${differences.join(', ')}`
+    ? 'may be that of another event: neither has a party or a reference'
+    : `has another ${differences.join(', ')}`
 }
 
 export function describeConflict({ locator, origin }: LoggedRow, differences: readonly string[]): Rejection {
   const from = origin === null ? '' : ` of ${origin.topic}/${origin.partition}, offset ${origin.offset},`
-  const error = describeDifferences(`${locator}${from}`, differences)
-  return { code: 'conflict', error: `${REJECTIONS.conflict}: ${error}` }
+  const error = `${REJECTIONS.conflict}: ${locator}${from} ${describeDifferences(differences)}`
+  return { code: 'conflict', error }
 }
