@@ -2,6 +2,7 @@ import {
   type Attempt,
   afterDelivery,
   type Delivered,
+  decideAttempt,
   decideAttempts,
   distinctParties,
   type OpenAttempt,
@@ -57,18 +58,15 @@ export interface AttemptNeeds extends RulesInForce {
 
 const NO_MOVES: readonly Move[] = []
 const NONE_REFUSED: Refused = new Map()
+const NOBODY: ReadonlySet<string> = new Set()
 export const NONE_MADE: Made = { attempts: [], unchanged: new Map(), refused: NONE_REFUSED }
 /** What may be written about a message after the send. */
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
 /** Number of rows of the batch to try, if the database refuses the probe, before the schema counts as the cause. */
 const SAMPLE_COUNT_MAX = 100
-/** After a longer time between the locks and the send, the preferences are compared once more. */
+/** After a longer time between the locks and the send, the preferences are read once more. */
 const WRITE_MAX_MS = 100
-const TRANSACTION_COUNT_MAX = 5
-
-/** Preferences changed before the send: the attempts must be decided again. */
-class PreferencesChanged extends Error {}
 
 /**
  * Makes attempts in one transaction; null if the source locks nothing. Once the database refuses data, each next transaction
@@ -81,30 +79,16 @@ export function createMakeAttempts(needs: AttemptNeeds): MakeAttempts {
   return async (source) => {
     if (!mustProbe) {
       try {
-        return await transactAgain(needs, source, false)
+        return await transact(needs, source, false)
       } catch (error) {
         if (!needs.store.refusesData(error)) throw error
         mustProbe = true
       }
     }
-    const made = await transactAgain(needs, source, true)
+    const made = await transact(needs, source, true)
     const isSound = made !== null && made.attempts.length > 0 && made.refused.size === 0
     mustProbe = !isSound
     return made
-  }
-}
-
-async function transactAgain(
-  needs: AttemptNeeds,
-  source: AttemptSource,
-  mustProbe: boolean,
-): Promise<Made | null> {
-  for (let transactionCount = 1; ; transactionCount++) {
-    try {
-      return await transact(needs, source, mustProbe)
-    } catch (error) {
-      if (!(error instanceof PreferencesChanged) || transactionCount === TRANSACTION_COUNT_MAX) throw error
-    }
   }
 }
 
@@ -124,30 +108,37 @@ function transact(needs: AttemptNeeds, source: AttemptSource, mustProbe: boolean
     const { inserted, taken } = await tx.insertEntries(accepted.filter(isFirst))
     await source.reject?.(tx, { refused, taken })
     const claimed = [...inserted, ...accepted.filter(isRetry)]
-    if (nowMs() - startedMs > WRITE_MAX_MS) await requireUnchanged(tx, claimed, preferences)
-    const messages = outgoingMessages(claimed)
+    const isLate = nowMs() - startedMs > WRITE_MAX_MS
+    const current = isLate ? await tx.readPreferences(distinctParties(claimed)) : preferences
+    const changed = findChanged(claimed, preferences, current)
+    // Nothing comes between this read and the send, so that a party who never stops changing them holds up nobody.
+    const latest = claimed.map((attempt) =>
+      isOf(changed, attempt) ? decideAttempt(needs, attempt, current) : attempt,
+    )
+    const messages = outgoingMessages(latest)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
-    const delivered = afterDelivery(claimed, deliveries)
+    const delivered = afterDelivery(latest, deliveries)
     // After the send, because the row of a deferred retry stays unchanged.
-    await recordAll(tx, delivered.attempts, deliveries, ruleTable.revision, moves)
+    await recordAll(tx, delivered.attempts, deliveries, ruleTable.revision, moves, changed)
     const made = { ...delivered, refused }
     await source.finish?.(tx, made)
     return made
   })
 }
 
-/** Throws PreferencesChanged if a party's preferences changed since the decision. */
-async function requireUnchanged(
-  tx: Transaction,
-  claimed: readonly Attempt[],
-  decidedBy: PreferencesByParty,
-): Promise<void> {
-  const parties = distinctParties(claimed)
-  const current = await tx.readPreferences(parties)
-  const isChanged = (party: string) => current.get(party)?.changeId !== decidedBy.get(party)?.changeId
-  if (parties.some(isChanged)) throw new PreferencesChanged('preferences changed before the send')
+/** The parties whose preferences changed between two reads. */
+function findChanged(
+  attempts: readonly Attempt[],
+  before: PreferencesByParty,
+  after: PreferencesByParty,
+): ReadonlySet<string> {
+  if (before === after) return NOBODY
+  const isChanged = (party: string) => after.get(party)?.changeId !== before.get(party)?.changeId
+  return new Set(distinctParties(attempts).filter(isChanged))
 }
 
+const isOf = (parties: ReadonlySet<string>, { partyLocator }: Attempt): boolean =>
+  partyLocator !== null && parties.has(partyLocator)
 const isRetry = ({ before }: Attempt): boolean => before !== null
 const isFirst = ({ before }: Attempt): boolean => before === null
 
@@ -230,17 +221,23 @@ async function writeAll(
   const claimed = [...inserted, ...attempts.filter(isRetry)]
   const addressed = outgoingMessages(claimed).filter(({ to }) => to !== null)
   const deliveries = new Map(addressed.map(({ locator }) => [locator, delivery]))
-  await recordAll(tx, afterDelivery(claimed, deliveries).attempts, deliveries, 'probe', moves)
+  await recordAll(tx, afterDelivery(claimed, deliveries).attempts, deliveries, 'probe', moves, NOBODY)
 }
 
+/** @param changed parties whose new rows hold an earlier decision */
 async function recordAll(
   tx: Transaction,
   attempts: readonly Attempt[],
   deliveries: Deliveries,
   ruleTableRevision: string,
   moves: readonly Move[],
+  changed: ReadonlySet<string>,
 ): Promise<void> {
-  await tx.updateEntries(attempts.filter(isRetry), deliveries)
-  await tx.markSendFailures(attempts.filter(isFirst), deliveries)
+  const isWritten = (attempt: Attempt) => isFirst(attempt) && !isOf(changed, attempt)
+  await tx.updateEntries(
+    attempts.filter((attempt) => !isWritten(attempt)),
+    deliveries,
+  )
+  await tx.markSendFailures(attempts.filter(isWritten), deliveries)
   await tx.recordDecisions(attempts, deliveries, ruleTableRevision, moves)
 }

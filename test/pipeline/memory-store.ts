@@ -21,7 +21,8 @@ function rowOf(
   const failureReason = sendError ?? decision.failureReason
   const { channel } = decision
   const key = { locator, eventId, eventType, partyLocator }
-  return { ...key, channel, status, subject, body, failureReason, attemptCount }
+  const wasTried = status !== 'SKIPPED' || attemptCount > 0
+  return { ...key, channel, status, subject, body, failureReason, attemptCount, wasTried }
 }
 type Row = ReturnType<typeof rowOf>
 

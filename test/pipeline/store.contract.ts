@@ -180,7 +180,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', body: 'B', failureReason: null },
       { eventId: 'b', status: 'SENT' },
       { eventId: 'c', status: 'FAILED', attemptCount: 0, body: 'B', failureReason: 'unresolved: HTTP 500' },
-      { eventId: 'd', status: 'SKIPPED', attemptCount: 0, subject: null, body: null },
+      { eventId: 'd', status: 'SKIPPED', attemptCount: 0, subject: null, body: null, wasTried: false },
     ])
     t.match(await seen.decisions(), [
       {
@@ -277,8 +277,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     })
   })
 
-  /** Attempts whose inserts take a second each, during which `meanwhile` runs. */
-  function slowAttempts({ store, send }: Attempts, meanwhile: (insertCount: number) => Promise<void>) {
+  /** Commits a batch whose inserts take a second, during which `meanwhile` runs. */
+  async function commitSlowly(
+    { store, send }: Attempts,
+    open: readonly OpenAttempt[],
+    meanwhile: () => Promise<void>,
+  ) {
     let insertCount = 0
     const slow: Store = {
       ...store,
@@ -287,31 +291,76 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
           work({
             ...tx,
             insertEntries: async (attempts) => {
-              await meanwhile(++insertCount)
+              insertCount++
+              await meanwhile()
               return tx.insertEntries(attempts)
             },
           }),
         ),
     }
-    return makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000)
+    await commitBatch(
+      makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000),
+      aLookedUpBatch(open),
+    )
   }
 
   test('preferences that change while rows wait to be written are heeded', async (t, seen) => {
-    const attempt = slowAttempts(seen, async (insertCount) => {
-      if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
-    })
-    await commitBatch(attempt, aLookedUpBatch([anOpenAttempt('a')]))
+    await commitSlowly(seen, [anOpenAttempt('a')], () => seen.putPreferences('party-1', OPT_OUT))
     t.same(seen.keys, [])
-    t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
+    t.match(await seen.rows(), [
+      {
+        eventId: 'a',
+        status: 'SKIPPED',
+        attemptCount: 0,
+        subject: null,
+        failureReason: 'opted out',
+        wasTried: false,
+      },
+    ])
+    t.match(await seen.decisions(), [{ eventId: 'a', attempt: 0, outcome: 'SKIP', receipt: null }])
   })
 
-  test('preferences that change all the time end in an error, and nothing is sent', async (t, seen) => {
-    const attempt = slowAttempts(seen, (insertCount) =>
-      seen.putPreferences('party-1', { ...OPT_OUT, phone: String(insertCount) }),
+  test('a party who changes preferences in each transaction holds up nobody, not even herself', async (t, seen) => {
+    const others = { partyLocator: 'party-2' }
+    let changeCount = 0
+    const change = () => seen.putPreferences('party-1', { ...OPT_OUT, phone: String(++changeCount) })
+    await commitSlowly(
+      seen,
+      [anOpenAttempt('a'), anOpenAttempt('b', others), anOpenAttempt('c'), anOpenAttempt('d', others)],
+      change,
     )
-    await t.rejects(commitBatch(attempt, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
-    t.same(seen.keys, [])
-    t.same(await seen.rows(), [])
+    t.same(seen.keys, ['b/1', 'd/1'])
+    t.match(await seen.rows(), [
+      { eventId: 'a', status: 'SKIPPED' },
+      { eventId: 'b', status: 'SENT' },
+      { eventId: 'c', status: 'SKIPPED' },
+      { eventId: 'd', status: 'SENT' },
+    ])
+    t.equal(changeCount, 1, 'the transaction did not start again')
+    t.equal(await seen.checkpoint(), 3n)
+  })
+
+  test('a party who opts in again while rows wait to be written is told', async (t, seen) => {
+    await seen.putPreferences('party-1', OPT_OUT)
+    const optIn: NewPreferences = { ...OPT_OUT, preferredChannel: 'SMS', optedOutEvents: [] }
+    const answers = new Map<string, Delivery>([
+      ['b', { receipt: null, error: 'mailbox full' }],
+      ['c', { receipt: null, error: 'quota', isDeferred: true }],
+    ])
+    seen.answerOf = (eventId) => answers.get(eventId) ?? SENT
+    const events = ['a', 'b', 'c'].map((id) => anOpenAttempt(id))
+    await commitSlowly(seen, events, () => seen.putPreferences('party-1', optIn))
+    t.same(seen.keys, ['a/1', 'b/1', 'c/1'])
+    t.match(await seen.rows(), [
+      { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', failureReason: null },
+      { eventId: 'b', status: 'FAILED', attemptCount: 1, subject: 'S', failureReason: 'mailbox full' },
+      { eventId: 'c', status: 'FAILED', attemptCount: 0, failureReason: 'quota', wasTried: true },
+    ])
+    t.match(await seen.decisions(), [
+      { eventId: 'a', attempt: 1, receipt: 'r' },
+      { eventId: 'b', attempt: 1, sendError: 'mailbox full' },
+      { eventId: 'c', attempt: 0, sendError: 'quota' },
+    ])
   })
 
   test('of several checkpoints, those that another transaction locks are left out', async (t, seen) => {

@@ -68,7 +68,7 @@ t.test('in PostgreSQL', async (t) => {
       rows: () =>
         rowsOf(`
           SELECT locator, event_id AS "eventId", status, attempt_count AS "attemptCount", subject, body,
-            failure_reason AS "failureReason"
+            failure_reason AS "failureReason", last_attempt_at IS NOT NULL AS "wasTried"
           FROM notifications.notification_log ORDER BY event_id`),
       decisions: () =>
         rowsOf(`

@@ -102,7 +102,8 @@ export function decideAttempts(
     .sort((a, b) => (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0))
 }
 
-function decideAttempt(
+/** Also decides again an attempt that was decided by earlier preferences. */
+export function decideAttempt(
   { ruleTable, templates }: RulesInForce,
   open: OpenAttempt,
   preferencesOf: PreferencesByParty,

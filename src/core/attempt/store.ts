@@ -59,7 +59,7 @@ export interface Transaction {
    * alone. Rejects if one loses against another transaction.
    */
   handOver<Result>(send: (query: Query) => Promise<Result>): Promise<Result>
-  /** Updates rows that the transaction has locked. */
+  /** Updates rows that the transaction has locked or inserted. */
   updateEntries(attempts: readonly Attempt[], deliveries: Deliveries): Promise<void>
   /** Leaves messages that are already stored unchanged. */
   insertRejected(partition: TopicPartition, rejected: readonly RejectedMessage[]): Promise<void>

@@ -21,7 +21,7 @@ export async function updateEntries(
       channel = attempt.channel,
       failure_reason = attempt.failure_reason,
       attempt_count = attempt.attempt_count,
-      last_attempt_at = now(),
+      last_attempt_at = CASE WHEN attempt.status <> 'SKIPPED' OR attempt.attempt_count > 0 THEN now() END,
       sent_at = CASE WHEN attempt.status = 'SENT' THEN now() END,
       subject = attempt.subject,
       body = attempt.body

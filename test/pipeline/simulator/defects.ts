@@ -1,11 +1,18 @@
 import type { Attempt } from '../../../src/core/attempt/attempt.ts'
 import type { Store, Transaction } from '../../../src/core/attempt/store.ts'
 import { partitionKey } from '../../../src/core/event/position.ts'
+import type { PreferencesByParty } from '../../../src/core/party/preferences.ts'
 import { DatabaseFault } from '../memory-store.ts'
 import { PARTIES } from './messages.ts'
 
 /** Replaces a store by one with a defect. `expected` holds the checkpoints that the actor's batches expect, by `partitionKey`. */
 export type Sabotage = (store: Store, expected: ReadonlyMap<string, bigint>) => Store
+
+const NO_PREFERENCES = {
+  preferredChannel: 'EMAIL',
+  optedOutEvents: new Set<string>(),
+  hasUnreadableOptOuts: false,
+}
 
 /** Defects of the transaction that the simulator must find, each as a store that has it. */
 export const DEFECTS: Readonly<Record<string, Sabotage>> = {
@@ -72,6 +79,32 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
         },
       }
     }),
+  'messages sent by the preferences of before': (store) =>
+    wrap(store, (tx) => {
+      let before: PreferencesByParty | null = null
+      return {
+        lockCheckpoints: async (partitions, parties) => {
+          const locked = await tx.lockCheckpoints(partitions, parties)
+          before = locked.preferences
+          return locked
+        },
+        readPreferences: async (parties) => {
+          const current = await tx.readPreferences(parties)
+          before ??= current
+          const known = before
+          const old = (party: string) => known.get(party) ?? NO_PREFERENCES
+          return new Map([...current].map(([party, { changeId }]) => [party, { ...old(party), changeId }]))
+        },
+      }
+    }),
+  'a new row that keeps the decision of before': (store) =>
+    wrap(store, (tx) => ({
+      updateEntries: (attempts, deliveries) =>
+        tx.updateEntries(
+          attempts.filter(({ before }) => before !== null),
+          deliveries,
+        ),
+    })),
   'rows in no order': (store) => {
     let count = 0
     return wrap(store, (tx) => ({

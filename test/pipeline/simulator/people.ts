@@ -4,20 +4,33 @@ import type { Actor } from './actor.ts'
 import { PARTIES } from './messages.ts'
 import type { World } from './world.ts'
 
-/** Members change their preferences; each change counts once it is answered. */
+/** Members change their preferences now and then. */
 export async function changePreferences(world: World, actor: Actor): Promise<void> {
-  const { memory, scheduler, random } = world
+  const { scheduler, random } = world
   for (let i = 0; i < 4; i++) {
     await scheduler.step(random.below(30))
-    const party = random.pick(PARTIES)
-    const isOptOut = random.chance(0.5)
-    const optedOutEvents = new Set(isOptOut ? ['claim.paid'] : [])
-    const preferredChannel = random.pick(CHANNELS as [Channel, ...Channel[]])
-    const id = memory.putPreferences(party, { preferredChannel, optedOutEvents })
-    if (isOptOut) world.optOuts.add(id)
-    await actor.step()
-    world.answered.push({ party, id, at: scheduler.now })
+    await changePreferencesOf(world, actor, random.pick(PARTIES))
   }
+}
+
+/** One member changes her preferences again and again, as long as somebody else is at work. */
+export async function neverStopChanging(world: World, actor: Actor): Promise<void> {
+  while (world.scheduler.waitingCount > 0) {
+    await changePreferencesOf(world, actor, PARTIES[0])
+    await world.scheduler.step()
+  }
+}
+
+/** A change counts once it is answered. */
+async function changePreferencesOf(world: World, actor: Actor, party: string): Promise<void> {
+  const { memory, scheduler, random } = world
+  const isOptOut = random.chance(0.5)
+  const optedOutEvents = new Set(isOptOut ? ['claim.paid'] : [])
+  const preferredChannel = random.pick(CHANNELS as [Channel, ...Channel[]])
+  const id = memory.putPreferences(party, { preferredChannel, optedOutEvents })
+  if (isOptOut) world.optOuts.add(id)
+  await actor.step()
+  world.answered.push({ party, id, at: scheduler.now })
 }
 
 /** A member may be erased. */

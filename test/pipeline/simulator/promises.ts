@@ -87,7 +87,7 @@ function checkConsumed({ memory, partitions, promise }: World): void {
   }
 }
 
-/** A store that checks consent and the fence whenever decisions are recorded: by what was answered before the last lock. */
+/** A store that checks consent and the fence whenever decisions are recorded: by what was answered before the send. */
 export function checkedStore(store: Store, world: World, expected: ReadonlyMap<string, bigint>): Store {
   const { memory, scheduler, promise } = world
   return {
@@ -95,6 +95,7 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
     transaction: (work) =>
       store.transaction((tx) => {
         let lockedAt = 0
+        let sentAt = 0
         const noting =
           <Args extends unknown[], Result>(lock: (...args: Args) => Promise<Result>) =>
           async (...args: Args) => {
@@ -109,8 +110,12 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
           lockRejected: noting(tx.lockRejected),
           lockRequest: noting(tx.lockRequest),
           insertEntries: noting(tx.insertEntries),
+          handOver: (send) => {
+            sentAt = scheduler.now
+            return tx.handOver(send)
+          },
           recordDecisions: async (attempts, deliveries, revision, moves) => {
-            for (const attempt of attempts) checkConsent(world, attempt, lockedAt)
+            for (const attempt of attempts) checkConsent(world, attempt, lockedAt, sentAt)
             for (const move of moves) {
               const isOwner = memory.checkpoint(move) === expected.get(partitionKey(move))
               promise(isOwner, 'a consumer that lost its partition sends')
@@ -122,18 +127,19 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
   }
 }
 
-/** An opt-out or erasure that was answered before the last read of preferences is heeded. */
+/** An erasure that was answered before the last lock, and an opt-out that was answered before the send, are heeded. */
 function checkConsent(
   { erasedAt, answered, optOuts, counts, promise }: World,
   { eventId, partyLocator, decision, before, request }: Attempt,
   lockedAt: number,
+  sentAt: number,
 ): void {
   const isRequested = request !== null && before !== null
   const isErased = (erasedAt.get(partyLocator ?? '') ?? lockedAt) < lockedAt
   promise(!isRequested || !isErased, `${eventId} is retried on request after an erasure`)
   promise(!isRequested || decision.outcome !== 'SKIP', `${eventId} is skipped again on request`)
   const changeId = Number(decision.preferenceChangeId ?? 0)
-  const last = answered.filter(({ party, at }) => party === partyLocator && at < lockedAt).at(-1)
+  const last = answered.filter(({ party, at }) => party === partyLocator && at < sentAt).at(-1)
   if (last !== undefined) counts.heeded++
   promise(changeId >= (last?.id ?? 0), `${eventId} is decided by preferences of the past`)
   const isSend = decision.outcome === 'SEND'

@@ -1,6 +1,7 @@
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
 import { placeKey } from '../../../src/core/event/position.ts'
 import type { StoredRejectedMessage } from '../../../src/core/event/rejected-message.ts'
+import type { TakenRequest } from '../../../src/core/request/request.ts'
 import { processPage, type RequestNeeds } from '../../../src/pipeline/requests.ts'
 import { aCandidateDecision, aRetryCandidate } from '../../core/attempt/build.ts'
 import { DatabaseFault, type MemoryStore, type StoredRejection } from '../memory-store.ts'
@@ -22,19 +23,24 @@ export async function serve(world: World, actor: Actor): Promise<void> {
     if (request === null) continue
     counts.pages++
     const before = request.progress
-    await processPage(requestNeeds(world, actor), request).catch((error) => {
-      if (!(error instanceof DatabaseFault)) throw error
-    })
+    await processOrFail(world, actor, request)
     const after = memory.requests().find(({ id }) => id === request.id)
     if (after?.progress === before && after.end === null) counts.lostPages++
   }
+}
+
+/** The database may refuse a decision that is made again just before the send: the next turn finds it before it sends. */
+async function processOrFail(world: World, actor: Actor, request: TakenRequest): Promise<void> {
+  await processPage(requestNeeds(world, actor), request).catch((error) => {
+    if (!(error instanceof DatabaseFault)) throw error
+  })
 }
 
 export async function serveToTheEnd(world: World, actor: Actor): Promise<void> {
   for (let turn = 0; turn < 1_000; turn++) {
     const [request] = world.openRequests()
     if (request === undefined) return
-    await processPage(requestNeeds(world, actor), request)
+    await processOrFail(world, actor, request)
   }
 }
 

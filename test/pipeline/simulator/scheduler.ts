@@ -18,6 +18,10 @@ export class Scheduler {
     return new Promise((resume) => this.#waiting.push({ resume, dueAt: this.now + pause }))
   }
 
+  get waitingCount(): number {
+    return this.#waiting.length
+  }
+
   /** Resolves once nothing waits for a step any more. */
   async run(stepCountMax: number): Promise<void> {
     for (;;) {

@@ -2,7 +2,7 @@ import { DatabaseFault } from '../memory-store.ts'
 import { type Actor, startActor } from './actor.ts'
 import type { Sabotage } from './defects.ts'
 import { own } from './owner.ts'
-import { ask, changePreferences, erase } from './people.ts'
+import { ask, changePreferences, erase, neverStopChanging } from './people.ts'
 import { checkCommits, checkEnd } from './promises.ts'
 import { serve, serveToTheEnd } from './replica.ts'
 import { retryInBackground } from './retries.ts'
@@ -30,10 +30,13 @@ export async function simulate(
   for (const owned of [[0], [0, 1], [1, 0]]) spawn((actor) => own(world, actor, owned))
   for (const run of [retryInBackground, retryInBackground, changePreferences, ask, erase, serve, serve])
     spawn((actor) => run(world, actor))
+  const isRestless = world.random.chance(0.25)
+  if (isRestless) spawn((actor) => neverStopChanging(world, actor))
   await scheduler.run(STEP_COUNT_MAX)
   world.isFaulty = false
   spawn((actor) => own(world, actor, [...partitions.keys()]))
   spawn((actor) => serveToTheEnd(world, actor))
+  if (isRestless) spawn((actor) => neverStopChanging(world, actor))
   await scheduler.run(STEP_COUNT_MAX)
   checkEnd(world)
   return violations
