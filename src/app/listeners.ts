@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { findSkipReason, type RetryCandidate } from '../core/attempt/retry-candidate.ts'
 import { showBlocked } from '../core/batch/service-status.ts'
+import { coversEventType, foldEventType } from '../core/event/event-type-pattern.ts'
 import type { Preferences } from '../core/party/preferences.ts'
 import { showRules } from '../core/rules/current-rules.ts'
 import type { RuleTable } from '../core/rules/table.ts'
@@ -150,11 +151,11 @@ async function unknownEventTypes(
   { ruleTable, database }: ListenerNeeds,
   eventTypes: readonly string[],
 ): Promise<readonly string[]> {
-  const authored = listAuthoredTypes(ruleTable)
-  const unnamed = eventTypes.filter((type) => !authored.includes(type))
+  const authored = new Set(listAuthoredTypes(ruleTable).map(foldEventType))
+  const unnamed = eventTypes.filter((type) => !authored.has(foldEventType(type)))
   if (unnamed.length === 0) return []
-  const logged = await findEventTypes(database.listPool(), unnamed)
-  return unnamed.filter((type) => !logged.includes(type))
+  const logged = await findEventTypes(database.listPool(), [...unnamed, ...unnamed.map(foldEventType)])
+  return unnamed.filter((type) => !coversEventType(logged, type))
 }
 
 /** Takes what people ask for. Previews judge by today's preferences and rules, as far as they are known without a look-up. */

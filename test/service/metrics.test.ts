@@ -88,7 +88,7 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
   const waitersOf = async () =>
     (await scrape()).value('notifications_database_pool_waiters', { pool: 'lists' })
   await until(async () => (await waitersOf()) === 4, { what: 'four lists to wait for the other two' })
-  const preferences = { optedOutEvents: ['claim.paid', 'claim.payed'] }
+  const preferences = { optedOutEvents: [' Claim.Paid', 'claim.payed'] }
   t.match(await putPreferences(service.url, 'party-3', preferences), { status: 200 })
   t.match(await (await get('/preferences/party-3')).json(), preferences)
   t.equal((await get('/readyz')).status, 200)

@@ -1,3 +1,4 @@
+import { foldEventType } from '../event/event-type-pattern.ts'
 import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL, nameOfChannel } from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
@@ -84,7 +85,10 @@ export const FACTS = {
     words: (is) => (is ? 'opted out' : 'not opted out'),
     read: ({ eventType, preferences }) => {
       if (preferences === undefined) return false
-      return preferences.optedOutEvents.has(eventType) || (preferences.hasUnreadableOptOuts && 'unreadable')
+      return (
+        preferences.optedOutEvents.has(foldEventType(eventType)) ||
+        (preferences.hasUnreadableOptOuts && 'unreadable')
+      )
     },
   }),
   preferredChannel: fact({

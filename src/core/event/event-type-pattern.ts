@@ -7,8 +7,20 @@ export const ANY_OTHER = 'any other'
 /** Words of a cell that are not event types, in any case. */
 const WORDS = /^(not|or|exactly)$|^(no|any) (template|other)$/i
 
+/** The form in which opt-outs and event types compare: capitals and outer spaces do not matter. */
+export function foldEventType(eventType: string): string {
+  return eventType.trim().toLowerCase()
+}
+
+/** True if one of these opt-outs covers an event type. */
+export function coversEventType(optedOutEvents: readonly string[], eventType: string): boolean {
+  const folded = foldEventType(eventType)
+  return optedOutEvents.some((optOut) => foldEventType(optOut) === folded)
+}
+
 /** True if a text is a pattern or list of a cell, and so no event type name. */
-export function isPattern(text: string): boolean {
+export function isPattern(untrimmed: string): boolean {
+  const text = untrimmed.trim()
   if (!/[*\s]/.test(text)) return false
   const words = splitWords(text)
   const hasList = words.slice(1, -1).includes('or')

@@ -1,18 +1,19 @@
+import { coversEventType } from '../event/event-type-pattern.ts'
 import { nameOfChannel } from './channel.ts'
 import type { PreferenceChange } from './preferences.ts'
 
 /** Since when a party has been opted out of an event type, by changes newest first: `since 2026-01-31T12:00:00.000000Z`. */
 export function describeOptOut(changes: readonly PreferenceChange[], eventType: string): string {
-  const first = changes.find(({ before }) => !before?.optedOutEvents.includes(eventType))
-  if (first?.after.optedOutEvents.includes(eventType)) return `since ${first.changedAt}`
+  const first = changes.find(({ before }) => !coversEventType(before?.optedOutEvents ?? [], eventType))
+  if (first && coversEventType(first.after.optedOutEvents, eventType)) return `since ${first.changedAt}`
   return `since before ${changes.at(-1)?.changedAt ?? 'changes were recorded'}`
 }
 
 /** A change of preferences in words: `Opted out of claim.paid, by ada`. */
 export function describeChange({ changedBy, before, after }: PreferenceChange): string {
   const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
-  const out = is.filter((type) => !was.includes(type))
-  const back = was.filter((type) => !is.includes(type))
+  const out = is.filter((type) => !coversEventType(was, type))
+  const back = was.filter((type) => !coversEventType(is, type))
   const prefers = `prefers ${nameOfChannel(after.preferredChannel)}`
   const said = [
     out.length > 0 && `opted out of ${out.join(', ')}`,

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { isPattern } from '../event/event-type-pattern.ts'
+import { foldEventType, isPattern } from '../event/event-type-pattern.ts'
 import { type Channel, KNOWN_CHANNELS } from './channel.ts'
 
 export interface Preferences {
   /** Another version may have stored a channel that this one does not know. */
   readonly preferredChannel: string
+  /** As `foldEventType` returns them. */
   readonly optedOutEvents: ReadonlySet<string>
   /** Another version may have stored opt-outs in a form that this one does not know: they may cover any event type. */
   readonly hasUnreadableOptOuts: boolean
@@ -19,7 +20,10 @@ export type PreferencesByParty = ReadonlyMap<string, Preferences>
 export function readOptOuts(stored: unknown): Pick<Preferences, 'optedOutEvents' | 'hasUnreadableOptOuts'> {
   if (!Array.isArray(stored)) return { optedOutEvents: new Set(), hasUnreadableOptOuts: true }
   const names: string[] = stored.filter((optOut) => typeof optOut === 'string' && !isPattern(optOut))
-  return { optedOutEvents: new Set(names), hasUnreadableOptOuts: names.length < stored.length }
+  return {
+    optedOutEvents: new Set(names.map(foldEventType)),
+    hasUnreadableOptOuts: names.length < stored.length,
+  }
 }
 
 /** Preferences as stored and shown. Absent addresses are null. */
@@ -33,7 +37,9 @@ export const storedPreferences = z.object({
     .nullable()
     .describe('Stored and returned; messages go to the number that policy administration has'),
   preferredChannel: z.string().describe(`The channel that the party prefers. ${KNOWN_CHANNELS}`),
-  optedOutEvents: z.array(z.string()).describe('Event types for which the party wants no messages'),
+  optedOutEvents: z
+    .array(z.string())
+    .describe('Event types for which the party wants no messages; capitals and outer spaces do not matter'),
 })
 export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
 

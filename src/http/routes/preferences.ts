@@ -58,7 +58,7 @@ const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
 function field<Schema extends z.ZodType>(name: keyof StoredPreferences, schema: Schema): Schema {
   return schema.describe(storedPreferences.shape[name].description ?? '')
 }
-/** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
+/** An opt-out names one type: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
 const optOut = text(IDENTIFIER_LENGTH_MAX).refine(
   (name) => !isPattern(name),
   'must be an event type, not a pattern: list each type, such as claim.paid',

@@ -63,14 +63,31 @@ function nextRetry(limits: GivenUpLimits) {
     ) END`
 }
 
+/** The characters that `String.trim` removes. */
+const OUTER_SPACES =
+  '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
+
+/** As `foldEventType`, to tell since when; the decision itself was made by that function. */
+function folded(eventType: ReturnType<typeof sql.fragment>) {
+  return sql.fragment`lower(btrim(${eventType}, ${OUTER_SPACES}))`
+}
+
+/** True if preferences in JSON opt out of a decision's event type. Another version may have stored anything but a list. */
+function optsOut(preferences: ReturnType<typeof sql.fragment>) {
+  return sql.fragment`EXISTS (
+                SELECT FROM jsonb_path_query(${preferences}, 'lax $.optedOutEvents[*]') AS opt_out_name (name)
+                WHERE ${folded(sql.fragment`name #>> '{}'`)} = ${folded(sql.fragment`decision.event_type`)}
+              )`
+}
+
 /**
  * Time since which the party was opted out of a decision's event type without a break; null if it was not. For a row `decision`
  * and the change of preferences `change` that it followed.
  */
-const OPTED_OUT_SINCE = sql.fragment`CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
+const OPTED_OUT_SINCE = sql.fragment`CASE WHEN ${optsOut(sql.fragment`change.after`)} THEN (
               SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
               FROM notifications.preference_change AS opt_out
               WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
-                AND opt_out.before -> 'optedOutEvents' ? decision.event_type IS NOT TRUE
+                AND NOT ${optsOut(sql.fragment`opt_out.before`)}
               ORDER BY opt_out.id DESC LIMIT 1
             ) END`

@@ -49,3 +49,22 @@ t.test('opt-outs that only another version can read may be for any event type', 
   t.match(readFacts('claim.paid', party, aFound(), unreadable), { optedOut: true })
   t.match(readFacts('claim.void', party, aFound(), unreadable), { optedOut: 'unreadable' })
 })
+
+t.test('an opt-out matches an event type whatever the capitals and outer spaces of either', async (t) => {
+  for (const [optOut, eventType] of [
+    ['Claim.Paid', 'claim.paid'],
+    ['claim.paid ', 'claim.paid'],
+    ['\t\u00a0CLAIM.PAID\n', 'claim.paid'],
+    ['claim.paid', 'Claim.Paid'],
+    ['claim.paid', ' claim.paid'],
+    ['ÄNDERUNG', 'änderung'],
+  ] as const)
+    t.match(
+      readFacts(eventType, party, aFound(), somePreferences(readOptOuts([optOut]))),
+      { optedOut: true },
+      JSON.stringify([optOut, eventType]),
+    )
+  const other = somePreferences(readOptOuts(['claim. paid', 'claim-paid']))
+  t.match(readFacts('claim.paid', party, aFound(), other), { optedOut: false })
+  t.match(readOptOuts([' not claim.paid ']), { hasUnreadableOptOuts: true })
+})

@@ -19,6 +19,10 @@ t.test('an opt-out dates from the last change that brought it', async (t) => {
     'since before 4',
     'older than the changes that are known',
   )
+  t.equal(
+    describeOptOut([change('2', wanting('paid'), wanting('Paid ')), change('1', none, paid)], 'Paid '),
+    'since 1',
+  )
   t.equal(describeOptOut([], 'paid'), 'since before changes were recorded')
 })
 
@@ -26,4 +30,5 @@ t.test('a change is described by what it changed, and by whom', async (t) => {
   const opted = change('1', wanting(), wanting('paid'))
   t.equal(describeChange({ ...opted, changedBy: 'ada' }), 'Opted out of paid, by ada')
   t.equal(describeChange({ ...opted, before: opted.after }), 'Saved without a change')
+  t.equal(describeChange(change('1', wanting('paid'), wanting('Paid '))), 'Saved without a change')
 })

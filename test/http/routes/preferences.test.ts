@@ -13,7 +13,7 @@ const FULL = {
   email: 'member@example.com',
   phone: '+41 44 000 00 00',
   preferredChannel: 'IN_APP',
-  optedOutEvents: ['claim.paid', 'anything else'],
+  optedOutEvents: ['claim.paid', 'Anything Else '],
 }
 const urlOf = (partyLocator: string) => `/preferences/${encodeURIComponent(partyLocator)}`
 
@@ -75,8 +75,8 @@ const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
     [1, 2, 3, 4].map((i) => `#/optedOutEvents/${i}`),
   ],
   [
-    { optedOutEvents: ['or', 'Not claim.paid', 'exactly claim.paid', 'No template'] },
-    [1, 2, 3].map((i) => `#/optedOutEvents/${i}`),
+    { optedOutEvents: ['or', 'Not claim.paid', 'exactly claim.paid', 'No template', ' not claim.paid '] },
+    [1, 2, 3, 4].map((i) => `#/optedOutEvents/${i}`),
   ],
   [{ optedOutEvents: ['😀'.repeat(128)] }, ['#/optedOutEvents/0']],
   [{ partyLocator: 'PTY-1' }, ['#/partyLocator']],
