@@ -35,6 +35,11 @@ export function isOfOwnParty(request: FastifyRequest): boolean {
   return ofOwnParty.has(request)
 }
 
+/** The party that a request is about; undefined if its route names none. */
+export function partyInPath({ params }: FastifyRequest): string | undefined {
+  return ((params ?? {}) as { readonly partyLocator?: string }).partyLocator
+}
+
 /**
  * Throws a 403 that names the missing right, unless the request's token has the right that its route needs: an administrator's,
  * or that of the party in the path to its own preferences. A null scope requires none.
@@ -46,7 +51,7 @@ export function requireRight(
   const { access } = request.routeOptions.config
   const isForParty = access === 'party' && partyClaim !== null
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
-  const { partyLocator } = (request.params ?? {}) as { readonly partyLocator?: string }
+  const partyLocator = partyInPath(request)
   // An exact match: locators are case-sensitive.
   if (isForParty && partyLocator !== undefined && token[partyClaim] === partyLocator) {
     ofOwnParty.add(request)

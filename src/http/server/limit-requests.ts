@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify'
-import type { Access } from '../auth/rights.ts'
+import { type Access, partyInPath } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from './base.ts'
+import { createTurns } from './turns.ts'
 
 type LimitedAccess = Exclude<Access, 'open'>
 
@@ -13,11 +14,12 @@ const BODY_COUNT_MAX = 256
 /**
  * Answers requests beyond `countMax` in progress with 503 and `Retry-After`: readers must not starve message processing. Each
  * access has its own count, so that a party can opt out however many lists are requested; open routes always answer, for
- * probes. Beyond BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most gets 408.
+ * probes. Requests of one party take turns, and wait without a place. Beyond BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most gets 408.
  */
 export function limitRequests(app: HttpApp, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0, operator: 0 }
   const counted = new WeakMap<FastifyReply, LimitedAccess>()
+  const turns = createTurns(RETRY_AFTER_S)
   // Values are token subjects. A Map keeps the order of insertion, so the first entry is the oldest.
   const arriving = new Map<FastifyReply, string | null>()
   // Shared, because an error's stack is a quarter of the cost of a refusal.
@@ -39,16 +41,19 @@ export function limitRequests(app: HttpApp, countMax: number): void {
   })
 
   // Only now, with an accepted token and a complete body: slow clients take no place.
-  app.addHook('preHandler', async ({ routeOptions }, reply) => {
+  app.addHook('preHandler', async (request, reply) => {
     arriving.delete(reply)
-    const { access = 'open' } = routeOptions.config
+    const { access = 'open' } = request.routeOptions.config
     if (access === 'open') return
     // No further `close` event comes if the client left while its token was checked.
-    if (reply.raw.closed || inProgress[access] >= countMax) throw refusal
-    inProgress[access]++
-    counted.set(reply, access)
+    if (reply.raw.closed) throw refusal
     // Also emitted if the client leaves before the answer.
     reply.raw.once('close', () => uncount(reply))
+    const party = partyInPath(request)
+    if (access === 'party' && party !== undefined) await turns.wait(party, reply)
+    if (inProgress[access] >= countMax) throw refusal
+    inProgress[access]++
+    counted.set(reply, access)
   })
 
   app.addHook('onSend', async (_, reply) => {
@@ -57,6 +62,7 @@ export function limitRequests(app: HttpApp, countMax: number): void {
   })
 
   function uncount(reply: FastifyReply): void {
+    turns.leave(reply)
     const access = counted.get(reply)
     if (access === undefined) return
     counted.delete(reply)

@@ -81,6 +81,77 @@ t.test('answers that cannot be sent yet take no place from other parties', async
   ready.resolve(null)
 })
 
+/** A server for two requests of parties at a time, whose PUTs wait until they are released. */
+async function startedWithSlowPuts(t: Test) {
+  const { all, stored } = dependencies()
+  const go = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const { url, port } = await served(t, {
+    ...all,
+    requestCountMax: 2,
+    preferences: {
+      ...all.preferences,
+      put: async (party, preferences, ...rest) => {
+        begun.push(`${party} ${preferences.phone}`)
+        if (party === 'eager') await go.promise
+        return all.preferences.put(party, preferences, ...rest)
+      },
+    },
+  })
+  const put = async (party: string, phone: string, signal?: AbortSignal) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ phone })
+    return (
+      await fetch(`${url}/preferences/${party}`, { method: 'PUT', headers, body, signal: signal ?? null })
+    ).status
+  }
+  return { url, port, put, begun, stored, go: go.resolve }
+}
+
+t.test('a burst of one party is answered in turn, and holds up no other party', async (t) => {
+  const { put, begun, stored, go } = await startedWithSlowPuts(t)
+  const first = put('eager', '0')
+  await until(() => begun.length === 1, { what: 'the first to be under way' })
+  const burst = Array.from({ length: 59 }, (_, i) => put('eager', String(i + 1)))
+  for (let i = 0; i < 20; i++) t.equal(await put(`party-${i}`, '1'), 200)
+  t.equal(begun.filter((one) => one.startsWith('eager')).length, 1, 'one at a time')
+  go()
+  t.same(await Promise.all([first, ...burst]), Array(60).fill(200))
+  t.equal(begun.length, 80)
+  t.equal(stored.size, 21)
+  t.equal(await put('eager', '60'), 200)
+})
+
+t.test('a party with too many waiting requests is refused, alone', async (t) => {
+  const { put, begun, go } = await startedWithSlowPuts(t)
+  const first = put('eager', '0')
+  await until(() => begun.length === 1, { what: 'the first to be under way' })
+  const burst = Array.from({ length: 70 }, (_, i) => put('eager', String(i + 1)))
+  t.equal(await Promise.race(burst), 503)
+  t.equal(await put('party-1', '1'), 200)
+  go()
+  const answers = await Promise.all([first, ...burst])
+  t.equal(answers.filter((status) => status === 503).length, 6)
+  t.equal(answers.filter((status) => status === 200).length, 65)
+})
+
+t.test('a client that leaves while it waits for its turn is passed over', async (t) => {
+  const { put, begun, go } = await startedWithSlowPuts(t)
+  const leaving = new AbortController()
+  const first = put('eager', '0', leaving.signal)
+  await until(() => begun.length === 1, { what: 'the first to be under way' })
+  const second = put('eager', '1', leaving.signal)
+  const third = put('eager', '2')
+  t.equal(await put('party-1', '1'), 200)
+  leaving.abort()
+  await t.rejects(first)
+  await t.rejects(second)
+  await until(() => begun.includes('eager 2'), { what: 'the third to have its turn' })
+  go()
+  t.equal(await third, 200)
+  t.notOk(begun.includes('eager 1'))
+})
+
 /** A limit of src/http/server/limit-requests.ts. */
 const BODY_COUNT_MAX = 256
 const BODY = '{"optedOutEvents":["claim.paid"]}'
