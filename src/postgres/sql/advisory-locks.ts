@@ -1,4 +1,5 @@
 import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
+import { z } from 'zod'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { isLocked } from '../connection/errors.ts'
 
@@ -36,9 +37,16 @@ async function take(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string)
 /** An arbitrary fixed number: with the hash of a party it identifies the advisory lock of that party's preferences. */
 const PREFERENCES_LOCK = 4_006
 
+// A row lock is not enough: there may be no row yet.
+const preferencesKey = (partyLocator: string) => sql.fragment`${PREFERENCES_LOCK}, hashtext(${partyLocator})`
+
 /** Waits for the lock on a party's preferences, and keeps it until the transaction ends. */
 export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
-  // A row lock is not enough: there may be no row yet.
-  await tx.query(sql.unsafe`
-    SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
+  await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${preferencesKey(partyLocator)})`)
+}
+
+/** Takes the same lock without waiting; false if another transaction has it. */
+export function tryLockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<boolean> {
+  return tx.oneFirst(sql.type(z.object({ isLocked: z.boolean() }))`
+    SELECT pg_try_advisory_xact_lock(${preferencesKey(partyLocator)}) AS "isLocked"`)
 }

@@ -1,25 +1,52 @@
-import { type DatabasePool, sql } from 'slonik'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CommonQueryMethods, ConnectionError, type DatabasePool, sql } from 'slonik'
 import type { NewPreferences, StoredPreferences } from '../../core/party/preferences.ts'
 import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
-import { lockPreferences } from '../sql/advisory-locks.ts'
+import { tryLockPreferences } from '../sql/advisory-locks.ts'
+
+/** As long as a statement waits for a lock. */
+const LOCK_WAIT_MAX_MS = 5_000
+const LOCK_PAUSE_MS = 20
 
 /**
  * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Changes of one
- * party take turns, so that each one's `before` is the previous one's `after`.
+ * party take turns, so that each one's `before` is the previous one's `after`. One that waits for its turn holds no connection: a
+ * party whose lock another process keeps must not hold up the others.
  *
  * @param changedBy the subject of the token, null if there was none
  * @param isByParty the token is the party's
  */
-export function putPreferences(
+export async function putPreferences(
   pool: DatabasePool,
   partyLocator: string,
-  { email, phone, preferredChannel, optedOutEvents }: NewPreferences,
+  preferences: NewPreferences,
   changedBy: string | null,
   isByParty = false,
 ): Promise<StoredPreferences> {
-  return pool.transaction(async (tx) => {
-    await lockPreferences(tx, partyLocator)
-    return tx.one(sql.type(preferencesRow)`
+  const startedMs = performance.now()
+  for (;;) {
+    const stored = await pool.transaction(async (tx) =>
+      (await tryLockPreferences(tx, partyLocator))
+        ? replacePreferences(tx, partyLocator, preferences, changedBy, isByParty)
+        : null,
+    )
+    if (stored !== null) return stored
+    if (performance.now() - startedMs > LOCK_WAIT_MAX_MS)
+      throw new ConnectionError(
+        `another session locks a party's preferences for ${LOCK_WAIT_MAX_MS / 1_000} s`,
+      )
+    await sleep(LOCK_PAUSE_MS)
+  }
+}
+
+function replacePreferences(
+  tx: CommonQueryMethods,
+  partyLocator: string,
+  { email, phone, preferredChannel, optedOutEvents }: NewPreferences,
+  changedBy: string | null,
+  isByParty: boolean,
+): Promise<StoredPreferences> {
+  return tx.one(sql.type(preferencesRow)`
       WITH before AS (
         SELECT ${AS_JSON} AS preferences
         FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}
@@ -41,7 +68,6 @@ export function putPreferences(
         FROM stored
       )
       SELECT ${PREFERENCES_COLUMNS} FROM stored`)
-  })
 }
 
 const AS_JSON = sql.fragment`jsonb_build_object(

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { CHANNELS } from '../../../src/core/party/channel.ts'
 import type { NewPreferences } from '../../../src/core/party/preferences.ts'
+import { openPool } from '../../../src/postgres/connection/pool.ts'
 import {
   getPreferences,
   listPreferenceChanges,
@@ -10,7 +11,7 @@ import {
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
-const { pool, client } = await openDatabase(t)
+const { url, pool, client } = await openDatabase(t)
 t.beforeEach(() =>
   client.query('TRUNCATE notifications.notification_preferences, notifications.preference_change'),
 )
@@ -91,6 +92,18 @@ t.test('concurrent changes follow one another, and the last one is in force', as
     t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
   }
   t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
+})
+
+t.test('parties whose locks another process keeps hold up no other party', async (t) => {
+  const small = await openPool({ databaseUrl: url, connectionCountMax: 2 })
+  t.teardown(() => small.end())
+  await client.query('BEGIN')
+  for (const party of ['party-1', 'party-2'])
+    await client.query('SELECT pg_advisory_xact_lock(4006, hashtext($1))', [party])
+  const waiting = ['party-1', 'party-2'].map((party) => putPreferences(small, party, SMS, null))
+  t.same(await putPreferences(small, 'party-3', SMS, null), SMS)
+  await client.query('COMMIT')
+  t.same(await Promise.all(waiting), [SMS, SMS])
 })
 
 t.test('dispatch reads the preferences in force, with their change', async (t) => {
