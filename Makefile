@@ -29,7 +29,7 @@ FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -147,7 +147,7 @@ chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
-soak: soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade ## Run all soak tests below
+soak: soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member ## Run all soak tests below
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(FIRST) $(NODE) test/soak/look-ups.ts
@@ -164,3 +164,6 @@ soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messa
 
 soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
+
+soak-member: build ## One member PUTs preferences 10, 50 and 200 times a second (RATES), the database 60 and 1 ms away (DELAYS)
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/eager-member.ts
