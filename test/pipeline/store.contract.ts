@@ -277,12 +277,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     })
   })
 
-  /** Commits a batch whose inserts take a second, during which `meanwhile` runs. */
-  async function commitSlowly(
-    { store, send }: Attempts,
-    open: readonly OpenAttempt[],
-    meanwhile: () => Promise<void>,
-  ) {
+  /** Attempts whose inserts take a second, during which `meanwhile` runs. */
+  function slowAttempts({ store, send }: Attempts, meanwhile: () => Promise<void>): MakeAttempts {
     let insertCount = 0
     const slow: Store = {
       ...store,
@@ -298,11 +294,35 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
           }),
         ),
     }
-    await commitBatch(
-      makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000),
-      aLookedUpBatch(open),
-    )
+    return makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000)
   }
+
+  async function commitSlowly(
+    seen: Attempts,
+    open: readonly OpenAttempt[],
+    meanwhile: () => Promise<void>,
+  ): Promise<void> {
+    await commitBatch(slowAttempts(seen, meanwhile), aLookedUpBatch(open))
+  }
+
+  test('preferences that change while a retry waits are heeded, on request too', async (t, seen) => {
+    await seen.dispatch(failed('a', 'b'))
+    const [a, b] = await seen.due()
+    const optOut = () => seen.putPreferences('party-1', OPT_OUT)
+    await commitRetries(slowAttempts(seen, optOut), askedOf(a === undefined ? [] : [a]))
+    t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED', attemptCount: 1, wasTried: true }, {}])
+
+    await seen.putPreferences('party-1', { ...OPT_OUT, optedOutEvents: [] })
+    const request = await seen.request()
+    const made = await commitRequested(
+      slowAttempts(seen, optOut),
+      askedOf(b === undefined ? [] : [b]),
+      request,
+    )
+    t.same(made, [])
+    t.match(await seen.rows(), [{}, { eventId: 'b', status: 'FAILED', attemptCount: 0 }])
+    t.same(seen.keys, [])
+  })
 
   test('preferences that change while rows wait to be written are heeded', async (t, seen) => {
     await commitSlowly(seen, [anOpenAttempt('a')], () => seen.putPreferences('party-1', OPT_OUT))

@@ -100,3 +100,23 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
   await Promise.all(readers)
   t.equal((await get('/log/list')).status, 200)
 })
+
+t.test('of 60 changes of one party at once none is refused, and none is lost', async (t) => {
+  const numbers = Array.from({ length: 60 }, (_, i) => String(i))
+  const put = (phone: string) => putPreferences(service.url, 'party-eager', { phone })
+  const other = () => putPreferences(service.url, 'party-calm', {})
+  const [calm, ...burst] = await Promise.all([other(), ...numbers.map(put), other()])
+  t.same(
+    burst.map(({ status }) => status),
+    Array(61).fill(200),
+  )
+  t.equal(calm.status, 200)
+  const kept = await world.sql(`
+    SELECT before ->> 'phone' AS was, after ->> 'phone' AS is FROM notifications.preference_change
+    WHERE party_locator = 'party-eager' ORDER BY id`)
+  t.same(kept.map(({ is }) => is).sort(), numbers.toSorted())
+  t.same(
+    kept.slice(1).map(({ was }) => was),
+    kept.slice(0, -1).map(({ is }) => is),
+  )
+})
