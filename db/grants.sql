@@ -15,6 +15,8 @@ BEGIN;
 
 GRANT USAGE ON SCHEMA notifications TO notifications_service, notifications_operator;
 GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO notifications_service, notifications_operator;
+-- Everyone may run a function, unless the owner's default privileges say otherwise.
+GRANT EXECUTE ON FUNCTION notifications.next_id() TO notifications_service, notifications_operator;
 
 -- The service deletes nothing, and its decisions are append-only.
 GRANT INSERT, UPDATE ON

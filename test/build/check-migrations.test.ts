@@ -19,7 +19,12 @@ const SAMPLE_MIGRATIONS: Readonly<Record<string, string>> = {
   '1009_unique': `ALTER TABLE ${LOG} ADD CONSTRAINT sample_key UNIQUE USING INDEX sample_key`,
   '1010_constraint_dropped': `-- Unused since: 1.0.0\nALTER TABLE ${LOG} DROP CONSTRAINT sample_key`,
   '1011_column_dropped': `-- Unused since: 1.0.0\nALTER TABLE ${LOG} DROP COLUMN sample`,
-  '1012_table_dropped': '-- Unused since: 1.0.0\nDROP TABLE notifications.sample',
+  '1012_ids': `
+    CREATE SEQUENCE notifications.sample_counter MINVALUE 0 MAXVALUE 9 CYCLE;
+    CREATE FUNCTION notifications.sample_id() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER
+      RETURN nextval('notifications.sample_counter')`,
+  '1013_default': `ALTER TABLE ${LOG} ALTER COLUMN id DROP IDENTITY, ALTER COLUMN id SET DEFAULT notifications.sample_id()`,
+  '1014_table_dropped': '-- Unused since: 1.0.0\nDROP TABLE notifications.sample',
 }
 
 const faultsOf = (...statements: string[]) =>
@@ -44,6 +49,8 @@ ALTER TABLE s.log ADD COLUMN a text GENERATED ALWAYS AS (b) STORED
 ALTER TABLE s.log ADD COLUMN a text NOT NULL
 ALTER TABLE s.log ALTER COLUMN a TYPE bigint
 ALTER TABLE s.log DROP COLUMN a
+ALTER TABLE s.log ALTER COLUMN a DROP IDENTITY
+ALTER TABLE s.log ALTER COLUMN a DROP IDENTITY, ALTER COLUMN b SET DEFAULT s.id()
 DROP TABLE s.log
 CREATE TABLE s.new (a) AS (SELECT b FROM s.log)
 CREATE TABLE IF NOT EXISTS s.log (a text)

@@ -728,7 +728,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SENT' }])
     t.match(await seen.decisions(), [
-      { origin: { topic: 'claims', partition: 0, offset: 4n }, request: /^[12]$/, requestedBy: null },
+      { origin: { topic: 'claims', partition: 0, offset: 4n }, request: /^\d+$/, requestedBy: null },
     ])
     t.same((await seen.redrives()).toSorted(), ['duplicate', 'logged'])
     t.equal(await seen.checkpoint(), 4n)

@@ -59,7 +59,7 @@ t.test('in PostgreSQL', async (t) => {
     await client.query(`
       TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,
         notifications.projection_checkpoints, notifications.notification_preferences, notifications.redrive,
-        notifications.request RESTART IDENTITY`)
+        notifications.request`)
     for (const table of ['notification_log', 'decision'])
       await client.query(`ALTER TABLE notifications.${table} DROP CONSTRAINT IF EXISTS trap`)
     for (const partition of [0, 1]) await ensureCheckpoint(pool, 'claims', partition)

@@ -61,8 +61,8 @@ t.before(async () => {
     )
   }
   await world.sql(`
-    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
-    VALUES ('claims', 0, 0, '{}', 'of-tomorrow', 'unheard of')`)
+    INSERT INTO notifications.rejected_message (id, topic, partition_id, "offset", headers, code, error)
+    VALUES (1, 'claims', 0, 0, '{}', 'of-tomorrow', 'unheard of')`)
   await world.sql(`
     INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result) VALUES (1, 'alice', 'postponed')`)
 })

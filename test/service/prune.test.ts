@@ -99,11 +99,11 @@ t.test('a failed row that will still be retried is never pruned', async (t) => {
 
 t.test('requests that ended long ago are pruned even if nothing else is', async (t) => {
   await client.query(`
-    TRUNCATE notifications.request RESTART IDENTITY;
-    INSERT INTO notifications.request (kind, target, requested_by, because, state, requested_at, ended_at)
-    SELECT 'retry', '{"locators": ["NTF-1"]}', 'alice', 'a fix', CASE WHEN ended IS NULL THEN 'waiting' ELSE 'done' END,
+    TRUNCATE notifications.request;
+    INSERT INTO notifications.request (id, kind, target, requested_by, because, state, requested_at, ended_at)
+    SELECT id, 'retry', '{"locators": ["NTF-1"]}', 'alice', 'a fix', CASE WHEN ended IS NULL THEN 'waiting' ELSE 'done' END,
       '2020-01-01Z', ended
-    FROM (VALUES ('2021-01-01Z'::timestamptz), (NULL), (now())) AS request (ended)`)
+    FROM (VALUES (1, '2021-01-01Z'::timestamptz), (2, NULL), (3, now())) AS request (id, ended)`)
   await prune('--older-than', '400d', '--yes')
   await client.query(`
     INSERT INTO notifications.request (kind, target, requested_by, because, state, requested_at, ended_at)

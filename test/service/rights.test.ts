@@ -61,11 +61,11 @@ t.test('the rights of db/grants.sql are enough for owner and service', async (t)
   t.match(await command(['doctor'], envOf('service')), { code: 0, stdout: /ok +schema/ })
   await service.stop()
   await client.query(
-    `UPDATE notifications.rejected_message SET value = $1, code = 'refused-by-database' WHERE id = 1`,
+    `UPDATE notifications.rejected_message SET value = $1, code = 'refused-by-database' WHERE value = 'not an event'`,
     [anEvent({ partyLocator: 'party-3' }).value],
   )
   await client.query(
-    `UPDATE notifications.rejected_message SET rejected_at = now() - interval '2 days' WHERE id = 2`,
+    `UPDATE notifications.rejected_message SET rejected_at = now() - interval '2 days' WHERE code <> 'refused-by-database'`,
   )
   await client.query(
     `UPDATE notifications.notification_log SET created_at = now() - interval '2 days' WHERE status = 'SENT'`,

@@ -99,8 +99,11 @@ const RECORDS = `
     id serial PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL
   )`
 
+/** Numbered by the rows, under the lock: in a database that was moved by logical replication, the sequence begins at 1. */
 function record(name: string): string {
-  return `INSERT INTO notifications.migration (name, run_on) VALUES ('${name}', now())`
+  return `
+    INSERT INTO notifications.migration (id, name, run_on)
+    SELECT coalesce(max(id), 0) + 1, '${name}', now() FROM notifications.migration`
 }
 
 async function appliedTo(client: pg.Client): Promise<ReadonlySet<string>> {

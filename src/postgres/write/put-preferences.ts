@@ -62,12 +62,25 @@ function replacePreferences(
           opted_out_events = excluded.opted_out_events
         RETURNING *
       ), change AS (
-        INSERT INTO notifications.preference_change (party_locator, changed_by, by_party, changed_at, before, after)
+        INSERT INTO notifications.preference_change (id, party_locator, changed_by, by_party, changed_at, before, after)
         -- Not now(), when the transaction began to wait for its turn.
-        SELECT party_locator, ${changedBy}, ${isByParty}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
+        SELECT ${nextChangeId(partyLocator)}, party_locator, ${changedBy}, ${isByParty}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
         FROM stored
       )
       SELECT ${PREFERENCES_COLUMNS} FROM stored`)
+}
+
+/**
+ * Above all earlier ids of the party, even if the clock was set back: dispatch notices a change by its id. A second later with the
+ * same counter (see 0015_ids.sql), since the next number may be another party's.
+ */
+function nextChangeId(partyLocator: string) {
+  return sql.fragment`(
+    SELECT CASE WHEN last IS NULL OR id > last THEN id ELSE last + 4194304 END
+    FROM (SELECT notifications.next_id() AS id, (
+      SELECT max(id) FROM notifications.preference_change WHERE party_locator = ${partyLocator}
+    ) AS last) AS next
+  )`
 }
 
 const AS_JSON = sql.fragment`jsonb_build_object(

@@ -106,6 +106,20 @@ t.test('parties whose locks another process keeps hold up no other party', async
   t.same(await Promise.all(waiting), [SMS, SMS])
 })
 
+t.test('each change is the last one of its party, even if the clock was set back', async (t) => {
+  await putPreferences(pool, 'party-1', SMS, null)
+  const tomorrow = 86_400 * 2 ** 22
+  await client.query('UPDATE notifications.preference_change SET id = id + $1', [tomorrow])
+  const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')?.changeId
+  const ids = [await seen()]
+  for (const preferences of [IN_APP, SMS]) {
+    await putPreferences(pool, 'party-1', preferences, null)
+    ids.push(await seen())
+    t.match((await listPreferenceChanges(pool, 'party-1', 1)).changes, [{ after: preferences }])
+  }
+  t.equal(new Set(ids).size, 3)
+})
+
 t.test('dispatch reads the preferences in force, with their change', async (t) => {
   const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')
   t.equal(await seen(), undefined)
