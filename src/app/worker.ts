@@ -22,7 +22,7 @@ import { createLocators } from '../pipeline/locators.ts'
 import type { LookUpNeeds } from '../pipeline/look-up.ts'
 import { createRequests, type RequestNeeds } from '../pipeline/requests.ts'
 import { createRetry, type RetryNeeds } from '../pipeline/retry.ts'
-import { isLocked, isTransactionRollback } from '../postgres/connection/errors.ts'
+import { isLocked, isWorthRestart } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { createFindLogged } from '../postgres/read/find-logged.ts'
@@ -114,7 +114,7 @@ function consumerNeeds(
   const needs: DispatchNeeds = {
     ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
     makeAttempts,
-    isTransactionRollback,
+    isWorthRestart,
     countRestart: metrics.countRestart,
     startTimer,
     nowMs: () => performance.now(),

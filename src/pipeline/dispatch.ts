@@ -10,8 +10,8 @@ import { createSharedCommits, isSmall, NotShared } from './shared-commits.ts'
 
 export interface DispatchNeeds extends LookUpNeeds {
   readonly makeAttempts: MakeAttempts
-  /** True if another transaction won, so that the batch starts again from its look-ups. */
-  readonly isTransactionRollback: (error: unknown) => boolean
+  /** True if the batch starts again from its look-ups: another transaction won, or a plan was out of date. */
+  readonly isWorthRestart: (error: unknown) => boolean
   readonly countRestart: () => void
   readonly startTimer: StartTimer
   readonly nowMs: () => number
@@ -34,7 +34,7 @@ const CONFLICT_WARNING_MS = 60_000
  * whose last one failed or was slow. It rejects on infrastructure errors, never because of a message's content.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const { makeAttempts, stage, isTransactionRollback, countRestart, startTimer, nowMs, log } = needs
+  const { makeAttempts, stage, isWorthRestart, countRestart, startTimer, nowMs, log } = needs
   const shared = createSharedCommits(makeAttempts, startTimer)
   /** Partitions whose last transaction failed or was slow: the next one is their own. */
   const notSharing = new Set<string>()
@@ -73,14 +73,14 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
         } catch (error) {
           notSharing.add(key)
           // Also the cause of a shared transaction's failure.
-          if (isTransactionRollback(error)) {
+          if (isWorthRestart(error)) {
             countRestart()
             restartCount++
           }
           if (error instanceof NotShared) {
             isAlone = true
             log.debug({ err: error, topic: batch.topic, partition: batch.partition }, error.message)
-          } else if (!isTransactionRollback(error) || restartCount === RESTART_COUNT_MAX) throw error
+          } else if (!isWorthRestart(error) || restartCount === RESTART_COUNT_MAX) throw error
         }
       }
     })

@@ -25,7 +25,7 @@ function world(given: {
   /** Called at the start of each transaction. */
   begin?: () => void
   nowMs?: () => number
-  isTransactionRollback?: (error: unknown) => boolean
+  isWorthRestart?: (error: unknown) => boolean
   /** Called before contacts are answered. */
   lookUp?: (parties: readonly string[]) => Promise<void>
   /** Called before each statement. */
@@ -88,8 +88,8 @@ function world(given: {
     },
     nowMs: given.nowMs ?? (() => 0),
     log: pino({ base: null }, { write: (line) => warnings.push(JSON.parse(line)) }),
-    isTransactionRollback:
-      given.isTransactionRollback ?? ((error) => error instanceof Error && error.message === 'rollback'),
+    isWorthRestart:
+      given.isWorthRestart ?? ((error) => error instanceof Error && error.message === 'rollback'),
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
     takeFingerprint: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
@@ -392,7 +392,7 @@ t.test('a rollback of a shared transaction counts for each batch, which then has
     begin: () => {
       if (failures-- > 0) throw new Error('rollback')
     },
-    isTransactionRollback: (error) => /rollback/.test(String((error as Error).cause ?? error)),
+    isWorthRestart: (error) => /rollback/.test(String((error as Error).cause ?? error)),
   })
   t.match(await runAll(['a'], ['b']), [{ value: { kind: 'committed' } }, { value: { kind: 'committed' } }])
   t.equal(restarts.count, 2)

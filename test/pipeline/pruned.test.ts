@@ -62,7 +62,7 @@ async function dispatchAll(
     startTimer: () => () => {},
     nowMs: () => 0,
     log: pino({ enabled: false }),
-    isTransactionRollback: () => false,
+    isWorthRestart: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }
   await createDispatch(needs)(batch)

@@ -3,8 +3,14 @@ import { BackendTerminatedError, ConnectionError } from 'slonik'
 
 /** The SQLSTATE behind an error of Slonik or of its driver, if PostgreSQL sent one. */
 export function sqlState(error: unknown): string | undefined {
-  // Node's own codes, such as EPIPE, can look like one.
-  return codeIn(error, /^[0-9A-Z]{5}$/, (cause) => cause instanceof pg.DatabaseError)
+  return serverError(error)?.code
+}
+
+/** PostgreSQL's error. Node's own codes, such as EPIPE, can look like an SQLSTATE. */
+function serverError(error: unknown): pg.DatabaseError | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof pg.DatabaseError && /^[0-9A-Z]{5}$/.test(cause.code ?? '')) return cause
+  return undefined
 }
 
 export function lacksSchema(error: unknown): boolean {
@@ -21,11 +27,23 @@ export function isUnusable(error: unknown): boolean {
 }
 
 /**
- * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25, 3B), prepared statement gone (26), rollback
- * (40), resources (53), lock (55P03), shutdown and cancellation (57), system (58), snapshot (72), configuration (F0), foreign
- * server (HV), internal (XX).
+ * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25, 3B), rollback (40), resources (53), lock
+ * (55P03), shutdown and cancellation (57), system (58), snapshot (72), configuration (F0), foreign server (HV), internal (XX).
  */
-const NOT_OF_A_ROW = /^(08|25|26|3B|40|53|55P03|57|58|72|F0|HV|XX)/
+const NOT_OF_A_ROW = /^(08|25|3B|40|53|55P03|57|58|72|F0|HV|XX)/
+
+/** A prepared statement or its portal is gone (26, 34) or already there (42P05), a type of it cannot be told (42P18). */
+const OF_A_PLAN = /^(26|34|42P05|42P18)/
+
+/**
+ * True if the error answers a plan that the session keeps, and not a row: a table was altered, or a pooler gave the session to
+ * another client. Such a failed connection is closed, and the next one has no plans. A changed result type has the state of all
+ * features that are not supported, so the server's routine tells it, in any language.
+ */
+function answersPlan(error: unknown): boolean {
+  const { code = '', routine } = serverError(error) ?? {}
+  return OF_A_PLAN.test(code) || routine === 'RevalidateCachedQuery'
+}
 
 /** A trigger or a policy left out a row without an error. */
 export class RowDiscarded extends Error {
@@ -41,13 +59,18 @@ export class RowDiscarded extends Error {
 export function refusesData(error: unknown): boolean {
   if (error instanceof RowDiscarded) return true
   const state = sqlState(error)
-  return state !== undefined && !NOT_OF_A_ROW.test(state)
+  return state !== undefined && !NOT_OF_A_ROW.test(state) && !answersPlan(error)
 }
 
 /** True if the transaction was rolled back because of another one, and can be tried again: serialization failure, deadlock. */
 export function isTransactionRollback(error: unknown): boolean {
   const state = sqlState(error)
   return state === '40001' || state === '40P01'
+}
+
+/** True if the same work can be done at once in a new transaction, on another connection. */
+export function isWorthRestart(error: unknown): boolean {
+  return isTransactionRollback(error) || answersPlan(error)
 }
 
 /** True if another session did not release a lock within `lock_timeout`. */
@@ -100,10 +123,10 @@ function systemCode(error: unknown): string | undefined {
 }
 
 /** The first code of this form, in the error or its causes. */
-function codeIn(error: unknown, form: RegExp, isWanted = (_: Error) => true): string | undefined {
+function codeIn(error: unknown, form: RegExp): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as { readonly code?: unknown }
-    if (typeof code === 'string' && form.test(code) && isWanted(cause)) return code
+    if (typeof code === 'string' && form.test(code)) return code
   }
   return undefined
 }

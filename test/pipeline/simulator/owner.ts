@@ -3,7 +3,7 @@ import { unobserved } from '../../../src/core/batch/stage.ts'
 import { partitionKey } from '../../../src/core/event/position.ts'
 import { takeFingerprint } from '../../../src/kafka/records/record.ts'
 import { createDispatch, type DispatchNeeds } from '../../../src/pipeline/dispatch.ts'
-import { isTransactionRollback } from '../../../src/postgres/connection/errors.ts'
+import { isWorthRestart } from '../../../src/postgres/connection/errors.ts'
 import { DatabaseFault } from '../memory-store.ts'
 import type { Actor } from './actor.ts'
 import { lookUpContacts } from './contacts.ts'
@@ -73,7 +73,7 @@ export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: s
     makeAttempts: (source) => actor.attempt(source),
     countRestart: () => {},
     stage: unobserved,
-    isTransactionRollback,
+    isWorthRestart,
     nowMs: () => scheduler.now,
     log: SILENT,
     startTimer: (durationMs, run) => {

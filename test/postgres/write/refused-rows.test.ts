@@ -3,8 +3,9 @@ import type { OpenAttempt } from '../../../src/core/attempt/attempt.ts'
 import type { Delivery } from '../../../src/core/attempt/delivery.ts'
 import { commitBatch } from '../../../src/pipeline/commit-batch.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
-import { refusesData } from '../../../src/postgres/connection/errors.ts'
+import { isWorthRestart, refusesData } from '../../../src/postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../../src/postgres/connection/pool.ts'
+import { findRows } from '../../../src/postgres/read/find-rows.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { ensureCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
@@ -102,7 +103,18 @@ t.test('a deferred trigger, which answers at COMMIT, rejects its row alone', asy
 
 t.test('an error that answers no row rejects nothing, and writes nothing', async (t) => {
   await withTrigger(t, 'INSERT')
-  for (const state of ['08006', '25006', '40001', '53100', '55P03', '57014', '58030', 'XX000']) {
+  for (const state of [
+    '08006',
+    '25006',
+    '40001',
+    '53100',
+    '55P03',
+    '57014',
+    '58030',
+    'XX000',
+    '26000',
+    '42P18',
+  ]) {
     await client.query(raise(state))
     t.match(await dispatched(), { result: 'a trap', rowCount: 0, rejected: [], keys: [] }, state)
   }
@@ -197,4 +209,37 @@ t.test('a move of the checkpoint that a trigger refuses rejects nothing, and sen
 t.test('a trigger that demands a party rejects the row without one', async (t) => {
   await withTrigger(t, 'INSERT', { condition: 'NEW.party_locator IS NULL' })
   isRejectedAlone(t, await dispatched(pool, { ofBad: { partyLocator: null, contact: undefined } }))
+})
+
+t.test('a plan that was made before a column got another type rejects nothing', async (t) => {
+  const { send } = recordingSend()
+  const store = createStore(pool)
+  const open = [anOpenAttempt('a'), anOpenAttempt('b')]
+  const batch = aLookedUpBatch(open)
+  await commitBatch(makeAttempts(store, send), batch)
+  // Each connection has the plan that reads the rows of duplicates.
+  const connections = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+  const all = Promise.all(connections.map(({ promise }) => promise))
+  const prepare = ({ resolve }: PromiseWithResolvers<void>) =>
+    pool.connect(async (connection) => {
+      await findRows(connection, ['a'])
+      resolve()
+      await all
+    })
+  await Promise.all(connections.map(prepare))
+  const setType = (type: string) =>
+    client.query(`ALTER TABLE notifications.notification_log ALTER COLUMN event_id TYPE ${type} COLLATE "C"`)
+  await setType('varchar(300)')
+  t.teardown(() => setType('text'))
+
+  const again = { ...batch, batch: { ...batch.batch, expectedCheckpoint: batch.batch.lastOffset } }
+  for (let restarts = 0; ; restarts++) {
+    const result = await commitBatch(makeAttempts(store, send), again).catch((error: Error) => error)
+    if (!(result instanceof Error)) {
+      t.match(result, { kind: 'committed', inserted: { length: 0 }, rejected: { length: 0 } })
+      t.ok(restarts > 0, 'there were such plans')
+      return
+    }
+    t.ok(isWorthRestart(result), result.message)
+  }
 })
