@@ -11,6 +11,9 @@ import { knownMigrations } from '../postgres/schema/migrate.ts'
 /** A database that hangs counts as unavailable after the deadline. */
 const FAULT_SHARED = { validMs: 1_000, deadlineMs: 3_000 }
 
+const POOL_NAMES = ['dispatch', 'http', 'lists'] as const
+type PoolName = (typeof POOL_NAMES)[number]
+
 export type Database = Awaited<ReturnType<typeof createDatabase>>
 
 /** A database that may not have been reached yet: its pools throw until then. */
@@ -19,45 +22,52 @@ export async function createDatabase(
   log: Logger,
 ) {
   const migrations = await knownMigrations()
-  let reached: Readonly<Record<'dispatch' | 'http' | 'lists', DatabasePool>> | null = null
-  const pools = () => {
-    if (reached === null) throw new DatabaseNotReached()
-    return reached
+  const listPoolMax = Math.floor(httpPoolMax / 2)
+  const options: Readonly<Record<PoolName, Omit<PoolOptions, 'databaseUrl'>>> = {
+    dispatch: { connectionCountMax: poolMax },
+    http: { connectionCountMax: httpPoolMax - listPoolMax },
+    lists: { connectionCountMax: listPoolMax, endWithClient: true },
   }
+  /** The pools that are open: one that cannot be opened holds up no other. */
+  const reached = new Map<PoolName, DatabasePool>()
+  const pool = (name: PoolName) => {
+    const found = reached.get(name)
+    if (found === undefined) throw new DatabaseNotReached()
+    return found
+  }
+  const closing = new AbortController()
   let outage = NOT_REACHED
   function noteOutage(error: unknown): string {
     log.debug({ err: error }, 'the database cannot be used')
     outage = `the database cannot be used (${errorCode(error)}): run the command \`doctor\` to find out why`
     return outage
   }
-  const listPoolMax = Math.floor(httpPoolMax / 2)
-  /** Opens all pools, or none: what was opened before a failure is closed again. */
-  const open = async () => {
-    await using opened = new AsyncDisposableStack()
-    const add = async (options: Omit<PoolOptions, 'databaseUrl'>) => {
-      const pool = await openPool({ databaseUrl, ...options })
-      opened.defer(() => pool.end())
-      return pool
-    }
-    const all = {
-      dispatch: await add({ connectionCountMax: poolMax }),
-      http: await add({ connectionCountMax: httpPoolMax - listPoolMax }),
-      lists: await add({ connectionCountMax: listPoolMax, endWithClient: true }),
-    }
-    opened.move()
-    return all
+  async function open(name: PoolName): Promise<void> {
+    const opened = await openPool({ databaseUrl, ...options[name] }).catch((error) => {
+      noteOutage(error)
+      throw error
+    })
+    if (closing.signal.aborted) await opened.end()
+    else reached.set(name, opened)
+  }
+  /** Opens the pools that are not open yet. Rejects with the first error, once each was tried. */
+  async function openAll(onOpened: () => void): Promise<void> {
+    const missing = POOL_NAMES.filter((name) => !reached.has(name))
+    const results = await Promise.allSettled(missing.map((name) => open(name).then(onOpened)))
+    const failed = results.find(({ status }) => status === 'rejected')
+    if (failed?.status === 'rejected') throw failed.reason
   }
   return {
     /** For dispatch and retries. */
-    pool: () => pools().dispatch,
+    pool: () => pool('dispatch'),
     /** For HTTP, so that readers and dispatch never wait for each other. */
-    httpPool: () => pools().http,
+    httpPool: () => pool('http'),
     /** For lists and counts over HTTP, so that opt-outs and probes never wait for one. */
-    listPool: () => pools().lists,
+    listPool: () => pool('lists'),
     /** Connections of each pool by state; none if the database has not been reached yet. */
     connections: () =>
-      Object.entries(reached ?? {}).map(([pool, of]) => {
-        const { acquiredConnections, idleConnections, waitingClients } = of.state()
+      [...reached].map(([pool, opened]) => {
+        const { acquiredConnections, idleConnections, waitingClients } = opened.state()
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
     /**
@@ -66,11 +76,9 @@ export async function createDatabase(
      */
     fault: share(
       async () => {
-        if (reached === null) return outage
-        const found = findReadinessFault(reached.http, migrations).then(
-          (found) => found?.text ?? null,
-          noteOutage,
-        )
+        const http = reached.get('http')
+        if (http === undefined) return outage
+        const found = findReadinessFault(http, migrations).then((found) => found?.text ?? null, noteOutage)
         return Promise.race([found, sleep(FAULT_SHARED.deadlineMs, SILENT, { ref: false })])
       },
       FAULT_SHARED,
@@ -79,24 +87,32 @@ export async function createDatabase(
     /** True if an error is an outage or a misconfigured database, and not a bug. */
     isUnavailable: (error: unknown): boolean =>
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
-    /** Waits, with backoff, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
+    /**
+     * Waits, with backoff, for the server, for the schema, and for `prepare` to succeed, and goes on opening the other pools
+     * meanwhile. Rejects only on `signal`.
+     */
     reach: async (signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>) => {
-      const opened = await retryWithBackOff('the database', log, signal, () =>
-        open().catch((error) => {
-          noteOutage(error)
-          throw error
+      const isThere = Promise.withResolvers<void>()
+      const untilEnd = AbortSignal.any([signal, closing.signal])
+      const opening = retryWithBackOff('the database', log, untilEnd, () =>
+        openAll(() => {
+          if (reached.has('dispatch')) isThere.resolve()
         }),
       )
-      reached = opened
+      // The others may be opened later, or never.
+      opening.catch(() => {})
+      await Promise.race([isThere.promise, opening])
+      const dispatch = pool('dispatch')
       await retryWithBackOff('the schema', log, signal, async () => {
-        const fault = await findReadinessFault(opened.dispatch, migrations)
+        const fault = await findReadinessFault(dispatch, migrations)
         if (fault !== null) throw new Error(fault.text)
-        await prepare(opened.dispatch)
+        await prepare(dispatch)
       })
-      return opened.dispatch
+      return dispatch
     },
     close: async () => {
-      await Promise.all(Object.values(reached ?? {}).map((pool) => pool.end()))
+      closing.abort()
+      await Promise.all([...reached.values()].map((opened) => opened.end()))
     },
   }
 }

@@ -10,6 +10,13 @@ export interface Blocked {
   forward(): void
 }
 
+/** How a server or a pooler refuses a connection. */
+export interface Refusal {
+  /** The SQLSTATE. */
+  readonly code: string
+  readonly message: string
+}
+
 export type DatabaseProxy = Awaited<ReturnType<typeof startDatabaseProxy>>
 
 /** One client's connection, and the one to the server. */
@@ -29,6 +36,7 @@ export async function startDatabaseProxy(serverUrl: string) {
   let target = new URL(serverUrl)
   const links = new Set<Link>()
   let isFrozen = false
+  let findRefusal: (startUp: string) => Refusal | null = () => null
   /** Takes the next such statement. */
   let caught: { readonly statement: Statement; take(link: Link, sent: Buffer): void } | null = null
 
@@ -45,8 +53,16 @@ export async function startDatabaseProxy(serverUrl: string) {
         links.delete(link)
       })
     }
+    client.once('data', (startUp) => {
+      const refusal = findRefusal(startUp.toString('latin1'))
+      if (refusal !== null) {
+        upstream.destroy()
+        client.end(errorResponse(refusal))
+      }
+    })
     client.on('data', (data) => {
       const mine = caught
+      if (upstream.destroyed) return
       if (link.held !== null) link.held.push(data)
       else if (mine !== null && isStatement(data, mine.statement)) {
         caught = null
@@ -102,6 +118,10 @@ export async function startDatabaseProxy(serverUrl: string) {
       cut()
     },
     cut,
+    /** @param judge gets the first packet of each new connection, with the names and values of its options */
+    refuseStartUps: (judge: typeof findRefusal): void => {
+      findRefusal = judge
+    },
     /** Forwards no bytes until `thaw`, without closing a connection. */
     freeze: (): void => {
       isFrozen = true
@@ -137,6 +157,14 @@ export async function startDatabaseProxy(serverUrl: string) {
       await closed
     },
   }
+}
+
+/** A FATAL error of the protocol, before the connection is ready. */
+function errorResponse({ code, message }: Refusal): Buffer {
+  const fields = Buffer.from(`SFATAL\0C${code}\0M${message}\0\0`)
+  const head = Buffer.from('E\0\0\0\0', 'latin1')
+  head.writeInt32BE(fields.length + 4, 1)
+  return Buffer.concat([head, fields])
 }
 
 function release(link: Link, first: Buffer): void {

@@ -18,11 +18,15 @@ const RIGHTS =
 const SCHEMA =
   'run the command `migrate` with the DATABASE_URL of the owner of the schema, then db/grants.sql: see db/README.md'
 
+const WITHOUT_WISHES =
+  'none needed: the service works without, but a list that nobody waits for any more runs until it ends'
+
 export const databaseCheck: Check = {
   name: 'database',
   prefix: 'DATABASE_',
   run: async ({ database }) => {
-    const { version, encoding, tls, isPooled, isReadOnly, isStandby } = await describeServer(database.url)
+    const server = await describeServer(database.url)
+    const { version, encoding, tls, isPooled, isReadOnly, isStandby, refused } = server
     const fault = encodingFault(encoding)
     if (fault !== null) throw new Problem(fault, 'see `First start` in db/README.md')
     if (isReadOnly && isStandby) throw new Problem(`PostgreSQL ${version} is read-only: a standby`, PRIMARY)
@@ -31,10 +35,14 @@ export const databaseCheck: Check = {
         `PostgreSQL ${version} is read-only: by the setting default_transaction_read_only`,
         'set default_transaction_read_only of the server, the database or the user to off, or point DATABASE_URL at another server',
       )
-    return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
+    const words = `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
+    return refused.length === 0
+      ? words
+      : { warning: `${words}, refuses ${refused.join(', ')}`, remedy: WITHOUT_WISHES }
   },
   readCode: classifyError,
   remedies: {
+    SETTINGS_REFUSED: 'use PostgreSQL 14 or later, or have the proxy pass SET LOCAL on: see db/README.md',
     SETTINGS_LOST: 'set pool_mode of the pooler to transaction or session: see db/README.md',
     NO_ENCRYPTION: 'add sslmode to DATABASE_URL, or remove it: see db/README.md',
     ...certificateRemedies(

@@ -11,15 +11,22 @@ export type Settings = Readonly<Record<string, string>>
 
 export interface Session {
   readonly client: pg.Client
-  /** Consecutive statements may run on different server connections, and session settings get lost. */
-  readonly isPooled: boolean
+  /**
+   * Opens a transaction with the settings: consecutive statements may run on different server connections, and session settings get
+   * lost. Null if the session has the settings.
+   */
+  readonly transactionStart: string | null
   readonly isReadOnly: boolean
+  /** The names of the wishes that do not hold. */
+  readonly refused: readonly string[]
 }
 
 export interface ConnectOptions {
   readonly databaseUrl: string
   /** Settings for all statements. */
   readonly settings: Settings
+  /** More of them, which a server or pooler may refuse. */
+  readonly wishes?: Settings
   /** Used unless DATABASE_URL names one. */
   readonly applicationName: string
   readonly clientOptions?: pg.ClientConfig
@@ -45,19 +52,34 @@ export function startTransaction(settings: Settings): string {
  */
 export function createConnector(options: ConnectOptions): () => Promise<Session> {
   const urls = databaseUrls(options.databaseUrl)
-  /** Settings that a pooler such as PgBouncer refuses unless told to ignore them. */
-  const refusing = new Set<string>()
+  /** The settings to send at start-up: after a refusal, the next ones. */
+  const startUps: readonly Settings[] = [
+    ...(options.wishes === undefined ? [] : [{ ...options.settings, ...options.wishes }]),
+    options.settings,
+    {},
+  ]
+  const refusedCounts = new Map<string, number>()
 
-  async function connectTo(url: string): Promise<Session> {
-    if (!refusing.has(url)) {
+  async function logIn(url: string): Promise<pg.Client> {
+    for (let count = refusedCounts.get(url) ?? 0; ; count++) {
       try {
-        return await open(url, options, true)
+        const client = await open(url, options, startUps[count] ?? {})
+        refusedCounts.set(url, count)
+        return client
       } catch (error) {
-        if (classifyError(error) !== 'UNSUPPORTED_SETTINGS') throw error
-        refusing.add(url)
+        if (count >= startUps.length - 1 || !mayRefuseSettings(error)) throw error
       }
     }
-    return open(url, options, false)
+  }
+
+  async function connectTo(url: string): Promise<Session> {
+    const client = await logIn(url)
+    try {
+      return await createSession(client, options)
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
   }
 
   return async () => {
@@ -83,28 +105,35 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
   }
 }
 
-async function open(url: string, options: ConnectOptions, withSettings: boolean): Promise<Session> {
-  const client = new pg.Client(await clientConfig(url, options, withSettings))
+async function open(url: string, options: ConnectOptions, startUp: Settings): Promise<pg.Client> {
+  const client = new pg.Client(await clientConfig(url, options, startUp))
   // The error reaches the query that waits for an answer.
   client.on('error', () => {})
   try {
     await client.connect()
-    return await createSession(client, options.settings)
+    return client
   } catch (error) {
     await client.end().catch(() => {})
     throw error
   }
 }
 
+/**
+ * True if an error before the connection was ready may be about a setting, whatever the server or proxy calls it: it answered, but
+ * not about the user, the database, resources or shutdown.
+ */
+function mayRefuseSettings(error: unknown): boolean {
+  const state = sqlState(error)
+  return state !== undefined && !/^(28|3D|53|57)/.test(state)
+}
+
 async function clientConfig(
   databaseUrl: string,
-  { settings, applicationName, clientOptions }: ConnectOptions,
-  withSettings: boolean,
+  { applicationName, clientOptions }: ConnectOptions,
+  startUp: Settings,
 ): Promise<pg.ClientConfig> {
   const { host, port, user, password, ssl, options, application_name, passwordfile } = parseUrl(databaseUrl)
-  const ours = withSettings
-    ? Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
-    : []
+  const ours = Object.entries(startUp).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
   const startOptions = [options ?? [], ours].flat().join(' ')
   const secret = typeof passwordfile === 'string' ? await passwordIn(passwordfile) : password
   // The library does not decode %2F and the like.
@@ -148,6 +177,7 @@ async function passwordIn(path: string): Promise<string> {
   return password
 }
 
+/** A pooler in between gave the transaction other settings than it was opened with. */
 class LackedSettings extends Error {}
 
 /**
@@ -163,35 +193,69 @@ function isRefusal(error: unknown): boolean {
 interface State {
   readonly pid: number
   readonly read_only: string
-  readonly settings: string[]
+  /** Null: the server does not know the setting. */
+  readonly settings: (string | null)[]
 }
 
-async function createSession(client: pg.Client, settings: Settings): Promise<Session> {
-  const wanted = Object.entries(settings)
-  const names = wanted.map(([name]) => `current_setting('${name}')`).join(', ')
-  const statement = `
-    SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only, ARRAY[${names}]::text[] AS settings`
-  const state = async () => (await client.query<State>(statement)).rows[0] as State
-  const lackedBy = (found: State) => wanted.filter(([, value], i) => found.settings[i] !== value)
+async function readState(client: pg.Client, wanted: Settings) {
+  const names = Object.keys(wanted).map((name) => `current_setting('${name}', true)`)
+  const { rows } = await client.query<State>(`
+    SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only,
+      ARRAY[${names.join(', ')}]::text[] AS settings`)
+  const found = rows[0] as State
+  return { ...found, lacked: Object.entries(wanted).filter(([, value], i) => found.settings[i] !== value) }
+}
 
-  const found = await state()
-  const isReadOnly = found.read_only === 'on'
+async function createSession(client: pg.Client, { settings, wishes = {} }: ConnectOptions): Promise<Session> {
+  const all = { ...settings, ...wishes }
+  const { pid, read_only, lacked } = await readState(client, all)
+  const isReadOnly = read_only === 'on'
   // A pooler invents the process id with which a client would cancel its statements.
   const { processID } = client as unknown as { readonly processID: number }
-  if (found.pid === processID && lackedBy(found).length === 0) {
-    return { client, isPooled: false, isReadOnly }
+  const lackedNames = lacked.map(([name]) => name)
+  if (pid === processID && lackedNames.every((name) => Object.hasOwn(wishes, name)))
+    return { client, transactionStart: null, isReadOnly, refused: lackedNames }
+  const pooled = (held: Settings, refused: readonly string[]): Session => {
+    return { client, transactionStart: startTransaction(held), isReadOnly, refused }
   }
+  const refusal = await findRefusal(client, all)
+  if (refusal === null) return pooled(all, [])
+  if (!isOfPooler(refusal) && (await findRefusal(client, settings)) === null)
+    return pooled(settings, Object.keys(wishes))
+  throw toCoded(refusal)
+}
+
+/** The error of settings that do not hold in a transaction, or null if they do. Rejects if the server is gone, or too busy. */
+async function findRefusal(client: pg.Client, settings: Settings): Promise<unknown> {
   try {
     await client.query(startTransaction(settings))
-    const lacked = lackedBy(await state())
-    await client.query('COMMIT')
-    if (lacked.length > 0)
-      throw new LackedSettings(lacked.map(([name, value]) => `${name}=${value}`).join(', '))
-  } catch (cause) {
-    // The server is gone, or too busy.
-    if (!(cause instanceof LackedSettings) && !isRefusal(cause)) throw cause
-    const message = `settings do not hold in transactions: ${errorMessage(cause)}; set pool_mode of the pooler to transaction or session`
-    throw new CodedError('SETTINGS_LOST', message, { cause })
+    const { lacked } = await readState(client, settings)
+    return lacked.length === 0
+      ? null
+      : new LackedSettings(lacked.map(([name, value]) => `${name}=${value}`).join(', '))
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    return error
+  } finally {
+    await client.query('ROLLBACK').catch(() => {})
   }
-  return { client, isPooled: true, isReadOnly }
+}
+
+/** It passes statements to different servers; PgBouncer closes the connection, too. */
+function isOfPooler(refusal: unknown): boolean {
+  return refusal instanceof LackedSettings || sqlState(refusal) === '08P01'
+}
+
+function toCoded(refusal: unknown): CodedError {
+  return isOfPooler(refusal)
+    ? new CodedError(
+        'SETTINGS_LOST',
+        `settings do not hold in transactions: ${errorMessage(refusal)}; set pool_mode of the pooler to transaction or session`,
+        { cause: refusal },
+      )
+    : new CodedError(
+        'SETTINGS_REFUSED',
+        `the server refuses a setting that the service relies on: ${errorMessage(refusal)}`,
+        { cause: refusal },
+      )
 }

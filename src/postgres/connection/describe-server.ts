@@ -1,5 +1,5 @@
 import { createConnector } from './connect.ts'
-import { APPLICATION_NAME, SETTINGS } from './pool.ts'
+import { APPLICATION_NAME, SETTINGS, WISHES } from './pool.ts'
 
 export interface Server {
   readonly version: string
@@ -7,6 +7,8 @@ export interface Server {
   /** True for the connection that reaches the server; behind a pooler, for the pooler's. */
   readonly tls: boolean
   readonly isPooled: boolean
+  /** The names of our settings that the server or a pooler refuses. */
+  readonly refused: readonly string[]
   readonly isReadOnly: boolean
   /** The server follows a primary, or is being restored. */
   readonly isStandby: boolean
@@ -16,12 +18,12 @@ export interface Server {
 
 /** Connects as the service does, and describes the server. */
 export async function describeServer(databaseUrl: string): Promise<Server> {
-  const connect = createConnector({ databaseUrl, settings: SETTINGS, applicationName: APPLICATION_NAME })
-  const { client, isPooled, isReadOnly } = await connect()
+  const ours = { settings: SETTINGS, wishes: WISHES, applicationName: APPLICATION_NAME }
+  const { client, transactionStart, isReadOnly, refused } = await createConnector({ databaseUrl, ...ours })()
   try {
     const askedMs = Date.now()
     const { rows } = await client.query<
-      Omit<Server, 'isPooled' | 'isReadOnly' | 'aheadMs'> & { nowMs: number }
+      Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'aheadMs'> & { nowMs: number }
     >(`
       SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
         pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs"
@@ -35,7 +37,8 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
       nowMs: answeredMs,
     }
     const [{ nowMs, ...found } = unknown] = rows
-    return { ...found, isPooled, isReadOnly, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
+    const isPooled = transactionStart !== null
+    return { ...found, isPooled, refused, isReadOnly, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
   } finally {
     await client.end()
   }

@@ -5,7 +5,7 @@ import {
   type DriverFactory,
   type DriverQueryResult,
 } from 'slonik'
-import { type ConnectOptions, createConnector, type Session, startTransaction } from './connect.ts'
+import { type ConnectOptions, createConnector, type Session } from './connect.ts'
 import { classifyError, sqlState } from './errors.ts'
 
 /** PostgreSQL's type numbers, which never change. */
@@ -23,13 +23,12 @@ export function createDriver(
     ...options,
     clientOptions: { query_timeout: options.silenceMaxMs, types: { getTypeParser } },
   })
-  const start = startTransaction(options.settings)
   return createDriverFactory(async () => ({
     createPoolClient: async ({ clientEventEmitter }) => {
       let session: Session | null = null
       let isInTransaction = false
 
-      async function queryPooled(client: pg.Client, text: string, values?: unknown[]) {
+      async function queryPooled(client: pg.Client, start: string, text: string, values?: unknown[]) {
         if (text === 'START TRANSACTION') {
           await answer(client, client.query(start))
           isInTransaction = true
@@ -54,8 +53,10 @@ export function createDriver(
         end: async () => session?.client.end(),
         query: async (text, values, { name } = {}) => {
           if (session === null) throw new Error('not connected')
-          const { client, isPooled } = session
-          return isPooled ? queryPooled(client, text, values) : run(client, text, values, name)
+          const { client, transactionStart } = session
+          return transactionStart === null
+            ? run(client, text, values, name)
+            : queryPooled(client, transactionStart, text, values)
         },
         stream: () => {
           throw new Error('streams are not used')

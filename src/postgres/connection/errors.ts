@@ -80,7 +80,6 @@ export function isLocked(error: unknown): boolean {
 
 /** Errors that PostgreSQL, a pooler or pg distinguishes by words only: PgBouncer gives nearly all of its own the state 08P01. */
 const WORDS = {
-  UNSUPPORTED_SETTINGS: /unsupported startup parameter/i,
   STATEMENT_POOLING: /statement pooling/i,
   SILENT_SERVER: /^Query read timeout$/,
   TERMINATED: /connection terminated/i,

@@ -8,7 +8,7 @@ export interface PoolOptions {
   readonly databaseUrl: string
   /** Maximum number of connections; further work waits for one. */
   readonly connectionCountMax: number
-  /** True if the server checks every second whether the client of a long query is still connected. */
+  /** True if the server checks every second whether the client of a long query is still connected, if it can. */
   readonly endWithClient?: boolean
 }
 
@@ -43,6 +43,9 @@ export const SETTINGS = {
   enable_seqscan: 'off',
 }
 
+/** Settings of a pool that ends with its clients. PostgreSQL refuses this one on some systems: a query without a client then runs on. */
+export const WISHES = { client_connection_check_interval: '1s' }
+
 /**
  * Opens the pool with one connection, which survives restarts of the database by itself. Rejects while the database cannot be
  * reached, so that start-up retries it. int8 is read as bigint, timestamptz as ISO 8601 text in UTC, always with microseconds.
@@ -55,7 +58,8 @@ export async function openPool({
   const pool = await createPool('postgres:', {
     driverFactory: createDriver({
       databaseUrl,
-      settings: { ...SETTINGS, ...(endWithClient && { client_connection_check_interval: '1s' }) },
+      settings: SETTINGS,
+      ...(endWithClient && { wishes: WISHES }),
       applicationName: APPLICATION_NAME,
       silenceMaxMs: SILENCE_MAX_MS,
     }),

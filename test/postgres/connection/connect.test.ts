@@ -6,9 +6,10 @@ import { createPool, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
 import { boundedPool } from '../../../src/postgres/connection/bounded-pool.ts'
+import { describeServer } from '../../../src/postgres/connection/describe-server.ts'
 import { createDriver } from '../../../src/postgres/connection/driver.ts'
 import { isUnreachable } from '../../../src/postgres/connection/errors.ts'
-import { APPLICATION_NAME, openPool, SETTINGS } from '../../../src/postgres/connection/pool.ts'
+import { APPLICATION_NAME, openPool, SETTINGS, WISHES } from '../../../src/postgres/connection/pool.ts'
 import { readUntil } from '../../../src/postgres/connection/read-until.ts'
 import { startDatabaseProxy } from '../../stack/database-proxy.ts'
 import { createDatabase } from '../../stack/databases.ts'
@@ -152,6 +153,63 @@ t.test('no caller waits for good on a server that hung, and the next one is answ
   t.equal(bounded.state().waitingClients, 0)
   path.thaw()
   t.equal(String(await ask()), new URL(url).port)
+})
+
+const settingsOf = sql.type(z.object({ found: z.record(z.string(), z.string()) }))`
+  SELECT jsonb_object_agg(name, current_setting(name)) AS found
+  FROM unnest(${sql.array(Object.keys(SETTINGS), 'text')}) AS name`
+
+t.test('options that a server or proxy refuses at the start, in any words, are set afterwards', async (t) => {
+  for (const [code, message] of [
+    // AWS RDS Proxy, PgBouncer, and one that nobody has met yet.
+    ['0A000', "RDS Proxy currently doesn't support command-line options"],
+    ['08P01', 'unsupported startup parameter: options'],
+    ['XX000', 'nicht erlaubt'],
+  ] as const) {
+    const path = await startDatabaseProxy(url)
+    path.refuseStartUps((startUp) => (startUp.includes('options') ? { code, message } : null))
+    const through = await openPool({ databaseUrl: path.url, connectionCountMax: 2, endWithClient: true })
+    t.same(await through.one(settingsOf), { found: SETTINGS }, message)
+    await through.transaction(async (tx) => {
+      t.same(await tx.one(settingsOf), { found: SETTINGS }, message)
+      t.equal(
+        await tx.oneFirst(sql.unsafe`SHOW client_connection_check_interval`),
+        WISHES.client_connection_check_interval,
+      )
+    })
+    await through.end()
+    await path.close()
+  }
+})
+
+t.test('a server that refuses a wish is used without it, and says so', async (t) => {
+  const path = await startDatabaseProxy(url)
+  t.teardown(() => path.close())
+  // PostgreSQL on Windows.
+  const refusal = {
+    code: '22023',
+    message: 'invalid value for parameter "client_connection_check_interval": 1000',
+  }
+  path.refuseStartUps((startUp) => (startUp.includes('client_connection_check_interval') ? refusal : null))
+  const lists = await openPool({ databaseUrl: path.url, connectionCountMax: 1, endWithClient: true })
+  t.teardown(() => lists.end())
+  t.same(await lists.one(settingsOf), { found: SETTINGS })
+  t.same((await describeServer(path.url)).refused, ['client_connection_check_interval'])
+  t.same((await describeServer(url)).refused, [])
+})
+
+t.test('a refusal that is not about settings is passed on', async (t) => {
+  const path = await startDatabaseProxy(url)
+  t.teardown(() => path.close())
+  for (const code of ['28P01', '3D000', '53300', '57P03']) {
+    let count = 0
+    path.refuseStartUps(() => {
+      count++
+      return { code, message: 'no' }
+    })
+    await t.rejects(openPool({ databaseUrl: path.url, connectionCountMax: 1 }), /^no$/)
+    t.equal(count, 1, 'one attempt')
+  }
 })
 
 const SLOW = sql.unsafe`SELECT pg_sleep(600)`
