@@ -31,6 +31,8 @@ export const SETTINGS = {
   IntervalStyle: 'postgres',
   client_encoding: 'UTF8',
   bytea_output: 'hex',
+  // A number of floating point is written with all its digits.
+  extra_float_digits: '1',
   array_nulls: 'on',
   standard_conforming_strings: 'on',
   // Ours are qualified; the others belong to PostgreSQL, or to a transport or trigger.

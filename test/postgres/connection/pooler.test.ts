@@ -1,6 +1,7 @@
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
+import { describeServer } from '../../../src/postgres/connection/describe-server.ts'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
 import { type DatabasePool, openPool, SETTINGS } from '../../../src/postgres/connection/pool.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
@@ -17,6 +18,7 @@ const OTHERS = {
   IntervalStyle: 'iso_8601',
   client_encoding: 'LATIN1',
   bytea_output: 'escape',
+  extra_float_digits: '-15',
   array_nulls: 'off',
   standard_conforming_strings: 'off',
   search_path: 'information_schema',
@@ -54,7 +56,8 @@ const WANTED: Record<string, string> = { ...SETTINGS, transaction_isolation: 're
 const settings = sql.type(z.object({ found: z.record(z.string(), z.string()) }))`
   SELECT jsonb_object_agg(name, current_setting(name)) AS found
   FROM unnest(${sql.array(Object.keys(WANTED), 'text')}) AS name`
-const winter = sql.type(z.object({ at: z.string() }))`SELECT '2026-01-31 12:00:00.5+00'::timestamptz AS at`
+const winter = sql.type(z.object({ at: z.string(), epoch: z.number() }))`
+  SELECT '2026-01-31 12:00:00.5+00'::timestamptz AS at, extract(epoch FROM '2026-01-31 12:00:00.5Z'::timestamptz)::float8 AS epoch`
 
 for (const [mode, settingsOfPooler] of [['no pooler', null], ...POOLERS] as const) {
   const skip = settingsOfPooler !== null && NO_PGBOUNCER
@@ -70,9 +73,13 @@ for (const [mode, settingsOfPooler] of [['no pooler', null], ...POOLERS] as cons
     })
     const level = await inSnapshot(pool, (tx) => tx.oneFirst(sql.unsafe`SHOW transaction_isolation`))
     t.equal(level, 'repeatable read', 'in a snapshot')
-    t.same(await pool.one(winter), { at: '2026-01-31T12:00:00.500000Z' })
+    t.same(await pool.one(winter), { at: '2026-01-31T12:00:00.500000Z', epoch: 1_769_860_800.5 })
   })
 }
+
+t.test('the clock of the server is read right', async (t) => {
+  t.ok(Math.abs((await describeServer(url)).aheadMs) < 60_000)
+})
 
 t.test('prepared statements work on used server connections', { skip: NO_PGBOUNCER }, async (t) => {
   const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '2' }, 6)
