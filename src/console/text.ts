@@ -42,7 +42,7 @@ export function describePeriod(from: string | undefined, to: string | undefined,
 /** A time in the viewer's time zone and in UTC. */
 export function exactTime(iso: string): string {
   const date = new Date(iso)
-  return `${formatDay(date)} ${formatClock(date)} (${iso})`
+  return Number.isNaN(date.getTime()) ? iso : `${formatDay(date)} ${formatClock(date)} (${iso})`
 }
 
 /** A relative time such as `5 min ago`, or the day after more than 30 days. */

@@ -3,6 +3,7 @@ import {
   ago,
   decodeBegin,
   describePeriod,
+  exactTime,
   localTime,
   stepName,
   toFormTime,
@@ -27,6 +28,7 @@ t.test("times are in the reader's time zone, and survive a form unchanged", asyn
   const iso = '2026-01-31T12:00:05.000Z'
   t.match(localTime(iso), /^(31 Jan|1 Feb) 2026, \d\d:\d\d$/)
   t.equal(localTime('odd'), 'odd')
+  t.equal(exactTime('infinity'), 'infinity')
   t.equal(toInstant(toFormTime(iso)), iso)
   t.equal(toInstant(''), '')
   t.equal(toFormTime(undefined), '')

@@ -30,6 +30,34 @@ export const identifier = text(IDENTIFIER_LENGTH_MAX, NOT_ONCE)
 /** A time as stored and shown: in UTC with microseconds, so that times compare as texts. */
 export const time = z.iso.datetime({ precision: 6 })
 
+/** A time in a response. Rows written by hand may have one that is no such date, and is shown as PostgreSQL writes it. */
+export const shownTime = z.string().meta({
+  format: 'date-time',
+  description:
+    'ISO 8601 in UTC with six decimals. A stored time outside the years 1 to 9999 is shown as PostgreSQL writes it',
+})
+
+const FAR = /^(\d{4,6})-(\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,6})?)\+00( BC)?$/
+/** The years of PostgreSQL, and the first day of the first one. */
+const YEAR_MAX = 294_276
+const YEAR_MAX_BC = 4_714
+const FIRST_DAY = '11-24'
+/** The calendar repeats itself after so many years. */
+const CYCLE = 400
+
+/** True for a time outside the years 1 to 9999, as PostgreSQL writes and reads it. */
+export function isFarTime(text: string): boolean {
+  const [, digits, day = '', clock, bc] = FAR.exec(text) ?? []
+  if (digits === undefined) return text === 'infinity' || text === '-infinity'
+  const year = Number(digits)
+  const isKnown =
+    bc === undefined
+      ? year > 9_999 && year <= YEAR_MAX
+      : year > 0 && (year < YEAR_MAX_BC || (year === YEAR_MAX_BC && day >= FIRST_DAY))
+  const likeYear = 2_000 + ((((bc === undefined ? year : 1 - year) % CYCLE) + CYCLE) % CYCLE)
+  return isKnown && z.iso.datetime().safeParse(`${likeYear}-${day}T${clock}Z`).success
+}
+
 /** A query parameter for a duration (ago), a date or a time, as in the commands; becomes a `Since`. */
 export const since = z
   .string(NOT_ONCE)

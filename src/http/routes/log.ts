@@ -8,7 +8,7 @@ import { STATUSES } from '../../core/log/status.ts'
 import { CHANNELS } from '../../core/party/channel.ts'
 import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
-import { identifier, NOT_ONCE, since, text, time } from '../input/fields.ts'
+import { identifier, isFarTime, NOT_ONCE, shownTime, since, text, time } from '../input/fields.ts'
 import { cursors, describedPageSchema, limit } from '../input/paging.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -19,12 +19,14 @@ export interface LogEntries {
   get: (locator: string) => Promise<ExplainedLogEntry | null>
 }
 
-const entryTimes = { sentAt: time.nullable(), createdAt: time }
+const entryTimes = { sentAt: shownTime.nullable(), createdAt: shownTime }
 const listedEntry = listedLogEntry.extend(entryTimes).meta({ title: 'LogEntry' })
 const decision = explainedDecision.extend({
-  decidedAt: time,
-  erasedAt: time.nullable(),
-  preferenceChange: followedChange.extend({ changedAt: time, optedOutAt: time.nullable() }).nullable(),
+  decidedAt: shownTime,
+  erasedAt: shownTime.nullable(),
+  preferenceChange: followedChange
+    .extend({ changedAt: shownTime, optedOutAt: shownTime.nullable() })
+    .nullable(),
 })
 const { story } = explainedLogEntry.shape
 const wholeEntry = explainedLogEntry
@@ -40,7 +42,7 @@ const wholeEntry = explainedLogEntry
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
 const position = z.object({
-  createdAt: time.regex(YEAR_KNOWN),
+  createdAt: z.union([time.regex(YEAR_KNOWN), z.string().refine(isFarTime)]),
   locator: identifier.startsWith('NTF-'),
 })
 const cursor = cursors('log', position)

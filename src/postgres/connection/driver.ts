@@ -126,10 +126,18 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
 }
 
 const SECONDS_LENGTH = '2026-01-31T12:00:00'.length
+const YEAR_LENGTH = '2026'.length
 
-/** Converts PostgreSQL's `2026-01-31 12:00:00.5+00` to `2026-01-31T12:00:00.500000Z`. */
+/**
+ * Converts PostgreSQL's `2026-01-31 12:00:00.5+00` to `2026-01-31T12:00:00.500000Z`. Leaves `infinity`, years before 1 and years
+ * after 9999 as they are: a row that was written by hand troubles no other.
+ */
 function isoTimestamp(value: string): string {
-  if (!value.endsWith('+00')) throw new Error(`the time zone of the session is not UTC: ${value}`)
+  if (!value.endsWith('+00')) {
+    if (/infinity$|\+00 BC$/.test(value)) return value
+    throw new Error(`the time zone of the session is not UTC: ${value}`)
+  }
+  if (value[YEAR_LENGTH] !== '-') return value
   const decimals = value.slice(SECONDS_LENGTH + 1, -'+00'.length)
   return `${value.slice(0, SECONDS_LENGTH).replace(' ', 'T')}.${decimals.padEnd(6, '0')}Z`
 }

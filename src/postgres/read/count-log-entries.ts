@@ -38,7 +38,7 @@ export function logCountsQuery(
   const walks = STATUSES.map(
     (status) => sql.fragment`
       (SELECT created_at, status, failure_reason, attempt_count FROM notifications.notification_log
-      WHERE status = ${status} AND created_at >= ${from}
+      WHERE status = ${status} AND created_at BETWEEN ${from} AND now()
       ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
   )
   return sql.type(countsRow)`

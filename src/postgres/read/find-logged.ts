@@ -61,7 +61,9 @@ async function findLogged(pool: DatabasePool, all: readonly PartitionEvents[]) {
             '[]'
           ) AS prunings
           FROM (
-            SELECT partition_id, through, extract(epoch FROM before)::float8 * 1000 AS ms
+            -- JSON has no number for infinity.
+            SELECT partition_id, through,
+              extract(epoch FROM least(greatest(before, '0001-01-01Z'), '9999-12-31Z'))::float8 * 1000 AS ms
             FROM notifications.pruned_partition WHERE topic = wanted.topic
           ) AS of_topic
         ) AS found

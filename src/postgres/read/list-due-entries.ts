@@ -26,11 +26,15 @@ export async function listDueEntries(
   countMax: number,
   upTo: LogPosition | null = null,
 ): Promise<{ due: readonly RetryEntry[]; next: LogPosition | null }> {
+  const end =
+    upTo === null
+      ? sql.fragment``
+      : sql.fragment`AND (created_at, locator) <= (${upTo.createdAt}::timestamptz, ${upTo.locator})`
   const found = sql.fragment`
     SELECT * FROM notifications.notification_log
     WHERE ${isToBeRetried(limits)}
       AND (created_at, locator) > (${after?.createdAt ?? '-infinity'}::timestamptz, ${after?.locator ?? ''})
-      AND (created_at, locator) <= (${upTo?.createdAt ?? 'infinity'}::timestamptz, ${upTo?.locator ?? ''})
+      ${end}
       AND (last_attempt_at IS NULL OR last_attempt_at <= now() - ${limits.minPauseMs}::float8 * interval '1 millisecond')
     ORDER BY ${OLDEST_FIRST}
     LIMIT ${countMax}`

@@ -51,10 +51,13 @@ function toNotTold(filter: RetryFilter): LogFilter {
 const positionRow = logEntry.pick({ createdAt: true, locator: true })
 
 async function listNamed(pool: CommonQueryMethods, locators: readonly string[], after: LogPosition | null) {
+  const start =
+    after === null
+      ? sql.fragment``
+      : sql.fragment`AND (created_at, locator) < (${after.createdAt}::timestamptz, ${after.locator})`
   const items = await pool.any(sql.type(positionRow)`
     SELECT created_at AS "createdAt", locator FROM notifications.notification_log
-    WHERE locator = ANY(${sqlArray('text', locators)})
-      AND (created_at, locator) < (${after?.createdAt ?? 'infinity'}::timestamptz, ${after?.locator ?? ''})
+    WHERE locator = ANY(${sqlArray('text', locators)}) ${start}
     ORDER BY ${NEWEST_FIRST} LIMIT ${PAGE_COUNT_MAX + 1}`)
   const page = items.slice(0, PAGE_COUNT_MAX)
   return { items: page, next: items.length > page.length ? (page.at(-1) ?? null) : null }

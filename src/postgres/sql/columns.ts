@@ -31,7 +31,8 @@ export function sqlColumns<Row>(rows: readonly Row[]) {
 
 export const noRow = z.object({})
 
-/** A time in the format of the driver's parser (see pool.ts). */
+/** A time in the format of the driver's parser (see driver.ts). */
 export function isoTime(time: FragmentSqlToken) {
-  return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+  return sql.fragment`CASE WHEN ${time} >= '0001-01-01Z' AND ${time} < '10000-01-01Z'
+    THEN to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE (${time})::text END`
 }

@@ -84,6 +84,13 @@ const FOREIGN_CURSORS = [
   cursorOf(`log${JSON.stringify({ ...PLACE, more: 1 })}`),
   cursorOf(`log${JSON.stringify({ ...PLACE, createdAt: 'now' })}`),
   cursorOf(`log${JSON.stringify({ ...PLACE, createdAt: '0000-01-01T00:00:00.000000Z' })}`),
+  // What PostgreSQL would refuse.
+  ...['99999-02-29', '9999-01-01', '294277-01-01', '0000-01-01', '99999-01-01 25'].map((day) =>
+    cursorOf(`log${JSON.stringify({ ...PLACE, createdAt: `${day} 00:00:00+00`.replace(' 25 00', ' 25') })}`),
+  ),
+  ...['0001-02-30', '4714-11-23', '4715-01-01'].map((day) =>
+    cursorOf(`log${JSON.stringify({ ...PLACE, createdAt: `${day} 00:00:00+00 BC` })}`),
+  ),
   cursorOf(`log${JSON.stringify({ ...PLACE, locator: 'x' })}`),
   cursorOf(`log ${JSON.stringify(PLACE)}`),
   `${OURS}=`,
