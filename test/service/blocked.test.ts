@@ -51,7 +51,7 @@ t.test('a checkpoint that another session locks stops its own partition only', a
   t.equal((await metrics()).value('notifications_consumer_lag_messages', place), events.length)
   const { code, stdout } = await command(['doctor'], world.env)
   t.equal(code, 1)
-  t.match(stdout, new RegExp(`${claims}/0 at offset 1, locked: .*pg_locks`))
+  t.match(stdout, new RegExp(`${claims}/0 at offset 1, locked: .*held by one of`))
   t.match(
     stdout,
     `session ${pid} of user postgres, application "a-forgotten-shell", in a transaction since 2`,

@@ -36,6 +36,7 @@ export async function startDatabaseProxy(serverUrl: string) {
   let target = new URL(serverUrl)
   const links = new Set<Link>()
   let isFrozen = false
+  let sizeMax = Number.POSITIVE_INFINITY
   let findRefusal: (startUp: string) => Refusal | null = () => null
   /** Takes the next such statement. */
   let caught: { readonly statement: Statement; take(link: Link, sent: Buffer): void } | null = null
@@ -62,7 +63,7 @@ export async function startDatabaseProxy(serverUrl: string) {
     })
     client.on('data', (data) => {
       const mine = caught
-      if (upstream.destroyed) return
+      if (upstream.destroyed || data.length > sizeMax) return
       if (link.held !== null) link.held.push(data)
       else if (mine !== null && isStatement(data, mine.statement)) {
         caught = null
@@ -118,6 +119,10 @@ export async function startDatabaseProxy(serverUrl: string) {
       cut()
     },
     cut,
+    /** Drops what a client sends in a larger piece, as a path does that loses large packets. */
+    swallowAbove: (byteCount: number): void => {
+      sizeMax = byteCount
+    },
     /** @param judge gets the first packet of each new connection, with the names and values of its options */
     refuseStartUps: (judge: typeof findRefusal): void => {
       findRefusal = judge

@@ -9,7 +9,8 @@ import { inspectPartition } from '../../kafka/inspect-partition.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import {
-  listCheckpointLockers,
+  type CheckpointHolder,
+  listCheckpointHolders,
   listCheckpoints,
   listLockedCheckpoints,
 } from '../../postgres/read/list-checkpoints.ts'
@@ -101,12 +102,31 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
     ),
   )
   if (locked.length === 0) return []
-  const sessions = (await listCheckpointLockers(pool)).map(
-    ({ pid, userName, application, since }) =>
-      `session ${pid} of user ${userName}, application "${application}", in a transaction since ${since}`,
-  )
-  const lockers = sessions.length === 0 ? undefined : `held by one of: ${sessions.join('; ')}`
+  const holders = (await listCheckpointHolders(pool)).map(describeHolder)
+  const lockers = holders.length === 0 ? undefined : `held by one of: ${holders.join('; ')}`
   return locked.map((where) => describeBlocked(where, 'locked', lockers))
+}
+
+/** What holds a checkpoint's lock, and how to end it. */
+export function describeHolder({
+  kind,
+  id,
+  userName,
+  application,
+  since,
+  standbys,
+}: CheckpointHolder): string {
+  const session = `session ${id} of user ${userName}, application "${application}", in a transaction since ${since}`
+  switch (kind) {
+    case 'session':
+      return `${session}: end it there, or by pg_terminate_backend(${id})`
+    case 'commit':
+      return `${session}, whose commit waits for a synchronous standby (synchronous_standby_names = '${standbys}'): start the standby, which pg_stat_replication then lists, or take it out of synchronous_standby_names`
+    case 'prepared':
+      return `the prepared transaction '${id}' of user ${userName}, prepared ${since}, which only pg_prepared_xacts lists: COMMIT PREPARED or ROLLBACK PREPARED '${id}'`
+    default:
+      return kind satisfies never
+  }
 }
 
 /** Partitions whose committed messages wait behind a producer's transaction that stays open. */

@@ -18,6 +18,9 @@ const RIGHTS =
 const SCHEMA =
   'run the command `migrate` with the DATABASE_URL of the owner of the schema, then db/grants.sql: see db/README.md'
 
+const LARGE_PACKETS =
+  'the path to the server (a VPN, tunnel or firewall) swallows large packets: lower the MTU of the network interface here, or let ICMP messages of the kind "fragmentation needed" through'
+const AGAIN = 'run the command `doctor` again'
 const WITHOUT_WISHES =
   'none needed: the service works without, but a list that nobody waits for any more runs until it ends'
 
@@ -26,7 +29,8 @@ export const databaseCheck: Check = {
   prefix: 'DATABASE_',
   run: async ({ database }) => {
     const server = await describeServer(database.url)
-    const { version, encoding, tls, isPooled, isReadOnly, isStandby, refused } = server
+    const { version, encoding, tls, isPooled, isReadOnly, isStandby, isWide, refused } = server
+    if (!isWide) throw new Problem('small statements are answered, and large ones are not', LARGE_PACKETS)
     const fault = encodingFault(encoding)
     if (fault !== null) throw new Problem(fault, 'see `First start` in db/README.md')
     if (isReadOnly && isStandby) throw new Problem(`PostgreSQL ${version} is read-only: a standby`, PRIMARY)
@@ -74,7 +78,8 @@ export const schemaCheck: Check = {
       if (fault !== null) throw new Problem(fault.text, fault.isOfRights ? RIGHTS : SCHEMA)
       return `${counted(migrations.length, 'migration')} applied, all that this version has`
     }),
-  remedies: { '42501': RIGHTS, other: SCHEMA },
+  // A schema that is at fault has its own remedy.
+  remedies: { '42501': RIGHTS, other: AGAIN },
 }
 
 export const logCheck: Check = {
@@ -82,7 +87,7 @@ export const logCheck: Check = {
   prefix: 'RETRY_',
   after: ['schema'],
   run: (config) => withPool(config, (pool) => describeLog(config, pool)),
-  remedies: { other: 'run the command `doctor` again' },
+  remedies: { other: AGAIN },
 }
 
 export const eventIdsCheck: Check = {
@@ -90,7 +95,7 @@ export const eventIdsCheck: Check = {
   prefix: 'DATABASE_',
   after: ['schema'],
   run: (config) => withPool(config, findConflicts),
-  remedies: { other: 'run the command `doctor` again' },
+  remedies: { other: AGAIN },
 }
 
 /** Messages that need an operator: an erased one cannot be processed again. */

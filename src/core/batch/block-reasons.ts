@@ -33,7 +33,7 @@ export const BLOCK_REASONS = kinds({
   'no-leader': { remedy: 'no broker leads it: start a broker that has its replicas' },
   'broker-error': { remedy: 'the broker refuses to serve it: read the log of its leader' },
   locked: {
-    remedy: 'another session locks its checkpoint: end that transaction (pg_stat_activity, pg_locks)',
+    remedy: 'another transaction holds the lock of its checkpoint: the command `doctor` names it',
   },
   'not-committed': { remedy: 'its next batch cannot be committed: the log says why' },
   stuck: {

@@ -1,4 +1,6 @@
+import type pg from 'pg'
 import { createConnector } from './connect.ts'
+import { classifyError } from './errors.ts'
 import { APPLICATION_NAME, SETTINGS, WISHES } from './pool.ts'
 
 export interface Server {
@@ -12,6 +14,8 @@ export interface Server {
   readonly isReadOnly: boolean
   /** The server follows a primary, or is being restored. */
   readonly isStandby: boolean
+  /** A statement and an answer larger than a packet got through. */
+  readonly isWide: boolean
   /** How far the server's clock is ahead of ours, in ms; give or take the time of a query. */
   readonly aheadMs: number
 }
@@ -23,7 +27,7 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
   try {
     const askedMs = Date.now()
     const { rows } = await client.query<
-      Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'aheadMs'> & { nowMs: number }
+      Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'isWide' | 'aheadMs'> & { nowMs: number }
     >(`
       SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
         pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs"
@@ -38,8 +42,26 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
     }
     const [{ nowMs, ...found } = unknown] = rows
     const isPooled = transactionStart !== null
-    return { ...found, isPooled, refused, isReadOnly, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
+    const isWide = await passesLargePackets(client)
+    return { ...found, isPooled, refused, isReadOnly, isWide, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
   } finally {
     await client.end()
+  }
+}
+
+/** Larger than a packet of any network. */
+const LARGE_BYTES = 70_000
+const LARGE_ANSWER_MS_MAX = 3_000
+
+/** False if the path swallows large packets: those before were small, and answered. Then the connection is closed. */
+async function passesLargePackets(client: pg.Client): Promise<boolean> {
+  const text = `SELECT repeat('x', ${LARGE_BYTES}) /* ${'x'.repeat(LARGE_BYTES)} */`
+  try {
+    await client.query({ text, query_timeout: LARGE_ANSWER_MS_MAX } as pg.QueryConfig)
+    return true
+  } catch (error) {
+    if (classifyError(error) !== 'SILENT_SERVER') throw error
+    client.connection.stream.destroy()
+    return false
   }
 }

@@ -130,7 +130,7 @@ async function untilUnlocked(migration: string, log: Log, run: () => Promise<voi
       return await run()
     } catch (error) {
       if (!isLocked(error)) throw error
-      const remedy = 'find the session that holds it in pg_stat_activity, and run `migrate` again'
+      const remedy = 'find what holds it in pg_stat_activity and pg_prepared_xacts, and run `migrate` again'
       if (tryCount === TRY_COUNT_MAX) throw new Error(`${migration} could not lock its table: ${remedy}`)
       log.info({ migration, tryCount }, 'another session holds a lock: trying again')
       await sleep(RETRY_PAUSE_MS)

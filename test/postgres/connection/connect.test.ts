@@ -198,6 +198,14 @@ t.test('a server that refuses a wish is used without it, and says so', async (t)
   t.same((await describeServer(url)).refused, [])
 })
 
+t.test('a path that swallows large packets is noticed', async (t) => {
+  const path = await startDatabaseProxy(url)
+  t.teardown(() => path.close())
+  t.equal((await describeServer(path.url)).isWide, true)
+  path.swallowAbove(1_400)
+  t.equal((await describeServer(path.url)).isWide, false)
+})
+
 t.test('a refusal that is not about settings is passed on', async (t) => {
   const path = await startDatabaseProxy(url)
   t.teardown(() => path.close())
