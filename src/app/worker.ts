@@ -169,13 +169,9 @@ function requestNeeds(
     readMessages: (places) => readMessages(brokers, places),
     listRejected: (target, after) =>
       readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
-    lookUpContactsAgain: async (asked) => {
-      const contacts = await stage('retry_contacts', asked, () => parties.lookUpAgain(asked))
-      await parties.whenDecided()
-      return contacts
-    },
+    lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
-    lookUps: createLookUps(ruleFiles, parties.lookUp, pool, unobserved),
+    lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
     makeAttempts,
     record,
     dismissPage: (request, target) => dismissPage(pool, request, target),

@@ -12,7 +12,10 @@ export interface LookUpResult {
   readonly keepsConnection: boolean
   /** True if a new connection must confirm it: an earlier request on its connection may have caused it. */
   readonly needsConfirmation: boolean
+  /** True if the request was sent and had no answer in time: the party may be at fault. */
   readonly isTimeout?: true
+  /** True if the request was never sent, so that one party is enough to suspect policy administration. */
+  readonly isUnsent?: boolean
   readonly isRefusal?: boolean
 }
 
@@ -133,11 +136,14 @@ const TLS_EXPECTED = unresolved('expects TLS at this port, and POLICY_ADMIN_URL 
 /** The answer for a request that could not be made, because of a missing file or token on this side. */
 export function judgeUnasked(error: Error): LookUpResult {
   const more = { costsNoAttempt: true, codes: listCodes(error) } as const
-  return { ...unresolved(`was not asked: ${error.message}`, more), keepsConnection: true }
+  return { ...unresolved(`was not asked: ${error.message}`, more), keepsConnection: true, isUnsent: true }
 }
 
+/** Codes of the system and of undici for a connection that could not be opened, or was lost. */
+const LOST_CONNECTION = /^(E(?!RR_)[A-Z_]+|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)$/
+
 /** Judges a failed request. `status` is 0 if no answer began: servers and proxies close connections at any time. */
-export function judgeFailure(status: number, error: Error): LookUpResult {
+export function judgeFailure(status: number, error: Error, isSent: boolean): LookUpResult {
   const code = readCode(error)
   if (code === TLS_FILES) return judgeUnasked(error)
   const family = findTlsFamily(code)
@@ -147,13 +153,18 @@ export function judgeFailure(status: number, error: Error): LookUpResult {
   if (family === 'TLS_REFUSED') reason = 'refused the TLS connection'
   if (SPEAKS_PLAIN.has(code)) reason = 'does not speak TLS at this port'
   if ('data' in error && String(error.data).startsWith(TLS_ALERT)) return TLS_EXPECTED
-  const more = { ...(family && ({ costsNoAttempt: true } as const)), codes: listCodes(error) }
+  const isLost = status === 0 && LOST_CONNECTION.test(code)
+  const more = { costsNoAttempt: family !== null || isLost || !isSent, codes: listCodes(error) }
   if (/^HPE_|^HTTPParserError$/.test(code)) reason = 'answered with something that is not HTTP'
-  return { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
+  const judged = { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
+  return isSent ? judged : { ...judged, isUnsent: true }
 }
 
-export function judgeTimeout(waitedMs: number): LookUpResult {
-  return unresolved(`did not answer within ${Number((waitedMs / 1_000).toPrecision(2))} s`)
+export function judgeTimeout(waitedMs: number, isSent: boolean): LookUpResult {
+  const within = `within ${Number((waitedMs / 1_000).toPrecision(2))} s`
+  return isSent
+    ? unresolved(`did not answer ${within}`)
+    : unresolved(`was not reached ${within}`, { costsNoAttempt: true })
 }
 
 type More = Partial<

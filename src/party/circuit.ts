@@ -9,8 +9,9 @@ const CONFIRM_MS = 1_000
 const PROBE_INTERVAL_MS = 5_000
 
 /**
- * Opens when 20 distinct parties in a row have failed, and at once asks for a party that was answered before. If that fails too,
- * and so does a waiting party a second later, policy administration counts as down; a probe every 5 s finds out when it is back.
+ * Opens when 20 distinct parties in a row have failed, or a request could not be sent, and at once asks for a party that was
+ * answered before. If that fails too, and so does a waiting party a second later, policy administration counts as down; a probe
+ * every 5 s finds out when it is back.
  */
 export function createCircuit(
   ask: (locator: string) => Promise<LookUpResult>,
@@ -70,13 +71,13 @@ export function createCircuit(
     /** A probe is about to decide: no look-up may begin. */
     isUndecided: () => undecided !== null,
     whenDecided: async (): Promise<void> => undecided?.promise,
-    note(locator: string, { outage, contact }: LookUpResult): void {
+    note(locator: string, { outage, contact, isUnsent = false }: LookUpResult): void {
       // Only a probe closes it: other answers belong to earlier requests.
       if (down !== null) return
       if (contact.state !== 'unresolved') answered = locator
       if (outage) failing.add(locator)
       else failing.clear()
-      if (undecided !== null || failing.size < PARTY_COUNT_MIN) return
+      if (undecided !== null || (failing.size < PARTY_COUNT_MIN && !isUnsent)) return
       undecided = Promise.withResolvers()
       probeIn(0)
     },

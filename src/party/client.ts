@@ -45,14 +45,20 @@ export function createPartyClient(options: PartyClientOptions) {
      */
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
     /**
-     * Like `lookUp`, but for the retry, with two deadlines. Also asks for parties that timed out recently, briefly and on few
-     * connections.
+     * Like `lookUp`, but for retries, redrives and requests, with two deadlines. Also asks for parties that timed out recently,
+     * briefly and on few connections. If look-ups just failed, waits until a probe has shown whether policy administration is
+     * down; if it is, they cost no attempt.
      */
-    lookUpAgain: (partyLocators: readonly string[]) => lookUp(partyLocators, true),
+    lookUpAgain: async (partyLocators: readonly string[]): Promise<Map<string, Contact>> => {
+      const contacts = await lookUp(partyLocators, true)
+      await circuit.whenDecided()
+      const down = circuit.contactWhileDown()
+      if (down === null) return contacts
+      for (const [locator, { state }] of contacts) if (state === 'unresolved') contacts.set(locator, down)
+      return contacts
+    },
     /** True while policy administration is known to be down: a look-up is answered without a request. */
     isDown: (): boolean => circuit.contactWhileDown() !== null,
-    /** Resolves at once, or if look-ups just failed, as soon as a probe has shown whether policy administration is down. */
-    whenDecided: circuit.whenDecided,
     /** Why look-ups fail now, or null. Without an answer in the last minute it asks for a party, at most once in 10 s. */
     fault: health.fault,
     /** True if the newest contact named its party, so that it could be checked; null if there was none. */

@@ -53,6 +53,7 @@ export class Connection {
   readonly #credential: Credential | null
   #client: Client | null = null
   #timer: NodeJS.Timeout | undefined
+  #isSent = false
 
   constructor(options: PartyClientOptions) {
     const { baseUrl, deadlineMs: timeout, tlsFiles, credential } = options
@@ -68,12 +69,18 @@ export class Connection {
     this.#credential = credential
   }
 
+  /** True if the newest request was sent, false while its connection is being opened. */
+  get isSent(): boolean {
+    return this.#isSent
+  }
+
   /** Calls `onAnswer` once, unless `close` is called first. After an odd answer the next request gets a new connection. */
   get(locator: string, timeoutMs: number, onAnswer: OnAnswer): void {
     this.#ask({ locator, timeoutMs, onAnswer, tryCount: 1 })
   }
 
   #ask(request: LookUp): void {
+    this.#isSent = false
     const isFirst = this.#client === null
     this.#client ??= this.#open()
     const client = this.#client
@@ -106,7 +113,10 @@ export class Connection {
       else onAnswer(answer)
     }
     const leftMs = Math.max(1, sinceMs + timeoutMs - performance.now())
-    this.#timer = setTimeout(() => finish({ ...judgeTimeout(timeoutMs), isTimeout: true }), leftMs)
+    this.#timer = setTimeout(() => {
+      const late = judgeTimeout(timeoutMs, this.#isSent)
+      finish({ ...late, ...(this.#isSent ? { isTimeout: true } : { isUnsent: true }) })
+    }, leftMs)
     const path = this.#pathPrefix + encodeURIComponent(locator)
     const headers = secret === undefined ? HEADERS : { ...HEADERS, ...this.#credential?.headers(secret) }
     const options = { method: 'GET', path, headers, blocking: false } as const
@@ -114,7 +124,9 @@ export class Connection {
     let [status, encoding] = [0, '']
     // A quarter less CPU than `client.request`, which wraps each body in a stream.
     client.dispatch(options, {
-      onRequestStart: () => {},
+      onRequestStart: () => {
+        this.#isSent = true
+      },
       onResponseStart: (_, statusCode, { 'content-encoding': coded = '' }) => {
         status = statusCode
         encoding = String(coded)
@@ -124,7 +136,7 @@ export class Connection {
         const answer = { status, encoding, body: Buffer.concat(chunks), isPlain: this.#isPlain }
         finish(judgeAnswer(answer, locator, this.#places))
       },
-      onResponseError: (_, error) => finish(judgeFailure(status, error)),
+      onResponseError: (_, error) => finish(judgeFailure(status, error, this.#isSent)),
     })
   }
 

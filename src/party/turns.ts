@@ -179,13 +179,14 @@ export class Turns {
   /** Times out the slowest requests that a later one overtook. If nothing is answered, all of them keep waiting. */
   #endSlow(): void {
     const patienceMs = Math.min(Math.max(this.#deadlineMs / 20, 2 * this.#slowestMs), this.#deadlineMs)
-    const late = judgeTimeout(patienceMs)
     const slow = [...this.#inFlight].filter(
       (one) => !one.timedOutRecently && performance.now() - one.sinceMs >= patienceMs,
     )
-    for (const { locator } of slow) this.#circuit.note(locator, late)
+    const judgeLate = ({ connection }: InFlight) => judgeTimeout(patienceMs, connection.isSent)
+    for (const request of slow) this.#circuit.note(request.locator, judgeLate(request))
     for (const request of slow.slice(0, -this.#slowCountMax)) {
       if (request.sinceMs >= this.#answeredSinceMs) continue
+      const late = judgeLate(request)
       void request.connection.close()
       this.#receive(request, late)
     }

@@ -1,13 +1,12 @@
 import type { Batch } from '../core/batch/batch.ts'
 import type { RedriveResult, RejectedMessage, StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import type { Progress, TakenRequest } from '../core/request/request.ts'
-import type { Made } from './attempt.ts'
+import type { Made, MakeAttempts } from './attempt.ts'
 import { collectRejected } from './commit-batch.ts'
-import type { DispatchNeeds } from './dispatch.ts'
 import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
-function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Promise<LookedUpBatch> {
+export function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Promise<LookedUpBatch> {
   const { topic, partition, message } = rejected
   const { offset } = message
   const batch: Batch = {
@@ -22,20 +21,20 @@ function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Pr
 }
 
 /**
- * Takes a rejected message through the pipeline again, and records the result with the request's progress after it, which it
+ * Takes a rejected message, once looked up, through the rest of the pipeline, and records the result with the request's progress after it, which it
  * returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica processed it.
  */
 export async function redrive(
-  needs: LookUpNeeds & Pick<DispatchNeeds, 'makeAttempts'>,
+  makeAttempts: MakeAttempts,
   message: StoredRejectedMessage,
+  lookedUp: LookedUpBatch,
   request: TakenRequest,
   progressAfter: (result: string | { readonly reason: string }) => Progress,
 ): Promise<Progress | null> {
-  const lookedUp = await lookUpRejected(needs, message)
   let isGone = false
   let rejected: readonly RejectedMessage[] = []
   let progress: Progress | null = null
-  const made = await needs.makeAttempts({
+  const made = await makeAttempts({
     lock: async (tx) => {
       if (!(await tx.lockRequest(request))) return null
       isGone = !(await tx.lockRejected(message.id))

@@ -26,12 +26,11 @@ import type { RejectedTarget, RetryTarget, SkipTarget } from '../core/request/sc
 import { errorMessage } from '../core/text/faults.ts'
 import type { Made } from './attempt.ts'
 import type { LookUpNeeds } from './look-up.ts'
-import { redrive } from './redrive.ts'
+import { lookUpRejected, redrive } from './redrive.ts'
 import { lockLookedUp, type RetryNeeds } from './retry.ts'
 
-export interface RequestNeeds extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'makeAttempts'> {
-  /** As for the retry, but decides first whether policy administration is down, if look-ups fail. */
-  readonly lookUpContactsAgain: RetryNeeds<LogPosition>['lookUpContactsAgain']
+export interface RequestNeeds
+  extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'lookUpContactsAgain' | 'makeAttempts'> {
   /** Takes the open request that has waited longest for its next page; null if there is none. */
   readonly take: () => Promise<TakenRequest | null>
   /** The next page of a retry's log entries, newest first; `next` is null on the last one. */
@@ -293,12 +292,10 @@ async function redrivePage(
       progress = after({ reason })
       await needs.record(request, progress, null)
     } else {
-      const done = await redrive(
-        { ...needs.lookUps, makeAttempts: needs.makeAttempts },
-        message,
-        request,
-        after,
-      )
+      const lookedUp = await lookUpRejected(needs.lookUps, message)
+      const isUnresolved = lookedUp.open.some(({ contact }) => contact?.state === 'unresolved')
+      if (isUnresolved && needs.isDown()) return postponed(needs, request)
+      const done = await redrive(needs.makeAttempts, message, lookedUp, request, after)
       if (done === null) return true
       progress = done
     }

@@ -25,6 +25,11 @@ const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
 const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
 
+/** A connection that is lost says nothing about the party. */
+function lost(error: string, code: string): Contact {
+  return { state: 'unresolved', error, costsNoAttempt: true, codes: [code] }
+}
+
 function unresolved(error: string, ...codes: readonly string[]): Contact {
   return { state: 'unresolved', error, costsNoAttempt: false, ...(codes.length > 0 && { codes }) }
 }
@@ -141,7 +146,7 @@ const BREAKING: Record<string, (response: ServerResponse) => unknown> = {
   'mid-body of a 500': (response) => response.writeHead(500, { 'content-length': 100 }).write('secret'),
 }
 const ANSWERS: Record<string, [answer: (response: ServerResponse) => unknown, contact: Contact]> = {
-  none: [(response) => response.destroy(), unresolved(UNANSWERED, 'UND_ERR_SOCKET')],
+  none: [(response) => response.destroy(), lost(UNANSWERED, 'UND_ERR_SOCKET')],
   oversized: [
     (response) => json(response, { email: 'x'.repeat(10_000_000) }),
     unresolved(TOO_LARGE, 'UND_ERR_RES_EXCEEDED_MAX_SIZE'),
@@ -232,7 +237,7 @@ t.test('a refused connection has its reason', async (t) => {
   const { client } = clientOf(t, 'http://127.0.0.1:1')
   t.strictSame(
     (await client.lookUp(['a'])).get('a'),
-    unresolved('policy administration did not answer (ECONNREFUSED)', 'ECONNREFUSED'),
+    lost('policy administration did not answer (ECONNREFUSED)', 'ECONNREFUSED'),
   )
 })
 

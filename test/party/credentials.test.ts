@@ -12,6 +12,7 @@ import { aFound } from '../core/build.ts'
 import { makeCertificates } from '../stack/certificates.ts'
 import { ADMIN_SCOPE, AUDIENCE, CLIENT, startIdentityProvider } from '../stack/identity-provider.ts'
 import { close, listen } from '../stack/listen.ts'
+import { until } from '../stack/until.ts'
 import { json, locators } from './server.ts'
 
 const [certificates, idp] = await Promise.all([makeCertificates(), startIdentityProvider()])
@@ -185,7 +186,8 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     t.match(await renewing.lookUp(), { error: /did not answer/ }, 'of another authority')
     await writeFile(file('client.pem'), certificates.cert)
     await writeFile(file('client.key'), certificates.key)
-    t.strictSame(await renewing.lookUp(), FOUND)
+    // A probe finds it out.
+    await until(async () => (await renewing.lookUp())?.state === 'found', { what: 'a contact' })
   })
 }
 

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import t from 'tap'
 import type { RetryCandidate } from '../../src/core/attempt/retry-candidate.ts'
+import { unobserved } from '../../src/core/batch/stage.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import { placeKey } from '../../src/core/event/position.ts'
@@ -17,7 +18,7 @@ import {
 } from '../core/attempt/build.ts'
 import { aMessage } from '../core/build.ts'
 import { MemoryStore } from './memory-store.ts'
-import { makeAttempts } from './store.contract.ts'
+import { makeAttempts, REJECTED } from './store.contract.ts'
 
 const UNASKED: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
 
@@ -214,6 +215,28 @@ t.test('an entry whose party alone cannot be asked is left unchanged, and holds 
     end: { state: 'done' },
     progress: { unchanged: [{ item: 'a', reason: 'policy administration could not be asked' }] },
   })
+})
+
+t.test('a redrive waits while policy administration is down', async (t) => {
+  let isDown = false
+  const { needs, taken, postponed } = aRequest([], {
+    isDown: () => isDown,
+    listRejected: async () => [{ ...REJECTED, id: 1n, message: aMessage() }],
+    lookUps: {
+      parserFor: () => () => ({ kind: 'event', event: aParsedEvent('a') }),
+      findLogged: async () => ({ rows: new Map(), pruned: [] }),
+      lookUpContacts: async (parties: readonly string[]) => {
+        isDown = true
+        return new Map(parties.map((party) => [party, UNASKED]))
+      },
+      newLocator: () => 'NTF-1',
+      stage: unobserved,
+    } as unknown as LookUpNeeds,
+    makeAttempts: () => Promise.reject(new Error('an attempt is made')),
+  })
+  const request = { ...taken(), kind: 'redrive', target: { filter: { upTo: '9' } } } as TakenRequest
+  t.equal(await processPage(needs, request), false)
+  t.equal(postponed.length, 1)
 })
 
 t.test('a page that fails is tried again later, and others go on beside it', async (t) => {

@@ -13,7 +13,7 @@ import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createMakeAttempts, type MakeAttempts, NONE_MADE } from '../../src/pipeline/attempt.ts'
 import { commitBatch } from '../../src/pipeline/commit-batch.ts'
 import type { LookedUpBatch } from '../../src/pipeline/look-up.ts'
-import { redrive } from '../../src/pipeline/redrive.ts'
+import { lookUpRejected, redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, lockLookedUp } from '../../src/pipeline/retry.ts'
 import {
   anAttempt,
@@ -712,15 +712,20 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
       takeFingerprint,
-      makeAttempts: seen.attempt,
     }
     const rejected = { ...REJECTED, id, message }
     const redriveOnce = async (message: StoredRejectedMessage, request?: TakenRequest) =>
-      redrive(needs, message, request ?? (await seen.request()), (result) => ({
-        position: 'after',
-        counts: {},
-        unchanged: [{ item: '', reason: JSON.stringify(result) }],
-      }))
+      redrive(
+        seen.attempt,
+        message,
+        await lookUpRejected(needs, message),
+        request ?? (await seen.request()),
+        (result) => ({
+          position: 'after',
+          counts: {},
+          unchanged: [{ item: '', reason: JSON.stringify(result) }],
+        }),
+      )
     const request = await seen.request()
     const results = await Promise.all([redriveOnce(rejected, request), redriveOnce(rejected)])
     t.same(results.map((progress) => progress?.unchanged[0]?.reason).sort(), ['"duplicate"', '"logged"'])
@@ -771,7 +776,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal((await seen.rows()).length, 1)
   })
 }
-const REJECTED = {
+export const REJECTED = {
   topic: 'claims',
   partition: 0,
   code: 'not-json',
