@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
+import { resolveNamesApart } from './app/resolve-names.ts'
 import { chooseExitCode } from './commands/terminal/options.ts'
 import { endOnSignals } from './commands/terminal/stop-on-signals.ts'
 import { CorrectableError } from './core/text/faults.ts'
@@ -13,6 +14,7 @@ const LAST_OUTPUT_MS = 1_000
 
 const [asked = 'serve', ...rest] = process.argv.slice(2)
 if (asked === 'serve') endOnSignals()
+resolveNamesApart()
 
 /** Each loads its own modules, which can take half a second. */
 const COMMANDS = {
