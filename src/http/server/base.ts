@@ -7,6 +7,7 @@ import {
   type RawReplyDefaultExpression,
   type RawRequestDefaultExpression,
   type RawServerDefault,
+  type RouteHandlerMethod,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Logger } from 'pino'
@@ -79,6 +80,9 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(errorHandler(isUnavailable))
+  app.addHook('onRoute', (route) => {
+    route.handler = untilAnswered(route.handler)
+  })
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
     if (headerBytes(request.raw) > HEADER_BYTES_MAX) {
@@ -107,6 +111,20 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
     )
   })
   return app
+}
+
+/** Drops the result of a handler whose request was answered without it, as after its timeout: Fastify would try a second answer. */
+function untilAnswered(handler: RouteHandlerMethod): RouteHandlerMethod {
+  return async function handleUntilAnswered(request, reply) {
+    try {
+      const payload = await handler.call(this, request, reply)
+      return reply.sent ? undefined : payload
+    } catch (error) {
+      if (!reply.sent) throw error
+      request.log.debug({ err: error }, 'a handler failed after its request was answered')
+      return undefined
+    }
+  }
 }
 
 /** Size of the request target and the headers, without the token. */
