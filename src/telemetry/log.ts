@@ -1,5 +1,7 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 import { ADDRESSES } from '../core/party/channel.ts'
+import { boundFields } from './log-bounds.ts'
+import { createRepeatLimit } from './log-repeats.ts'
 
 /** Contact data and secrets that no caller should log: redacted in case one does. */
 const CENSORED_KEYS = [...ADDRESSES, 'subject', 'body', 'password', 'authorization']
@@ -8,7 +10,8 @@ const TEXT_LENGTH_MAX = 4_000
 
 /**
  * The service's log: one JSON object per line, with ISO time and the level as a word, by default to standard output. `level` is
- * one of pino's. Log errors as `{ err }`; connection strings in them are censored.
+ * one of pino's. Log errors as `{ err }`; connection strings in them are censored. Repeated warnings and errors are counted, and
+ * long fields cut.
  */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
@@ -16,14 +19,17 @@ export function createLog(level: string, destination?: DestinationStream): Logge
       name: 'notifications-service',
       level,
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: withTrace },
+      formatters: { level: (label) => ({ level: label }), log: (fields) => boundFields(withTrace(fields)) },
       serializers: { err: serializeError, error: serializeError },
       redact: {
         paths: CENSORED_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
         censor: '[censored]',
       },
       // pino copies an error's message to `msg` without asking a serializer.
-      hooks: { streamWrite: (line) => onOneLine(withoutCredentials(line)) },
+      hooks: {
+        logMethod: createRepeatLimit(),
+        streamWrite: (line) => onOneLine(withoutCredentials(line)),
+      },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   )

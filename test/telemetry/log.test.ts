@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { ADDRESSES } from '../../src/core/party/channel.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -88,3 +89,56 @@ for (const key of [...ADDRESSES, 'subject', 'body', 'password', 'authorization']
     t.match(last(), { [key]: '[censored]', a: { [key]: '[censored]', b: { [key]: '[censored]' } } })
   })
 }
+
+t.test('the same warning is written at most once a second, with the number of those left out', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { log, lines } = recorded()
+  const took = () => lines.splice(0).map((line) => JSON.parse(line))
+  const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+  const child = log.child({ reqId: 1 })
+  for (let partition = 0; partition < 1_500; partition++) log.error({ partition, err: refused }, 'blocked')
+  t.match(took(), [{ partition: 0 }])
+  child.error({ err: refused }, 'blocked')
+  log.error({ err: new Error('of another kind') }, 'blocked')
+  log.warn({ err: refused }, 'blocked')
+  log.error(refused)
+  t.match(took(), [{ err: { type: 'Error' } }, { level: 'warn' }, { msg: 'refused' }])
+  mock.timers.tick(999)
+  t.same(took(), [])
+  mock.timers.tick(1)
+  const [last, ...others] = took()
+  t.match(last, { level: 'error', reqId: 1, msg: 'blocked', repeatedCount: 1_500 })
+  t.same(others, [])
+  log.error({ partition: 7, err: refused }, 'blocked')
+  t.same(took(), [], 'a second after the last one')
+  mock.timers.tick(1_000)
+  const [alone] = took()
+  t.match(alone, { partition: 7 })
+  t.notOk('repeatedCount' in alone, 'it stands for itself')
+  mock.timers.tick(1_000)
+  log.error({ partition: 8, err: refused }, 'blocked')
+  t.match(took(), [{ partition: 8 }])
+})
+
+t.test('lines for auditors, and the last one of a process, are never left out', async (t) => {
+  const { log, lines } = recorded()
+  for (const level of ['debug', 'info', 'fatal'] as const)
+    for (let i = 0; i < 3; i++) log[level]({ i }, 'read')
+  t.equal(lines.length, 9)
+})
+
+t.test('whatever a caller wrote, a line stays short', async (t) => {
+  const { log, lines, last } = recorded()
+  const long = 'x'.repeat(100_000)
+  const deep = JSON.parse(`${'['.repeat(1_000)}1${']'.repeat(1_000)}`)
+  const many = Array.from({ length: 1_000 }, () => long)
+  log.warn({ partyLocator: 'party-1', eventTypes: many, deep, text: long, of: { ...many } }, long)
+  log.info({ err: new Error(long) })
+  for (const line of lines) t.ok(line.length < 60_000, `${line.length} characters`)
+  t.match(last(), { msg: /^x{1000}$/ })
+  const [first] = lines.map((line) => JSON.parse(line))
+  t.match(first, { partyLocator: 'party-1', text: /^x{1000}… 99000 more$/ })
+  t.equal(first.eventTypes.length, 21)
+  t.equal(first.eventTypes.at(-1), '… 980 more')
+})
