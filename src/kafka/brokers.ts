@@ -1,28 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bulkhead } from 'cockatiel'
-import kafkajs, {
-  type BrokerMetadata,
-  type GroupDescriptions,
-  type Kafka,
-  type Broker as KafkajsBroker,
-  type KafkaMessage,
-  type PartitionMetadata,
-} from 'kafkajs'
+import type { BrokerMetadata, Kafka, KafkaMessage, PartitionMetadata } from 'kafkajs'
 import type { Logger } from 'pino'
 import { type Ends, partitionKey, type TopicPartition } from '../core/event/position.ts'
 import { CodedError } from '../core/text/error-codes.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { createClient, type KafkaConnection } from './client.ts'
+import { type DescribingBroker, describeGroup, type GroupMember } from './describe-group.ts'
 import { type FetchedBytes, isStaleMetadata, readFetchedBytes } from './patches/fetch-response.ts'
-
-/** A member of a consumer group. */
-export interface GroupMember {
-  readonly host: string
-  /** The topics to which it subscribed. */
-  readonly topics: readonly string[]
-  /** The partitions that it reads, by `topic/partition`: it ignores those of other topics. */
-  readonly owned: readonly string[]
-}
 
 export type PartitionEnds = TopicPartition & Ends
 
@@ -49,7 +34,7 @@ interface Cluster {
   findGroupCoordinator(of: { groupId: string }): Promise<Broker>
 }
 
-interface Broker extends KafkajsBroker {
+interface Broker extends DescribingBroker {
   findGroupCoordinator(request: {
     readonly groupId: string
     readonly coordinatorType: number
@@ -151,12 +136,10 @@ export function createBrokers(
       timestampMs: number,
       isolationLevel: IsolationLevel,
     ) => ask((cluster) => listOffsets(cluster, partitions, String(timestampMs), isolationLevel)),
-    /** The members of a group; during a rebalance they have no topics. */
+    /** The members of a group: see `describeGroup`. */
     listMembers: (groupId: string) =>
       ask(async (cluster): Promise<readonly GroupMember[]> => {
-        const coordinator = await cluster.findGroupCoordinator({ groupId })
-        const { groups }: GroupDescriptions = await coordinator.describeGroups({ groupIds: [groupId] })
-        return groups.flatMap((group) => group.members).map(memberIn)
+        return describeGroup(await cluster.findGroupCoordinator({ groupId }), groupId)
       }),
     /** Rejects if this user may not join the group. Does not join: the broker checks the right before the member. */
     requireGroupRight: (groupId: string) =>
@@ -278,18 +261,4 @@ export async function untilAnswered<Answer>(ask: () => Promise<Answer | undefine
   throw new CorrectableError(
     'a quota of the broker limits this client: run it again later, or raise the quota',
   )
-}
-
-function memberIn({
-  clientHost,
-  memberMetadata,
-  memberAssignment,
-}: GroupDescriptions['groups'][number]['members'][number]): GroupMember {
-  const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
-  const topics = memberMetadata.length === 0 ? [] : (MemberMetadata.decode(memberMetadata)?.topics ?? [])
-  const assignment = MemberAssignment.decode(memberAssignment)?.assignment ?? {}
-  const owned = topics.flatMap((topic) =>
-    (assignment[topic] ?? []).map((partition) => partitionKey({ topic, partition })),
-  )
-  return { host: clientHost.replace(/^\//, ''), topics, owned }
 }

@@ -19,8 +19,26 @@ declare module 'kafkajs/src/protocol/decoder.js' {
     readInt64(): bigint
     readString(): string
     /** Bytes with a length before them; null if the length is -1. */
-    readBytes(): Buffer | null
+    readBytes(byteLength?: number): Buffer | null
     readArray<T>(read: (decoder: Decoder) => T): T[]
+    readInt8(): number
+    readUVarIntString(): string | null
+    readUVarIntArray<T>(read: (decoder: Decoder) => T): T[] | null
+    readTaggedFields(): unknown
+  }
+}
+
+declare module 'kafkajs/src/protocol/encoder.js' {
+  export default class Encoder {
+    readonly buffer: Buffer
+    size(): number
+    writeInt16(value: number): this
+    writeInt32(value: number): this
+    writeString(value: string): this
+    writeEncoder(value: Encoder): this
+    writeBoolean(value: boolean): this
+    writeUVarInt(value: number): this
+    writeUVarIntString(value: string | null): this
   }
 }
 

@@ -6,6 +6,7 @@ import { openDatabase } from '../postgres/fixtures.ts'
 import { createDatabase } from '../stack/databases.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { close, listen } from '../stack/listen.ts'
+import { joinByNewProtocol } from '../stack/new-protocol-member.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -13,6 +14,7 @@ import { startCollector } from '../telemetry/collector.ts'
 import { command } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has neither transactions nor KIP-848'
 
 interface Finding {
   readonly name: string
@@ -211,6 +213,30 @@ t.test('partitions that no member of the group reads are a fault', async (t) => 
   await until(async () => (await found()).find('consumer group')?.status === 'warning', { what: 'a warning' })
 })
 
+for (const kind of ['alone', 'beside a replica'] as const)
+  t.test(
+    `a member of the new group protocol is named as a stranger (${kind})`,
+    { skip: SKIP_MOCK },
+    async (t) => {
+      const group = { MQ_GROUP_ID: `${world.groupId}-${kind.replaceAll(' ', '-')}` }
+      const { claims } = world.topics
+      if (kind !== 'alone') {
+        const service = await world.serve(group)
+        await service.logged(/^joined the consumer group$/)
+      }
+      await joinByNewProtocol(world.brokers, group.MQ_GROUP_ID, [claims])
+      const found = (await doctor(group)).find('consumer group')
+      t.match(found, {
+        status: 'failed',
+        detail: new RegExp(
+          `another program joined ${group.MQ_GROUP_ID} by the new group protocol .*127\\.0\\.0\\.1`,
+        ),
+        remedy: /a group of its own/,
+      })
+      if (kind === 'alone') t.match(found?.detail, `${claims}/0`)
+    },
+  )
+
 t.test('a server that does not answer is given up', async (t) => {
   const silent = createServer(() => {})
   t.teardown(() => close(silent))
@@ -311,8 +337,6 @@ t.test('messages that a first start would process are a warning', async (t) => {
   await set(2)
   t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`))
 })
-
-const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
 
 t.test('a partition behind an open transaction is a warning', { skip: SKIP_MOCK }, async (t) => {
   const { claims } = world.topics

@@ -2,10 +2,13 @@ import { withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
 import { ONE_GROUP_PER_LIST } from '../../kafka/assigner.ts'
 import { type Brokers, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
+import type { GroupMember } from '../../kafka/describe-group.ts'
 import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
 
 const CLIENT_ID = 'notifications-doctor'
+const OWN_GROUP =
+  'stop that program or give it a group of its own: the service never reads the partitions that it has; see src/kafka/README.md'
 const ONE_LIST = `${ONE_GROUP_PER_LIST}: see src/kafka/README.md`
 
 export const consumerGroupCheck: Check = {
@@ -21,11 +24,13 @@ export const consumerGroupCheck: Check = {
   },
 }
 
-/** Rejects without the right to join, or with partitions that no member reads. Warns of members with different topics. */
+/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members with different topics. */
 function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
     await brokers.requireGroupRight(groupId)
+    const strangers = (await brokers.listMembers(groupId)).filter((member) => member.isOfNewProtocol)
+    if (strangers.length > 0) throw new Problem(describeStrangers(groupId, strangers), OWN_GROUP)
     const unread = await lasting(() => listUnread(brokers, groupId, topics))
     if (unread.length > 0)
       throw new Problem(`unread: no member of ${groupId} reads ${unread.join(', ')}`, ONE_LIST)
@@ -34,6 +39,15 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
       return { warning: `different topics: in ${groupId}, ${different.join('; ')}`, remedy: ONE_LIST }
     return groupId
   })
+}
+
+/** The service speaks the classic protocol, so that these members belong to another program. */
+function describeStrangers(groupId: string, strangers: readonly GroupMember[]): string {
+  const taken = strangers.map(
+    ({ host, owned }) =>
+      `${host}, which has ${owned.length === 0 ? 'no partitions yet' : [...owned].sort().join(', ')}`,
+  )
+  return `strangers: another program joined ${groupId} by the new group protocol (KIP-848): ${taken.join('; ')}`
 }
 
 /** None while nobody is in the group, or during a rebalance. */
