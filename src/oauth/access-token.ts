@@ -1,6 +1,7 @@
 import {
   allowInsecureRequests,
   clientCredentialsGrantRequest,
+  customFetch,
   processClientCredentialsResponse,
 } from 'oauth4webapi'
 import type { TokenClient } from '../config/config.ts'
@@ -13,6 +14,7 @@ const TIMEOUT_MS = 5_000
 const UNKNOWN_VALIDITY_S = 60
 /** Time before the end of a token's validity at which the next one is requested. */
 const RENEWAL_MS = 30_000
+const BODY_BYTES_MAX = 64 * 1024
 const QUOTED_LENGTH_MAX = 500
 /** Code of an error of the endpoint, other than a refusal. */
 const ENDPOINT = 'TOKEN_ENDPOINT'
@@ -45,7 +47,7 @@ async function requestToken(
     { client_id: clientId },
     (_server, _client, _body, headers) => headers.set('authorization', authorization),
     scope === null ? {} : { scope },
-    { [allowInsecureRequests]: true, signal: AbortSignal.timeout(TIMEOUT_MS) },
+    { [allowInsecureRequests]: true, [customFetch]: fetchBounded, signal: AbortSignal.timeout(TIMEOUT_MS) },
   ).catch((cause) => {
     const message = `the token endpoint of ${prefix}TOKEN_URL cannot be used (${describeCause(cause)})`
     throw new CodedError(ENDPOINT, message, { cause })
@@ -70,6 +72,20 @@ async function requestToken(
     const message = `the token endpoint of ${prefix}TOKEN_URL answers with no access token (${describeCause(cause)})`
     throw new CodedError(ENDPOINT, message, { cause })
   }
+}
+
+/** Fetches an answer whose body fails beyond 64 kB: parsing more would stop the whole process. */
+async function fetchBounded(url: string, init: RequestInit): Promise<Response> {
+  const { body, status, headers } = await fetch(url, init)
+  let byteCount = 0
+  const bound = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      byteCount += chunk.length
+      if (byteCount > BODY_BYTES_MAX) throw new Error(`more than ${BODY_BYTES_MAX / 1024} kB`)
+      controller.enqueue(chunk)
+    },
+  })
+  return new Response(body?.pipeThrough(bound) ?? null, { status, headers })
 }
 
 /** The text of a refusal by RFC 6749, section 5.2; null for any other response. */

@@ -154,6 +154,8 @@ t.test('each failure is reported in a sentence without the secret', async (t) =>
     [200, token('').replace('x', 'a\\u0001host=b'), /no access token \(.*control characters\)$/],
     [200, token('').replace('x', ''), /answers with no access token \(.*access_token/],
     [200, '{"access_token":"x"}', /answers with no access token \(.*token_type/],
+    [200, token('').padEnd(10_000_000), /answers with no access token \(/],
+    [401, refusal('x', 'y').padEnd(10_000_000), /answers with status 401$/],
   ]
   for (const expires of ['-5', '""', '"soon"', 'true', '[]'])
     cases.push([200, token(`,"expires_in":${expires}`), /answers with no access token \(.*expires_in/])
