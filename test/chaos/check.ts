@@ -218,8 +218,8 @@ const GROUNDS: readonly [
   [/ had an error \(HTTP 503\)$/, (said) => said.has(503)],
   [/ answered 200 with a body that is not a JSON object/, (said) => said.has('malformed')],
   // Less than the deadline, while others waited and were answered: what a busy machine does by itself.
-  [/ did not answer within 0\.\d+ s$/, () => true],
-  [/ did not answer within/, (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS)],
+  [/ (did not answer|was not reached) within 0\.\d+ s$/, () => true],
+  [/ (did not answer|was not reached) within/, (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS)],
   [
     / was not asked: a recent look-up of this party timed out/,
     (_, after) => after([...HANGS, ...SLEEPS], HUNG_ECHO_MS + SLEEP_ECHO_MS),
