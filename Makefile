@@ -29,7 +29,7 @@ FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -147,7 +147,10 @@ chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
-soak: soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member ## Run all soak tests below
+soak: soak-brokers soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member ## Run all soak tests below
+
+soak-brokers: build ## Each of three brokers frozen for 40 s and killed in turn, ROUNDS (1) times, beside a consumer by librdkafka (kcat)
+	@$(FIRST) $(NODE) test/soak/brokers.ts
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(FIRST) $(NODE) test/soak/look-ups.ts

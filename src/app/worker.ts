@@ -14,10 +14,10 @@ import { createConsumer } from '../kafka/consumer.ts'
 import type { ConsumerNeeds } from '../kafka/partition.ts'
 import { readMessages } from '../kafka/read-messages.ts'
 import { takeFingerprint } from '../kafka/records/record.ts'
-import { createSlots } from '../kafka/slots.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createMakeAttempts, type MakeAttempts } from '../pipeline/attempt.ts'
 import { createDispatch, type DispatchNeeds } from '../pipeline/dispatch.ts'
+import { createLanes } from '../pipeline/lanes.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import type { LookUpNeeds } from '../pipeline/look-up.ts'
 import { createRequests, type RequestNeeds } from '../pipeline/requests.ts'
@@ -25,7 +25,7 @@ import { createRetry, type RetryNeeds } from '../pipeline/retry.ts'
 import { isLocked, isWorthRestart } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { createFindLogged } from '../postgres/read/find-logged.ts'
+import { findLogged } from '../postgres/read/find-logged.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { readRejectedPage, toRejectedFilter } from '../postgres/read/list-rejected-messages.ts'
@@ -124,9 +124,8 @@ function consumerNeeds(
     ensureCheckpoint: (topic, partition) => ensureCheckpoint(pool, topic, partition),
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
-    dispatch: createDispatch(needs),
+    processNext: createLanes(config.broker.partitionsAtOnce, startTimer, createDispatch(needs)),
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
-    takeSlot: createSlots(config.broker.partitionsAtOnce, startTimer),
     countLost: metrics.countLost,
   }
 }
@@ -224,7 +223,7 @@ function createLookUps(
     parseBy: createParseBy(envelopeMaps, envelopeMapRevision.revision, (revision) =>
       readArchived(pool, 'envelope_map', revision),
     ),
-    findLogged: createFindLogged(pool),
+    findLogged: (events) => findLogged(pool, events),
     lookUpContacts,
     newLocator: createLocators(),
     takeFingerprint,

@@ -18,13 +18,13 @@ import {
 } from '../core/audit/finding.ts'
 import { loadEnvelopeMaps } from '../core/event/envelope-map.ts'
 import { partitionKey } from '../core/event/position.ts'
-import { type Brokers, READ_UNCOMMITTED } from '../kafka/brokers.ts'
-import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
+import type { Brokers } from '../kafka/brokers.ts'
+import { isStaleMetadata, READ_UNCOMMITTED } from '../kafka/fetch.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findRejected, listSkips } from '../postgres/read/audit.ts'
-import { createFindLogged } from '../postgres/read/find-logged.ts'
+import { findLogged } from '../postgres/read/find-logged.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
 import { listArchived, readArchived } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
@@ -156,7 +156,6 @@ async function databaseNeeds(pool: DatabasePool): Promise<
   const source = await readText(ENVELOPE_MAP)
   const present = sha256(source)
   const archived = await listArchived(pool, 'envelope_map')
-  const findLogged = createFindLogged(pool)
   return {
     parseBy: createParseBy(loadEnvelopeMaps(source), present, (revision) =>
       readArchived(pool, 'envelope_map', revision),
@@ -164,7 +163,10 @@ async function databaseNeeds(pool: DatabasePool): Promise<
     earlierMaps: archived.filter((revision) => revision !== present),
     findRows: (eventIds) => findRows(pool, eventIds),
     findRejected: ({ topic, partition }, messages) => findRejected(pool, topic, partition, messages),
-    prunings: async (partition) => (await findLogged({ ...partition, eventIds: [] })).pruned,
+    prunings: async (partition) => {
+      const [logged] = await findLogged(pool, [{ ...partition, eventIds: [] }])
+      return logged?.pruned ?? []
+    },
     skips: ({ topic, partition }) => listSkips(pool, topic, partition),
   }
 }

@@ -1,72 +1,41 @@
-import kafkajs, { type GroupMember, type PartitionAssigner } from 'kafkajs'
-import type { Logger } from 'pino'
-import type { TopicPartition } from '../core/event/position.ts'
-import { joinAs, type Member } from './patches/membership.ts'
+import kafkajs, { type GroupMember } from 'kafkajs'
+import type { Assignment, TopicPartition } from '../core/event/position.ts'
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
 export const ONE_GROUP_PER_LIST =
   'all members of a consumer group must have the same MQ_TOPICS: give each list its own MQ_GROUP_ID'
 
-/**
- * Assigns each partition to a member that subscribed to its topic. kafkajs's own assigner gives it to any member, and drops topics
- * that the leader of the group does not consume. It has the same name, so that members of both kinds understand each other.
- *
- * @param member the member whose consumer uses this assigner
- */
-export function createAssigner(member: Member, log: Logger): PartitionAssigner {
-  return (config) => {
-    const { cluster } = config
-    joinAs(cluster, member)
-    const roundRobin = kafkajs.PartitionAssigners.roundRobin(config)
+/** The name and version of kafkajs's own assigner: members of both kinds understand each other. */
+const PROTOCOL = { name: 'RoundRobinAssigner', version: 0 }
+const NO_DATA = Buffer.alloc(0)
 
-    function listPartitions(topic: string): TopicPartition[] {
-      return cluster
-        .findTopicPartitionMetadata(topic)
-        .map(({ partitionId }) => ({ topic, partition: partitionId }))
-    }
-
-    /** Partitions of topics that only other members consume. kafkajs knows those of its own topics. */
-    async function ofOthers(topics: readonly string[]): Promise<TopicPartition[]> {
-      if (topics.length === 0) return []
-      const metadata = await cluster.metadata().catch(() => null)
-      const found = (metadata?.topicMetadata ?? []).filter(({ topic }) => topics.includes(topic))
-      const unseen = topics.filter((topic) => !found.some((one) => one.topic === topic))
-      if (unseen.length > 0)
-        log.warn(
-          { topics: unseen },
-          `no member of the consumer group reads topics of other members, which this one does not see: ${ONE_GROUP_PER_LIST}`,
-        )
-      return found.flatMap(({ topic, partitionMetadata }) =>
-        partitionMetadata.map(({ partitionId }) => ({ topic, partition: partitionId })),
-      )
-    }
-
-    return {
-      ...roundRobin,
-      assign: async ({ members, topics }) => {
-        const subscribers = members.map(subscriberIn)
-        const others = subscribers.flatMap((one) => one.topics).filter((topic) => !topics.includes(topic))
-        const partitions = [
-          ...topics.flatMap(listPartitions),
-          ...(await ofOthers([...new Set(others)].sort())),
-        ]
-        return [...assign(partitions, subscribers)].map(([memberId, assignment]) => ({
-          memberId,
-          memberAssignment: MemberAssignment.encode({
-            version: roundRobin.version,
-            assignment,
-            userData: Buffer.alloc(0),
-          }),
-        }))
-      },
-    }
-  }
-}
-
-interface Subscriber {
+export interface Subscriber {
   readonly memberId: string
   readonly topics: readonly string[]
+}
+
+/** How a member joins the group: its topics, in the form of the protocol. */
+export function encodeSubscription(topics: readonly string[]) {
+  const { name, version } = PROTOCOL
+  return { name, metadata: MemberMetadata.encode({ version, topics: [...topics], userData: NO_DATA }) }
+}
+
+export function decodeSubscription({ memberId, memberMetadata }: GroupMember): Subscriber {
+  return { memberId, topics: MemberMetadata.decode(memberMetadata)?.topics ?? [] }
+}
+
+/** Assigns partitions to the members, in the form of the protocol. */
+export function encodeAssignments(partitions: readonly TopicPartition[], subscribers: readonly Subscriber[]) {
+  const { version } = PROTOCOL
+  return [...assign(partitions, subscribers)].map(([memberId, assignment]) => ({
+    memberId,
+    memberAssignment: MemberAssignment.encode({ version, assignment, userData: NO_DATA }),
+  }))
+}
+
+export function decodeAssignment(encoded: Buffer): Assignment {
+  return encoded.length === 0 ? {} : (MemberAssignment.decode(encoded)?.assignment ?? {})
 }
 
 /** Gives each partition to the subscriber of its topic that has the fewest, by member id and topic. */
@@ -90,8 +59,4 @@ export function assign(
     assigned.set(chosen.memberId, { ...ofMember, [topic]: [...(ofMember[topic] ?? []), partition] })
   }
   return assigned
-}
-
-function subscriberIn({ memberId, memberMetadata }: GroupMember): Subscriber {
-  return { memberId, topics: MemberMetadata.decode(memberMetadata)?.topics ?? [] }
 }

@@ -1,54 +1,49 @@
-import kafkajs, { type Kafka, type LogEntry } from 'kafkajs'
-import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
+import kafkajs, { type LogEntry } from 'kafkajs'
+import Broker from 'kafkajs/src/broker/index.js'
+import loggers from 'kafkajs/src/loggers/index.js'
+import ConnectionPool from 'kafkajs/src/network/connectionPool.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
+import createSocketFactory from 'kafkajs/src/network/socketFactory.js'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import { type BearerLogIn, bearerLogIn, type PasswordLogIn, passwordLogIn } from './log-in.ts'
-import { patchFetchResponses } from './patches/fetch-response.ts'
-import { patchGathering } from './patches/gather.ts'
-import { patchMembership } from './patches/membership.ts'
-import { patchMetadataErrors } from './patches/metadata-errors.ts'
-
-const scheduleCheck = RequestQueue.prototype.scheduleCheckPendingRequests
 
 export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
   readonly sasl: PasswordLogIn | BearerLogIn | null
 }
 
-/** A patched kafkajs client that writes to our log. It sends a request five times at most; then its caller decides what to do. */
-export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: string, log: Logger): Kafka {
-  patchFetchResponses()
-  patchGathering()
-  patchGroupOffsets()
-  patchMembership()
-  patchMetadataErrors()
-  patchRequestQueue()
-  return new kafkajs.Kafka({
-    clientId,
-    brokers: [...brokers],
-    ...(ssl && { ssl }),
-    ...(sasl && { sasl: sasl.mechanism === 'oauthbearer' ? bearerLogIn(sasl) : passwordLogIn(sasl) }),
-    connectionTimeout: 3_000,
-    requestTimeout: 15_000,
-    retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },
-    logCreator: () => (entry) => write(log, entry),
-  })
+export interface Address {
+  readonly host: string
+  readonly port: number
 }
 
-/**
- * Patches `consumer/offsetManager/index.js` of kafkajs 2.2.4. Before it fetches, it asks Kafka for the group's offset of every
- * partition, and for the earliest if there is none; an error of one partition stops all. Our offsets come from the database, and
- * no partition is fetched before its offset is set.
- */
-export function patchGroupOffsets(): void {
-  OffsetManager.prototype.resolveOffsets = async function resolveOffsets(): Promise<void> {
-    for (const [topic, partitions] of Object.entries(this.memberAssignment)) {
-      const offsets = this.committedOffsets()[topic] ?? {}
-      for (const partition of partitions) offsets[partition] ??= '0'
-      this.committedOffsets()[topic] = offsets
-    }
+const CONNECTION_TIMEOUT_MS = 3_000
+const REQUEST_TIMEOUT_MS = 15_000
+
+/** Returns the function that creates a kafkajs broker that is not connected yet, with our log-in and our log. */
+export function createClient(
+  { ssl, sasl }: KafkaConnection,
+  clientId: string,
+  log: Logger,
+): (address: Address) => Broker {
+  patchRequestQueue()
+  const logger = loggers.createLogger({
+    level: kafkajs.logLevel.INFO,
+    logCreator: () => (entry) => write(log, entry),
+  })
+  const options = {
+    logger,
+    clientId,
+    ...(ssl && { ssl }),
+    ...(sasl && { sasl: sasl.mechanism === 'oauthbearer' ? bearerLogIn(sasl) : passwordLogIn(sasl) }),
+    socketFactory: createSocketFactory(),
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
   }
+  return (address) => new Broker({ connectionPool: new ConnectionPool({ ...options, ...address }), logger })
 }
+
+const scheduleCheck = RequestQueue.prototype.scheduleCheckPendingRequests
 
 /**
  * Patches the timer of kafkajs 2.2.4 that looks for waiting requests every millisecond on each connection, forever
@@ -67,13 +62,9 @@ function write(
 ): void {
   const { ERROR, WARN, DEBUG } = kafkajs.logLevel
   const line = `${namespace}: ${message}`
-  // Each attempt to connect fails with the same two lines and a stack: the consumer logs the outage, and its remedy, once.
-  const isConnection = namespace === 'Connection' || namespace === 'BrokerPool'
-  // Every heartbeat and commit during a rebalance is refused: the consumer logs its join.
-  const isRebalance = /rebalanc/.test(String(fields.error))
-  // kafkajs retries after its errors; the consumer logs fatal ones.
-  if ((level === ERROR || level === WARN) && !isRebalance && !isConnection)
-    log.warn({ kafkajs: fields }, line)
+  // Each attempt to connect fails with a line and a stack: the consumer logs the outage, and its remedy, once.
+  const isConnection = namespace === 'Connection'
+  if ((level === ERROR || level === WARN) && !isConnection) log.warn({ kafkajs: fields }, line)
   else if (level !== DEBUG) log.debug({ kafkajs: fields }, line)
   else log.trace({ kafkajs: fields }, line)
 }

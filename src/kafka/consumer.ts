@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Blocked } from '../core/batch/block-reasons.ts'
-import { partitionKey } from '../core/event/position.ts'
+import { type Assignment, partitionKey } from '../core/event/position.ts'
+import { UNREACHABLE_CODES } from '../core/text/error-codes.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { type Brokers, createBrokers, READ_COMMITTED } from './brokers.ts'
-import { createClient, type KafkaConnection } from './client.ts'
+import { AssignedPartitions } from './assigned-partitions.ts'
+import { readEnds } from './brokers.ts'
+import type { KafkaConnection } from './client.ts'
+import { Cluster } from './cluster.ts'
+import { READ_COMMITTED } from './fetch.ts'
+import { Fetcher } from './fetcher.ts'
+import { Group, isExpelled, isRebalance, lacksGroupRight } from './group.ts'
 import { createBudget } from './inbox.ts'
-import {
-  createMembership,
-  isWithoutCoordinator,
-  lacksGroupRight,
-  onceAborted,
-  settled,
-  unreachableBroker,
-} from './membership.ts'
+import { createOffsetCommits } from './offset-commits.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
-import type { Member } from './patches/membership.ts'
-import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | 'partitionsAtOnce'> {
   readonly connection: KafkaConnection
@@ -27,13 +25,24 @@ export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | '
 
 /** Queued bytes of all partitions at which only those with an empty inbox are fetched, see `createBudget`. */
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
-const TOPIC_POLL_MS = 5_000
-/**
- * Maximum time that `stop` waits to leave the group after the last batch. kafkajs cannot stop during a join, which the broker
- * answers when the slowest member has joined, nor during an unanswered request.
- */
-const LEAVE_WAIT_MS = 3_000
+/** Maximum time until a new topic or partition, or a new leader of a quiet partition, is noticed. */
+const TOPICS_POLL_MS = 5_000
+/** Maximum time until a quiet partition notices that the database has lost its last commits. */
+const CHECKPOINTS_POLL_MS = 10_000
+const HEARTBEATS_PER_SESSION = 10
+/** Time without an answered heartbeat after which the group's broker counts as silent. A rebalance may take as long. */
+const SILENCE_MS = 9_000
+/** Maximum times that `stop` waits after the last batch: for a join, which the slowest member may hold up, and to leave the group. */
+const JOIN_WAIT_MS = 2_000
+const LEAVE_WAIT_MS = 1_000
 const JOINING = 'joining the consumer group'
+
+/** The topics that exist, with the numbers of their partitions, and those that are missing. */
+interface Topics {
+  readonly existing: readonly string[]
+  readonly partitionCounts: string
+  readonly missing: readonly Blocked[]
+}
 
 /**
  * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for missing topics
@@ -41,101 +50,153 @@ const JOINING = 'joining the consumer group'
  * the group, and waits for that 3 s at most.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
-  const { connection, groupId, topics } = options
-  const kafka = createClient(connection, groupId, log)
-  const brokers = createBrokers(connection, groupId, log)
+  const { connection, groupId, topics, sessionTimeoutMs } = options
+  const cluster = new Cluster(connection, groupId, log)
+  const group = new Group({ cluster, groupId, sessionTimeoutMs, log })
   const stopping = new AbortController()
-  const partitionNeeds = createPartitionNeeds(options, needs, brokers, log)
-  const missing = missingTopics(brokers, topics)
-  const member: Member = { id: null }
-  let membership: ReturnType<typeof createMembership> | null = null
+  const { signal } = stopping
+  const commits = createOffsetCommits((offsets) =>
+    group
+      .commit(offsets)
+      .catch((error) => log.debug({ err: error }, 'could not commit the offsets to Kafka')),
+  )
+  const fetcher = new Fetcher({ cluster, sleep: pause, nowMs: Date.now, log })
+  const partitions = new AssignedPartitions(
+    createPartitionNeeds(options, needs, cluster, fetcher, log),
+    commits.add,
+  )
+  const heartbeatMs = Math.floor(sessionTimeoutMs / HEARTBEATS_PER_SESSION)
+  let found: Topics = { existing: [], partitionCounts: '', missing: [] }
+  let assignment: Assignment | null = null
+  let hasJoined = false
   let failureCount = 0
   let waitsFor = JOINING
-  let hasJoined = false
   let ended: Promise<void> = Promise.resolve()
 
-  /** Joins the group with the existing topics. Resolves when the membership has ended in order. */
-  async function consumeOnce(): Promise<void> {
-    const { signal } = stopping
-    const refreshed = new AbortController()
-    const stopped = onceAborted(signal, refreshed.signal)
-    await Promise.race([missing.refresh(), stopped]).finally(() => refreshed.abort())
-    if (signal.aborted) return
-    const names = missing.list().map(({ topic }) => topic)
-    const existing = topics.filter((topic) => !names.includes(topic))
-    if (names.length > 0)
+  async function findTopics(): Promise<void> {
+    found = describeTopics(topics, await cluster.topics(topics), found.missing)
+  }
+
+  /** Joins the group, and stays until its members must join again, or this one has left or lost it. */
+  async function joinAndStay(): Promise<void> {
+    await findTopics()
+    const { existing, partitionCounts } = found
+    const missing = found.missing.map(({ topic }) => topic)
+    if (missing.length > 0)
       log.warn(
-        { missing: names },
+        { missing },
         'waiting for topics that do not exist yet, or that this user may not see; consuming the others',
       )
     if (existing.length === 0) {
-      waitsFor = `none of the topics exists: create ${names.join(', ')}, or grant READ and DESCRIBE on them`
-      await pause(TOPIC_POLL_MS, signal)
+      waitsFor = `none of the topics exists: create ${missing.join(', ')}, or grant READ and DESCRIBE on them`
+      await pause(TOPICS_POLL_MS, signal)
       return
     }
     // After a failure, its reason stays until the next join succeeds.
     if (failureCount === 0) waitsFor = JOINING
-    membership = createMembership({
-      kafka,
-      ...options,
-      topics: existing,
-      member,
-      stopping: signal,
-      partitionNeeds,
-      onJoin: () => {
-        hasJoined = true
-      },
-      onBatch: () => {
-        failureCount = 0
-      },
-      appeared: missing.appeared,
-    })
-    await membership.run()
+    log.debug({ groupId, topics: existing }, JOINING)
+    const joined = await group.join(existing)
+    if (signal.aborted) return
+    failureCount = 0
+    hasJoined = true
+    assignment = joined
+    // Other members may own the partitions of these commits now.
+    commits.clear()
+    partitions.assign(joined)
+    fetcher.fetch(partitions.list())
+    log.info({ groupId, assignment }, 'joined the consumer group')
+    while (!signal.aborted && found.partitionCounts === partitionCounts) {
+      await pause(heartbeatMs, signal)
+      if (signal.aborted || !(await isMember())) return
+    }
+  }
+
+  /** Sends a heartbeat. False if the members must join again. Rejects once the group has not heard of this member for too long. */
+  async function isMember(): Promise<boolean> {
+    try {
+      await group.heartbeat()
+      return true
+    } catch (error) {
+      // Until all have joined again, each member goes on with what it owns.
+      if (isRebalance(error)) {
+        log.debug({ groupId }, 'the group rebalances: joining again')
+        return false
+      }
+      if (isExpelled(error)) {
+        lose()
+        return false
+      }
+      if (group.silentMs > sessionTimeoutMs) throw error
+      log.debug({ err: error }, 'a heartbeat failed')
+      return true
+    }
+  }
+
+  /** Others may own the partitions by now. */
+  function lose(): void {
+    assignment = null
+    partitions.end()
+    fetcher.fetch([])
   }
 
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
+    void every(TOPICS_POLL_MS, signal, async () => {
+      await cluster.refresh()
+      await findTopics()
+      fetcher.wake()
+    })
+    void every(CHECKPOINTS_POLL_MS, signal, () => partitions.compareCheckpoints(topics))
+    while (!signal.aborted) {
       try {
-        await consumeOnce()
-        failureCount = 0
-      } catch (cause) {
-        if (stopping.signal.aborted) return
+        await joinAndStay()
+      } catch (error) {
+        if (signal.aborted) return
+        if (group.silentMs > sessionTimeoutMs) lose()
         const retryInMs = backOffMs(failureCount++)
-        const error = await explain(cause, brokers, groupId)
-        const remedy = describeRemedy(error, groupId, connection.brokers)
-        const reason = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
-        // A broker that is down says nothing new every few seconds.
-        const level = reason === waitsFor ? 'debug' : 'warn'
-        const fields = unreachableBroker(error) === null ? { err: error } : { reason: errorMessage(error) }
-        log[level]({ ...fields, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
-        waitsFor = reason
-        await pause(retryInMs, stopping.signal)
+        report(error, retryInMs)
+        await pause(retryInMs, signal)
       }
     }
   }
 
+  function report(error: unknown, retryInMs: number): void {
+    const remedy = describeRemedy(error, groupId, connection.brokers)
+    const reason = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
+    // A broker that is down says nothing new every few seconds.
+    const level = reason === waitsFor ? 'debug' : 'warn'
+    const fields = unreachableBroker(error) === null ? { err: error } : { reason: errorMessage(error) }
+    log[level]({ ...fields, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
+    waitsFor = reason
+  }
+
   return {
     /** The partitions that this member owns; null while it is in no group. */
-    assignment: () => membership?.assignment() ?? null,
+    assignment: () => assignment,
     /** True once this member has joined the group for the first time. */
     hasJoined: () => hasJoined,
     /** Null while this member is in the group and its broker answers; otherwise the reason for waiting. */
     waitsFor: () => {
-      if (!membership?.assignment()) return waitsFor
-      return membership.isSilent() ? 'the broker does not respond' : null
+      if (assignment === null) return waitsFor
+      return group.silentMs > Math.max(SILENCE_MS, 3 * heartbeatMs) ? 'the broker does not respond' : null
     },
-    blocked: (): readonly Blocked[] => [
-      ...missing.list(),
-      ...[...partitionNeeds.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
-    ],
+    blocked: (): readonly Blocked[] => [...found.missing, ...partitions.blocked()],
     /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
-    oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
+    oldestMs: (topic: string, partition: number) => partitions.oldestMs(topic, partition),
     run: () => (ended = run()),
     stop: async (): Promise<void> => {
       stopping.abort()
-      await Promise.all([...partitionNeeds.latest.values()].map(({ finished }) => finished))
-      await settled(ended, LEAVE_WAIT_MS)
-      await settled(brokers.close(), LEAVE_WAIT_MS)
+      assignment = null
+      partitions.end()
+      fetcher.stop()
+      await partitions.finished()
+      await settled(ended, JOIN_WAIT_MS)
+      // The next member starts where our last batches end.
+      await settled(
+        commits.flush().then(() => group.leave()),
+        LEAVE_WAIT_MS,
+      )
+      cluster.close()
+      await ended
     },
   }
 }
@@ -143,20 +204,22 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
 function createPartitionNeeds(
   { batchCountMax }: ConsumerOptions,
   needs: ConsumerNeeds,
-  brokers: Brokers,
+  cluster: Cluster,
+  fetcher: Fetcher,
   log: Logger,
 ): PartitionNeeds {
+  const onWanted = () => fetcher.wake()
   return {
     ...needs,
     readEnds: async (topicPartition) => {
-      const ends = await brokers.readEnds([topicPartition.topic], READ_COMMITTED)
+      const ends = await readEnds(cluster, [topicPartition.topic], READ_COMMITTED)
       const found = ends.get(partitionKey(topicPartition))
       if (found === undefined) throw new Error(`no broker leads ${partitionKey(topicPartition)}`)
       return found
     },
-    unservedReason,
-    budget: createBudget(INBOXES_BYTES_MAX),
-    latest: new Map(),
+    unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
+    onWanted,
+    budget: createBudget(INBOXES_BYTES_MAX, onWanted),
     batchCountMax,
     nowMs: Date.now,
     sleep: pause,
@@ -164,13 +227,25 @@ function createPartitionNeeds(
   }
 }
 
-/** If this user may not see the group, kafkajs reports only a missing coordinator. */
-async function explain(error: unknown, brokers: Brokers, groupId: string): Promise<unknown> {
-  if (!isWithoutCoordinator(error)) return error
-  return brokers.requireGroupRight(groupId).then(
-    () => error,
-    (cause) => (lacksGroupRight(cause) ? cause : error),
-  )
+function describeTopics(
+  topics: readonly string[],
+  found: Awaited<ReturnType<Cluster['topics']>>,
+  missingBefore: readonly Blocked[],
+): Topics {
+  const exists = (topic: string) => found.get(topic)?.error === null
+  const existing = topics.filter(exists)
+  return {
+    existing,
+    partitionCounts: existing.map((topic) => `${topic}/${found.get(topic)?.leaders.size}`).join(),
+    missing: topics
+      .filter((topic) => !exists(topic))
+      .map((topic) => {
+        const detail = found.get(topic)?.error ?? 'the brokers do not answer for it'
+        const reason = detail === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'missing'
+        const sinceMs = missingBefore.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
+        return { topic, partition: 0, reason, offset: null, sinceMs, detail }
+      }),
+  }
 }
 
 function describeRemedy(error: unknown, groupId: string, known: readonly string[]): string {
@@ -188,38 +263,30 @@ export function findAdvertisedFault(error: unknown, known: readonly string[]): s
   return `the broker at ${known.join(' or ')} advertises ${address}, which cannot be reached from here: advertised.listeners`
 }
 
-function missingTopics(brokers: Brokers, topics: readonly string[]) {
-  let missing: readonly Blocked[] = []
-
-  async function find(): Promise<readonly Blocked[]> {
-    const { topics: existing } = await brokers.describe()
-    return topics
-      .filter((topic) => !existing.includes(topic))
-      .map((topic) => {
-        const sinceMs = missing.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
-        const detail = 'the brokers list no such topic'
-        return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
-      })
+/** The address, `host:port`, of the broker to which no connection could be made; null for any other error. */
+function unreachableBroker(error: unknown): string | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (!(cause instanceof kafkajs.KafkaJSConnectionError)) continue
+    const { code, broker } = cause as { readonly code?: string; readonly broker?: string }
+    // kafkajs gives a timeout no code.
+    if (broker !== undefined && (code === undefined || UNREACHABLE_CODES.includes(code))) return broker
   }
+  return null
+}
 
-  return {
-    list: () => missing,
-    refresh: async (): Promise<void> => {
-      missing = await find()
-    },
-    /** Resolves when a missing topic exists. Never resolves if none is missing. */
-    appeared: async (signal: AbortSignal): Promise<void> => {
-      const missingCount = missing.length
-      while (missingCount > 0 && !signal.aborted) {
-        await pause(TOPIC_POLL_MS, signal)
-        const found = signal.aborted ? missing : await find().catch(() => missing)
-        if (found.length < missingCount) return
-      }
-      return new Promise(() => {})
-    },
+/** Does `act` again and again until aborted. A failure is met again by whoever needs what it does. */
+async function every(pauseMs: number, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    await pause(pauseMs, signal)
+    if (!signal.aborted) await act().catch(() => {})
   }
 }
 
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
+}
+
+/** Waits until the promise is settled, but at most `timeoutMs`; never rejects. */
+async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
+  await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
 }

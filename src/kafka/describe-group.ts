@@ -1,5 +1,5 @@
-import type { GroupDescriptions, Broker as KafkajsBroker } from 'kafkajs'
-import kafkajs from 'kafkajs'
+import kafkajs, { type GroupDescriptions } from 'kafkajs'
+import type Broker from 'kafkajs/src/broker/index.js'
 import Decoder from 'kafkajs/src/protocol/decoder.js'
 import Encoder from 'kafkajs/src/protocol/encoder.js'
 import errors from 'kafkajs/src/protocol/error.js'
@@ -16,23 +16,6 @@ export interface GroupMember {
   readonly isOfNewProtocol: boolean
 }
 
-/** Private part of a broker of kafkajs 2.2.4. */
-export interface DescribingBroker extends KafkajsBroker {
-  /** What the broker supports, by the number of the request. */
-  readonly versions: Readonly<Record<number, { readonly maxVersion: number }>> | null
-  readonly connectionPool: {
-    send<T>(call: {
-      readonly request: {
-        readonly apiKey: number
-        readonly apiVersion: number
-        readonly apiName: string
-        readonly encode: () => Promise<Encoder>
-      }
-      readonly response: { decode(bytes: Buffer): Promise<T>; parse(decoded: T): Promise<T> }
-    }): Promise<T>
-  }
-}
-
 /** KIP-848. Version 1 says which protocol a member speaks. */
 const CONSUMER_GROUP_DESCRIBE = { apiKey: 69, apiVersion: 1, apiName: 'ConsumerGroupDescribe' }
 const OF_NEW_PROTOCOL = 1
@@ -43,10 +26,7 @@ const NO_SUCH_GROUP = 'GROUP_ID_NOT_FOUND'
  * The members of a group; during a rebalance they have no topics. As soon as a member speaks the protocol of KIP-848, the group
  * looks empty to the classic request, and only the newer one lists its members, of both protocols.
  */
-export async function describeGroup(
-  broker: DescribingBroker,
-  groupId: string,
-): Promise<readonly GroupMember[]> {
+export async function describeGroup(broker: Broker, groupId: string): Promise<readonly GroupMember[]> {
   const { groups }: GroupDescriptions = await broker.describeGroups({ groupIds: [groupId] })
   const classic = groups.flatMap(({ members }) => members).map(readClassicMember)
   const { apiKey, apiVersion } = CONSUMER_GROUP_DESCRIBE
@@ -68,10 +48,7 @@ function readClassicMember({
   return { host: withoutSlash(clientHost), topics, owned, isOfNewProtocol: false }
 }
 
-function describeNewGroup(
-  { connectionPool }: DescribingBroker,
-  groupId: string,
-): Promise<readonly GroupMember[]> {
+function describeNewGroup({ connectionPool }: Broker, groupId: string): Promise<readonly GroupMember[]> {
   return connectionPool.send<readonly GroupMember[]>({
     request: { ...CONSUMER_GROUP_DESCRIBE, encode: async () => encodeRequest(groupId) },
     response: { decode: async (bytes) => decodeResponse(bytes), parse: async (members) => members },

@@ -1,17 +1,10 @@
 import type { BlockReason } from '../core/batch/block-reasons.ts'
 import { messageBytes } from '../core/event/message.ts'
-import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
+import { brokerReason, type FetchedBytes } from './fetch.ts'
 import { afterDamage } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { findRecordSet, holdsNoMessageAt, type RecordSet, readRecordSet } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
-
-export interface FetchControls {
-  /** Continues to fetch at this offset, once the partition is not paused. */
-  readonly seek: (offset: bigint) => void
-  readonly pause: () => void
-  readonly resume: () => void
-}
 
 /** The broker does not serve the partition. `code` is Kafka's name of the error. */
 export class BrokerError extends Error {
@@ -27,7 +20,7 @@ export class BrokerError extends Error {
   }
 }
 
-/** Queued bytes at which a partition's fetches pause until half of them are processed. */
+/** Queued bytes at which a partition is not fetched any more, until half of them are processed. */
 const INBOX_BYTES_MAX = 4 * 1024 * 1024
 /** Limits one transaction: a compressed record batch of 1 MB can contain hundreds of times as much. */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -38,8 +31,8 @@ const BATCH_BYTES_MAX = 8 * 1024 * 1024
  */
 export type Budget = ReturnType<typeof createBudget>
 
-export function createBudget(bytesMax: number) {
-  const waiting = new Set<() => boolean>()
+/** @param onRoom called when bytes are processed */
+export function createBudget(bytesMax: number, onRoom: () => void = () => {}) {
   let usedBytes = 0
   return {
     /** @param ownBytes bytes of the partition that asks */
@@ -47,25 +40,20 @@ export function createBudget(bytesMax: number) {
     /** @param bytes negative if taken from an inbox */
     add(bytes: number): void {
       usedBytes += bytes
-      if (bytes > 0) return
-      for (const resume of waiting) if (resume()) waiting.delete(resume)
+      if (bytes < 0) onRoom()
     },
-    /** Calls `resume` whenever there is room, until it returns true. */
-    onRoom: (resume: () => boolean) => waiting.add(resume),
   }
 }
 
 /**
  * The fetched and unprocessed record sets of one partition, in order and without a gap; records are decoded when they are
- * taken. kafkajs is told to fetch on as soon as they are queued, else it would fetch them again and again. So the inbox itself
- * ensures that no offset is left out: it accepts only the fetch that begins where the previous one ended.
+ * taken. It accepts only the fetch that begins where the previous one ended, whichever broker answers.
  */
 export class Inbox {
-  readonly #controls: FetchControls
   readonly #budget: Budget
   /** The offset at which the next fetch must begin; null while none is accepted. */
   #expected: bigint | null = null
-  #isPaused = true
+  #isFull = false
   #sets: RecordSet[] = []
   #bytes = 0
   #reader: ReturnType<typeof readRecordSet> | null = null
@@ -75,8 +63,7 @@ export class Inbox {
   #error: Error | null = null
   #wake = () => {}
 
-  constructor(controls: FetchControls, budget: Budget) {
-    this.#controls = controls
+  constructor(budget: Budget) {
     this.#budget = budget
   }
 
@@ -95,15 +82,19 @@ export class Inbox {
     return timestampMs === undefined ? null : Number(timestampMs)
   }
 
+  /** The offset to fetch from; null while nothing is to be fetched. */
+  get wanted(): bigint | null {
+    if (this.#isFull) this.#isFull = this.#bytes > INBOX_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)
+    return this.#isFull ? null : this.#expected
+  }
+
   open(offset: bigint): void {
     this.#clear()
     this.#expected = offset
-    this.#isPaused = false
-    this.#controls.seek(offset)
-    this.#controls.resume()
+    this.#isFull = false
   }
 
-  /** Accepts nothing more, and leaves kafkajs alone: another consumer owns the partition. */
+  /** Accepts nothing more. */
   stop(): void {
     this.#expected = null
     this.#wake()
@@ -111,30 +102,16 @@ export class Inbox {
 
   close(): void {
     this.#clear()
-    this.#expected = null
-    if (!this.#isPaused) this.#controls.pause()
-    this.#isPaused = true
-    this.#wake()
+    this.stop()
   }
 
-  /**
-   * @param from the requested offset
-   * @param resolve makes kafkajs fetch on after this offset
-   */
-  offer({ error, bytes, aborted }: FetchedBytes, from: bigint, resolve: (offset: bigint) => void): void {
-    if (this.#expected === null) return
-    if (from !== this.#expected) {
-      // Requested before the last seek, or kafkajs has lost its position.
-      this.#controls.seek(this.#expected)
-      return
-    }
-    if (error === null && bytes.length === 0) return
+  /** @param from the requested offset */
+  offer({ error, bytes, aborted }: FetchedBytes, from: bigint): void {
+    // Requested before a restart, or answered by the last leader too.
+    if (from !== this.#expected || (error === null && bytes.length === 0)) return
     const set = error === null ? findRecordSet(afterDamage(bytes, from), from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
-    else {
-      resolve(set.lastOffset)
-      this.#push(set)
-    }
+    else this.#push(set)
     this.#wake()
   }
 
@@ -166,7 +143,6 @@ export class Inbox {
       if (set === undefined) break
       lastOffset = (await this.#decode(set)) ?? lastOffset
     }
-    this.#resumeIfRoom()
     if (lastOffset !== null) return { messages, lastOffset }
     if (this.#error !== null) throw this.#error
     return null
@@ -189,14 +165,13 @@ export class Inbox {
     this.#expected = set.lastOffset + 1n
     this.#sets.push(set)
     this.#count(set.bytes.length)
-    if (this.#bytes >= INBOX_BYTES_MAX || this.#budget.isFull(this.#bytes)) this.#pause()
+    this.#isFull = this.#bytes >= INBOX_BYTES_MAX || this.#budget.isFull(this.#bytes)
   }
 
   /** Keeps the content, since the broker may no longer have it. */
   #fail(error: Error): void {
     this.#error = error
     this.#expected = null
-    this.#pause()
   }
 
   /** Decodes some messages of the first set. Returns the set's last offset once it is exhausted and dropped, otherwise null. */
@@ -232,21 +207,5 @@ export class Inbox {
   #count(change: number): void {
     this.#bytes += change
     this.#budget.add(change)
-  }
-
-  #pause(): void {
-    if (this.#isPaused) return
-    this.#isPaused = true
-    this.#controls.pause()
-    this.#budget.onRoom(this.#resumeIfRoom)
-  }
-
-  /** Returns true if the budget need not call again. */
-  readonly #resumeIfRoom = (): boolean => {
-    if (!this.#isPaused || this.#expected === null) return true
-    if (this.#bytes > INBOX_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)) return false
-    this.#isPaused = false
-    this.#controls.resume()
-    return true
   }
 }

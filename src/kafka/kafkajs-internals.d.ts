@@ -1,10 +1,120 @@
-// Types of the untyped modules of kafkajs 2.2.4 that we use or patch, and of the untyped codec.
+// Types of the untyped modules of kafkajs 2.2.4 that we use, and of the untyped codec.
 
 declare module 'kafkajs/src/network/requestQueue/index.js' {
   export default class RequestQueue {
     readonly pending: readonly unknown[]
     scheduleCheckPendingRequests(): void
   }
+}
+
+declare module 'kafkajs/src/network/connectionPool.js' {
+  import type { Socket } from 'node:net'
+  import type { ISocketFactory, KafkaConfig, Logger } from 'kafkajs'
+
+  interface Connection {
+    readonly socket?: Socket
+    isConnected(): boolean
+    isAuthenticated(): boolean
+    disconnect(): Promise<unknown>
+    rejectRequests(error: Error): void
+  }
+
+  export interface ProtocolRequest<Answer> {
+    readonly request: {
+      readonly apiVersion: number
+      readonly apiKey: number
+      readonly apiName: string
+      encode(): Promise<unknown>
+    }
+    readonly response: {
+      decode(payload: Buffer): Promise<unknown>
+      parse(decoded: never): Promise<Answer>
+    }
+    /** In ms. */
+    readonly requestTimeout?: number
+    readonly logResponseError?: boolean
+  }
+
+  /** The connections to one broker: the first for all requests but fetches, the second for fetches. */
+  export default class ConnectionPool {
+    readonly pool: readonly [Connection, Connection]
+    constructor(options: {
+      readonly host: string
+      readonly port: number
+      readonly ssl?: KafkaConfig['ssl']
+      readonly sasl?: KafkaConfig['sasl']
+      readonly clientId: string
+      readonly socketFactory: ISocketFactory
+      /** In ms, like the next two. */
+      readonly connectionTimeout: number
+      readonly requestTimeout: number
+      readonly logger: Logger
+    })
+    send<Answer>(request: ProtocolRequest<Answer>): Promise<Answer>
+  }
+}
+
+declare module 'kafkajs/src/network/socketFactory.js' {
+  import type { ISocketFactory } from 'kafkajs'
+
+  export default function createSocketFactory(): ISocketFactory
+}
+
+declare module 'kafkajs/src/loggers/index.js' {
+  import type { Logger, logCreator, logLevel } from 'kafkajs'
+
+  const loggers: { createLogger(options: { level: logLevel; logCreator: logCreator }): Logger }
+  export default loggers
+}
+
+declare module 'kafkajs/src/broker/index.js' {
+  import type { GroupMember, Logger, Broker as PublicBroker } from 'kafkajs'
+  import type ConnectionPool from 'kafkajs/src/network/connectionPool.js'
+  import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
+  import type { Definition } from 'kafkajs/src/protocol/requests/index.js'
+
+  interface Broker extends PublicBroker {}
+  class Broker {
+    readonly connectionPool: ConnectionPool
+    /** What the broker supports, by the number of the request; null before it is connected. */
+    readonly versions: Readonly<Record<number, { readonly maxVersion: number }>> | null
+    constructor(options: { readonly connectionPool: ConnectionPool; readonly logger: Logger })
+    /** The newest version of a request that both sides know. */
+    lookupRequest(apiKey: number, definition: Definition): (options: object) => ProtocolRequest<unknown>
+    findGroupCoordinator(request: {
+      readonly groupId: string
+      readonly coordinatorType: number
+    }): Promise<{ coordinator: { nodeId: number; host: string; port: number } }>
+    joinGroup(request: {
+      readonly groupId: string
+      /** In ms, like the next one. */
+      readonly sessionTimeout: number
+      readonly rebalanceTimeout: number
+      /** Empty for a new member. */
+      readonly memberId: string
+      readonly groupProtocols: readonly { readonly name: string; readonly metadata: Buffer }[]
+    }): Promise<{ generationId: number; leaderId: string; memberId: string; members: GroupMember[] }>
+    syncGroup(request: {
+      readonly groupId: string
+      readonly generationId: number
+      readonly memberId: string
+      readonly groupAssignment: readonly { readonly memberId: string; readonly memberAssignment: Buffer }[]
+    }): Promise<{ memberAssignment: Buffer }>
+    heartbeat(request: {
+      readonly groupId: string
+      readonly groupGenerationId: number
+      readonly memberId: string
+    }): Promise<unknown>
+    leaveGroup(request: { readonly groupId: string; readonly memberId: string }): Promise<unknown>
+    listOffsets(request: {
+      readonly isolationLevel: number
+      readonly topics: readonly {
+        readonly topic: string
+        readonly partitions: readonly { readonly partition: number; readonly timestamp: string }[]
+      }[]
+    }): Promise<{ responses: { topic: string; partitions: { partition: number; offset: string }[] }[] }>
+  }
+  export default Broker
 }
 
 declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
@@ -50,6 +160,22 @@ declare module 'kafkajs/src/protocol/error.js' {
   export default errors
 }
 
+declare module 'kafkajs/src/protocol/requests/apiKeys.js' {
+  const apiKeys: { readonly Fetch: number; readonly Metadata: number }
+  export default apiKeys
+}
+
+declare module 'kafkajs/src/protocol/requests/index.js' {
+  import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
+
+  export type Definition = {
+    readonly versions: readonly string[]
+    protocol(version: { version: string }): (request: object) => ProtocolRequest<unknown>
+  }
+  const requests: { readonly requests: { readonly Fetch: Definition; readonly Metadata: Definition } }
+  export default requests
+}
+
 declare module 'kafkajs/src/broker/saslAuthenticator/*' {
   import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
 
@@ -68,59 +194,6 @@ declare module 'kafkajs/src/protocol/sasl/oauthBearer/index.js' {
   }
   const sasl: { request(options: object, token: Token): Promise<SaslAuthenticationRequest> }
   export default sasl
-}
-
-declare module 'kafkajs/src/protocol/requests/index.js' {
-  interface Response {
-    decode(bytes: Buffer): Promise<unknown>
-    parse(decoded: never): Promise<unknown>
-  }
-  type Definition = {
-    readonly versions: readonly string[]
-    protocol(version: { version: string }): (request: object) => { response: Response }
-  }
-  const requests: { readonly requests: { readonly Fetch: Definition; readonly Metadata: Definition } }
-  export default requests
-}
-
-declare module 'kafkajs/src/consumer/consumerGroup.js' {
-  import type { Batch, Broker } from 'kafkajs'
-  import type OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
-
-  export default class ConsumerGroup {
-    readonly cluster: {
-      refreshMetadata(): Promise<void>
-      findGroupCoordinator(of: { groupId: string }): Promise<Broker>
-    }
-    readonly groupId: string
-    readonly sessionTimeout: number
-    /** In ms. */
-    readonly maxWaitTime: number
-    /** Time of the last answered heartbeat, in ms since 1970; before the first one, of the creation. */
-    readonly lastRequest: number
-    /** Null before the first join. */
-    readonly generationId: number | null
-    readonly offsetManager: OffsetManager | null
-    /** Null in no group. */
-    memberId: string | null
-    coordinator: Broker | null
-    fetch(nodeId: string): Promise<Batch[]>
-    heartbeat(options: { readonly interval: number }): Promise<void>
-    joinAndSync(): Promise<void>
-    leave(): Promise<void>
-  }
-}
-
-declare module 'kafkajs/src/consumer/offsetManager/index.js' {
-  import type { Broker } from 'kafkajs'
-
-  /** The next fetch offset of each partition of one membership. */
-  export default class OffsetManager {
-    coordinator: Broker | null
-    readonly memberAssignment: Readonly<Record<string, readonly number[]>>
-    committedOffsets(): Record<string, Record<number, string>>
-    resolveOffsets(): Promise<void>
-  }
 }
 
 declare module 'kafkajs-snappy' {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
+import type { Batch, ProcessedBatch, ProcessNext } from '../core/batch/batch.ts'
 import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/block-reasons.ts'
 import type { Message } from '../core/event/message.ts'
 import {
@@ -12,12 +12,11 @@ import {
 import { compareLast, judgeOutOfRange } from '../core/event/recreated-topic.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
-import { isStaleMetadata } from './patches/fetch-response.ts'
-import type { Unserved } from './patches/metadata-errors.ts'
+import type { Unserved } from './cluster.ts'
+import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
+import { BrokerError, type Budget, Inbox } from './inbox.ts'
 import { type FetchedMessage, takeFingerprint } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
-import type { TakeSlot } from './slots.ts'
 
 export interface ConsumerNeeds {
   /** The checkpoint in force, added if there is none. Rejects while another session has locked it. */
@@ -32,23 +31,22 @@ export interface ConsumerNeeds {
   readonly listCheckpoints: (
     topics: readonly string[],
   ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
-  readonly dispatch: Dispatch
+  readonly processNext: ProcessNext
   /** Classifies an error of the functions above. */
   readonly findReason: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
-  /** Limits the number of running batches. */
-  readonly takeSlot: TakeSlot
   /** Counts messages that the broker's retention deleted before they were processed. */
   readonly countLost: (topic: string, count: bigint) => void
 }
 
-/** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
+/** Shared by all partitions and assignments: a batch of an earlier assignment keeps its bytes. */
 export interface PartitionNeeds extends ConsumerNeeds {
   /** Rejects if no broker leads the partition. */
   readonly readEnds: (partition: TopicPartition) => Promise<Ends>
-  /** The reason why kafkajs fetches nothing of a partition, or null. */
-  readonly unservedReason: (topic: string, partition: number) => Unserved | null
+  /** The reason why nothing of a partition can be fetched, or null. */
+  readonly unservedReason: (partition: TopicPartition) => Unserved | null
+  /** Called when a partition wants to be fetched. */
+  readonly onWanted: () => void
   readonly budget: Budget
-  readonly latest: Map<string, PartitionConsumer>
   readonly batchCountMax: number
   readonly nowMs: () => number
   /** Ends early when the signal aborts; never rejects. */
@@ -64,6 +62,7 @@ const STUCK_MS = 60_000
 const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
   'no-rights': 'the broker does not let this user see the topic',
   'no-leader': 'no broker leads the partition',
+  'no-answer': 'the broker that leads the partition does not answer',
 }
 
 const MOVED = 'another consumer moved the checkpoint: continuing from there'
@@ -76,9 +75,9 @@ class Moved extends Error {}
 class Recreated extends Error {}
 
 /**
- * Consumes one partition while a membership in the group owns it. kafkajs only fills the inbox; batches are taken from it one by
- * one. The database's checkpoint is the authority on position: any failure drops the inbox, and the partition starts again from
- * the checkpoint.
+ * Consumes one partition while this member of the group owns it. Fetches fill the inbox; batches are taken from it one by one. The
+ * database's checkpoint is the authority on position: any failure drops the inbox, and the partition starts again from the
+ * checkpoint.
  */
 export class PartitionConsumer {
   readonly #name: TopicPartition
@@ -100,17 +99,20 @@ export class PartitionConsumer {
   #failureCount = 0
   /** The first message of the running batch, or of the one that failed. */
   #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
+  /** The rest of a batch that was cut. */
+  #rest: Batch | null = null
+  /** The last batch took long: the next one must not hold up other partitions. */
+  #wasSlow = false
   /** Start of the running batch, in ms since 1970. */
   #begunMs: number | null = null
 
   /**
    * @param commitToKafka takes the offset of the group's next message
-   * @param before the consumer of the same partition in an earlier membership or assignment
+   * @param before the consumer of the same partition in an earlier assignment
    */
   constructor(
     name: TopicPartition,
     needs: PartitionNeeds,
-    controls: FetchControls,
     commitToKafka: (next: bigint) => void,
     before: PartitionConsumer | null,
   ) {
@@ -118,7 +120,7 @@ export class PartitionConsumer {
     this.#needs = needs
     this.#commitToKafka = commitToKafka
     this.#before = before
-    this.#inbox = new Inbox(controls, needs.budget)
+    this.#inbox = new Inbox(needs.budget)
   }
 
   /** Consumes until `end`, after the previous consumer has finished. Never rejects. */
@@ -156,8 +158,23 @@ export class PartitionConsumer {
     return this.#over.signal.aborted
   }
 
-  offer(...fetched: Parameters<Inbox['offer']>): void {
-    if (!this.#isOver) this.#inbox.offer(...fetched)
+  get name(): TopicPartition {
+    return this.#name
+  }
+
+  /** The offset to fetch from; null while nothing is to be fetched. */
+  get wanted(): bigint | null {
+    return this.#inbox.wanted
+  }
+
+  /** Nothing is to be fetched yet, or until there is room. */
+  get isAboutToWant(): boolean {
+    return !this.#isOver && this.#failureCount === 0 && this.#inbox.wanted === null
+  }
+
+  /** @param from the requested offset */
+  offer(fetched: FetchedBytes, from: bigint): void {
+    this.#inbox.offer(fetched, from)
   }
 
   async #begin(): Promise<void> {
@@ -167,27 +184,28 @@ export class PartitionConsumer {
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage
     this.#rewound = null
+    this.#rest = null
     if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
     if (this.#isOver) return
-    // Kafka's offset may lag behind: the previous membership ended before its commit, or the broker did not answer.
+    // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer.
     if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
+    this.#needs.onWanted()
   }
 
   /** Processes batches until the end. Throws the error that stops them. */
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
       this.#begunMs = this.#needs.nowMs()
-      const giveSlotBack = await this.#needs.takeSlot(this.#inbox.bytes)
       try {
-        let batch = this.#isStopping ? null : await this.#take()
-        while (batch !== null && !this.#isStopping) {
-          batch = this.#settle(batch, await this.#needs.dispatch(batch))
-          this.#begunMs = this.#needs.nowMs()
-        }
+        const processed = await this.#needs.processNext({
+          bytes: this.#inbox.bytes,
+          isAlone: this.#failureCount > 0 || this.#wasSlow,
+          take: async () => (this.#isStopping ? null : (this.#rest ?? (await this.#take()))),
+        })
+        if (processed !== null) this.#settle(processed)
       } finally {
         this.#begunMs = null
-        giveSlotBack()
       }
     }
   }
@@ -198,7 +216,7 @@ export class PartitionConsumer {
 
   /** Waits until there is something to take. Returns false after the end. */
   async #hasNext(): Promise<boolean> {
-    while (this.#inbox.isEmpty && !this.#isStopping) {
+    while (this.#rest === null && this.#inbox.isEmpty && !this.#isStopping) {
       await this.#inbox.change(this.#failureCount === 0 ? null : QUIET_MS)
       if (this.#inbox.isEmpty && !this.#isStopping) this.#recover()
     }
@@ -224,19 +242,20 @@ export class PartitionConsumer {
     return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage }
   }
 
-  /** Notes a commit. Returns the rest of a batch that was cut. */
-  #settle(batch: Batch, result: CommitResult): Batch | null {
+  /** Notes a commit, and the rest of a batch that was cut. */
+  #settle({ batch, result }: ProcessedBatch): void {
     if (result.kind === 'moved') throw this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
-    const { lastOffset } = result
+    const { lastOffset, wasSlow } = result
     const isCut = lastOffset < batch.lastOffset
     const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
     const last = isCut ? batch.messages.find(({ offset }) => offset === lastOffset) : undefined
     const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
     this.#committed = { offset: lastOffset, lastMessage }
     this.#recover()
+    this.#wasSlow = wasSlow
     this.#head = toHead(messages[0])
+    this.#rest = isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
     this.#commitToKafka(lastOffset + 1n)
-    return isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
   }
 
   #recover(): void {
@@ -353,7 +372,7 @@ export class PartitionConsumer {
   /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
   blocked(): Blocked | null {
     if (this.#isOver) return this.#stuck()
-    const unserved = this.#needs.unservedReason(this.#name.topic, this.#name.partition)
+    const unserved = this.#needs.unservedReason(this.#name)
     if (unserved !== null)
       return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
     return this.#blocked ?? this.#stuck()

@@ -1,7 +1,7 @@
 import type { Fate, LogPiece, OffsetRange } from '../core/audit/finding.ts'
 import { CorrectableError } from '../core/text/faults.ts'
+import type { FetchedBytes } from './fetch.ts'
 import { inspect } from './inspect-partition.ts'
-import type { FetchedBytes } from './patches/fetch-response.ts'
 import {
   afterDamage,
   type BatchHeader,

@@ -1,6 +1,7 @@
 import { type Message, messageBytes } from '../core/event/message.ts'
 import { type Place, partitionKey, placeKey } from '../core/event/position.ts'
-import { type Brokers, READ_COMMITTED } from './brokers.ts'
+import type { Brokers } from './brokers.ts'
+import { READ_COMMITTED } from './fetch.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 

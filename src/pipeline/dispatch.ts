@@ -1,12 +1,11 @@
 import type { Logger } from 'pino'
-import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
-import { partitionKey } from '../core/event/position.ts'
+import type { Batch, BatchResult, CommitResult, Dispatch } from '../core/batch/batch.ts'
+import { messageBytes } from '../core/event/message.ts'
 import type { RejectedMessage } from '../core/event/rejected-message.ts'
 import type { StartTimer } from '../core/time/timer.ts'
 import type { MakeAttempts } from './attempt.ts'
-import { commitBatch } from './commit-batch.ts'
-import { type LookUpNeeds, lookUpBatch } from './look-up.ts'
-import { createSharedCommits, isSmall, NotShared } from './shared-commits.ts'
+import { commitBatch, commitBatches } from './commit-batch.ts'
+import { beginLookUps, type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
 
 export interface DispatchNeeds extends LookUpNeeds {
   readonly makeAttempts: MakeAttempts
@@ -19,71 +18,116 @@ export interface DispatchNeeds extends LookUpNeeds {
 }
 
 const RESTART_COUNT_MAX = 5
-/**
- * A partition whose transaction took longer has its own until one takes less: it must not hold up the others again and again. After
- * a slow shared transaction that is each of its partitions.
- */
+/** A partition whose transaction took longer has its own next: it must not hold up the others again and again. */
 const SLOW_MS = 500
+/** Maximum time that a batch waits for the look-ups of the others in its group. */
+const SHARE_WAIT_MS = 5
+/** A batch below both limits shares a transaction with those of other partitions: it costs about as much as one event. */
+const SMALL_COUNT_MAX = 100
+const SMALL_BYTES_MAX = 64 * 1024
 
 /** At most one warning about conflicts in this time. */
 const CONFLICT_WARNING_MS = 60_000
 
 /**
- * Returns the function that takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the
- * lock of the partition's checkpoint. Small batches of several partitions share a transaction, except those of a partition
- * whose last one failed or was slow. It rejects on infrastructure errors, never because of a message's content.
+ * Returns the function that takes batches through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock
+ * of the partition's checkpoint. Small ones share a look-up of rows and a transaction; each has its own where that fails. A result
+ * rejects on infrastructure errors, never because of a message's content.
  */
 export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const { makeAttempts, stage, isWorthRestart, countRestart, startTimer, nowMs, log } = needs
-  const shared = createSharedCommits(makeAttempts, startTimer)
-  /** Partitions whose last transaction failed or was slow: the next one is their own. */
-  const notSharing = new Set<string>()
-  const warnOfConflicts = createConflictWarning(nowMs, log)
+  const warnOfConflicts = createConflictWarning(needs.nowMs, needs.log)
 
-  async function commit(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult> {
-    const startMs = nowMs()
-    const result = await stage('commit', batch, run)
+  /** Runs the transaction of a batch, or its part of a shared one; null if that one left the batch out. */
+  async function commit(batch: Batch, run: () => Promise<CommitResult | null>): Promise<BatchResult | null> {
+    const startMs = needs.nowMs()
+    const result = await needs.stage('commit', batch, run)
+    if (result === null) return null
     if (result.kind === 'committed' && result.rejected.length > 0) warnOfConflicts(batch, result.rejected)
-    const isSlow = nowMs() - startMs >= SLOW_MS
-    if (isSlow) notSharing.add(partitionKey(batch))
-    else notSharing.delete(partitionKey(batch))
-    return result
+    return { ...result, wasSlow: needs.nowMs() - startMs >= SLOW_MS }
   }
 
-  async function dispatchOnce(batch: Batch, isAlone: boolean): Promise<CommitResult> {
-    if (isAlone) {
-      const lookedUp = await lookUpBatch(needs, batch)
-      return commit(batch, () => commitBatch(makeAttempts, lookedUp))
-    }
-    const announced = shared.announce()
-    const lookedUp = await lookUpBatch(needs, batch).catch((error) => {
-      announced.withdraw()
-      throw error
-    })
-    return commit(batch, () => announced.join(lookedUp))
-  }
-
-  return (batch) =>
-    stage('batch', batch, async () => {
-      const key = partitionKey(batch)
-      let isAlone = notSharing.has(key) || !isSmall(batch)
-      for (let restartCount = 0; ; ) {
-        try {
-          return await dispatchOnce(batch, isAlone)
-        } catch (error) {
-          notSharing.add(key)
-          // Also the cause of a shared transaction's failure.
-          if (isWorthRestart(error)) {
-            countRestart()
-            restartCount++
-          }
-          if (error instanceof NotShared) {
-            isAlone = true
-            log.debug({ err: error, topic: batch.topic, partition: batch.partition }, error.message)
-          } else if (!isWorthRestart(error) || restartCount === RESTART_COUNT_MAX) throw error
-        }
+  async function runAlone(batch: Batch): Promise<BatchResult> {
+    for (let restartCount = 0; ; restartCount++) {
+      try {
+        const lookedUp = await lookUpBatch(needs, batch)
+        const committed = await commit(batch, () => commitBatch(needs.makeAttempts, lookedUp))
+        if (committed !== null) return committed
+      } catch (error) {
+        if (!needs.isWorthRestart(error)) throw error
+        needs.countRestart()
+        if (restartCount === RESTART_COUNT_MAX) throw error
       }
+    }
+  }
+
+  async function runInGroup(group: Group, batch: Batch): Promise<BatchResult> {
+    const lookedUp = await group.lookUp(batch)
+    const committed = await commit(batch, () => group.commit(lookedUp)).catch((error) => {
+      if (needs.isWorthRestart(error)) needs.countRestart()
+      const { topic, partition } = batch
+      needs.log.debug({ err: error, topic, partition }, 'the shared transaction failed')
+      return null
     })
+    return committed ?? runAlone(batch)
+  }
+
+  return (turns) => {
+    const small = turns.filter(({ batch, isAlone }) => !isAlone && isSmall(batch)).map(({ batch }) => batch)
+    const group = small.length > 1 ? createGroup(needs, small) : null
+    return turns.map(({ batch }) =>
+      needs.stage('batch', batch, () =>
+        group !== null && small.includes(batch) ? runInGroup(group, batch) : runAlone(batch),
+      ),
+    )
+  }
+}
+
+type Group = ReturnType<typeof createGroup>
+
+/** Batches that share a look-up of rows and a transaction. Those whose contacts take long share another one, or have their own. */
+function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
+  const { makeAttempts, startTimer } = needs
+  let begun: ReturnType<typeof beginLookUps> | null = null
+  let leftCount = batches.length
+  let waiting: (PromiseWithResolvers<CommitResult | null> & { readonly lookedUp: LookedUpBatch })[] = []
+  let stopTimer = () => {}
+
+  async function commitWaiting(): Promise<void> {
+    const together = waiting
+    waiting = []
+    stopTimer()
+    try {
+      const results = await commitBatches(
+        makeAttempts,
+        together.map(({ lookedUp }) => lookedUp),
+      )
+      for (const [i, { resolve }] of together.entries()) resolve(results[i] ?? null)
+    } catch (error) {
+      for (const { reject } of together) reject(error)
+    }
+  }
+
+  return {
+    /** Rejects without holding up the other batches. */
+    lookUp: async (batch: Batch): Promise<LookedUpBatch> => {
+      try {
+        begun ??= beginLookUps(needs, batches)
+        const complete = (await begun)[batches.indexOf(batch)]
+        if (complete === undefined) throw new Error('the batch is not in the group')
+        return await complete()
+      } catch (error) {
+        if (--leftCount === 0 && waiting.length > 0) void commitWaiting()
+        throw error
+      }
+    },
+    /** Commits with the others whose look-ups end at about the same time; null if another session locks the checkpoint. */
+    commit: (lookedUp: LookedUpBatch): Promise<CommitResult | null> => {
+      const one = { ...Promise.withResolvers<CommitResult | null>(), lookedUp }
+      if (waiting.push(one) === 1) stopTimer = startTimer(SHARE_WAIT_MS, commitWaiting)
+      if (--leftCount === 0) void commitWaiting()
+      return one.promise
+    },
+  }
 }
 
 /** Warns of messages whose event id has the row of another one: of the first at once, of later ones once a minute. */
@@ -103,4 +147,9 @@ function createConflictWarning(nowMs: () => number, log: Logger) {
     lastMs = nowMs()
     count = 0
   }
+}
+
+function isSmall({ messages }: Batch): boolean {
+  if (messages.length > SMALL_COUNT_MAX) return false
+  return messages.reduce((bytes, message) => bytes + messageBytes(message), 0) <= SMALL_BYTES_MAX
 }

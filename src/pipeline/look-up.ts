@@ -63,17 +63,45 @@ const NONE_LOGGED: LoggedEvents = { rows: new Map(), pruned: [] }
 
 /** Parses the messages of a batch, and looks up the rows of their events and the contacts of their parties. */
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
-  const { topic, partition } = batch
-  const { stage, findLogged, lookUpContacts } = needs
-  const parsed = parseBatch(needs.parserFor(topic), batch.messages)
+  const [complete] = await beginLookUps(needs, [batch])
+  if (complete === undefined) throw new Error('a batch was not looked up')
+  return complete()
+}
+
+/**
+ * Parses the messages of batches of different partitions, and looks up the rows of all their events at once. Returns for each batch the
+ * function that looks up its contacts.
+ */
+export async function beginLookUps(
+  needs: LookUpNeeds,
+  batches: readonly Batch[],
+): Promise<readonly (() => Promise<LookedUpBatch>)[]> {
+  const all = batches.map((batch) => {
+    const { topic, partition, messages } = batch
+    const parsed = parseBatch(needs.parserFor(topic), messages)
+    const eventIds = parsed.events.map(({ event }) => event.eventId)
+    return { batch, parsed, ids: { topic, partition, eventIds } }
+  })
+  const ids = all.map((one) => one.ids).filter(({ eventIds }) => eventIds.length > 0)
+  const eventIds = ids.flatMap((one) => one.eventIds)
+  const found = ids.length === 0 ? [] : await needs.stage('look_up', eventIds, () => needs.findLogged(ids))
+  return all.map(
+    ({ batch, parsed, ids: own }) =>
+      () =>
+        completeLookUp(needs, batch, parsed, found[ids.indexOf(own)] ?? NONE_LOGGED),
+  )
+}
+
+async function completeLookUp(
+  needs: LookUpNeeds,
+  batch: Batch,
+  parsed: ParsedBatch,
+  { rows, pruned }: LoggedEvents,
+): Promise<LookedUpBatch> {
+  const { stage, lookUpContacts } = needs
   const { events, tombstones, repeated } = parsed
-  const eventIds = events.map(({ event }) => event.eventId)
-  const { rows, pruned } =
-    events.length === 0
-      ? NONE_LOGGED
-      : await stage('look_up', eventIds, () => findLogged({ topic, partition, eventIds }))
-  const fresh = rows.size === 0 ? events : events.filter(({ event }) => !rows.has(event.eventId))
-  const conflicts = rows.size === 0 ? [] : await findConflicts(needs, batch, parsed.readings, rows)
+  const fresh = events.filter(({ event }) => !rows.has(event.eventId))
+  const conflicts = await findConflicts(needs, batch, parsed.readings, rows)
   const parties = distinctParties(fresh.map(({ event }) => event))
   const contacts =
     fresh.length === 0 ? new Map() : await stage('contacts', parties, () => lookUpContacts(parties))

@@ -1,13 +1,10 @@
-import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
 import { CorrectableError } from '../../src/core/text/faults.ts'
 import { untilAnswered } from '../../src/kafka/brokers.ts'
-import { createClient, patchGroupOffsets, patchRequestQueue } from '../../src/kafka/client.ts'
-import { createLog } from '../../src/telemetry/log.ts'
+import { patchRequestQueue } from '../../src/kafka/client.ts'
 import { until } from '../stack/until.ts'
 
-patchGroupOffsets()
 patchRequestQueue()
 
 /** The request queue as kafkajs's own connection creates it. */
@@ -34,18 +31,6 @@ function open() {
   })
 }
 
-t.test('a refusal during a rebalance is no warning, another one is', async (t) => {
-  const lines: { level: string; msg: string }[] = []
-  const log = createLog('debug', { write: (line) => void lines.push(JSON.parse(line)) })
-  const logger = createClient({ brokers: ['127.0.0.1:1'], ssl: null, sasl: null }, 'test', log).logger()
-  logger.error('Response Heartbeat', { error: 'The group is rebalancing, so a rejoin is needed' })
-  logger.error('Response Fetch', { error: 'The replica is not available' })
-  t.match(lines, [
-    { level: 'debug', msg: /Heartbeat/ },
-    { level: 'warn', msg: /Fetch/ },
-  ])
-})
-
 t.test('an idle connection runs no timer', async (t) => {
   const queue = open()
   t.teardown(() => queue.destroy())
@@ -70,19 +55,16 @@ t.test('a throttled request is sent when the throttle time is over', async (t) =
   t.equal(queue.throttleCheckTimeoutId, null, 'and nothing is looked for any more')
 })
 
-t.test('the offsets of the group are not requested from Kafka, and known ones are kept', async (t) => {
-  const offsets: Record<string, Record<number, string>> = { claims: { 1: '17' } }
-  await OffsetManager.prototype.resolveOffsets.call({
-    memberAssignment: { claims: [0, 1], billing: [2] },
-    committedOffsets: () => offsets,
-    resolveOffsets: async () => {},
-  })
-  t.strictSame(offsets, { claims: { 0: '0', 1: '17' }, billing: { 2: '0' } })
-})
-
 t.test('a fetch that a quota left without an answer is asked again', async (t) => {
-  const answers = [undefined, undefined, 'bytes', 'more']
-  t.equal(await untilAnswered(async () => answers.shift()), 'bytes')
+  const answer = (bytes: string) => ({
+    topic: 'claims',
+    partition: 0,
+    error: null,
+    bytes: Buffer.from(bytes),
+    aborted: [],
+  })
+  const answers = [undefined, undefined, answer('bytes'), answer('more')]
+  t.match(await untilAnswered(async () => answers.shift()), { bytes: Buffer.from('bytes') })
   await t.rejects(
     untilAnswered(async () => undefined),
     { constructor: CorrectableError, message: /^a quota of the broker limits this client: / },

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
+import errors from 'kafkajs/src/protocol/error.js'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/event/position.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
 import { committedAt } from '../core/build.ts'
@@ -36,14 +36,15 @@ async function consume(
         checkpoints.get(`${topic}/${partition}`) ?? { offset: -1n, lastMessage: null },
       listCheckpoints: async () => [],
       resetCheckpoint: async (_topic, _partition, _held, offset) => offset,
-      dispatch: async (batch): Promise<CommitResult> => {
+      processNext: async ({ take }) => {
+        const batch = await take()
+        if (batch === null) return null
         const { topic, partition } = batch
         checkpoints.set(`${topic}/${partition}`, { offset: batch.lastOffset, lastMessage: batch.lastMessage })
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
-        return committedAt(batch.lastOffset)
+        return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
       },
       findReason: () => 'not-committed',
-      takeSlot: async () => () => {},
       countLost: () => {},
     },
     pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
@@ -90,12 +91,12 @@ t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }
   await until(() => valuesOf(claims).includes('new'), { what: 'the new partition', timeoutMs: 30_000 })
 })
 
-type Request = 'heartbeat' | 'leaveGroup'
+type Request = 'heartbeat'
 type Answer = (proceed: () => Promise<unknown>) => Promise<unknown>
 /** What the coordinator answers instead, by request and group. The tests of this file run side by side. */
 const answers = new Map<string, Answer>()
 const { prototype: requests } = createRequire(import.meta.url)('kafkajs/src/broker/index.js')
-for (const request of ['heartbeat', 'leaveGroup'] satisfies Request[]) {
+for (const request of ['heartbeat'] satisfies Request[]) {
   const original = requests[request]
   requests[request] = function (options: { groupId: string }) {
     const proceed = () => original.call(this, options)
@@ -105,23 +106,33 @@ for (const request of ['heartbeat', 'leaveGroup'] satisfies Request[]) {
 
 const answer = (request: Request, group: string, act: Answer) => answers.set(`${request} ${group}`, act)
 const proceed: Answer = (send) => send()
-const errorOf = (name: 'KafkaJSConnectionError' | 'KafkaJSNonRetriableError', message: string) =>
+const errorOf = (name: 'KafkaJSConnectionError', message: string) =>
   Reflect.construct(kafkajs[name], [message])
 
-t.test('a failed member that could not leave joins again before its session ends', async (t) => {
+t.test('a member that no coordinator answers for its session joins again, as the same one', async (t) => {
   const { claims } = await createTopics(brokers, 1)
-  const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 60_000 })
+  const { consumer, valuesOf, joinCount } = await consume(t, [claims])
   await until(consumer.hasJoined, { what: 'the first membership' })
-  answer('leaveGroup', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
-  answer('heartbeat', claims, () => {
-    answer('heartbeat', claims, proceed)
-    return Promise.reject(errorOf('KafkaJSNonRetriableError', 'final'))
-  })
-  await until(() => /final/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
+  answer('heartbeat', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
+  await until(() => /lost/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
+  answer('heartbeat', claims, proceed)
   await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
   await produce(brokers, [{ topic: claims, value: 'a' }])
   await until(() => valuesOf(claims).length === 1, { what: 'the event' })
-  answer('leaveGroup', claims, proceed)
+})
+
+t.test('a member that the coordinator does not know any more joins anew', async (t) => {
+  const { claims } = await createTopics(brokers, 1)
+  const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
+  await until(consumer.hasJoined, { what: 'the first membership' })
+  const unknown = errors.errorCodes.find(({ type }) => type === 'UNKNOWN_MEMBER_ID')?.code ?? 0
+  answer('heartbeat', claims, () => {
+    answer('heartbeat', claims, proceed)
+    return Promise.reject(errors.createErrorFromCode(unknown))
+  })
+  await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
+  await produce(brokers, [{ topic: claims, value: 'a' }])
+  await until(() => valuesOf(claims).length === 1, { what: 'the event' })
 })
 
 t.test('a lost coordinator ends no membership, and holds up no partition', async (t) => {

@@ -1,19 +1,21 @@
-import type { EachBatchPayload } from 'kafkajs'
 import { pino } from 'pino'
-import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
+import type { Batch, WaitingPartition } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/event/position.ts'
+import type { Unserved } from '../../src/kafka/cluster.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
-import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { committedAt } from '../core/build.ts'
-import { assign, type Given as Consumed } from './assign.ts'
+import { assign } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 
 export interface Given {
   readonly checkpoint?: Checkpoint
   readonly batchCountMax?: number
   readonly budgetBytes?: number
-  readonly takeSlot?: NonNullable<Consumed['takeSlot']>
+  /** Called before a batch is taken. */
+  readonly waitForTurn?: (partition: WaitingPartition) => Promise<void>
+  /** The commit of this offset is slow. */
+  readonly slowAt?: bigint
   /** Called between a batch and its commit; may reject. */
   readonly beforeCommit?: (batch: Batch) => Promise<void>
   /** Replaces the look-ups; may reject. */
@@ -24,8 +26,8 @@ export interface Given {
 }
 
 /**
- * One partition: a broker with a log in memory, a fetch loop like kafkajs's, a database with the checkpoint, and the
- * consumer between them. Only `fetchOnce` fetches, once per call.
+ * One partition: a broker with a log in memory, a database with the checkpoint, and the consumer between them. Only `fetchOnce`
+ * fetches, once per call.
  */
 export function onePartition(given: Given = {}) {
   const broker = {
@@ -38,7 +40,6 @@ export function onePartition(given: Given = {}) {
     checkpoint: given.checkpoint ?? { offset: -1n, lastMessage: null },
     resets: [] as bigint[],
   }
-  const kafkajs = { next: 0n, isPaused: false, sought: null as bigint | null }
   const committed: Batch[] = []
   const prepared: Batch[] = []
   const reports: bigint[] = []
@@ -48,7 +49,7 @@ export function onePartition(given: Given = {}) {
   const clock = { nowMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
 
-  const { partitions, blocked, finished } = assign({
+  const { partitions } = assign({
     ensureCheckpoint: async () => {
       await given.ensureCheckpoint?.()
       return database.checkpoint
@@ -59,37 +60,28 @@ export function onePartition(given: Given = {}) {
       database.checkpoint = { offset, lastMessage: null }
       return offset
     },
-    dispatch: async (batch): Promise<CommitResult> => {
+    processNext: async (waiting) => {
+      await given.waitForTurn?.(waiting)
+      const batch = await waiting.take()
+      if (batch === null) return null
       prepared.push(batch)
       await given.prepare?.(batch)
       await given.beforeCommit?.(batch)
       if (batch.expectedCheckpoint !== database.checkpoint.offset) {
-        return { kind: 'moved', checkpoint: database.checkpoint.offset }
+        return { batch, result: { kind: 'moved', checkpoint: database.checkpoint.offset, wasSlow: false } }
       }
       const lastOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.lastOffset
       const last = batch.messages.find(({ offset }) => offset === lastOffset)
       const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
       database.checkpoint = { offset: lastOffset, lastMessage }
       committed.push(batch)
-      return committedAt(lastOffset)
+      return { batch, result: { ...committedAt(lastOffset), wasSlow: lastOffset === given.slowAt } }
     },
     countLost: (topic, count) => lost.push([topic, count]),
     findReason: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
-    controlsOf: () => ({
-      seek: (offset) => {
-        kafkajs.sought = offset
-      },
-      pause: () => {
-        kafkajs.isPaused = true
-      },
-      resume: () => {
-        kafkajs.isPaused = false
-      },
-    }),
-    ...(given.takeSlot && { takeSlot: given.takeSlot }),
     readEnds: async () => ({ earliest: broker.earliest, end: end() }),
     unservedReason: () => broker.unserved,
-    commitToKafka: ({ offset }) => reports.push(BigInt(offset)),
+    commitToKafka: ({ offset }) => reports.push(offset),
     budget,
     batchCountMax: given.batchCountMax ?? 500,
     nowMs: () => clock.nowMs,
@@ -107,12 +99,12 @@ export function onePartition(given: Given = {}) {
     return last === undefined ? 0n : lastOf(last) + 1n
   }
 
-  /** The response to the next request; null if the partition is paused or has nothing. */
+  const consumer = () => [...partitions.list()][0]
+
+  /** The answer to the next request; null if nothing is wanted, or there is nothing. */
   function ask(batchCountMax = 100) {
-    if (kafkajs.isPaused) return null
-    if (kafkajs.sought !== null) kafkajs.next = kafkajs.sought
-    kafkajs.sought = null
-    const from = kafkajs.next
+    const from = consumer()?.wanted ?? null
+    if (from === null) return null
     const isOutOfRange = from < broker.earliest || from > end()
     const error = broker.error ?? (isOutOfRange ? 'OFFSET_OUT_OF_RANGE' : null)
     const found = broker.log.filter((batch) => lastOf(batch) >= from).slice(0, batchCountMax)
@@ -124,7 +116,6 @@ export function onePartition(given: Given = {}) {
   return {
     broker,
     database,
-    kafkajs,
     clock,
     committed,
     prepared,
@@ -142,26 +133,21 @@ export function onePartition(given: Given = {}) {
     /** Fetches once and waits until all work is idle. Returns false if there was nothing to fetch. */
     fetchOnce: async (batchCountMax?: number) => {
       const answer = ask(batchCountMax)
-      if (answer !== null) {
-        const batch = { topic: 'claims', partition: 0, fetchedOffset: answer.from, messages: [answer] }
-        const resolveOffset = (offset: string) => {
-          kafkajs.next = BigInt(offset) + 1n
-        }
-        await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
-      }
+      if (answer !== null) consumer()?.offer(answer.fetched, answer.from)
       await settled()
       return answer !== null
     },
     /** Starts the consumer, like a membership that was assigned the partition. */
     start: async () => {
-      partitions.onJoin({ claims: [0] })
+      partitions.assign({ claims: [0] })
       await settled()
     },
     end: async () => {
       partitions.end()
-      await finished()
+      await partitions.finished()
     },
-    blocked: () => blocked()[0] ?? null,
+    blocked: () => partitions.blocked()[0] ?? null,
+    wanted: () => consumer()?.wanted ?? null,
     oldestMs: () => partitions.oldestMs('claims', 0),
     values: () => committed.flatMap(({ messages }) => messages.map(({ value }) => String(value))),
   }

@@ -31,7 +31,7 @@ async function withTen(given: Given = {}) {
 }
 
 t.test('a fetch is cut into batches, and Kafka gets the offset after each', async (t) => {
-  const { fetchOnce, committed, reports, kafkajs } = await withTen({ batchCountMax: 4 })
+  const { fetchOnce, committed, reports, wanted } = await withTen({ batchCountMax: 4 })
   await fetchOnce()
   t.strictSame(movesOf(committed), [
     [4, -1n, 3n],
@@ -41,7 +41,7 @@ t.test('a fetch is cut into batches, and Kafka gets the offset after each', asyn
   t.strictSame(reports, [4n, 8n, 10n])
   const later = await withTen({ checkpoint: { offset: 3n, lastMessage: fingerprint(3, 'd') } })
   t.strictSame(later.reports, [4n], 'a new owner tells it what the last one could not')
-  t.equal(kafkajs.next, 10n)
+  t.equal(wanted(), 10n)
 })
 
 t.test('a failed batch blocks the partition, and the backoff grows until one is committed', async (t) => {
@@ -106,37 +106,34 @@ for (const [what, expected, found, processed, msg] of [
   })
 }
 
-t.test('a partition is paused at 4 MB queued, and resumed at half of that', async (t) => {
+t.test('a partition is not fetched from 4 MB queued on, until half of that is processed', async (t) => {
   const turn = Promise.withResolvers<void>()
-  const { append, fetchOnce, kafkajs, start, committed } = onePartition({
-    takeSlot: async () => {
-      await turn.promise
-      return () => {}
-    },
+  const { append, fetchOnce, wanted, start, committed } = onePartition({
+    waitForTurn: () => turn.promise,
   })
   for (let i = 0; i < 9; i++) append({ records: [{ value: Buffer.alloc(1024 * 1024) }] })
   await start()
   let fetchCount = 0
   while (await fetchOnce(1)) fetchCount++
-  t.strictSame([fetchCount, kafkajs.isPaused], [4, true])
+  t.strictSame([fetchCount, wanted()], [4, null])
   turn.resolve()
   await settled()
-  t.equal(kafkajs.isPaused, false)
+  t.equal(wanted(), 4n)
   while (await fetchOnce(1));
   t.equal(committed.at(-1)?.lastOffset, 8n)
 })
 
 t.test('while all queues are full, only a partition with an empty queue is fetched', async (t) => {
-  const { fetchOnce, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
+  const { fetchOnce, wanted, budget, values } = await withTen({ budgetBytes: 1_000 })
   budget.add(1_000)
   await fetchOnce(1)
-  t.strictSame([values().length, kafkajs.isPaused], [4, false], 'slow partitions leave the others their turn')
+  t.strictSame([values().length, wanted()], [4, 4n], 'slow partitions leave the others their turn')
   budget.add(3_000)
   await fetchOnce(1)
   t.equal(values().length, 10, 'what is fetched is worked on')
-  t.equal(kafkajs.isPaused, true, 'far too many bytes wait')
+  t.equal(wanted(), null, 'far too many bytes wait')
   budget.add(-1)
-  t.equal(kafkajs.isPaused, false)
+  t.equal(wanted(), 10n)
 })
 
 t.test('a batch without an end blocks the partition, and is not fetched in a loop', async (t) => {
@@ -313,26 +310,20 @@ t.test('a partition that the broker does not serve is blocked, unless another ma
   t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
 })
 
-t.test('a slot is given back after a batch, and after one that fails', async (t) => {
-  let takenCount = 0
+t.test('a partition that failed or was slow does not share its next transaction', async (t) => {
+  const alone: boolean[] = []
   let failureCount = 1
   const { fetchOnce, values } = await withTen({
-    takeSlot: async () => {
-      takenCount++
-      return () => {
-        takenCount--
-      }
-    },
-    prepare: async () => {
-      t.equal(takenCount, 1)
+    batchCountMax: 4,
+    slowAt: 7n,
+    waitForTurn: async ({ isAlone }) => {
+      alone.push(isAlone)
       if (failureCount-- > 0) throw new Error('no answer')
     },
   })
-  for (let i = 0; i < 2; i++) {
-    await fetchOnce()
-    t.equal(takenCount, 0)
-  }
-  t.equal(values().join(''), 'abcdefghij')
+  await fetchOnce()
+  await fetchOnce()
+  t.strictSame([values().join(''), alone], ['abcdefghij', [false, true, false, true]])
 })
 
 t.test('a second change of leader is ignored, too, if the partition was quiet since the first', async (t) => {
@@ -392,11 +383,11 @@ t.test('the age of the oldest unprocessed message is known, whether queued or ru
 
 for (const [what, point, finished] of [
   ['the running batch finishes after the end, and no other starts', 'beforeCommit', 'ab'],
-  ['a batch that gets its slot after the end does not start', 'takeSlot', ''],
+  ['a batch whose turn comes after the end does not start', 'waitForTurn', ''],
 ] as const) {
   t.test(what, async (t) => {
     const turn = Promise.withResolvers<void>()
-    const wait = () => turn.promise.then(() => () => {})
+    const wait = () => turn.promise
     const { fetchOnce, values, end, prepared } = await withTen({ batchCountMax: 2, [point]: wait })
     await fetchOnce()
     const ended = end()
@@ -412,11 +403,11 @@ const LAST_OFFSET_DELTA_AT = 23
 t.test('a skipped batch that claims the offsets of those after it does not block them', async (t) => {
   const damaged = writeBatch({ baseOffset: 10, records: [{ value: 'a' }] })
   damaged.writeInt32BE(990, LAST_OFFSET_DELTA_AT)
-  const inbox = new Inbox({ seek: () => {}, pause: () => {}, resume: () => {} }, createBudget(1_000_000))
+  const inbox = new Inbox(createBudget(1_000_000))
   inbox.open(21n)
   // Brokers send it for every offset that its header claims.
   const bytes = Buffer.concat([damaged, writeBatch({ baseOffset: 21, records: [{ value: 'b' }] })])
-  inbox.offer({ error: null, bytes, aborted: [] }, 21n, () => {})
+  inbox.offer({ error: null, bytes, aborted: [] }, 21n)
   const taken = await inbox.take(10)
   t.match(taken, { messages: [{ offset: 21n }], lastOffset: 21n })
 })

@@ -9,7 +9,7 @@ import { explain } from '../../src/core/why/explain-decision.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createDispatch, type DispatchNeeds } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
-import { createFindLogged } from '../../src/postgres/read/find-logged.ts'
+import { findLogged } from '../../src/postgres/read/find-logged.ts'
 import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
 import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
 import { readArchived } from '../../src/postgres/read/read-archive.ts'
@@ -46,7 +46,7 @@ async function dispatchAll(
     parserFor:
       () =>
       ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
-    findLogged: createFindLogged(pool),
+    findLogged: (events) => findLogged(pool, events),
     lookUpContacts: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',
     parseBy: () => ({ kind: 'tombstone' }),
@@ -65,7 +65,7 @@ async function dispatchAll(
     isWorthRestart: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }
-  await createDispatch(needs)(batch)
+  await Promise.all(createDispatch(needs)([{ batch, isAlone: false }]))
   return recording.sent
 }
 

@@ -707,7 +707,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       parserFor: () => (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
       envelopeMapRevision: 'ghi',
       parseBy: () => ({ kind: 'tombstone' as const }),
-      findLogged: async () => ({ rows: new Map(), pruned: [] }),
+      findLogged: async () => [{ rows: new Map(), pruned: [] }],
       lookUpContacts: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,

@@ -97,11 +97,10 @@ t.test(
       { what: 'both to have joined' },
     )
     sleeper.kill('SIGSTOP')
-    const rejoinCount = () =>
-      member.lines.filter(({ msg }) => /The group is rebalancing, re-joining/.test(msg)).length
+    const rejoinCount = () => member.lines.filter(({ msg }) => /the group rebalances/.test(msg)).length
     const rejoinsBefore = rejoinCount()
     const newcomer = await world.spawn(env)
-    await newcomer.logged(/Consumer: Starting/)
+    await newcomer.logged(/^joining the consumer group/)
     await until(() => rejoinCount() > rejoinsBefore, { what: 'the member to wait for the one that sleeps' })
     await Promise.all([endsBy(t, newcomer, 'SIGTERM', 0), endsBy(t, member, 'SIGTERM', 0)])
     sleeper.kill('SIGKILL')

@@ -2,8 +2,8 @@ import type { AuditedPartition } from '../../core/audit/finding.ts'
 import { partitionKey } from '../../core/event/position.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import type { Since } from '../../core/time/duration.ts'
-import { type Brokers, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
-import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
+import type { Brokers, PartitionEnds } from '../../kafka/brokers.ts'
+import { READ_UNCOMMITTED } from '../../kafka/fetch.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
 import { resolveTime } from '../../postgres/read/resolve-time.ts'
@@ -53,7 +53,7 @@ async function readEnds(
   partition: bigint | undefined,
 ): Promise<readonly PartitionEnds[]> {
   const ends = [...(await brokers.readEnds(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
-  for (const [name, { reason }] of listUnserved(topics))
+  for (const [name, { reason }] of brokers.listUnserved(topics))
     if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
   return topics.flatMap((topic) => {
     const all = ends.filter((found) => found.topic === topic).sort((a, b) => a.partition - b.partition)

@@ -4,9 +4,9 @@ import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/block-reasons.ts'
 import { partitionKey, type TopicPartition } from '../../core/event/position.ts'
 import { counted } from '../../core/text/count.ts'
-import { type Brokers, READ_COMMITTED, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
+import type { Brokers } from '../../kafka/brokers.ts'
+import { READ_COMMITTED, READ_UNCOMMITTED } from '../../kafka/fetch.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
-import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import {
   type CheckpointHolder,
@@ -47,7 +47,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
       return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
     })
     const faults = [
-      ...listUnserved(topics).map(([key, { reason }]) => describeBlocked(key, reason)),
+      ...brokers.listUnserved(topics).map(([key, { reason }]) => describeBlocked(key, reason)),
       ...(await lockedFor(pool, topics)),
       ...(await findDamagedBatches(brokers, lagging)),
     ]

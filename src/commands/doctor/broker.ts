@@ -1,9 +1,9 @@
 import { withBrokers } from '../../app/clients.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
-import { type Brokers, READ_COMMITTED } from '../../kafka/brokers.ts'
+import type { Brokers } from '../../kafka/brokers.ts'
 import { findAdvertisedFault } from '../../kafka/consumer.ts'
-import { brokerReason } from '../../kafka/patches/fetch-response.ts'
+import { brokerReason, READ_COMMITTED } from '../../kafka/fetch.ts'
 import {
   CHECK_FILE,
   type Check,

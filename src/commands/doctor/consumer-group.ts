@@ -1,8 +1,9 @@
 import { withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
 import { ONE_GROUP_PER_LIST } from '../../kafka/assigner.ts'
-import { type Brokers, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
+import type { Brokers } from '../../kafka/brokers.ts'
 import type { GroupMember } from '../../kafka/describe-group.ts'
+import { READ_UNCOMMITTED } from '../../kafka/fetch.ts'
 import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
 

@@ -29,7 +29,8 @@ export interface LoggedEvents {
   readonly pruned: readonly Pruned[]
 }
 
-export type FindLogged = (events: PartitionEvents) => Promise<LoggedEvents>
+/** Returns what the log has of the events of each partition, in order. */
+export type FindLogged = (events: readonly PartitionEvents[]) => Promise<readonly LoggedEvents[]>
 
 export type CommitResult =
   | {
@@ -43,4 +44,33 @@ export type CommitResult =
   /** Another consumer moved the checkpoint: nothing was written or sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
 
-export type Dispatch = (batch: Batch) => Promise<CommitResult>
+/** A partition that has something to process. */
+export interface WaitingPartition {
+  /** Fetched bytes that wait. */
+  readonly bytes: number
+  /** It must not share a transaction. */
+  readonly isAlone: boolean
+  /** Takes the next batch; null if there is none by now. */
+  readonly take: () => Promise<Batch | null>
+}
+
+export type BatchResult = CommitResult & {
+  /** Its transaction took long. */
+  readonly wasSlow: boolean
+}
+
+export interface ProcessedBatch {
+  readonly batch: Batch
+  readonly result: BatchResult
+}
+
+/** Takes the next batch of a partition when its turn comes, and commits it; null if there was none. */
+export type ProcessNext = (partition: WaitingPartition) => Promise<ProcessedBatch | null>
+
+/** A batch whose turn has come. */
+export interface Turn extends Pick<WaitingPartition, 'isAlone'> {
+  readonly batch: Batch
+}
+
+/** Commits batches of different partitions, each with a result of its own, in their order. */
+export type Dispatch = (turns: readonly Turn[]) => readonly Promise<BatchResult>[]

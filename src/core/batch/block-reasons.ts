@@ -31,6 +31,10 @@ export const BLOCK_REASONS = kinds({
     remedy: 'its topic does not exist, or this user may not see it: create it, or grant READ and DESCRIBE',
   },
   'no-leader': { remedy: 'no broker leads it: start a broker that has its replicas' },
+  'no-answer': {
+    remedy:
+      'the broker that leads it does not answer: start it, or mend the network between it and this process',
+  },
   'broker-error': { remedy: 'the broker refuses to serve it: read the log of its leader' },
   locked: {
     remedy: 'another transaction holds the lock of its checkpoint: the command `doctor` names it',

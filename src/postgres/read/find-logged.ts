@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { FindLogged, LoggedEvents, PartitionEvents } from '../../core/batch/batch.ts'
+import type { LoggedEvents, PartitionEvents } from '../../core/batch/batch.ts'
 import { sqlColumns } from '../sql/columns.ts'
 import { foundRow, selectRows } from './find-rows.ts'
 
@@ -11,37 +11,15 @@ const logged = z.object({
   pruned: z.array(z.array(z.object({ beforeMs: z.number(), through: z.coerce.bigint() }))),
 })
 
-/** Returns a function that finds the rows of one partition's events. Calls in the same turn of the event loop share a statement. */
-export function createFindLogged(pool: DatabasePool): FindLogged {
-  let waiting: (PromiseWithResolvers<LoggedEvents> & { readonly events: PartitionEvents })[] = []
-
-  async function flush(): Promise<void> {
-    const together = waiting
-    waiting = []
-    try {
-      const found = await findLogged(
-        pool,
-        together.map(({ events }) => events),
-      )
-      for (const [i, { resolve }] of together.entries()) resolve({ ...found, pruned: found.pruned[i] ?? [] })
-    } catch (error) {
-      for (const { reject } of together) reject(error)
-    }
-  }
-
-  return (events) => {
-    const one = { ...Promise.withResolvers<LoggedEvents>(), events }
-    if (waiting.push(one) === 1) setImmediate(flush)
-    return one.promise
-  }
-}
-
 /**
  * Finds the rows of events of partitions, and, for each partition in order, the prunings that may have removed rows of it. One
  * statement reads both, so that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts
  * as processed to its end: the topic may have been recreated from a copy, with more partitions.
  */
-async function findLogged(pool: DatabasePool, all: readonly PartitionEvents[]) {
+export async function findLogged(
+  pool: DatabasePool,
+  all: readonly PartitionEvents[],
+): Promise<readonly LoggedEvents[]> {
   const column = sqlColumns(all)
   const { rows, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
@@ -68,5 +46,6 @@ async function findLogged(pool: DatabasePool, all: readonly PartitionEvents[]) {
           ) AS of_topic
         ) AS found
       ) AS pruned`)
-  return { rows: new Map(rows.map((row) => [row.eventId, row])), pruned }
+  const byId = new Map(rows.map((row) => [row.eventId, row]))
+  return all.map((_, i) => ({ rows: byId, pruned: pruned[i] ?? [] }))
 }

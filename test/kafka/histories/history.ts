@@ -126,7 +126,7 @@ class History {
     let reached = this.#database.checkpoint.offset
     for (let round = 0; reached < this.#log.lastStable; round++) {
       if (round === STALLED_ROUNDS) {
-        const blocked = first.blocked()[0]?.detail
+        const blocked = first.partitions.blocked()[0]?.detail
         throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${blocked ?? 'not blocked'}`)
       }
       // A quiet partition learns of a restored database from the comparison of checkpoints.
@@ -140,7 +140,7 @@ class History {
     if (reached >= this.#log.stableEnd) throw new Error(`the checkpoint ${reached} lies beyond the log`)
     this.#endFirstProcess()
     let isFinished = false
-    void first.finished().then(() => {
+    void first.partitions.finished().then(() => {
       isFinished = true
     })
     for (let round = 0; !isFinished; round++) {
@@ -161,7 +161,6 @@ class History {
     const member = new Member(this.#log, this.#random)
     const consumption = assign({
       budget,
-      controlsOf: () => member.controls,
       ensureCheckpoint: async () => {
         await this.#pass()
         return this.#database.checkpoint
@@ -176,11 +175,11 @@ class History {
         await this.#pass()
         return { earliest: BigInt(this.#log.start), end: BigInt(this.#log.end) }
       },
-      takeSlot: async () => {
+      processNext: async ({ take }) => {
         await this.#pass().catch(() => {})
-        return () => {}
+        const batch = await take()
+        return batch === null ? null : { batch, result: { ...(await this.#dispatch(batch)), wasSlow: false } }
       },
-      dispatch: (batch) => this.#dispatch(batch),
       batchCountMax: this.#batchCountMax,
       nowMs: () => this.#nowMs,
       sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
@@ -190,9 +189,8 @@ class History {
     this.#join(started)
   }
 
-  #join({ member, partitions }: Process): void {
-    member.join()
-    partitions.onJoin({ claims: [0] })
+  #join({ partitions }: Process): void {
+    partitions.assign({ claims: [0] })
   }
 
   #endFirstProcess(): void {
@@ -200,7 +198,7 @@ class History {
   }
 
   #fetchStep({ member, partitions }: Process): void {
-    member.step((payload) => partitions.eachBatch(payload))
+    member.step([...partitions.list()][0])
   }
 
   async #dispatch(batch: Batch): Promise<CommitResult> {

@@ -1,6 +1,6 @@
-import type { Dispatch } from '../../../src/core/batch/batch.ts'
+import type { Batch, Dispatch } from '../../../src/core/batch/batch.ts'
 import { unobserved } from '../../../src/core/batch/stage.ts'
-import { partitionKey } from '../../../src/core/event/position.ts'
+import { partitionKey, type TopicPartition } from '../../../src/core/event/position.ts'
 import { takeFingerprint } from '../../../src/kafka/records/record.ts'
 import { createDispatch, type DispatchNeeds } from '../../../src/pipeline/dispatch.ts'
 import { isWorthRestart } from '../../../src/postgres/connection/errors.ts'
@@ -10,25 +10,15 @@ import { lookUpContacts } from './contacts.ts'
 import { parseMessage, TOPIC } from './messages.ts'
 import { SILENT, type World } from './world.ts'
 
-/** Consumes partitions to their ends, side by side. */
+/** Consumes partitions to their ends, several at once, and again from their checkpoints whenever the database fails. */
 export async function own(world: World, actor: Actor, owned: readonly number[]): Promise<void> {
   const dispatch = createDispatch(dispatchNeeds(world, actor, 'map'))
-  await Promise.all(owned.map((partition) => consumeAgain(world, actor, partition, dispatch)))
-}
-
-/** Consumes a partition, again from its checkpoint whenever the database fails. */
-async function consumeAgain(
-  world: World,
-  actor: Actor,
-  partition: number,
-  dispatch: Dispatch,
-): Promise<void> {
-  const place = { topic: TOPIC, partition }
-  for (let tries = 0; tries < 30; tries++) {
+  const places = owned.map((partition) => ({ topic: TOPIC, partition }))
+  for (let tries = 0; tries < 30 * owned.length; tries++) {
     await actor.step()
-    actor.expected.set(partitionKey(place), world.memory.checkpoint(place))
+    for (const place of places) actor.expected.set(partitionKey(place), world.memory.checkpoint(place))
     try {
-      await consume(world, actor, partition, dispatch)
+      await consume(world, actor, places, dispatch)
       return
     } catch (error) {
       if (!(error instanceof DatabaseFault)) throw error
@@ -37,23 +27,47 @@ async function consumeAgain(
 }
 
 async function consume(
-  { partitions, random, counts }: World,
+  world: World,
   { expected }: Actor,
-  partition: number,
+  places: readonly TopicPartition[],
   dispatch: Dispatch,
 ): Promise<void> {
-  const place = { topic: TOPIC, partition }
+  const { random, counts } = world
   for (;;) {
-    const expectedCheckpoint = expected.get(partitionKey(place)) ?? -1n
-    const start = Number(expectedCheckpoint) + 1
-    const messages = partitions[partition]?.slice(start, start + 1 + random.below(4)) ?? []
-    const lastOffset = messages.at(-1)?.offset
-    if (lastOffset === undefined) return
-    const result = await dispatch({ ...place, messages, expectedCheckpoint, lastOffset, lastMessage: null })
-    if (result.kind === 'moved') counts.moved++
-    else counts.clashes += result.rejected.filter(({ rejection }) => rejection.code === 'conflict').length
-    expected.set(partitionKey(place), result.kind === 'moved' ? result.checkpoint : result.lastOffset)
+    const waiting = places.flatMap((place) =>
+      nextBatch(world, place, expected.get(partitionKey(place)) ?? -1n),
+    )
+    if (waiting.length === 0) return
+    const some = waiting.filter(() => random.chance(0.8))
+    const turns = (some.length === 0 ? waiting : some).map((batch) => ({
+      batch,
+      isAlone: random.chance(0.2),
+    }))
+    const results = await Promise.allSettled(dispatch(turns))
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    for (const [i, result] of results.entries()) {
+      const batch = turns[i]?.batch
+      if (batch === undefined || result.status === 'rejected') continue
+      const { value } = result
+      if (value.kind === 'moved') counts.moved++
+      else counts.clashes += value.rejected.filter(({ rejection }) => rejection.code === 'conflict').length
+      expected.set(partitionKey(batch), value.kind === 'moved' ? value.checkpoint : value.lastOffset)
+    }
   }
+}
+
+function nextBatch(
+  { partitions, random }: World,
+  place: TopicPartition,
+  expectedCheckpoint: bigint,
+): Batch[] {
+  const start = Number(expectedCheckpoint) + 1
+  const messages = partitions[place.partition]?.slice(start, start + 1 + random.below(4)) ?? []
+  const lastOffset = messages.at(-1)?.offset
+  return lastOffset === undefined
+    ? []
+    : [{ ...place, messages, expectedCheckpoint, lastOffset, lastMessage: null }]
 }
 
 /** @param envelopeMapRevision `map`, or `next map`, which finds the party of each message */
@@ -63,9 +77,9 @@ export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: s
     parserFor: () => (message) => parseMessage(message, envelopeMapRevision),
     envelopeMapRevision,
     parseBy: (_, message, then) => parseMessage(message, then ?? envelopeMapRevision),
-    findLogged: async () => {
+    findLogged: async (all) => {
       await actor.step()
-      return { rows: memory.logged(), pruned: [] }
+      return all.map(() => ({ rows: memory.logged(), pruned: [] }))
     },
     lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
     newLocator: () => `NTF-${world.locatorCount++}`,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { type Keeper, keep, type LocalServer } from '../keep.ts'
+import { keep, type LocalServer } from '../keep.ts'
 import { answersGroups } from '../topics.ts'
 
 const BROKER = 'kafka.Kafka'
@@ -37,14 +37,51 @@ export interface SecureListener {
   readonly tokens: { readonly keySetUrl: string; readonly issuer: string; readonly audience: string }
 }
 
+/** One of the brokers of a cluster, each of which is a controller, too. */
+interface Node {
+  readonly id: number
+  readonly port: number
+  readonly controllerPort: number
+}
+
+/** Real brokers of one cluster, by id from 1 on. Topics of Kafka itself have a replica on each. */
+export async function startKafkaCluster(
+  jarsDir: string,
+  log: (line: string) => void,
+  brokerCount: number,
+): Promise<readonly Kafka[]> {
+  const nodes: Node[] = []
+  for (let id = 1; id <= brokerCount; id++)
+    nodes.push({ id, port: await freePort(), controllerPort: await freePort() })
+  const clusterId = createClusterId()
+  const starting = nodes.map((node) => startNode(jarsDir, log, node, nodes, clusterId))
+  const started = await Promise.allSettled(starting)
+  const failed = started.find((one) => one.status === 'rejected')
+  const running = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  if (failed === undefined) return running
+  await Promise.all(running.map((broker) => broker.close()))
+  throw failed.reason
+}
+
 /** A real Apache Kafka broker in KRaft mode, on the jars in `jarsDir`. */
 export async function startApacheKafka(
   jarsDir: string,
   log: (line: string) => void,
   secure?: SecureListener,
 ): Promise<Kafka> {
-  const port = await freePort()
-  const brokers = `127.0.0.1:${port}`
+  const node = { id: 1, port: await freePort(), controllerPort: await freePort() }
+  return startNode(jarsDir, log, node, [node], createClusterId(), secure)
+}
+
+async function startNode(
+  jarsDir: string,
+  log: (line: string) => void,
+  node: Node,
+  nodes: readonly Node[],
+  clusterId: string,
+  secure?: SecureListener,
+): Promise<Kafka> {
+  const brokers = `127.0.0.1:${node.port}`
   const keeper = await keep({
     name: 'kafka',
     stopSignal: 'SIGTERM',
@@ -53,10 +90,12 @@ export async function startApacheKafka(
   })
   try {
     const properties = join(keeper.dir, 'server.properties')
-    const plain = plainProperties(keeper.dir, port, await freePort())
+    const plain = plainProperties(keeper.dir, node, nodes)
     const more = secure ? await secureProperties(keeper.dir, plain, secure) : {}
     await writeFile(properties, textOf({ ...plain, ...more }))
-    await format(keeper, jarsDir, properties, secure ? scramUser(secure) : [])
+    const user = secure ? scramUser(secure) : []
+    const args = ['format', '-t', clusterId, '-c', properties, ...user]
+    await keeper.run(java(jarsDir, [], 'kafka.tools.StorageTool', args))
     // Kafka fetches key sets from nowhere else.
     const allowed = secure
       ? [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${secure.tokens.keySetUrl}`]
@@ -72,11 +111,9 @@ export async function startApacheKafka(
   }
 }
 
-async function format(keeper: Keeper, jarsDir: string, properties: string, more: string[]): Promise<void> {
-  // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
-  const clusterId = randomBytes(11).toString('hex')
-  const args = ['format', '-t', clusterId, '-c', properties, ...more]
-  await keeper.run(java(jarsDir, [], 'kafka.tools.StorageTool', args))
+/** 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option. */
+function createClusterId(): string {
+  return randomBytes(11).toString('hex')
 }
 
 function java(jarsDir: string, flags: string[], mainClass: string, args: string[]) {
@@ -102,11 +139,12 @@ function dataDirIn(dir: string): string {
 }
 
 /** All other settings are Kafka's defaults, such as the largest message (1 MiB) and the codecs. */
-function plainProperties(dir: string, port: number, controllerPort: number) {
+function plainProperties(dir: string, { id, port, controllerPort }: Node, nodes: readonly Node[]) {
+  const replicas = nodes.length
   return {
     'process.roles': 'broker,controller',
-    'node.id': 1,
-    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    'node.id': id,
+    'controller.quorum.voters': nodes.map((one) => `${one.id}@127.0.0.1:${one.controllerPort}`).join(),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'controller.listener.names': 'CONTROLLER',
@@ -114,13 +152,13 @@ function plainProperties(dir: string, port: number, controllerPort: number) {
     'log.dirs': dataDirIn(dir),
     // A mistyped topic must fail, and a topic that does not exist yet must stay so.
     'auto.create.topics.enable': false,
-    // One broker holds the only copy of everything; few internal partitions make for a fast start.
-    'offsets.topic.replication.factor': 1,
+    // Few internal partitions make for a fast start.
+    'offsets.topic.replication.factor': replicas,
     'offsets.topic.num.partitions': 1,
-    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.replication.factor': replicas,
     'transaction.state.log.min.isr': 1,
     'transaction.state.log.num.partitions': 1,
-    'share.coordinator.state.topic.replication.factor': 1,
+    'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': 1,
     'share.coordinator.state.topic.num.partitions': 1,
     // A consumer's first assignment need not wait for others to come.
