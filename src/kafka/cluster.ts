@@ -155,6 +155,8 @@ export class Cluster {
     const names = [...this.#wanted]
     const { brokers, topicMetadata } = await this.#askAny((broker) => requestMetadata(broker, names))
     for (const { nodeId, host, port } of brokers) this.#place(nodeId, { host, port })
+    for (const nodeId of this.#nodes.keys())
+      if (!brokers.some((one) => one.nodeId === nodeId)) this.#remove(nodeId)
     const topics = new Map<string, Topic>()
     for (const { topic, topicErrorCode, partitionMetadata } of topicMetadata) {
       if (!this.#wanted.has(topic)) continue
@@ -256,9 +258,15 @@ export class Cluster {
     const known = this.#nodes.get(nodeId)
     if (known !== undefined && formatAddress(known.address) === formatAddress(address)) return
     const seed = this.#seeds.find((one) => formatAddress(one.address) === formatAddress(address))
+    this.#remove(nodeId)
     this.#nodes.set(nodeId, seed ?? newNode(address))
-    if (known?.open != null && !this.#seeds.includes(known))
-      drop(known, known.open, new Error('the broker has another address now'))
+  }
+
+  /** The broker has left the cluster, or has another address now. */
+  #remove(nodeId: number): void {
+    const node = this.#nodes.get(nodeId)
+    this.#nodes.delete(nodeId)
+    if (node?.open != null) drop(node, node.open, new Error(`broker ${nodeId} is not there any more`))
   }
 }
 

@@ -88,6 +88,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         'waiting for topics that do not exist yet, or that this user may not see; consuming the others',
       )
     if (existing.length === 0) {
+      lose()
       waitsFor = `none of the topics exists: create ${missing.join(', ')}, or grant READ and DESCRIBE on them`
       await pause(TOPICS_POLL_MS, signal)
       return

@@ -22,3 +22,16 @@ t.test('a request that hangs fails, and the next one does not wait for its conne
   await t.rejects(brokers.describe(), hung)
   t.equal(sockets.length, 2)
 })
+
+t.test('a broker that does not answer does not keep another one from being asked', async (t) => {
+  const silent = createServer()
+  const address = `127.0.0.1:${await listen(silent)}`
+  const real = process.env.MQ_BROKERS ?? ''
+  const log = pino({ level: 'silent' })
+  const brokers = createBrokers({ brokers: [address, real], ssl: null, sasl: null }, 'test', log, 60_000)
+  t.teardown(async () => {
+    silent.close()
+    await brokers.close()
+  })
+  t.match(await brokers.describe(), { brokerCount: 1 })
+})
