@@ -11,7 +11,7 @@ t.test('the preview of a redrive names the messages that it leaves unchanged', a
       ('event-id', false), ('event-id', false), ('event-id', false), ('event-id', true), ('conflict', true),
       ('too-large', false)
     ) AS message (code, is_erased)`)
-  const target = { filter: { upTo: '1000' } }
+  const target = { filter: { upTo: '999999999999999' } }
   const preview = (kind: 'redrive' | 'dismiss') =>
     previewRequest(pool, { maxAgeMs: 1, attemptCountMax: 1 }, { kind, target })
   t.match(await preview('redrive'), {

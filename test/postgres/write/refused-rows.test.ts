@@ -214,7 +214,7 @@ t.test('a trigger that demands a party rejects the row without one', async (t) =
 t.test('a plan that was made before a column got another type rejects nothing', async (t) => {
   const { send } = recordingSend()
   const store = createStore(pool)
-  const open = [anOpenAttempt('a'), anOpenAttempt('b')]
+  const open = ['a', 'b'].map((eventId) => anOpenAttempt(eventId))
   const batch = aLookedUpBatch(open)
   await commitBatch(makeAttempts(store, send), batch)
   // Each connection has the plan that reads the rows of duplicates.
@@ -232,7 +232,8 @@ t.test('a plan that was made before a column got another type rejects nothing', 
   await setType('varchar(300)')
   t.teardown(() => setType('text'))
 
-  const again = { ...batch, batch: { ...batch.batch, expectedCheckpoint: batch.batch.lastOffset } }
+  const duplicates = open.map((attempt) => ({ ...attempt, locator: `${attempt.locator}-again` }))
+  const again = aLookedUpBatch(duplicates, { expectedCheckpoint: batch.batch.lastOffset })
   for (let restarts = 0; ; restarts++) {
     const result = await commitBatch(makeAttempts(store, send), again).catch((error: Error) => error)
     if (!(result instanceof Error)) {
