@@ -130,7 +130,8 @@ function metricsNeeds(
       assignment: () => worker()?.assignment() ?? null,
       oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
       // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
-      ends: () => brokers.readEnds(topics, READ_UNCOMMITTED),
+      // A broker that stands still must not hide how far the partitions of the others are behind.
+      ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
       ownedByGroup: async () => new Set((await brokers.listMembers(groupId)).flatMap(({ owned }) => owned)),
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),

@@ -21,6 +21,7 @@ const END = '-1'
 const EARLIEST = '-2'
 const FETCH_WAIT_MS = 500
 const ASK_COUNT_MAX = 10
+const REACHABLE_MAX_MS = 2_000
 /** A quota may delay each of ten answers, and a batch may be large. */
 export const FETCH_MAX_MS = 60_000
 
@@ -43,6 +44,9 @@ export function createBrokers(
     /** The ends of every partition of these topics that has a leader, by `topic/partition`; none for a missing topic. */
     readEnds: (topics: readonly string[], isolationLevel: IsolationLevel) =>
       readEnds(cluster, topics, isolationLevel),
+    /** The same, without partitions whose leaders do not answer within 2 s. Rejects if none does. */
+    readReachableEnds: (topics: readonly string[], isolationLevel: IsolationLevel) =>
+      readEnds(cluster, topics, isolationLevel, REACHABLE_MAX_MS),
     /** The first offset with a message at or after this time in ms since 1970, by `topic/partition`. */
     firstSince: async (
       partitions: readonly TopicPartition[],
@@ -79,10 +83,12 @@ export function createBrokers(
 
 type FetchRange = TopicPartition & { readonly from: bigint; readonly bytesMax: number }
 
+/** @param reachableMaxMs leaves out the partitions whose leaders do not answer within this time */
 export async function readEnds(
   cluster: Cluster,
   topics: readonly string[],
   isolationLevel: IsolationLevel,
+  reachableMaxMs?: number,
 ): Promise<ReadonlyMap<string, PartitionEnds>> {
   const found = await cluster.topics(topics)
   const partitions = topics.flatMap((topic) =>
@@ -91,8 +97,8 @@ export async function readEnds(
     ),
   )
   const [earliest, ends] = await Promise.all([
-    listOffsets(cluster, partitions, EARLIEST, isolationLevel),
-    listOffsets(cluster, partitions, END, isolationLevel),
+    listOffsets(cluster, partitions, EARLIEST, isolationLevel, reachableMaxMs),
+    listOffsets(cluster, partitions, END, isolationLevel, reachableMaxMs),
   ])
   return new Map(
     partitions.flatMap((partition) => {
@@ -108,6 +114,7 @@ async function listOffsets(
   partitions: readonly TopicPartition[],
   timestamp: string,
   isolationLevel: IsolationLevel,
+  reachableMaxMs?: number,
 ): Promise<ReadonlyMap<string, bigint>> {
   const byLeader = Map.groupBy(partitions, (partition) => requireLeader(cluster, partition))
   const responses = [...byLeader].map(async ([nodeId, ofLeader]) => {
@@ -117,15 +124,26 @@ async function listOffsets(
       topic,
       partitions: ofTopic.map(({ partition }) => ({ partition, timestamp })),
     }))
-    const answer = cluster.ask(nodeId, (broker) => broker.listOffsets({ isolationLevel, topics }))
+    const request = { isolationLevel, topics }
+    const answer = cluster.ask(nodeId, (broker) => broker.listOffsets(request), reachableMaxMs)
     return (await answer.catch((error) => failStale(cluster, error))).responses
   })
-  const found = (await Promise.all(responses))
+  const answered = reachableMaxMs === undefined ? Promise.all(responses) : listFulfilled(responses)
+  const found = (await answered)
     .flat()
     .flatMap(({ topic, partitions: ofTopic }) =>
       ofTopic.map(({ partition, offset }) => [partitionKey({ topic, partition }), BigInt(offset)] as const),
     )
   return new Map(found.filter(([, offset]) => offset >= 0n))
+}
+
+/** The results of those that do not fail. Rejects with the first error if all fail. */
+async function listFulfilled<T>(all: readonly Promise<T>[]): Promise<readonly T[]> {
+  const settled = await Promise.allSettled(all)
+  const fulfilled = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failed = settled.find((one) => one.status === 'rejected')
+  if (fulfilled.length === 0 && failed !== undefined) throw failed.reason
+  return fulfilled
 }
 
 function requireLeader(cluster: Cluster, partition: TopicPartition): number {
