@@ -15,6 +15,7 @@ import { isPercentEncoded } from '../../core/text/sanitize.ts'
 import { answerClientError, noteAnswered } from '../problems/client-error.ts'
 import { errorHandler, routerErrorHandler } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
+import { BOUNDED_PIPELINE } from './pipelining.ts'
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,
@@ -54,6 +55,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     http: {
+      ...BOUNDED_PIPELINE,
       maxHeaderSize: RAW_HEADER_BYTES_MAX,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
@@ -92,7 +94,11 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
     if (request.raw.httpVersion === '1.1' && headerCount(request.raw, 'host') !== 1) {
       throw new ProblemError('invalid-request', { detail: 'There must be one Host header.' })
     }
-    if (request.is404) throw new ProblemError('not-found')
+  })
+  // A hook of its own: when the first one has run, Node has parsed the chunk, and may have closed the connection.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.raw.socket.destroyed) reply.hijack()
+    else if (request.is404) throw new ProblemError('not-found')
   })
   // The query parser keeps text that it cannot decode, which would then filter by a wrong value.
   app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {
