@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import compress from '@fastify/compress'
+import { requireAccess } from './auth/rights.ts'
 import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
@@ -27,6 +28,7 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly isLoopback: boolean
 }
 
+const config = { access: 'open', tellsOfMembers: false } as const
 const COMPRESSED_BYTES_MIN = 1_024
 
 /**
@@ -36,21 +38,22 @@ const COMPRESSED_BYTES_MIN = 1_024
 export function buildManagement(needs: ManagementNeeds): HttpApp {
   const { document, startup, exposeMetrics, tokens } = needs
   const app = createBase(needs)
+  app.addHook('onRoute', requireAccess)
   requireHost(app, needs.hosts)
   limitRequests(app, needs.requestCountMax)
   app.register(compress, { encodings: ['gzip'], threshold: COMPRESSED_BYTES_MIN })
   // Routes of the app itself would be added before the plugin, which would not see them.
   app.register(async (open: HttpApp) => {
-    open.get('/metrics', async (_, reply) => {
+    open.get('/metrics', { config }, async (_, reply) => {
       const { contentType, text } = await exposeMetrics()
       return reply.type(contentType).send(text as never)
     })
-    open.get('/startupz', async () => {
+    open.get('/startupz', { config }, async () => {
       const reason = await startup()
       if (reason !== null) throw unavailable(reason)
       return { status: 'started' } as never
     })
-    open.get('/openapi.json', async () => document as never)
+    open.get('/openapi.json', { config }, async () => document as never)
   })
   app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
   app.register(consoleData(needs.consoleData, tokens, needs.isLoopback), { prefix: '/console/data' })

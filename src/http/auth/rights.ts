@@ -17,13 +17,17 @@ export type Access = 'open' | 'token' | 'party' | 'admin' | 'operator'
 declare module 'fastify' {
   interface FastifyContextConfig {
     access: Access
+    /** Its answer says something about a member that the request does not: each is logged, and an operator needs the right to read, too. */
+    tellsOfMembers: boolean
   }
 }
 
-/** Throws for a route that does not declare its access: a forgotten declaration must not leave it open. */
+/** Throws for a route that does not declare its access: a forgotten declaration must not leave it open, or unlogged. */
 export function requireAccess({ method, url, config }: RouteOptions): void {
-  if (config?.access === undefined) {
-    throw new Error(`${method} ${url} does not declare its access: add \`config: { access: … }\``)
+  if (config?.access === undefined || config.tellsOfMembers === undefined) {
+    throw new Error(
+      `${method} ${url} does not declare its access: add \`config: { access: …, tellsOfMembers: … }\``,
+    )
   }
 }
 
@@ -48,7 +52,7 @@ export function requireRight(
   request: FastifyRequest,
   { partyClaim, adminScope, adminClaim }: TokenRules,
 ): void {
-  const { access } = request.routeOptions.config
+  const { access, tellsOfMembers } = request.routeOptions.config
   const isForParty = access === 'party' && partyClaim !== null
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
   const partyLocator = partyInPath(request)
@@ -57,7 +61,8 @@ export function requireRight(
     ofOwnParty.add(request)
     return
   }
-  if (access !== 'admin' && !isForParty) return
+  const isForReaders = access === 'admin' || (access === 'operator' && tellsOfMembers)
+  if (!isForReaders && !isForParty) return
   if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return
   const missing = `${adminScope} in its claim ${adminClaim}`
   // A role is not a scope that a client could request.

@@ -21,8 +21,10 @@ export async function tryToken(
     if (error instanceof ProblemError && error.code !== 'unavailable') refusal = error.cause as Refusal
   })
   requireTokens(app, { ...rules, keySet })
-  for (const access of ['token', 'admin'] as const)
-    app.route({ method: 'GET', url: `/${access}`, config: { access }, handler: async () => ({}) })
+  for (const access of ['token', 'admin'] as const) {
+    const config = { access, tellsOfMembers: false }
+    app.route({ method: 'GET', url: `/${access}`, config, handler: async () => ({}) })
+  }
   const ask = async (url: string) => {
     refusal = null
     const { statusCode } = await app.inject({ url, headers: { authorization: `Bearer ${token}` } })

@@ -15,7 +15,7 @@ import {
 } from '../../core/party/preferences.ts'
 import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
 import { share } from '../../core/time/share.ts'
-import { type AskRules, requireAccess, requireAsker } from '../auth/rights.ts'
+import { type AskRules, requireAsker } from '../auth/rights.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
 import { identifier } from '../input/fields.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
@@ -60,7 +60,8 @@ const CHANGE_COUNT_MAX = 100
 /** Counting may take as long as a statement may. */
 const COUNTS_SHARED = { validMs: 5_000, deadlineMs: 15_000 }
 
-const config = { access: 'admin' } as const
+const config = { access: 'admin', tellsOfMembers: false } as const
+const personalConfig = { access: 'admin', tellsOfMembers: true } as const
 const nothing = z.strictObject({})
 const window = z
   .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
@@ -74,9 +75,9 @@ const by = z.enum(COUNTED_BY, `must be one of ${COUNTED_BY.join(', ')}`).default
 export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback: boolean) {
   const askRules: AskRules = { tokens, isLoopback }
   return async (app: HttpApp): Promise<void> => {
-    app.addHook('onRoute', requireAccess)
     if (tokens !== null) requireTokens(app, tokens)
     requireAsker(app, askRules)
+    logReads(app)
     app.register(async (counted: HttpApp) => {
       const countBy = (by: CountedBy) =>
         share(
@@ -102,10 +103,9 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       rightsRoute(counted, askRules)
     })
     app.register(async (personal: HttpApp) => {
-      logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
       const search = { querystring: z.strictObject({ q: identifier }), response: { 200: searchResult } }
-      personal.get('/search', { config, schema: search }, async ({ query, signal }) =>
+      personal.get('/search', { config: personalConfig, schema: search }, async ({ query, signal }) =>
         data.search(query.q, signal),
       )
       preferencesRoute(personal, data.preferences)
@@ -119,12 +119,16 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
 /** A party's preferences and their history. A party without preferences is no error here. */
 function preferencesRoute(app: HttpApp, { get, unknownEventTypes, changes }: PreferenceReader): void {
   const schema = { params, response: { 200: preferenceHistory } }
-  app.get('/preferences/:partyLocator', { config, schema }, async ({ params: { partyLocator } }) => {
-    const [now, history] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX)])
-    return {
-      preferences: now,
-      unknownEventTypes: [...(await unknownEventTypes(now?.optedOutEvents ?? []))],
-      ...history,
-    }
-  })
+  app.get(
+    '/preferences/:partyLocator',
+    { config: personalConfig, schema },
+    async ({ params: { partyLocator } }) => {
+      const [now, history] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX)])
+      return {
+        preferences: now,
+        unknownEventTypes: [...(await unknownEventTypes(now?.optedOutEvents ?? []))],
+        ...history,
+      }
+    },
+  )
 }

@@ -38,20 +38,22 @@ export function readConsolePage(folder = FOLDER): ConsolePage {
   }
 }
 
+const config = { access: 'open', tellsOfMembers: false } as const
+
 /** `/console` and its assets: no personal data, no token needed. */
 export function consolePage(app: HttpApp, { html, assets }: ConsolePage): void {
   app.addHook('onRequest', async (_, reply) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' })
   })
-  app.get('/console', async (_, reply) =>
+  app.get('/console', { config }, async (_, reply) =>
     reply
       .header('cache-control', 'no-cache')
       .type('text/html; charset=utf-8')
       .send(html as never),
   )
-  app.get('/console/', async (_, reply) => reply.redirect('../console', 308))
+  app.get('/console/', { config }, async (_, reply) => reply.redirect('../console', 308))
   for (const [name, { type, content }] of assets) {
-    app.get(`/console/${name}`, async (_, reply) =>
+    app.get(`/console/${name}`, { config }, async (_, reply) =>
       reply
         .header('cache-control', 'public, max-age=31536000, immutable')
         .type(type)

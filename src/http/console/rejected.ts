@@ -37,15 +37,19 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
     }),
     response: { 200: pageSchema(shownRejectedMessage) },
   }
-  app.get('/rejected', { config: { access: 'admin' }, schema }, async ({ query, signal }) => {
-    const { topic = null, code = null, open, limit, cursor: after } = query
-    const { items, next } = await listRejected(
-      { topic, code, open: open === 'true' },
-      { limit, after: after == null ? null : BigInt(after) },
-      signal,
-    )
-    return cursor.toPage({ items: items.map(toItem), next: next === null ? null : String(next) })
-  })
+  app.get(
+    '/rejected',
+    { config: { access: 'admin', tellsOfMembers: true }, schema },
+    async ({ query, signal }) => {
+      const { topic = null, code = null, open, limit, cursor: after } = query
+      const { items, next } = await listRejected(
+        { topic, code, open: open === 'true' },
+        { limit, after: after == null ? null : BigInt(after) },
+        signal,
+      )
+      return cursor.toPage({ items: items.map(toItem), next: next === null ? null : String(next) })
+    },
+  )
 }
 
 function toItem({ id, offset, begin, redriven, ...rest }: RejectedMessageSummary): ShownRejectedMessage {

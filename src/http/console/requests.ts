@@ -64,7 +64,7 @@ const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== ''
 
 /** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
 export function requestRoutes(app: HttpApp, requests: Requests): void {
-  const admin = { access: 'admin' } as const
+  const admin = { access: 'admin', tellsOfMembers: true } as const
   const listSchema = {
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
     response: { 200: pageSchema(storedRequest) },
@@ -89,7 +89,7 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
     querystring: z.strictObject({}),
     response: { 200: z.object({ refusal: z.string().nullable() }) },
   }
-  app.get('/rights', { config: { access: 'admin' }, schema }, async (request) => ({
+  app.get('/rights', { config: { access: 'admin', tellsOfMembers: false }, schema }, async (request) => ({
     refusal: findAskRefusal(request, rules),
   }))
 }
@@ -97,9 +97,14 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
 /** The routes that write. A page of another origin cannot send JSON, nor a token. */
 function askRoutes(app: HttpApp, requests: Requests): void {
   acceptJson(app)
-  const options = { config: { access: 'operator' } as const, bodyLimit: BODY_BYTES_MAX }
-  const previewSchema = { body: wanted, response: { 200: requestPreview } }
-  app.post('/requests/preview', { ...options, schema: previewSchema }, async ({ body }, reply) => {
+  const config = { access: 'operator', tellsOfMembers: false } as const
+  const options = { config, bodyLimit: BODY_BYTES_MAX }
+  const preview = {
+    ...options,
+    config: { ...config, tellsOfMembers: true },
+    schema: { body: wanted, response: { 200: requestPreview } },
+  }
+  app.post('/requests/preview', preview, async ({ body }, reply) => {
     // The request's own signal is aborted as soon as its body has been read.
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
@@ -117,7 +122,8 @@ function askRoutes(app: HttpApp, requests: Requests): void {
   const cancelSchema = {
     params: z.object({ id }),
     body: z.strictObject({}),
-    response: { 200: storedRequest },
+    // What another person asked for, and why, may name a member.
+    response: { 200: storedRequest.pick({ id: true, state: true, endedAt: true }) },
   }
   app.post('/requests/:id/cancel', { ...options, schema: cancelSchema }, async (request) => {
     const { id } = request.params

@@ -49,7 +49,7 @@ const workbenchStart = z.object({
   outcomes: z.string(),
   repositoryUrl: z.string().nullable(),
 })
-const config = { access: 'admin' } as const
+const config = { access: 'admin', tellsOfMembers: false } as const
 
 /** The files in force; recorded decisions in groups, page by page; and the rule tables that made them. */
 export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
@@ -83,7 +83,12 @@ export function backtestMembersRoute(app: HttpApp, { listMembers }: Workbench): 
     querystring: z.strictObject({ ...page, group: identifier }).refine(isForward, BACKWARD),
     response: { 200: z.object({ items: z.array(listedMember) }) },
   }
-  app.get('/workbench/members', { config, schema }, async ({ query: { group, ...page }, signal }) => ({
-    items: await listMembers(page, group, signal),
-  }))
+  const members = { ...config, tellsOfMembers: true }
+  app.get(
+    '/workbench/members',
+    { config: members, schema },
+    async ({ query: { group, ...page }, signal }) => ({
+      items: await listMembers(page, group, signal),
+    }),
+  )
 }

@@ -16,9 +16,13 @@ export function healthRoutes(app: HttpApp, readiness: Readiness): void {
     summary: 'Liveness: the process responds',
     response: { 200: healthy },
   }
-  app.get('/healthz', { config: { access: 'open' }, schema: healthSchema }, async () => ({
-    status: 'ok' as const,
-  }))
+  app.get(
+    '/healthz',
+    { config: { access: 'open', tellsOfMembers: false }, schema: healthSchema },
+    async () => ({
+      status: 'ok' as const,
+    }),
+  )
 
   const ready = z.object({ status: z.literal('ready') }).meta({ examples: [{ status: 'ready' }] })
   const readySchema = {
@@ -28,7 +32,7 @@ export function healthRoutes(app: HttpApp, readiness: Readiness): void {
     description: '503 gives the reason: the database does not respond, is not migrated, or takes no writes.',
     response: { 200: ready, 503: problemBody },
   }
-  app.get('/readyz', { config: { access: 'open' }, schema: readySchema }, async () => {
+  app.get('/readyz', { config: { access: 'open', tellsOfMembers: false }, schema: readySchema }, async () => {
     const reason = await readiness()
     if (reason !== null) throw unavailable(reason)
     return { status: 'ready' as const }

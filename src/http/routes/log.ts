@@ -119,16 +119,24 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
     const name = NAMES[path]
     const listOperation = { ...listSchema, operationId: `list${name}` }
     const oneOperation = { ...oneSchema, operationId: `get${name}Entry` }
-    app.get(`${path}/list`, { config: { access: 'admin' }, schema: listOperation }, async (request) => {
-      const { limit, cursor: after = null, ...filter } = request.query
-      return cursor.toPage(await logEntries.list(filter, { limit, after }, request.signal))
-    })
+    app.get(
+      `${path}/list`,
+      { config: { access: 'admin', tellsOfMembers: true }, schema: listOperation },
+      async (request) => {
+        const { limit, cursor: after = null, ...filter } = request.query
+        return cursor.toPage(await logEntries.list(filter, { limit, after }, request.signal))
+      },
+    )
 
-    app.get(`${path}/:locator`, { config: { access: 'admin' }, schema: oneOperation }, async (request) => {
-      const { locator } = request.params
-      const entry = isLogLocator(locator) ? await logEntries.get(locator) : null
-      if (entry === null) throw new ProblemError('not-found', { detail: 'No log entry has this locator.' })
-      return entry
-    })
+    app.get(
+      `${path}/:locator`,
+      { config: { access: 'admin', tellsOfMembers: true }, schema: oneOperation },
+      async (request) => {
+        const { locator } = request.params
+        const entry = isLogLocator(locator) ? await logEntries.get(locator) : null
+        if (entry === null) throw new ProblemError('not-found', { detail: 'No log entry has this locator.' })
+        return entry
+      },
+    )
   }
 }

@@ -25,7 +25,11 @@ export async function preferencesPlaceholderRoutes(app: HttpApp): Promise<void> 
     description: 'Placeholder of version 2: reads nothing.',
     response: { 200: z.strictObject({}).meta({ examples: [{}] }) },
   }
-  app.get('/preferences', { config: { access: 'token' }, schema: getSchema }, async () => ({}))
+  app.get(
+    '/preferences',
+    { config: { access: 'token', tellsOfMembers: false }, schema: getSchema },
+    async () => ({}),
+  )
 
   const json = z.unknown().meta({ examples: [{ anything: ['that', 'is', 'JSON'] }] })
   const putSchema = {
@@ -36,10 +40,14 @@ export async function preferencesPlaceholderRoutes(app: HttpApp): Promise<void> 
     body: json,
     response: { 200: json },
   }
-  app.put('/preferences', { config: { access: 'token' }, schema: putSchema }, async (request, reply) => {
-    if (!Buffer.isBuffer(request.body)) {
-      throw new ProblemError('invalid-request', { detail: 'The body is missing; send JSON.' })
-    }
-    return reply.type('application/json; charset=utf-8').send(request.body)
-  })
+  app.put(
+    '/preferences',
+    { config: { access: 'token', tellsOfMembers: false }, schema: putSchema },
+    async (request, reply) => {
+      if (!Buffer.isBuffer(request.body)) {
+        throw new ProblemError('invalid-request', { detail: 'The body is missing; send JSON.' })
+      }
+      return reply.type('application/json; charset=utf-8').send(request.body)
+    },
+  )
 }

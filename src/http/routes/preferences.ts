@@ -107,10 +107,14 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
     response: { 200: list },
   }
-  app.get('/preferences/list', { config: { access: 'admin' }, schema: listSchema }, async (request) => {
-    const { limit, cursor: after = null } = request.query
-    return cursor.toPage(await preferences.list({ limit, after }, request.signal))
-  })
+  app.get(
+    '/preferences/list',
+    { config: { access: 'admin', tellsOfMembers: true }, schema: listSchema },
+    async (request) => {
+      const { limit, cursor: after = null } = request.query
+      return cursor.toPage(await preferences.list({ limit, after }, request.signal))
+    },
+  )
 
   const getSchema = {
     tags,
@@ -121,7 +125,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
   }
   app.get(
     '/preferences/:partyLocator',
-    { config: { access: 'party' }, schema: getSchema },
+    { config: { access: 'party', tellsOfMembers: true }, schema: getSchema },
     async (request) => {
       const found = await preferences.get(request.params.partyLocator)
       if (found === null) throw new ProblemError('not-found', { detail: 'This party has no preferences.' })
@@ -139,7 +143,10 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
     body,
     response: { 200: shown },
   }
-  app.put('/preferences/:partyLocator', { config: { access: 'party' }, schema: putSchema }, async (request) =>
-    preferences.put(request.params.partyLocator, request.body, readSubject(request), isOfOwnParty(request)),
+  app.put(
+    '/preferences/:partyLocator',
+    { config: { access: 'party', tellsOfMembers: false }, schema: putSchema },
+    async (request) =>
+      preferences.put(request.params.partyLocator, request.body, readSubject(request), isOfOwnParty(request)),
   )
 }

@@ -4,16 +4,16 @@ import type { HttpApp } from './base.ts'
 const PAGING: readonly string[] = ['limit', 'cursor']
 
 /**
- * Logs every read behind a token at level info, as an audit trail: the token's subject, the route's pattern, the party or the
- * filters of a list, and the number of rows returned. Refused requests read nothing.
+ * Logs every answer that tells of members at level info, as an audit trail: the token's subject, the route's pattern, the party or
+ * the filters, and the number of rows returned. Refused requests read nothing.
  */
 export function logReads(app: HttpApp): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
     const { url: route, config } = request.routeOptions
-    const isRead = ['GET', 'HEAD'].includes(request.method) && [200, 404].includes(reply.statusCode)
-    if (request.is404 || config.access === 'open' || !isRead) return payload
+    if (config.tellsOfMembers !== true || ![200, 404].includes(reply.statusCode)) return payload
+    // A preview has them in its body.
     const filters = Object.fromEntries(
-      Object.entries(request.query as object).filter(([name]) => !PAGING.includes(name)),
+      Object.entries((request.body ?? request.query) as object).filter(([name]) => !PAGING.includes(name)),
     )
     const { locator, partyLocator = (request.params as Named).partyLocator } = payload as Named
     const rowCount = reply.statusCode === 404 ? 0 : countRows(payload)
@@ -31,7 +31,8 @@ interface Named {
 }
 
 function countRows(payload: unknown): number {
-  const { items } = payload as { items?: readonly unknown[] }
+  const { items, count } = payload as { items?: readonly unknown[]; count?: number }
   if (items !== undefined) return items.length
+  if (count !== undefined) return count
   return Object.keys(payload as object).length === 0 ? 0 : 1
 }
