@@ -126,6 +126,7 @@ function metricsNeeds(
     topics,
     rules: ruleFiles.ruleTable.rules,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
+    attemptCountMax: config.retry.attemptCountMax,
     backlog: createBacklog({
       assignment: () => worker()?.assignment() ?? null,
       oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,

@@ -26,7 +26,10 @@ export interface BacklogNeeds {
 
 /** Well below Prometheus's default timeout of 10 s. */
 const DEADLINE_MS = 3_000
-/** Failed rows change once per retry interval, and there may be very many: counting them may take as long as a statement may. */
+/**
+ * Failed rows change once per retry interval, and there may be very many: counting them may take as long as a statement may. A scrape
+ * that does not wait for it has none of them.
+ */
 const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: 15_000 }
 
 /**
@@ -44,8 +47,9 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
     for (const { topic, partition, offset } of await needs.checkpoints()) {
       checkpoints.set(partitionKey({ topic, partition }), offset)
     }
-    return failedRows()
+    return true
   }, needs.nowMs)
+  const readFailedRows = inTime(failedRows, needs.nowMs)
 
   const readBroker = inTime(async () => {
     const ends = await needs.ends()
@@ -75,13 +79,13 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   }
 
   return async () => {
-    const rows = await readDatabase()
+    const [isReached, rows] = await Promise.all([readDatabase(), readFailedRows()])
     const partitions = await readBroker()
     const assignment = needs.assignment()
     return {
       assignedCount: assignment === null ? null : Object.values(assignment).flat().length,
       brokerReachable: partitions !== null,
-      databaseReachable: rows !== null,
+      databaseReachable: isReached !== null,
       partitions: partitions ?? [],
       failedRows: rows,
     }

@@ -94,6 +94,7 @@ export function createCounters(registers: Registry[]) {
       'channel',
       'rule',
     ]),
+    givenUp: counter('given_up_total', 'Failed rows that have had all their attempts'),
   }
 }
 
@@ -124,8 +125,13 @@ type Observe<Name extends StageName> = (
  * Returns a function that runs a stage of a batch or retry, and counts what it did: per batch, not per event.
  *
  * @param eventTypes those with a template; all others are counted together
+ * @param attemptCountMax attempts after which a failed row is given up
  */
-export function countStages(counters: Counters, eventTypes: ReadonlySet<string>): RunStage {
+export function countStages(
+  counters: Counters,
+  eventTypes: ReadonlySet<string>,
+  attemptCountMax: number,
+): RunStage {
   const boundedEventType = ({ eventType }: Attempt) =>
     eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
   const party = ({ partyLocator }: Attempt) => (partyLocator === null ? 'missing' : 'named')
@@ -149,7 +155,16 @@ export function countStages(counters: Counters, eventTypes: ReadonlySet<string>)
       if (deliveries !== null) countSends(counters, messages, deliveries)
     },
     retry_contacts: (_input, contacts) => countContacts(counters, contacts),
-    retry: (_input, result) => countBy(counters.retries, result?.attempts ?? [], LABELS),
+    retry: (_input, result) => {
+      countBy(counters.retries, result?.attempts ?? [], LABELS)
+      countGivenUp(result?.attempts ?? [])
+    },
+  }
+
+  function countGivenUp(attempts: readonly Attempt[]): void {
+    const isGivenUp = ({ status, attemptCount }: Attempt) =>
+      status === 'FAILED' && attemptCount >= attemptCountMax
+    counters.givenUp.inc(attempts.filter(isGivenUp).length)
   }
 
   function countCommitted(batch: Batch, committed: Extract<CommitResult, { kind: 'committed' }>): void {
@@ -159,6 +174,7 @@ export function countStages(counters: Counters, eventTypes: ReadonlySet<string>)
     counters.tombstones.inc(tombstoneCount)
     counters.duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
     countBy(counters.outcomes, inserted, LABELS)
+    countGivenUp(inserted)
     countBy(counters.events, inserted, [
       boundedEventType,
       ({ status }) => status,

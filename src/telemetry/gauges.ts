@@ -40,8 +40,12 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   )
   const failedRows = gauge(
     'failed_rows',
-    'Failed rows among the newest 100,000: waiting for a retry, or given up; the same in every replica',
+    'Failed rows: waiting for a retry (up to 10,000), or given up (up to 110,000); the same in every replica',
     ['state'],
+  )
+  const expiredRows = gauge(
+    'expired_rows',
+    'Failed rows that became older than RETRY_MAX_AGE within the last hour, with attempts left (up to 10,000)',
   )
   const connections = gauge('database_pool_connections', 'Connections to the database', ['pool', 'state'])
   const waiters = gauge('database_pool_waiters', 'Operations that wait for a database connection', ['pool'])
@@ -77,6 +81,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
       failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)
+      expiredRows.set(backlog.failedRows.expired)
     }
     for (const { pool, acquired, idle, waiters: waiting } of needs.connections()) {
       connections.set({ pool, state: 'acquired' }, acquired)

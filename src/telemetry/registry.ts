@@ -6,6 +6,8 @@ import { createMinutely } from './minutely.ts'
 export interface MetricsNeeds extends CounterNeeds, GaugeNeeds {
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
+  /** Attempts after which a failed row is given up. */
+  readonly attemptCountMax: number
 }
 
 export type Metrics = ReturnType<typeof createMetrics>
@@ -26,7 +28,7 @@ export function createMetrics(needs: MetricsNeeds) {
   const counters = createCounters(registers)
   startAtZero(counters, needs)
   return {
-    stage: countStages(counters, needs.eventTypes),
+    stage: countStages(counters, needs.eventTypes, needs.attemptCountMax),
     /** Logs what was counted since the last call, see `createMinutely`. */
     logMinute: createMinutely(counters, dataFaults),
     /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */

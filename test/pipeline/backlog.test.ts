@@ -19,7 +19,7 @@ function partition(
     ownedByGroup: async () => new Set(),
     checkpoints: async () =>
       checkpoint === undefined ? [] : [{ topic: 'claims', partition: 0, offset: BigInt(checkpoint) }],
-    failedRows: async () => ({ waiting: 2, givenUp: 1 }),
+    failedRows: async () => ({ waiting: 2, givenUp: 1, expired: 0 }),
     nowMs: () => NOW_MS,
     ...overrides,
   })
@@ -45,10 +45,14 @@ t.test('while the database does not answer, its last known checkpoints are used'
       if (down) throw new Error('down')
       return [{ topic: 'claims', partition: 0, offset: 0n }]
     },
+    failedRows: async () => {
+      if (down) throw new Error('down')
+      return { waiting: 2, givenUp: 1, expired: 0 }
+    },
   })
   t.match(await backlog(), { databaseReachable: true, partitions: [{ messageCount: 2 }] })
   down = true
-  t.match(await backlog(), { databaseReachable: false, failedRows: null, partitions: [{ messageCount: 2 }] })
+  t.match(await backlog(), { databaseReachable: false, partitions: [{ messageCount: 2 }] })
 })
 
 t.test('a broker that refuses is reported, without a lag', async (t) => {
@@ -133,12 +137,17 @@ t.test('unowned partitions are reported by every process, in the group or not', 
   t.strictSame(await told(null), [null, [2]])
 })
 
+t.test('a count of failed rows that takes long makes no database unreachable', async (t) => {
+  const { backlog } = partition({ agesS: [2, 1], failedRows: () => new Promise(() => {}) })
+  t.match(await backlog(), { databaseReachable: true, failedRows: null, partitions: [{ messageCount: 2 }] })
+})
+
 t.test('failed rows are counted once a minute', async (t) => {
   let nowMs = NOW_MS
   let asked = 0
   const { backlog } = partition({
     nowMs: () => nowMs,
-    failedRows: async () => ({ waiting: ++asked, givenUp: 0 }),
+    failedRows: async () => ({ waiting: ++asked, givenUp: 0, expired: 0 }),
   })
   await backlog()
   nowMs += 59_999

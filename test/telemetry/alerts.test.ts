@@ -63,6 +63,12 @@ const DOWN = 'NotificationsDown'
 const TOKENS = 'NotificationsTokensRefused'
 const NOT_RETRIED = 'NotificationsNotRetried'
 const LOST = 'NotificationsMessagesLost'
+const GIVEN_UP = 'NotificationsGivenUp'
+const givenUp = (rows: string, total: string, expired: string) => [
+  { series: 'notifications_failed_rows{state="given_up"}', values: rows },
+  { series: 'notifications_given_up_total', values: total },
+  { series: 'notifications_expired_rows', values: expired },
+]
 const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
   [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
   [NOT_FOUND, 'as many as the day before', lookUps([99, 99], [1, 1]), false],
@@ -127,6 +133,20 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [NOT_RETRIED, 'rows wait, and fail again each minute', waiting('5x1455', '0+5x1455', '0x1455'), false],
   [NOT_RETRIED, 'policy administration is down', waiting('5x1455', '7x1455', '1x1455'), false],
   [NOT_RETRIED, 'no row waits', waiting('0x1455', '7x1455', '0x1455'), false],
+  [
+    GIVEN_UP,
+    'a retry succeeds, with many rows given up',
+    givenUp('99996x1440 99997x15', '5x1455', '0x1455'),
+    false,
+  ],
+  [
+    GIVEN_UP,
+    'a last attempt fails, with more rows than are counted',
+    givenUp('100000x1455', '5x1440 6x15', '0x1455'),
+    true,
+  ],
+  [GIVEN_UP, 'a row becomes too old', givenUp('100000x1455', '5x1455', '0x1440 1x15'), true],
+  [GIVEN_UP, 'rows were given up hours ago', givenUp('100x1455', '0x900 5x555', '0x1455'), false],
   ['NotificationsNoParty', 'every tenth event without a party', outcomes(10, 90), false],
   ['NotificationsNoParty', 'every fifth', outcomes(20, 80), true],
   ['NotificationsNoParty', 'a handful of events, all without a party', outcomes(1, 0), false],

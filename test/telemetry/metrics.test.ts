@@ -21,7 +21,7 @@ const BACKLOG: Backlog = {
     { topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 },
     { topic: 'claims', partition: 4, messageCount: 0, oldestAgeS: 0 },
   ],
-  failedRows: { waiting: 4, givenUp: 5 },
+  failedRows: { waiting: 4, givenUp: 5, expired: 6 },
 }
 
 /** Reads the metrics, each time with this backlog. */
@@ -34,6 +34,7 @@ function theMetrics() {
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
     eventTypes: new Set(['claim.paid']),
+    attemptCountMax: 3,
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
@@ -72,6 +73,20 @@ t.test('a row whose sender failed is counted as FAILED', async (t) => {
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)
   t.equal(value('notifications_retries_total', labels), 1)
+})
+
+t.test('a failed row that has had all its attempts is counted as given up', async (t) => {
+  const { metrics, read } = theMetrics()
+  const attempts = [
+    anAttempt('a', { status: 'FAILED', attemptCount: 2 }),
+    anAttempt('b', { status: 'FAILED', attemptCount: 3 }),
+    anAttempt('c', { status: 'SENT', attemptCount: 3 }),
+  ]
+  t.equal((await read()).value('notifications_given_up_total'), 0)
+  await metrics.stage('retry', [], async () => ({ attempts }))
+  t.equal((await read()).value('notifications_given_up_total'), 1)
+  await metrics.stage('batch', batchOf(3), async () => committed(attempts))
+  t.equal((await read()).value('notifications_given_up_total'), 2)
 })
 
 t.test('lost messages are counted by topic, from 0', async (t) => {
@@ -294,6 +309,7 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(value('notifications_oldest_unprocessed_event_age_seconds', place), 12.5)
   t.equal(value('notifications_failed_rows', { state: 'waiting' }), 4)
   t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
+  t.equal(value('notifications_expired_rows'), 6)
   t.equal(value('notifications_database_pool_waiters', { pool: 'http' }), 3)
   t.equal(value('notifications_consumer_joined', { group: 'ours' }), 1)
   t.equal(value('notifications_partition_blocked', { ...place, reason: 'locked' }), 1)

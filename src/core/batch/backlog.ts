@@ -4,6 +4,8 @@ export interface FailedRows {
   readonly waiting: number
   /** Rows that are too old, or have had all their attempts. */
   readonly givenUp: number
+  /** Rows that became too old within the last hour, with attempts left. */
+  readonly expired: number
 }
 
 export interface PartitionLag extends TopicPartition {

@@ -21,7 +21,7 @@ export function isToBeRetried(limits: GivenUpLimits) {
 }
 
 /** The condition for a row that is no longer retried if it failed. */
-export function isPastRetry({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
+function isPastRetry({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
   return sql.fragment`(
     attempt_count >= ${attemptCountMax} OR created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'
   )`

@@ -47,7 +47,7 @@ t.test('due rows are paged, each once', async (t) => {
 t.test('a failed row waits until it is too old or was tried too often', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')
   await record(pool, [{ eventId: 'sent' }, { eventId: 'skipped', contact: { state: 'not found' } }])
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 0, givenUp: 0 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 0, givenUp: 0, expired: 0 })
   await record(pool, [
     { eventId: 'new', contact: UNRESOLVED },
     { eventId: 'tried', contact: UNRESOLVED },
@@ -60,15 +60,25 @@ t.test('a failed row waits until it is too old or was tried too often', async (t
   await change('attempt_count = 3', 'tried-out')
   await change(`created_at = now() - interval '23 h 59 min'`, 'old-enough')
   await change(`created_at = now() - interval '24 h 1 min'`, 'too-old')
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 2 })
-  t.same(await countFailedEntries(pool, { ...LIMITS, attemptCountMax: 0 }), { waiting: 0, givenUp: 6 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 2, expired: 1 })
+  t.same(await countFailedEntries(pool, { ...LIMITS, attemptCountMax: 0 }), {
+    waiting: 0,
+    givenUp: 6,
+    expired: 0,
+  })
 })
 
-t.test('only the newest 100,000 failed rows are counted', async (t) => {
+t.test('a retry that succeeds, and rows that are given up long ago, change no other count', async (t) => {
   await client.query(`
     INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, subject, body,
       failure_reason, attempt_count, created_at)
     SELECT 'NTF-' || n, 'bulk-' || n, 'claim.paid', 'EMAIL', 'FAILED', 's', 'b', 'r', 0, now() - interval '30 days'
     FROM generate_series(1, 100000) AS n`)
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 99_996 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 100_001, expired: 1 })
+  await change(`status = 'SENT', sent_at = now(), failure_reason = NULL, attempt_count = 3`, 'tried')
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 3, givenUp: 100_001, expired: 1 })
+  await change(`created_at = now() - interval '24 h 59 min'`, 'new')
+  t.match(await countFailedEntries(pool, LIMITS), { waiting: 2, expired: 2 })
+  await change(`created_at = now() - interval '25 h 1 min'`, 'new')
+  t.match(await countFailedEntries(pool, LIMITS), { waiting: 2, expired: 1 })
 })
