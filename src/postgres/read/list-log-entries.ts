@@ -5,7 +5,7 @@ import type { LogFilter } from '../../core/log/log-filter.ts'
 import type { LogPage, LogPosition, PageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { type GivenUpLimits, isNotTold } from '../sql/given-up.ts'
-import { listedColumns, NEWEST_FIRST, REFERENCE, selectLastDecision, WITH_LAST } from '../sql/log-columns.ts'
+import { listedColumns, NEWEST_FIRST, selectLastDecision, WITH_LAST } from '../sql/log-columns.ts'
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 
@@ -21,7 +21,7 @@ export async function listLogEntries(
   page: PageRequest<LogPosition>,
 ): Promise<LogPage<DecidedRow>> {
   const query = logPageQuery(limits, filter, page)
-  if (planWalks(limits, filter).rest.length === 0) return toPage(await pool.any(query), page.limit)
+  if (isExact(planWalks(limits, filter))) return toPage(await pool.any(query), page.limit)
   // In a snapshot: entries logged between the two reads would push others off the page and out of the list.
   return inSnapshot(pool, async (tx) => {
     const rows = await tx.any(query)
@@ -48,31 +48,52 @@ export function logPageQuery(
   { limit, after }: PageRequest<LogPosition>,
 ) {
   const walks = planWalks(limits, filter)
-  const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX
+  const order = walks.kind === 'rows' ? NEWEST_FIRST : AS_WALKED
+  const countMax = isExact(walks) ? limit + 1 : CANDIDATE_COUNT_MAX
+  const candidates =
+    walks.kind === 'rows'
+      ? selectCandidates(walks, filter, after, countMax)
+      : selectDecided(walks.decided, after)
   const matching = sql.fragment`
-    SELECT * FROM (${selectCandidates(walks, filter, after, countMax)}) AS notification_log
-    WHERE ${all(walks.rest)} ORDER BY ${NEWEST_FIRST} LIMIT ${limit + 1}`
+    SELECT * FROM (${candidates}) AS notification_log WHERE ${all(walks.rest)} ORDER BY ${order} LIMIT ${limit + 1}`
   const bytes = textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)
   return sql.type(foundEntry)`
     SELECT ${listedColumns(limits)}, last.outcome, last."ruleId", last."ruleTableRevision", found
-    FROM (${withinBytes(matching, NEWEST_FIRST, bytes)}) AS notification_log ${WITH_LAST}
-    ORDER BY ${NEWEST_FIRST}`
+    FROM (${withinBytes(matching, order, bytes)}) AS notification_log ${WITH_LAST}
+    ORDER BY ${order}`
 }
 
 /** The last position that a page may look at; none if fewer entries are left. */
 function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPosition | null) {
   const walks = planWalks(limits, filter)
+  const isOfRows = walks.kind === 'rows'
+  const candidates = isOfRows
+    ? selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX)
+    : walkDecisions(walks.decided, after)
   return sql.type(position)`
-    SELECT created_at AS "createdAt", locator FROM (${selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
-    ORDER BY ${NEWEST_FIRST} OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
+    SELECT created_at AS "createdAt", locator FROM (${candidates}) AS candidate
+    ORDER BY ${isOfRows ? NEWEST_FIRST : sql.fragment`locator DESC`} OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
 }
 
 type Fragment = ReturnType<typeof sql.fragment>
 
-/** Keys under which an index finds the entries, and conditions left to check on their rows. */
-interface Walks {
-  readonly keys: readonly Fragment[]
-  readonly rest: readonly Fragment[]
+/**
+ * The keys or decisions by which an index finds the entries, and conditions left to check on their rows. An index of the decisions
+ * knows no creation time, so the entries that it finds are listed by locator, which begins with a time.
+ */
+type Walks =
+  | { readonly kind: 'rows'; readonly keys: readonly Fragment[]; readonly rest: readonly Fragment[] }
+  | { readonly kind: 'decisions'; readonly decided: Decided; readonly rest: readonly Fragment[] }
+
+/** The condition for decisions under this name. */
+type Decided = (decision: Fragment) => Fragment
+
+/** The locator as the walk over decisions found it: the planner knows that it comes in this order, and stops in time. */
+const AS_WALKED = sql.fragment`walked_locator DESC`
+
+/** True if every entry of a walk is to be listed. A decision may have no row, or an entry several decisions. */
+function isExact(walks: Walks): boolean {
+  return walks.kind === 'rows' && walks.rest.length === 0
 }
 
 /** The filters that are conditions; `listBounds` makes bounds of the times. */
@@ -90,11 +111,11 @@ const CONDITIONS: {
   eventType: equals('event_type'),
   status: equals('status'),
   channel: equals('channel'),
-  reference: isAbout,
+  reference: (reference) => isDecided(isAbout(reference)),
   reason: hasReason,
   reasonPrefix: (prefix) => sql.fragment`starts_with(failure_reason, ${prefix})`,
   rule: hasRule,
-  request: isOfRequest,
+  request: (id) => isDecided(isOfRequest(id)),
   notTold: (_, limits) => isNotTold(limits),
 }
 const FILTER_NAMES = Object.keys(CONDITIONS) as readonly FilterName[]
@@ -114,9 +135,16 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
       filter[name] === undefined ? [] : CONDITIONS[name](filter[name] as never, limits),
     )
   const rest = conditionsOf(FILTER_NAMES.filter((name) => name !== walked))
-  if (walked !== 'status') return { keys: conditionsOf([walked]), rest }
+  const decided =
+    walked === 'reference' && filter.reference !== undefined
+      ? isAbout(filter.reference)
+      : walked === 'request' && filter.request !== undefined
+        ? isOfRequest(filter.request)
+        : null
+  if (decided !== null) return { kind: 'decisions', decided, rest: [...rest, ...listBounds(filter, null)] }
+  if (walked !== 'status') return { kind: 'rows', keys: conditionsOf([walked]), rest }
   const keys = statuses.map((one) => CONDITIONS.status(one, limits))
-  return { keys: keys.length === 0 ? [sql.fragment`false`] : keys, rest }
+  return { kind: 'rows', keys: keys.length === 0 ? [sql.fragment`false`] : keys, rest }
 }
 
 /**
@@ -124,7 +152,7 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
  * share theirs, and are sorted by locator.
  */
 function selectCandidates(
-  { keys }: Walks,
+  { keys }: Extract<Walks, { kind: 'rows' }>,
   filter: LogFilter,
   after: LogPosition | null,
   countMax: number,
@@ -140,20 +168,43 @@ function selectCandidates(
     ORDER BY ${NEWEST_FIRST} LIMIT ${countMax}`
 }
 
-/**
- * The condition for rows about this claim, policy or invoice. An array, so that the locators are found first, whatever the other
- * conditions are.
- */
-function isAbout(reference: string): Fragment {
-  return sql.fragment`locator = ANY(ARRAY(
-    SELECT locator FROM notifications.decision
-    WHERE ${REFERENCE} = left(${reference}, 255) AND variables ->> 'locator' = ${reference}
-  ))`
+/** The rows of entries that decisions lead to, newest locator first; the walk ends with the last one that is asked for. */
+function selectDecided(decided: Decided, after: LogPosition | null): Fragment {
+  return sql.fragment`
+    SELECT found.locator AS walked_locator, entry.* FROM (${walkDecisions(decided, after)}) AS found
+    CROSS JOIN LATERAL (SELECT * FROM notifications.notification_log WHERE locator = found.locator LIMIT 1) AS entry
+    ORDER BY walked_locator DESC`
 }
 
-/** The condition for rows that a request retried or redrove. */
-function isOfRequest(id: string): Fragment {
-  return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE request_id = ${id}::bigint))`
+/** Locator and time of the last such decision of each entry, newest locator first, at most `CANDIDATE_COUNT_MAX`. */
+function walkDecisions(decided: Decided, after: LogPosition | null): Fragment {
+  const isBehind = after === null ? sql.fragment`true` : sql.fragment`locator < ${after.locator}`
+  return sql.fragment`
+    SELECT locator, decided_at AS created_at FROM notifications.decision
+    WHERE ${decided(sql.fragment`decision`)} AND ${isBehind} AND (
+      SELECT true FROM notifications.decision AS later
+      WHERE later.locator = decision.locator AND later.attempt > decision.attempt AND ${decided(sql.fragment`later`)} LIMIT 1
+    ) IS NULL
+    ORDER BY locator DESC LIMIT ${CANDIDATE_COUNT_MAX}`
+}
+
+/** The condition for rows with such a decision. A limit keeps the planner from reading all such decisions for it. */
+function isDecided(decided: Decided): Fragment {
+  return sql.fragment`(
+    SELECT true FROM notifications.decision
+    WHERE decision.locator = notification_log.locator AND ${decided(sql.fragment`decision`)} LIMIT 1
+  ) IS NOT NULL`
+}
+
+/** Decisions about this claim, policy or invoice. An index holds the beginning of the reference. */
+function isAbout(reference: string): Decided {
+  return (decision) => sql.fragment`
+    left(${decision}.variables ->> 'locator', 255) = left(${reference}, 255) AND ${decision}.variables ->> 'locator' = ${reference}`
+}
+
+/** Decisions that a request made, by a retry or redrive. */
+function isOfRequest(id: string): Decided {
+  return (decision) => sql.fragment`${decision}.request_id = ${id}::bigint`
 }
 
 function hasRule(rule: string): Fragment {

@@ -64,7 +64,7 @@ async function listNamed(pool: CommonQueryMethods, locators: readonly string[], 
 }
 
 /**
- * Rows of the log by their locators, newest first, with the data that a requested retry needs: as many as fit into
+ * Rows of the log by their locators, in this order, with the data that a requested retry needs: as many as fit into
  * `PAGE_BYTES_MAX`. Locks nothing.
  */
 function readRetryCandidates(
@@ -75,7 +75,7 @@ function readRetryCandidates(
 ): Promise<readonly RetryCandidate[]> {
   const isShort = texts === 'without texts'
   const row = isShort
-    ? sql.fragment`locator, event_id, event_type, party_locator, created_at, status, attempt_count, failure_reason, NULL AS subject, NULL AS body`
+    ? sql.fragment`notification_log.locator, event_id, event_type, party_locator, created_at, status, attempt_count, failure_reason, NULL AS subject, NULL AS body`
     : sql.fragment`notification_log.*`
   const variables = isShort
     ? sql.fragment`CASE WHEN variables IS NOT NULL THEN '{}'::jsonb END`
@@ -84,14 +84,18 @@ function readRetryCandidates(
     'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidParty', ${HAS_INVALID_LOCATOR}, 'topic', topic,
     'partition', partition_id, 'offset', "offset"::text, 'envelopeMapRevision', envelope_map_revision)`
   const named = sql.fragment`
-    SELECT ${row}, decided.* FROM notifications.notification_log ${WITH_DECIDED}
-    WHERE locator = ANY(${sqlArray('text', locators)})`
+    SELECT named.nr, ${row}, decided.*
+    FROM unnest(${sqlArray('text', locators)}) WITH ORDINALITY AS named (locator, nr)
+    CROSS JOIN LATERAL (
+      SELECT * FROM notifications.notification_log WHERE locator = named.locator LIMIT 1
+    ) AS notification_log ${WITH_DECIDED}`
+  const order = sql.fragment`nr`
   return pool.any(sql.type(retryCandidate)`
     SELECT
       ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
       EXISTS (SELECT FROM notifications.decision WHERE decision.locator = notification_log.locator AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
       (${selectLastDecision(decision)}) AS decision
-    FROM (${isShort ? named : withinBytes(named, NEWEST_FIRST, DUE_BYTES)}) AS notification_log
-    ORDER BY ${NEWEST_FIRST}`)
+    FROM (${isShort ? named : withinBytes(named, order, DUE_BYTES)}) AS notification_log
+    ORDER BY ${order}`)
 }
