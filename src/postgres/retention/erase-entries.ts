@@ -1,4 +1,4 @@
-import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
+import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { ERASED_UNSENT } from '../../core/log/log-entry.ts'
 import { lockErasure } from '../sql/advisory-locks.ts'
@@ -33,51 +33,50 @@ export async function* entriesToErase(
   yield* entriesOfParty(pool, partyLocator)
 }
 
-const page = z.object({
-  end: z.string().nullable(),
-  entries: z.array(locators.extend({ status: z.string() })),
+const entryRow = z.object({
+  createdAt: z.string(),
+  locator: z.string(),
+  status: z.string(),
+  holdsData: z.boolean(),
 })
+type EntryRow = Readonly<z.infer<typeof entryRow>>
 
 /**
- * Ordered by locator, which never changes: a concurrent retry moves its row to another status or channel, and must not move it
+ * Ordered by creation time, which never changes: a concurrent retry moves its row to another status or channel, and must not move it
  * behind the current position.
  */
 async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
-  for (let after: string | null = ''; after !== null; ) {
-    const { end, entries }: z.infer<typeof page> = await pool.one(pageOfPartyQuery(partyLocator, after))
+  for (let after: Position | null = START; after !== null; ) {
+    const rows: readonly EntryRow[] = await pool.any(pageOfPartyQuery(partyLocator, after))
+    const entries = rows.filter(({ holdsData }) => holdsData)
     for (let first = 0; first < entries.length; first += ENTRY_COUNT_MAX) {
       const some = entries.slice(first, first + ENTRY_COUNT_MAX)
       const retries = some.filter(({ status }) => status === 'FAILED').length
       yield { locators: some.map(({ locator }) => locator), retries }
     }
-    after = end
+    after = rows.length < SEARCHED_COUNT_MAX ? null : (rows.at(-1) ?? null)
   }
 }
 
-/**
- * The query for a party's entries with unerased data among the next ones after `after`, and for the last of these, null at the
- * end. Each page reads the party's keys once, and only its own rows.
- */
-export function pageOfPartyQuery(partyLocator: string, after: string) {
-  return sql.type(page)`
-    -- Materialized, or the planner may walk the whole log in the order of the locators.
-    WITH of_party AS MATERIALIZED (
-      SELECT locator FROM notifications.notification_log
-      WHERE party_locator = ${partyLocator} AND locator > ${after}
-    ), these AS MATERIALIZED (
-      SELECT locator FROM of_party ORDER BY locator LIMIT ${SEARCHED_COUNT_MAX}
-    )
-    SELECT
-      (SELECT locator FROM these ORDER BY locator OFFSET ${SEARCHED_COUNT_MAX - 1}) AS "end",
-      ARRAY(
-        SELECT json_build_object('locator', locator, 'status', status)
-        FROM these JOIN notifications.notification_log AS entry USING (locator)
-        WHERE ${HOLDS_TEXT} OR EXISTS (
-          SELECT FROM notifications.decision WHERE decision.locator = entry.locator AND erased_at IS NULL
-        )
-        ORDER BY locator
-      ) AS entries`
+type Position = Pick<EntryRow, 'createdAt' | 'locator'>
+const START: Position = { createdAt: '-infinity', locator: '' }
+
+/** The query for the next entries of a party after a position, and whether each holds unerased data. */
+export function pageOfPartyQuery(partyLocator: string, after: Position) {
+  return sql.type(entryRow)`
+    SELECT created_at AS "createdAt", locator, status, ${HOLDS_TEXT} OR (
+      SELECT true FROM notifications.decision
+      WHERE decision.locator = entry.locator AND erased_at IS NULL LIMIT 1
+    ) IS NOT NULL AS "holdsData"
+    FROM (
+      SELECT * FROM notifications.notification_log
+      WHERE party_locator = ${partyLocator} AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
+      ORDER BY created_at, locator LIMIT ${SEARCHED_COUNT_MAX}
+    ) AS entry
+    ORDER BY created_at, locator`
 }
+
+const pageEnd = z.object({ end: z.string().nullable(), count: z.number() })
 
 async function* decisionsOfParty(
   pool: DatabasePool,
@@ -87,33 +86,37 @@ async function* decisionsOfParty(
   let seen = 0
   for (let after: string | null = ''; after !== null; ) {
     const start: string = after
-    const end: string | null = await pool.maybeOneFirst(sql.type(locators)`
-      SELECT locator FROM notifications.decision
-      WHERE locator > ${start} ORDER BY locator OFFSET ${DECISION_COUNT_MAX - 1} LIMIT 1`)
+    const { end, count }: z.infer<typeof pageEnd> = await pool.one(pageOfDecisionsQuery(start))
+    if (end === null) return
     const orphans = await pool.anyFirst(orphansQuery(start, end))
     const found = orphans.length === 0 ? [] : await pool.anyFirst(ofPartyQuery(partyLocator, orphans))
-    seen += end === null ? 0 : DECISION_COUNT_MAX
+    seen += count
     onProgress(seen)
     for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
       yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
     }
-    after = end
+    after = count < DECISION_COUNT_MAX ? null : end
   }
 }
 
+/** The query for the number and the last locator of the next decisions after a locator, of any party. */
+export function pageOfDecisionsQuery(after: string) {
+  return sql.type(pageEnd)`
+    SELECT max(locator) AS "end", count(*)::integer AS count FROM (
+      SELECT locator FROM notifications.decision WHERE locator > ${after} ORDER BY locator LIMIT ${DECISION_COUNT_MAX}
+    ) AS page`
+}
+
 /**
- * The query for the locators of decisions without a row, of any party, after `after` and up to `end`. It merges the keys of two
- * indexes and reads no decision: an index by party would cost every logged event a random page.
+ * The query for the locators of decisions without a row, of any party, after `after` and up to `end`. It compares the keys of two
+ * indexes and reads no decision: an index by party would cost every logged event a random page. EXCEPT reads each side once, whatever
+ * the planner expects; as a join it may read one side again for each row of the other.
  */
-export function orphansQuery(after: string, end: string | null) {
-  const upTo = (column: FragmentSqlToken) =>
-    end === null ? sql.fragment`` : sql.fragment`AND ${column} <= ${end}`
+export function orphansQuery(after: string, end: string) {
   return sql.type(locators)`
-    SELECT DISTINCT locator FROM notifications.decision
-    WHERE locator > ${after} ${upTo(sql.fragment`locator`)} AND NOT EXISTS (
-      SELECT FROM notifications.notification_log AS entry
-      WHERE entry.locator = decision.locator AND entry.locator > ${after} ${upTo(sql.fragment`entry.locator`)}
-    )`
+    SELECT locator FROM notifications.decision WHERE locator > ${after} AND locator <= ${end}
+    EXCEPT
+    SELECT locator FROM notifications.notification_log WHERE locator > ${after} AND locator <= ${end}`
 }
 
 function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {
