@@ -1,7 +1,7 @@
 import type { QuerySqlToken } from 'slonik'
 import t from 'tap'
 import { failedCountsQuery } from '../../src/postgres/read/count-failed-entries.ts'
-import { CANDIDATE_COUNT_MAX, logPageQuery } from '../../src/postgres/read/list-log-entries.ts'
+import { DECIDED_COUNT_MAX, logPageQuery } from '../../src/postgres/read/list-log-entries.ts'
 import {
   orphansQuery,
   pageOfDecisionsQuery,
@@ -17,6 +17,7 @@ const { pool, client } = await openDatabase(t)
 await fillMisled(client)
 
 const PAGE_COUNT = 50_000
+const ENTRY_COUNT = 5_000
 const start = { createdAt: '-infinity', locator: '' }
 const page = { limit: 50, after: null }
 const { rows: places } = await client.query(
@@ -34,7 +35,7 @@ const endOf = async (pages: number) =>
 const STATEMENTS: Readonly<Record<string, readonly [query: QuerySqlToken, readMax: number]>> = {
   'the end of a page of decisions': [pageOfDecisionsQuery(await endOf(1)), PAGE_COUNT],
   'decisions without a row': [orphansQuery(await endOf(1), await endOf(2)), 2 * PAGE_COUNT],
-  'entries of a party': [pageOfPartyQuery('party-hot', start), 3 * CANDIDATE_COUNT_MAX],
+  'entries of a party': [pageOfPartyQuery('party-hot', start), 4 * ENTRY_COUNT],
   'entries of a request': [logPageQuery(LIMITS, { request: '7' }, page), 400],
   'entries of a request, in the middle': [
     logPageQuery(LIMITS, { request: '7' }, { ...page, after: middle }),
@@ -47,11 +48,11 @@ const STATEMENTS: Readonly<Record<string, readonly [query: QuerySqlToken, readMa
   ],
   'entries of a reference and a request, none of which match': [
     logPageQuery(LIMITS, { reference: 'CLM-hot', request: '8' }, page),
-    5 * CANDIDATE_COUNT_MAX,
+    5 * DECIDED_COUNT_MAX,
   ],
   'entries of a request and a party': [
     logPageQuery(LIMITS, { request: '7', partyLocator: 'party-of-nobody' }, page),
-    5 * CANDIDATE_COUNT_MAX,
+    5 * DECIDED_COUNT_MAX,
   ],
   'failed rows': [failedCountsQuery(LIMITS), 2 * 10_000 + ROW_COUNT / 10],
 }

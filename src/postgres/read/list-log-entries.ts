@@ -11,6 +11,8 @@ import { inSnapshot } from '../sql/snapshot.ts'
 
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
+/** Maximum number of entries that it looks at if decisions lead to them: each costs a look at a decision, later ones and its row. */
+export const DECIDED_COUNT_MAX = 2_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
 
@@ -66,13 +68,13 @@ export function logPageQuery(
 /** The last position that a page may look at; none if fewer entries are left. */
 function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPosition | null) {
   const walks = planWalks(limits, filter)
-  const isOfRows = walks.kind === 'rows'
-  const candidates = isOfRows
-    ? selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX)
-    : walkDecisions(walks.decided, after)
+  const [candidates, order, countMax] =
+    walks.kind === 'rows'
+      ? [selectCandidates(walks, filter, after, CANDIDATE_COUNT_MAX), NEWEST_FIRST, CANDIDATE_COUNT_MAX]
+      : [walkDecisions(walks.decided, after), sql.fragment`locator DESC`, DECIDED_COUNT_MAX]
   return sql.type(position)`
     SELECT created_at AS "createdAt", locator FROM (${candidates}) AS candidate
-    ORDER BY ${isOfRows ? NEWEST_FIRST : sql.fragment`locator DESC`} OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
+    ORDER BY ${order} OFFSET ${countMax - 1} LIMIT 1`
 }
 
 type Fragment = ReturnType<typeof sql.fragment>
@@ -176,7 +178,7 @@ function selectDecided(decided: Decided, after: LogPosition | null): Fragment {
     ORDER BY walked_locator DESC`
 }
 
-/** Locator and time of the last such decision of each entry, newest locator first, at most `CANDIDATE_COUNT_MAX`. */
+/** Locator and time of the last such decision of each entry, newest locator first, at most `DECIDED_COUNT_MAX`. */
 function walkDecisions(decided: Decided, after: LogPosition | null): Fragment {
   const isBehind = after === null ? sql.fragment`true` : sql.fragment`locator < ${after.locator}`
   return sql.fragment`
@@ -185,7 +187,7 @@ function walkDecisions(decided: Decided, after: LogPosition | null): Fragment {
       SELECT true FROM notifications.decision AS later
       WHERE later.locator = decision.locator AND later.attempt > decision.attempt AND ${decided(sql.fragment`later`)} LIMIT 1
     ) IS NULL
-    ORDER BY locator DESC LIMIT ${CANDIDATE_COUNT_MAX}`
+    ORDER BY locator DESC LIMIT ${DECIDED_COUNT_MAX}`
 }
 
 /** The condition for rows with such a decision. A limit keeps the planner from reading all such decisions for it. */
