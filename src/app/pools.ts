@@ -6,7 +6,7 @@ import { share } from '../core/time/share.ts'
 import { errorCode, isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool, type PoolOptions } from '../postgres/connection/pool.ts'
 import { findReadinessFault } from '../postgres/schema/find-readiness-fault.ts'
-import { knownMigrations } from '../postgres/schema/migrate.ts'
+import { readMigrations } from '../postgres/schema/migration.ts'
 
 /** A database that hangs counts as unavailable after the deadline. */
 const FAULT_SHARED = { validMs: 1_000, deadlineMs: 3_000 }
@@ -21,7 +21,7 @@ export async function createDatabase(
   { url: databaseUrl, poolMax, httpPoolMax }: Config['database'],
   log: Logger,
 ) {
-  const migrations = await knownMigrations()
+  const migrations = await readMigrations()
   const listPoolMax = Math.floor(httpPoolMax / 2)
   const options: Readonly<Record<PoolName, Omit<PoolOptions, 'databaseUrl'>>> = {
     dispatch: { connectionCountMax: poolMax },

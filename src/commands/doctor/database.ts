@@ -7,7 +7,7 @@ import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { ALL_REJECTED, countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { countUnfinishedErasures } from '../../postgres/retention/erasure-record.ts'
 import { encodingFault, findReadinessFault } from '../../postgres/schema/find-readiness-fault.ts'
-import { knownMigrations } from '../../postgres/schema/migrate.ts'
+import { readMigrations } from '../../postgres/schema/migration.ts'
 import { type Check, certificateRemedies, Problem, type Warning } from './remedies.ts'
 
 const DATABASE_LOG_IN =
@@ -73,7 +73,7 @@ export const schemaCheck: Check = {
   after: ['database'],
   run: (config) =>
     withPool(config, async (pool) => {
-      const migrations = await knownMigrations()
+      const migrations = await readMigrations()
       const fault = await findReadinessFault(pool, migrations)
       if (fault !== null) throw new Problem(fault.text, fault.isOfRights ? RIGHTS : SCHEMA)
       return `${counted(migrations.length, 'migration')} applied, all that this version has`

@@ -2,6 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
 import { sqlColumns } from '../sql/columns.ts'
+import { columnFault, listColumns, type Migration, textFault } from './migration.ts'
 
 /** The rights that `serve` needs on each table; db/grants.sql grants them. */
 const NEEDED = {
@@ -42,10 +43,14 @@ export interface ReadinessFault {
 /** Null if the service can work. Rejects if the database does not answer. */
 export async function findReadinessFault(
   pool: DatabasePool,
-  migrations: readonly string[],
+  migrations: readonly Migration[],
 ): Promise<ReadinessFault | null> {
   try {
-    return (await missingMigrations(pool, migrations)) ?? (await faultOfState(pool))
+    return (
+      (await faultOfMigrations(pool, migrations)) ??
+      (await faultOfColumns(pool, migrations)) ??
+      (await faultOfState(pool))
+    )
   } catch (error) {
     if (!(error instanceof Error)) throw error
     if (lacksSchema(error))
@@ -82,23 +87,46 @@ async function faultOfState(pool: DatabasePool): Promise<ReadinessFault | null> 
   )
 }
 
-async function missingMigrations(
+const appliedRow = z.object({ name: z.string(), checksum: z.string().nullable() })
+
+async function faultOfMigrations(
   pool: DatabasePool,
-  names: readonly string[],
+  migrations: readonly Migration[],
 ): Promise<ReadinessFault | null> {
-  const name = z.object({ name: z.string() })
+  // As JSON: before the first `migrate` of a version that records checksums there is no such column.
   const applied = await pool
-    .anyFirst(sql.type(name)`SELECT name FROM notifications.migration`)
-    .catch((error): readonly string[] => {
+    .any(sql.type(appliedRow)`
+      SELECT name, to_jsonb(migration) ->> 'checksum' AS checksum FROM notifications.migration`)
+    .catch((error): readonly z.infer<typeof appliedRow>[] => {
       if (!lacksSchema(error)) throw error
       return []
     })
-  const missing = names.filter((migration) => !applied.includes(migration))
-  return missing.length === 0
-    ? null
-    : ofDatabase(
-        `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version: another version may lack it`,
-      )
+  const names = new Set(applied.map(({ name }) => name))
+  const missing = migrations.filter(({ name }) => !names.has(name))
+  if (missing.length > 0)
+    return ofDatabase(
+      `the schema lacks ${missing.map(({ name }) => name).join(', ')}: run the command \`migrate\` of this version: another version may lack it`,
+    )
+  const fault = textFault(applied, migrations)
+  return fault === null ? null : ofDatabase(fault)
+}
+
+async function faultOfColumns(
+  pool: DatabasePool,
+  migrations: readonly Migration[],
+): Promise<ReadinessFault | null> {
+  const columns = listColumns(migrations)
+  const column = sqlColumns(columns)
+  const missing = new Set(
+    await pool.anyFirst(sql.type(z.object({ place: z.string() }))`
+      SELECT "table" || '.' || "column" AS place
+      FROM unnest(${column('text', ({ table }) => table)}, ${column('text', (made) => made.column)}) AS made ("table", "column")
+      WHERE NOT EXISTS (
+        SELECT FROM pg_attribute WHERE attrelid = to_regclass("table") AND attname = "column" AND NOT attisdropped
+      )`),
+  )
+  const fault = columnFault(columns.filter(({ table, column }) => missing.has(`${table}.${column}`)))
+  return fault === null ? null : ofDatabase(fault)
 }
 
 /**

@@ -1,15 +1,20 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { sqlStatements } from '../../core/text/sql-statements.ts'
 import { createConnector, startTransaction } from '../connection/connect.ts'
 import { isLocked } from '../connection/errors.ts'
 import { encodingFault } from './find-readiness-fault.ts'
+import {
+  type Applied,
+  columnFault,
+  listColumns,
+  MIGRATIONS_DIR,
+  type Migration,
+  readMigrations,
+  textFault,
+} from './migration.ts'
 
-const MIGRATIONS_DIR = fileURLToPath(new URL('../../../db/migrations', import.meta.url))
 /** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */
 const MIGRATION_LOCK = 4_006_001
 const LOCK_POLL_MS = 500
@@ -75,19 +80,60 @@ async function requireEncoding(client: pg.Client): Promise<void> {
 }
 
 async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<string[]> {
+  const migrations = await readMigrations(dir)
   const applied = await appliedTo(client)
-  const missing = (await migrationsIn(dir)).filter((name) => !applied.has(name))
-  for (const name of missing) {
+  const names = new Set(applied.map(({ name }) => name))
+  await requireSameTexts(client, applied, migrations)
+  const missing = migrations.filter(({ name }) => !names.has(name))
+  for (const migration of missing) {
+    const { name, source } = migration
     log.info({ migration: name }, 'migrating')
-    const source = await readFile(join(dir, `${name}.sql`), 'utf8')
     if (sqlStatements(source).some((statement) => INDEX_CHANGE.test(statement))) {
       await changeIndex(client, source)
-      await inTransaction(client, record(name))
+      await inTransaction(client, `${RECORDS};\n${record(migration)}`)
     } else {
-      await untilUnlocked(name, log, () => inTransaction(client, `${RECORDS};\n${source};\n${record(name)}`))
+      await untilUnlocked(name, log, () =>
+        inTransaction(client, `${RECORDS};\n${source};\n${record(migration)}`),
+      )
     }
   }
-  return missing
+  if (applied.some(({ checksum }) => checksum === null)) await adoptTexts(client, log, migrations)
+  return missing.map(({ name }) => name)
+}
+
+/** Throws CorrectableError if another text of a migration was applied under its name, as far as the database can tell. */
+async function requireSameTexts(
+  client: pg.Client,
+  applied: readonly Applied[],
+  migrations: readonly Migration[],
+): Promise<void> {
+  const names = new Set(applied.map(({ name }) => name))
+  const columns = listColumns(migrations.filter(({ name }) => names.has(name)))
+  const { rows } = await client.query(
+    `SELECT attrelid::regclass::text AS table, attname AS column FROM pg_attribute
+    WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = to_regnamespace('notifications'))
+      AND NOT attisdropped`,
+  )
+  const there = new Set(rows.map(({ table, column }) => `${table}.${column}`))
+  const missing = columns.filter(({ table, column }) => !there.has(`${table}.${column}`))
+  const fault = textFault(applied, migrations) ?? columnFault(missing)
+  if (fault !== null) throw new CorrectableError(fault)
+}
+
+/** Records the texts of migrations that were applied without a checksum. What can be told of them agrees with the schema. */
+async function adoptTexts(client: pg.Client, log: Log, migrations: readonly Migration[]): Promise<void> {
+  await untilUnlocked('the table of migrations', log, () =>
+    inTransaction(
+      client,
+      [
+        RECORDS,
+        ...migrations.map(
+          ({ name, checksum }) =>
+            `UPDATE notifications.migration SET checksum = '${checksum}' WHERE name = '${name}' AND checksum IS NULL`,
+        ),
+      ].join(';\n'),
+    ),
+  )
 }
 
 /** IF NOT EXISTS would demand the right to create schemas of an owner whose schema exists. */
@@ -96,21 +142,24 @@ const RECORDS = `
     IF to_regnamespace('notifications') IS NULL THEN CREATE SCHEMA notifications; END IF;
   END $$;
   CREATE TABLE IF NOT EXISTS notifications.migration (
-    id serial PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL
-  )`
+    id serial PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL, checksum text
+  );
+  ALTER TABLE notifications.migration ADD COLUMN IF NOT EXISTS checksum text`
 
 /** Numbered by the rows, under the lock: in a database that was moved by logical replication, the sequence begins at 1. */
-function record(name: string): string {
+function record({ name, checksum }: Migration): string {
   return `
-    INSERT INTO notifications.migration (id, name, run_on)
-    SELECT coalesce(max(id), 0) + 1, '${name}', now() FROM notifications.migration`
+    INSERT INTO notifications.migration (id, name, run_on, checksum)
+    SELECT coalesce(max(id), 0) + 1, '${name}', now(), '${checksum}' FROM notifications.migration`
 }
 
-async function appliedTo(client: pg.Client): Promise<ReadonlySet<string>> {
+async function appliedTo(client: pg.Client): Promise<readonly Applied[]> {
   const { rows } = await client.query(`SELECT to_regclass('notifications.migration') IS NOT NULL AS exist`)
-  if (!rows[0]?.exist) return new Set()
-  const { rows: applied } = await client.query('SELECT name FROM notifications.migration')
-  return new Set(applied.map(({ name }) => name))
+  if (!rows[0]?.exist) return []
+  const { rows: applied } = await client.query(
+    `SELECT name, to_jsonb(migration) ->> 'checksum' AS checksum FROM notifications.migration`,
+  )
+  return applied
 }
 
 async function inTransaction(client: pg.Client, statements: string): Promise<void> {
@@ -167,17 +216,4 @@ async function requireNoTimeout(client: pg.Client): Promise<void> {
   throw new Error(
     `${timeouts} would interrupt the change of an index: run \`migrate\` on a direct connection, or unset it for role and database`,
   )
-}
-
-/** Names of all migrations that this version of the service needs, as recorded when applied. */
-export function knownMigrations(): Promise<string[]> {
-  return migrationsIn(MIGRATIONS_DIR)
-}
-
-async function migrationsIn(dir: string): Promise<string[]> {
-  const files = await readdir(dir)
-  return files
-    .filter((file) => file.endsWith('.sql'))
-    .map((file) => file.slice(0, -'.sql'.length))
-    .sort()
 }

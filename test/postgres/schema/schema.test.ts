@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
 import { findReadinessFault } from '../../../src/postgres/schema/find-readiness-fault.ts'
-import { knownMigrations, migrate } from '../../../src/postgres/schema/migrate.ts'
+import { migrate } from '../../../src/postgres/schema/migrate.ts'
+import { readMigrations } from '../../../src/postgres/schema/migration.ts'
 import { createDatabase, onServer } from '../../stack/databases.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../../stack/pgbouncer.ts'
 import { until } from '../../stack/until.ts'
@@ -13,7 +13,7 @@ const { url, client } = await openDatabase(t)
 await client.query('CREATE TABLE notifications.sample (id int NOT NULL, kind text)')
 await client.query('INSERT INTO notifications.sample SELECT 1, null FROM generate_series(1, 2)')
 
-const migrations = await knownMigrations()
+const migrations = await readMigrations()
 const user = `limited_${process.pid}`
 const limited = new URL(url)
 limited.username = user
@@ -147,9 +147,57 @@ t.test('missing rights are reported one by one, and no other right is needed', a
   t.equal(await fault(), null)
 })
 
+t.test('another text under an applied name is reported, and not migrated over', async (t) => {
+  const name = '1008_edited'
+  const made = 'CREATE TABLE notifications.edited (id text, kind text)'
+  t.same(await migrating(t, { [name]: made })(), [name])
+  const other = migrating(t, { [name]: made.replace('kind', 'sort'), '1009_more': 'SELECT 1' })
+  await t.rejects(other(), { message: /^the text of 1008_edited is not the one that was applied: compare/ })
+  t.same(
+    await migrating(t, { [name]: `-- A comment.\n${made.replace(', ', ',\n  ')}` })(),
+    [],
+    'comments may change',
+  )
+
+  const [first] = migrations
+  const edit = 'UPDATE notifications.migration SET checksum = $2 WHERE name = $1'
+  await client.query(edit, [first?.name, 'another'])
+  t.match(await fault(), /^the text of 0001_notifications is not the one that was applied/)
+  await client.query(edit, [first?.name, first?.checksum])
+  t.equal(await fault(), null)
+})
+
+t.test('a database without checksums gets them if it has the columns of its migrations', async (t) => {
+  const files = {
+    '1010_old':
+      "CREATE TABLE notifications.old (id text, \"offset\" bigint, CONSTRAINT old_id CHECK (id IN ('a', 'b')), kind text)",
+  }
+  const run = migrating(t, files)
+  await run()
+  // As versions that recorded no checksum left it.
+  await client.query('ALTER TABLE notifications.migration DROP COLUMN checksum')
+  await client.query('ALTER TABLE notifications.old DROP COLUMN kind')
+  await t.rejects(run(), {
+    message:
+      /^the schema lacks notifications\.old\.kind, which 1010_old makes: another text of it was applied/,
+  })
+  await client.query('ALTER TABLE notifications.old ADD COLUMN kind text')
+  t.same(await run(), [])
+  const { rows } = await client.query(`SELECT checksum FROM notifications.migration WHERE name = '1010_old'`)
+  t.match(rows, [{ checksum: /^[0-9a-f]{64}$/ }])
+
+  await client.query('ALTER TABLE notifications.decision RENAME retried_by TO moved')
+  t.match(
+    await fault(),
+    /^the schema lacks notifications\.decision\.retried_by, which 0001_notifications makes/,
+  )
+  await client.query('ALTER TABLE notifications.decision RENAME moved TO retried_by')
+  t.equal(await fault(), null)
+})
+
 t.test('a missing table is reported', async (t) => {
   await client.query('ALTER TABLE notifications.decision RENAME TO moved')
-  t.match(await fault(), /relation "notifications.decision" does not exist/)
+  t.match(await fault(), /^the schema lacks notifications\.decision\.locator and \d+ more columns/)
   await client.query('ALTER TABLE notifications.moved RENAME TO decision')
 })
 
@@ -159,10 +207,8 @@ t.test('a database that cannot store every text is not ready', async (t) => {
   await onServer(url, async (owner) => {
     await owner.query('CREATE SCHEMA notifications')
     await owner.query('CREATE TABLE notifications.migration (name text)')
-    for (const name of migrations) {
-      await owner.query(
-        await readFile(new URL(`../../../db/migrations/${name}.sql`, import.meta.url), 'utf8'),
-      )
+    for (const { name, source } of migrations) {
+      await owner.query(source)
       await owner.query('INSERT INTO notifications.migration VALUES ($1)', [name])
     }
   })
