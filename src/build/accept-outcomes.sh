@@ -57,6 +57,6 @@ commit=$(git commit-tree -p "$head" -m 'Accept the outcomes of the changed rule 
 git push --quiet --force-with-lease="refs/heads/$branch:$head" origin "$commit:refs/heads/$branch"
 
 # A push made with a workflow's token starts no checks; a dispatch does.
-gh workflow run "$workflow" --ref "$branch" --field base="$base" ||
+gh workflow run "$workflow" --ref "$branch" --raw-field base="$base" ||
   fail "the outcomes of pull request $PR are accepted, but its checks did not start: start the workflow \"pull request\" on the branch $branch"
 echo "Accepted the outcomes of pull request $PR; its checks run on the new commit."

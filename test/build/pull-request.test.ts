@@ -266,7 +266,7 @@ t.test('outcomes are accepted by a commit of one file, which starts the checks',
   const started = answerAsGitHub({ head }, made)
   const runner = checkOut()
   t.match(make(runner, 'rules-commit', { PR: '12' }), { status: 0, stdout: /^Accepted the outcomes of pull/ })
-  t.equal(readFileSync(started, 'utf8'), 'workflow run pull-request.yml --ref change --field base=main\n')
+  t.equal(readFileSync(started, 'utf8'), 'workflow run pull-request.yml --ref change --raw-field base=main\n')
   git(author, 'pull', '--quiet', '--ff-only', 'origin', 'change')
   t.equal(git(author, 'diff', '--name-only', head, 'HEAD'), 'rules/outcomes.txt\n')
   t.match(git(author, 'log', '-1', '--format=%an %p'), `github-actions[bot] ${head.slice(0, 7)}`)

@@ -1,5 +1,8 @@
-/** Spreadsheet programs take a cell with this start for a formula, and may run it. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+/**
+ * The start of a cell that spreadsheet programs take for a formula, and may run. A cell may also begin within one of ours, since some
+ * programs separate cells by semicolons or tabs, and see no quotes around it then.
+ */
+const FORMULA = /^(?=[\t\r\n])|(^|[;\t\r\n][\s"]*)(?=[=+\-@＝＋－＠])/g
 
 type Cell = string | number | boolean | null
 
@@ -14,8 +17,8 @@ export function csvList<Column extends string>(columns: readonly Column[]) {
 }
 
 /**
- * One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before a cell that looks like a
- * formula tells spreadsheet programs that it is text.
+ * One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before what looks like a formula
+ * tells spreadsheet programs that it is text.
  */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cell).join(',')}\r\n`
@@ -24,6 +27,6 @@ export function csvLine(cells: readonly Cell[]): string {
 function cell(value: Cell): string {
   if (value === null) return ''
   if (typeof value !== 'string') return String(value)
-  const text = FORMULA.test(value) ? `'${value}` : value
+  const text = value.replace(FORMULA, "$1'")
   return /[",\r\n\t]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text
 }

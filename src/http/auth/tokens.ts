@@ -28,6 +28,8 @@ const claims = z.looseObject({
     .refine((text) => text !== '' && text.length <= IDENTIFIER_LENGTH_MAX)
     .refine((text) => !text.includes('\0') && text.isWellFormed())
     .optional(),
+  // JSON has numbers beyond all doubles, such as 1e400: a token that never expires.
+  exp: z.number(),
 })
 
 declare module '@fastify/jwt' {
@@ -146,7 +148,12 @@ function isCanonical(segment: string): boolean {
 function toProblem(error: unknown, listDisagreements: () => readonly Disagreement[]): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
-  if (error instanceof z.ZodError) return invalidToken('the sub claim is not a text of 1 to 255 characters')
+  if (error instanceof z.ZodError)
+    return invalidToken(
+      error.issues[0]?.path[0] === 'exp'
+        ? 'the exp claim is not a finite number'
+        : 'the sub claim is not a text of 1 to 255 characters',
+    )
   const { code = '', message } = error as Error & { code?: string }
   const disagreements = listDisagreements()
   // Other messages, such as the one about `crit`, may repeat parts of the token.

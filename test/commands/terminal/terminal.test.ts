@@ -38,6 +38,34 @@ for (const isTTY of [true, false]) {
   })
 }
 
+for (const isTTY of [true, false]) {
+  const where = isTTY ? 'on a terminal nothing of a line is obeyed' : 'elsewhere a line is written as it is'
+  t.test(`output: ${where}`, async (t) => {
+    const written: string[] = []
+    t.intercept(process.stdout, 'isTTY', { value: isTTY })
+    const output = t.intercept(process.stdout, 'write', { value: (text: string) => written.push(text) > 0 })
+    const subject = 'a\u001b]0;x\u0007\u009b2J\u202e\u{e0001}é\tb'
+    const lines = [subject, JSON.stringify({ subject }), 'x,y\r']
+    await print(...lines)
+    // The results of the test go there, too.
+    output.restore()
+    const all = written.join('')
+    const obeyed = ['\u001b', '\u0007', '\u009b', '\u202e', '\u{e0001}']
+    t.same(
+      obeyed.filter((one) => all.includes(one)),
+      isTTY ? [] : obeyed,
+    )
+    t.same(JSON.parse(written[1] ?? ''), { subject }, 'JSON stays what it was')
+    t.equal(written[2], 'x,y\r\n')
+    if (isTTY) t.equal(written[0], 'a\\u001b]0;x\\u0007\\u009b2J\\u202e\\udb40\\udc01é\tb\n')
+    else
+      t.same(
+        written,
+        lines.map((line) => `${line}\n`),
+      )
+  })
+}
+
 /** The limits of a process that the line of main.ts starts, and its number of listeners when the command's modules are loaded. */
 function started(command: string, env: Record<string, string> = {}) {
   const code = `

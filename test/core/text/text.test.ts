@@ -16,6 +16,16 @@ t.test('no cell is a formula for a spreadsheet program', async (t) => {
   }
 })
 
+t.test('no part of a cell is a formula, however a program separates cells', async (t) => {
+  for (const separator of [';', '; ', ';"', '\t', '\r\n', '\n ', ';;'])
+    for (const begin of ['=', '+', '-', '@', '\uff1d']) {
+      const line = csvLine(['x', `a${separator}${begin}1+1;`, 'y'])
+      t.same(parse(line), [['x', `a${separator}'${begin}1+1;`, 'y']], JSON.stringify(separator + begin))
+      for (const piece of line.split(/[;\t\r\n]/)) t.notMatch(piece, /^[\s"]*[=+\-@\uff1d]/)
+    }
+  t.same(parse(csvLine(['a-b = c; d+e'])), [['a-b = c; d+e']], 'other text stays')
+})
+
 t.test('a URL with several hosts becomes one URL for each, otherwise unchanged', async (t) => {
   t.same(databaseUrls('postgres://u:p@a:1,b,[::1]:3/db?sslmode=require'), [
     'postgres://u:p@a:1/db?sslmode=require',

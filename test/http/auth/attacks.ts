@@ -19,8 +19,17 @@ export const segment = (value: unknown) => Buffer.from(JSON.stringify(value)).to
 
 /** A token that must be accepted. The attacks each change one thing in it, so a refusal is due to that change alone. */
 export function signedBy({ kid, privateKey }: Key, claims: object, header: object = {}): string {
+  return signedText({ kid, privateKey }, JSON.stringify(claims), header)
+}
+
+/** Like `signedBy`, with the claims as JSON, which has numbers that no object can hold. */
+export function signedText(
+  { kid, privateKey }: Pick<Key, 'kid' | 'privateKey'>,
+  claims: string,
+  header: object = {},
+): string {
   const isElliptic = privateKey.asymmetricKeyType === 'ec'
-  const input = `${segment({ alg: isElliptic ? 'ES256' : 'RS256', kid, ...header })}.${segment(claims)}`
+  const input = `${segment({ alg: isElliptic ? 'ES256' : 'RS256', kid, ...header })}.${Buffer.from(claims).toString('base64url')}`
   const key = { key: privateKey, dsaEncoding: 'ieee-p1363' as const }
   return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`
 }

@@ -8,7 +8,7 @@ import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../
 import { listen } from '../../stack/listen.ts'
 import { documentedApp } from '../documented.ts'
 import { anyTokensOf, dependencies, ENTRY, served, tokensOf } from '../fixture.ts'
-import { segment, signedBy } from './attacks.ts'
+import { segment, signedBy, signedText } from './attacks.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
@@ -77,6 +77,11 @@ const BAD_TOKENS: readonly (readonly [string, string | Promise<string>, string |
   ['an exp that is no number', idp.forge({ exp: '9999999999' as never }), 'The exp claim must be a number.'],
   ['an nbf beyond all dates', idp.forge({ nbf: 1e300 }), MALFORMED],
   ['an exp before all dates', idp.forge({ exp: -1e300 }), MALFORMED],
+  [
+    'an exp beyond all doubles',
+    signedText(rsa, JSON.stringify(claims).replace(String(claims.exp), '1e400')),
+    'the exp claim is not a finite number',
+  ],
   ['the wrong issuer', idp.forge({ iss: `${idp.issuer}/` }), NOT_ALLOWED],
   ['no issuer', idp.forge({ iss: undefined as never }), 'The iss claim is required.'],
   ['the wrong audience', idp.forge({ aud: `${AUDIENCE}2` }), NOT_ALLOWED],
