@@ -173,7 +173,7 @@ function requestNeeds(
     lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
     makeAttempts,
     record,
-    dismissPage: (request, target) => dismissPage(pool, request, target),
+    dismissPage: (request) => dismissPage(pool, request),
     skip: async (request, target) => {
       const refusal = await skipBatch(pool, brokers, request, target)
       if (refusal !== null) await record(request, request.progress, { state: 'stopped', note: refusal })

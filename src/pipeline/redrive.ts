@@ -1,6 +1,7 @@
 import type { Batch } from '../core/batch/batch.ts'
 import type { RedriveResult, RejectedMessage, StoredRejectedMessage } from '../core/event/rejected-message.ts'
-import type { Progress, TakenRequest } from '../core/request/request.ts'
+import type { Progress } from '../core/request/request.ts'
+import type { TakenRequest } from '../core/request/schemas.ts'
 import type { Made, MakeAttempts } from './attempt.ts'
 import { collectRejected } from './commit-batch.ts'
 import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
@@ -24,16 +25,16 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessa
  * Takes a rejected message, once looked up, through the rest of the pipeline, and records the result with the request's progress after it, which it
  * returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica processed it.
  */
-export async function redrive(
+export async function redrive<Position>(
   makeAttempts: MakeAttempts,
   message: StoredRejectedMessage,
   lookedUp: LookedUpBatch,
   request: TakenRequest,
-  progressAfter: (result: string | { readonly reason: string }) => Progress,
-): Promise<Progress | null> {
+  progressAfter: (result: string | { readonly reason: string }) => Progress<Position>,
+): Promise<Progress<Position> | null> {
   let isGone = false
   let rejected: readonly RejectedMessage[] = []
-  let progress: Progress | null = null
+  let progress: Progress<Position> | null = null
   const made = await makeAttempts({
     lock: async (tx) => {
       if (!(await tx.lockRequest(request))) return null

@@ -14,15 +14,15 @@ import type { StoredRejectedMessage } from '../core/event/rejected-message.ts'
 import { findRedriveRefusal } from '../core/event/rejection.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Contacts } from '../core/party/contact.ts'
-import {
-  addResults,
-  DONE,
-  type End,
-  PAUSED,
-  type Progress,
-  type TakenRequest,
-} from '../core/request/request.ts'
-import type { RejectedTarget, RetryTarget, SkipTarget } from '../core/request/schemas.ts'
+import { addResults, DONE, type End, PAUSED, type Progress } from '../core/request/request.ts'
+import type {
+  RejectedRequest,
+  RejectedTarget,
+  RetryRequest,
+  RetryTarget,
+  SkipTarget,
+  TakenRequest,
+} from '../core/request/schemas.ts'
 import { errorMessage } from '../core/text/faults.ts'
 import type { Made } from './attempt.ts'
 import type { LookUpNeeds } from './look-up.ts'
@@ -49,7 +49,7 @@ export interface RequestNeeds
   /** Writes progress outside an attempt, unless the request has ended or another replica has processed the page. */
   readonly record: (request: TakenRequest, progress: Progress, end: End | null) => Promise<void>
   /** Dismisses a page of rejected messages, and records the progress. */
-  readonly dismissPage: (request: TakenRequest, target: RejectedTarget) => Promise<void>
+  readonly dismissPage: (request: RejectedRequest) => Promise<void>
   /** Skips an unreadable batch and records the end. */
   readonly skip: (request: TakenRequest, target: SkipTarget) => Promise<void>
   /** Gives a request back to all replicas after a page. */
@@ -129,11 +129,11 @@ export function createRequests(needs: RequestNeeds) {
 export async function processPage(needs: RequestNeeds, request: TakenRequest): Promise<boolean> {
   switch (request.kind) {
     case 'retry':
-      return retryPage(needs, request, request.target)
+      return retryPage(needs, request)
     case 'redrive':
-      return redrivePage(needs, request, request.target)
+      return redrivePage(needs, request)
     case 'dismiss':
-      await needs.dismissPage(request, request.target)
+      await needs.dismissPage(request)
       return true
     case 'skip':
       await needs.skip(request, request.target)
@@ -144,10 +144,10 @@ export async function processPage(needs: RequestNeeds, request: TakenRequest): P
 }
 
 /** Retries one page of log entries in one transaction, together with the progress. */
-async function retryPage(needs: RequestNeeds, request: TakenRequest, target: RetryTarget): Promise<boolean> {
+async function retryPage(needs: RequestNeeds, request: RetryRequest): Promise<boolean> {
   if (needs.isDown()) return postponed(needs, request)
-  const after = request.progress.position as LogPosition | null
-  const { candidates, next } = await needs.listCandidates(target, after)
+  const { target, progress } = request
+  const { candidates, next } = await needs.listCandidates(target, progress.position)
   const prepared = await prepareEntries(needs, target, candidates)
   const allowed = prepared.filter((one) => one !== null && 'locator' in one)
   const contacts = await needs.lookUpContactsAgain(distinctParties(allowed))
@@ -274,12 +274,8 @@ function findResult(locator: string, { attempts, refused, unchanged }: Made): st
 }
 
 /** Takes a page of rejected messages through the pipeline again, each in its own transaction, with the progress. */
-async function redrivePage(
-  needs: RequestNeeds,
-  taken: TakenRequest,
-  target: RejectedTarget,
-): Promise<boolean> {
-  const messages = await needs.listRejected(target, taken.progress.position as string | null)
+async function redrivePage(needs: RequestNeeds, taken: RejectedRequest): Promise<boolean> {
+  const messages = await needs.listRejected(taken.target, taken.progress.position)
   if (messages.length === 0) await needs.record(taken, taken.progress, DONE)
   let request = taken
   for (const message of messages) {
@@ -287,7 +283,7 @@ async function redrivePage(
     const id = String(message.id)
     const reason = findRedriveRefusal(message.code, message.erasedAt !== null)
     const after = (result: string | { reason: string }) => addResults(request.progress, id, [[id, result]])
-    let progress: Progress
+    let progress: Progress<string>
     if (reason !== null) {
       progress = after({ reason })
       await needs.record(request, progress, null)

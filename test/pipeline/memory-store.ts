@@ -7,8 +7,8 @@ import type { LoggedRow } from '../../src/core/event/conflict.ts'
 import { partitionKey, type TopicPartition } from '../../src/core/event/position.ts'
 import type { RedriveResult, RejectedMessage } from '../../src/core/event/rejected-message.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
-import type { End, TakenRequest } from '../../src/core/request/request.ts'
-import type { RequestTarget } from '../../src/core/request/schemas.ts'
+import type { End } from '../../src/core/request/request.ts'
+import type { RequestTarget, TakenRequest } from '../../src/core/request/schemas.ts'
 import { refusesData } from '../../src/postgres/connection/errors.ts'
 
 /** The log row of an attempt. */

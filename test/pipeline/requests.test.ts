@@ -6,7 +6,7 @@ import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import { placeKey } from '../../src/core/event/position.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
-import type { TakenRequest } from '../../src/core/request/request.ts'
+import type { TakenRequest } from '../../src/core/request/schemas.ts'
 import type { LookUpNeeds } from '../../src/pipeline/look-up.ts'
 import { createRequests, processPage, type RequestNeeds } from '../../src/pipeline/requests.ts'
 import {

@@ -7,8 +7,7 @@ import { unobserved } from '../../src/core/batch/stage.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { StoredRejectedMessage } from '../../src/core/event/rejected-message.ts'
 import type { NewPreferences } from '../../src/core/party/preferences.ts'
-import type { TakenRequest } from '../../src/core/request/request.ts'
-import type { RequestTarget } from '../../src/core/request/schemas.ts'
+import type { RequestTarget, RetryRequest, TakenRequest } from '../../src/core/request/schemas.ts'
 import { takeFingerprint } from '../../src/kafka/records/record.ts'
 import { createMakeAttempts, type MakeAttempts, NONE_MADE } from '../../src/pipeline/attempt.ts'
 import { commitBatch } from '../../src/pipeline/commit-batch.ts'
@@ -38,7 +37,7 @@ export interface TestStore {
   /** The results of redrives. */
   redrives(): Promise<readonly string[]>
   /** Adds a request of alice, and takes it. Each has its number, from 1. */
-  request(): Promise<TakenRequest>
+  request(): Promise<RetryRequest>
   requests(): Promise<readonly { readonly position: unknown; readonly isOpen: boolean }[]>
   /** The checkpoint of partition 0. */
   checkpoint(): Promise<bigint>
@@ -137,6 +136,8 @@ function barrier(count: number): () => Promise<void> {
   }
 }
 
+const PAGE_1 = { createdAt: '2026-01-31T12:00:00.000000Z', locator: 'NTF-1' }
+
 type Attempts = ReturnType<typeof attemptsOn>
 /** A store beside attempts on it that note the keys they send by. */
 function attemptsOn(store: TestStore) {
@@ -155,7 +156,7 @@ function attemptsOn(store: TestStore) {
       const made = await attempt({
         lock: async (tx) =>
           (await tx.lockRequest(taken)) ? { open: await lockLookedUp(tx, asked, taken), moves: [] } : null,
-        finish: (tx) => tx.recordProgress(taken.id, { ...taken.progress, position: 'page 1' }, null),
+        finish: (tx) => tx.recordProgress(taken.id, { ...taken.progress, position: PAGE_1 }, null),
       })
       return made ?? NONE_MADE
     },
@@ -754,14 +755,14 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     )
     t.equal(seen.keys.length, 1)
     const [next] = await seen.requests()
-    t.match(next, { position: 'page 1', isOpen: true })
+    t.match(next, { position: PAGE_1, isOpen: true })
     const end = { state: 'done', note: null } as const
-    const after = { ...request, progress: { ...request.progress, position: 'page 1' } }
+    const after = { ...request, progress: { ...request.progress, position: PAGE_1 } }
     await seen.store.transaction(async (tx) => {
       t.equal(await tx.lockRequest(after), true)
       await tx.recordProgress(request.id, after.progress, end)
     })
-    t.match(await seen.requests(), [{ position: 'page 1', isOpen: false }])
+    t.match(await seen.requests(), [{ position: PAGE_1, isOpen: false }])
     t.same((await seen.retryOnRequest(b, after)).attempts, [], 'it has ended')
     t.equal(await seen.store.transaction((tx) => tx.lockRequest(after)), false)
   })

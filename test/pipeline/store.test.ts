@@ -1,5 +1,4 @@
 import t from 'tap'
-import type { TakenRequest } from '../../src/core/request/request.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
 import { ensureCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { putPreferences } from '../../src/postgres/write/put-preferences.ts'
@@ -29,7 +28,9 @@ t.test('in memory', async (t) => {
       redrives: async () => memory.redrives().map(({ result }) => result),
       request: async () => {
         const id = memory.addRequest(RETRY_ALL)
-        return memory.requests().find((request) => request.id === id) as TakenRequest
+        const taken = memory.requests().find((request) => request.id === id)
+        if (taken?.kind !== 'retry') throw new Error(`request ${id} is gone`)
+        return taken
       },
       requests: async () =>
         memory.requests().map(({ progress: { position }, end }) => ({ position, isOpen: end === null })),
@@ -93,7 +94,7 @@ t.test('in PostgreSQL', async (t) => {
       request: async () => {
         const id = await addRequest(pool, RETRY_ALL, 'alice', 'an outage')
         const taken = await takeRequest(pool, [], false)
-        if (taken?.id !== id) throw new Error(`request ${id} was not taken`)
+        if (taken?.id !== id || taken.kind !== 'retry') throw new Error(`request ${id} was not taken`)
         return taken
       },
       requests: () =>

@@ -1,4 +1,5 @@
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
+import type { ChosenFilterName } from '../../core/log/log-filter.ts'
 import { describeStatus, STATUSES } from '../../core/log/status.ts'
 import { CHANNELS, nameOfChannel, shownSubject } from '../../core/party/channel.ts'
 import { Ask, useRefusal } from '../ask.tsx'
@@ -10,34 +11,41 @@ import { nameOfStatus } from '../series.ts'
 import { ago, inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
-/** The filters of entries, shared by the log and a member's page. */
-export const ENTRY_FILTERS: readonly Filter[] = [
-  { name: 'notTold', label: 'Members', options: [['true', 'Not told']] },
-  { name: 'eventType', label: 'Event type', hint: 'claim.paid', named: 'event type' },
-  { name: 'status', label: 'Status', options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
-  {
-    name: 'channel',
+const FILTERS_BY_NAME: Readonly<Record<ChosenFilterName, Omit<Filter, 'name'>>> = {
+  notTold: { label: 'Members', options: [['true', 'Not told']] },
+  eventType: { label: 'Event type', hint: 'claim.paid', named: 'event type' },
+  status: { label: 'Status', options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
+  channel: {
     label: 'Channel',
     options: CHANNELS.map((channel) => [channel, inWords(nameOfChannel(channel))]),
   },
-  { name: 'reason', label: 'Reason', hint: 'no email on file', named: 'reason' },
-  { name: 'rule', label: 'Rule', hint: 'no-email', named: 'rule' },
-  { name: 'from', label: 'From', isTime: true },
-  { name: 'to', label: 'Before', isTime: true },
-]
-const FILTERS: readonly Filter[] = [
-  ...ENTRY_FILTERS,
-  { name: 'partyLocator', label: 'Member', named: 'member' },
-  { name: 'reference', label: 'Claim, policy or invoice', named: 'reference' },
-  { name: 'eventId', label: 'Event ID' },
-  { name: 'request', label: 'Request' },
-]
+  reason: { label: 'Reason', hint: 'no email on file', named: 'reason' },
+  rule: { label: 'Rule', hint: 'no-email', named: 'rule' },
+  from: { label: 'From', isTime: true },
+  to: { label: 'Before', isTime: true },
+  partyLocator: { label: 'Member', named: 'member' },
+  reference: { label: 'Claim, policy or invoice', named: 'reference' },
+  eventId: { label: 'Event ID' },
+  request: { label: 'Request' },
+}
+const FILTERS: readonly Filter[] = Object.entries(FILTERS_BY_NAME).map(([name, filter]) => ({
+  name,
+  ...filter,
+}))
+/** Filters that name a member, or entries of one event, claim or request. */
+const NAMING: readonly string[] = [
+  'partyLocator',
+  'reference',
+  'eventId',
+  'request',
+] satisfies ChosenFilterName[]
+/** The filters of entries on a member's page. */
+export const ENTRY_FILTERS: readonly Filter[] = FILTERS.filter(({ name }) => !NAMING.includes(name))
 
 /** The log, filtered, newest first. */
 export function LogView(route: Route) {
   const values = pickValues(FILTERS, route.query)
   const isNotTold = values.notTold !== undefined
-  const { notTold: _, ...filter } = values
   const refusal = useRefusal()
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: route.query.cursor })
   return (
@@ -53,7 +61,7 @@ export function LogView(route: Route) {
           <Ask
             verb="Try all again"
             what="all entries of this list whose member was not told"
-            wanted={{ kind: 'retry', filter: { ...filter, from: filter.from && windowStart(filter.from) } }}
+            wanted={{ kind: 'retry', filter: { ...values, from: values.from && windowStart(values.from) } }}
             onAsked={() => go(location.hash)}
           />
         </p>

@@ -1,5 +1,6 @@
+import type { LogFilterName } from '../log/log-filter.ts'
 import { counted } from '../text/count.ts'
-import type { StoredRequest } from './schemas.ts'
+import type { RejectedFilterName, StoredRequest } from './schemas.ts'
 
 /** Results in words. A log entry has its status. */
 const RESULT_WORDS: Readonly<Record<string, string>> = {
@@ -55,15 +56,37 @@ function named(items: readonly string[], one: string, many: string): string {
   return items.length === 1 ? `${one} ${items[0]}` : counted(items.length, one, many)
 }
 
-/** Names of filters in words. The fixed end of a filter is not told. */
-const FILTER_WORDS: Readonly<Record<string, string>> = {
+/** Names of filters in words; null: not told, as the fixed end of a filter. */
+const FILTER_WORDS: Readonly<Record<LogFilterName | RejectedFilterName, string | null>> = {
+  locator: 'locator',
   partyLocator: 'member',
   eventType: 'event type',
+  status: 'status',
+  // Each retry is.
+  notTold: null,
+  channel: 'channel',
   eventId: 'event id',
+  reference: 'reference',
+  reason: 'reason',
   reasonPrefix: 'reason',
+  rule: 'rule',
+  request: 'request',
   from: 'since',
+  to: null,
+  topic: 'topic',
+  code: 'code',
+  since: 'since',
+  upTo: null,
 }
-const FILTER_ENDS: readonly string[] = ['to', 'upTo']
+
+/** The words of a filter; another version's has its name. */
+function wordsOf(name: string): string | null {
+  return isKnown(name) ? FILTER_WORDS[name] : name
+}
+
+function isKnown(name: string): name is keyof typeof FILTER_WORDS {
+  return Object.hasOwn(FILTER_WORDS, name)
+}
 
 /** A time in ISO 8601, UTC, to the minute. */
 function shortTime(iso: string): string {
@@ -72,10 +95,7 @@ function shortTime(iso: string): string {
 
 function describeFilter(filter: KnownTarget['filter'] = {}): string {
   const parts = Object.entries(filter)
-    .filter(([name, value]) => value !== undefined && !FILTER_ENDS.includes(name))
-    .map(
-      ([name, value]) =>
-        `${FILTER_WORDS[name] ?? name} ${name === 'from' ? shortTime(String(value)) : value}`,
-    )
+    .filter(([name, value]) => value !== undefined && wordsOf(name) !== null)
+    .map(([name, value]) => `${wordsOf(name)} ${name === 'from' ? shortTime(String(value)) : value}`)
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }

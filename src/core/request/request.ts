@@ -1,4 +1,4 @@
-import type { RequestTarget, UnchangedItem } from './schemas.ts'
+import type { UnchangedItem } from './schemas.ts'
 
 /** What people can ask the running service to do. */
 export const REQUEST_KINDS = ['retry', 'redrive', 'dismiss', 'skip'] as const
@@ -21,29 +21,20 @@ export interface End {
 export const DONE: End = { state: 'done', note: null }
 
 /** The state of a request between two pages: what a page expects to find, and what it leaves behind. */
-export interface Progress {
-  /** The last item that was processed; null before the first. A page is written only if it follows this one. */
-  readonly position: unknown
+export interface Progress<Position = unknown> {
+  readonly position: Position
   readonly counts: Readonly<Record<string, number>>
   readonly unchanged: readonly UnchangedItem[]
-}
-
-/** A request that a replica works on. */
-export type TakenRequest = RequestTarget & {
-  readonly id: string
-  readonly by: string
-  readonly because: string
-  readonly progress: Progress
 }
 
 const UNCHANGED_COUNT_MAX = 100
 
 /** The progress after some more items, each with its result. */
-export function addResults(
+export function addResults<Position>(
   { counts, unchanged }: Progress,
-  position: unknown,
+  position: Position,
   results: readonly (readonly [item: string, result: string | { readonly reason: string }])[],
-): Progress {
+): Progress<Position> {
   const sums: Record<string, number> = { ...counts }
   const kept = [...unchanged]
   for (const [item, result] of results) {

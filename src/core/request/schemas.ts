@@ -1,30 +1,14 @@
 import { z } from 'zod'
-import { STATUSES } from '../log/status.ts'
-import { CHANNELS } from '../party/channel.ts'
+import { logEntry } from '../log/log-entry.ts'
+import { logFilter } from '../log/log-filter.ts'
 
 /** Locators or ids that one request names; more are asked for by a filter. */
 export const NAMED_COUNT_MAX = 1_000
 
 const text = z.string().min(1)
-/** In the format of an entry, since a list compares it with those as text. */
-const time = z.iso.datetime({ precision: 6 })
 const digits = z.string().regex(/^\d{1,18}$/, 'must be a whole number')
 
-/** Names and words are those of a list of the log. */
-const retryFilter = z.strictObject({
-  partyLocator: text.optional(),
-  eventType: text.optional(),
-  status: z.enum(STATUSES).optional(),
-  channel: z.enum(CHANNELS).optional(),
-  eventId: text.optional(),
-  reference: text.optional(),
-  reason: text.optional(),
-  reasonPrefix: text.optional(),
-  rule: text.optional(),
-  request: digits.optional(),
-  from: time.optional(),
-  to: time,
-})
+const retryFilter = logFilter.required({ to: true })
 export type RetryFilter = Readonly<z.infer<typeof retryFilter>>
 
 /** True: the messages are read again, by the envelope map in force. */
@@ -37,17 +21,19 @@ export const retryTarget = z.union([
 ])
 export type RetryTarget = z.infer<typeof retryTarget>
 
+const rejectedFilter = z.strictObject({
+  topic: text.optional(),
+  code: text.optional(),
+  since: text.optional(),
+  upTo: digits,
+})
+/** The filters of rejected messages, as a request stores them. */
+export type RejectedFilterName = keyof z.infer<typeof rejectedFilter>
+
 /** Rejected messages by their ids, or the unsettled ones that match a filter, up to an id. */
 export const rejectedTarget = z.union([
   z.strictObject({ ids: z.array(digits).min(1).max(NAMED_COUNT_MAX).readonly() }),
-  z.strictObject({
-    filter: z.strictObject({
-      topic: text.optional(),
-      code: text.optional(),
-      since: text.optional(),
-      upTo: digits,
-    }),
-  }),
+  z.strictObject({ filter: rejectedFilter }),
 ])
 export type RejectedTarget = z.infer<typeof rejectedTarget>
 
@@ -60,12 +46,12 @@ export const skipTarget = z.strictObject({
 })
 export type SkipTarget = z.infer<typeof skipTarget>
 
+const retryRequest = z.object({ kind: z.literal('retry'), target: retryTarget })
+const rejectedRequest = z.object({ kind: z.enum(['redrive', 'dismiss']), target: rejectedTarget })
+const skipRequest = z.object({ kind: z.literal('skip'), target: skipTarget })
+
 /** What a request is for, by its kind. */
-export const requestTarget = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('retry'), target: retryTarget }),
-  z.object({ kind: z.enum(['redrive', 'dismiss']), target: rejectedTarget }),
-  z.object({ kind: z.literal('skip'), target: skipTarget }),
-])
+export const requestTarget = z.discriminatedUnion('kind', [retryRequest, rejectedRequest, skipRequest])
 export type RequestTarget = z.infer<typeof requestTarget>
 
 /** An item that a request left unchanged: a log entry, a rejected message or a partition, and the reason. */
@@ -92,6 +78,30 @@ export const storedRequest = z.object({
   endedAt: z.string().nullable(),
 })
 export type StoredRequest = Readonly<z.infer<typeof storedRequest>>
+
+const person = storedRequest.pick({ id: true, by: true, because: true })
+
+function progressOf<Position extends z.ZodType>(position: Position) {
+  return z.object({
+    /** The last item that was processed; null before the first. A page is written only if it follows this one. */
+    position: position.nullable(),
+    counts: storedRequest.shape.counts,
+    unchanged: storedRequest.shape.unchanged,
+  })
+}
+
+/** A request that a replica works on, with the state between two of its pages. */
+export const takenRequest = z.discriminatedUnion('kind', [
+  retryRequest.extend({
+    ...person.shape,
+    progress: progressOf(logEntry.pick({ createdAt: true, locator: true })),
+  }),
+  rejectedRequest.extend({ ...person.shape, progress: progressOf(digits) }),
+  skipRequest.extend({ ...person.shape, progress: progressOf(z.never()) }),
+])
+export type TakenRequest = Readonly<z.infer<typeof takenRequest>>
+export type RetryRequest = Extract<TakenRequest, { readonly kind: 'retry' }>
+export type RejectedRequest = Extract<TakenRequest, { readonly kind: 'redrive' | 'dismiss' }>
 
 /** What a request would be for, if it were made now. */
 export const requestPreview = z.object({

@@ -7,7 +7,7 @@ export type WantedTarget =
   | { readonly kind: 'retry'; readonly locators: readonly string[]; readonly readAgain?: true | undefined }
   | {
       readonly kind: 'retry'
-      readonly filter: Omit<LogFilter<Since>, 'notTold'>
+      readonly filter: LogFilter<Since>
       readonly readAgain?: true | undefined
     }
   | { readonly kind: 'redrive' | 'dismiss'; readonly ids: readonly string[] }

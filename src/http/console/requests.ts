@@ -108,13 +108,13 @@ function askRoutes(app: HttpApp, requests: Requests): void {
     // The request's own signal is aborted as soon as its body has been read.
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
-    return refuseUnknown(requests.preview(body as WantedTarget, gone.signal))
+    return refuseUnknown(requests.preview(body, gone.signal))
   })
   const addSchema = { body: z.strictObject({ wanted, because }), response: { 201: storedRequest } }
   app.post('/requests', { ...options, schema: addSchema }, async (request, reply) => {
     const { wanted, because } = request.body
     const by = readSubject(request) ?? NOBODY
-    const added = await refuseUnknown(requests.add(wanted as WantedTarget, by, because))
+    const added = await refuseUnknown(requests.add(wanted, by, because))
     request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
     return reply.code(201).send(added)
   })

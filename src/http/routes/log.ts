@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { explainedDecision, followedChange } from '../../core/decision/recorded-decision.ts'
 import { type ExplainedLogEntry, explainedLogEntry, listedLogEntry } from '../../core/log/log-entry.ts'
-import type { LogFilter } from '../../core/log/log-filter.ts'
+import type { ChosenFilterName, LogFilter } from '../../core/log/log-filter.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { LogPage, LogPosition, PageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
@@ -81,7 +81,7 @@ export const logFilter = z.strictObject({
     }),
   from: only(since, `created then or later: ${SINCE_WORDS}`),
   to: only(since, `created earlier: ${SINCE_WORDS}`),
-})
+} satisfies Readonly<Record<ChosenFilterName, z.ZodType>>)
 const query = logFilter.extend({ limit, cursor: cursor.parameter })
 
 /** The specification's names for the log, and their words in operation ids. */

@@ -40,7 +40,8 @@ export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarg
     return { kind: wanted.kind, target: { ids } }
   }
   if (wanted.kind === 'retry') {
-    const { from, to = 0, ...rest } = wanted.filter
+    // A retry is only for members who were not told, and the version before cannot read that filter.
+    const { from, to = 0, notTold: _, ...rest } = wanted.filter
     const [start, end, now] = [
       from === undefined ? undefined : await resolveTime(pool, from),
       await resolveTime(pool, to),

@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { addResults, DONE, type TakenRequest } from '../../core/request/request.ts'
-import type { RejectedTarget } from '../../core/request/schemas.ts'
+import { addResults, DONE } from '../../core/request/request.ts'
+import type { RejectedRequest } from '../../core/request/schemas.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { conditions, toRejectedFilter } from '../read/list-rejected-messages.ts'
 import { lockRequest, recordProgress } from './requests.ts'
@@ -10,13 +10,9 @@ import { lockRequest, recordProgress } from './requests.ts'
 const DISMISSED_COUNT_MAX = 10_000
 
 /** Dismisses the next unsettled messages of a request, for its reason, and writes its progress. */
-export async function dismissPage(
-  pool: DatabasePool,
-  request: TakenRequest,
-  target: RejectedTarget,
-): Promise<void> {
-  const { id, by, because, progress } = request
-  const after = BigInt((progress.position as string | null) ?? 0)
+export async function dismissPage(pool: DatabasePool, request: RejectedRequest): Promise<void> {
+  const { id, target, by, because, progress } = request
+  const after = BigInt(progress.position ?? 0)
   await pool.transaction(async (tx) => {
     if (!(await lockRequest(tx, request))) return
     const dismissed = await tx.anyFirst(sql.type(z.object({ id: z.bigint() }))`

@@ -1,15 +1,14 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { TopicPartition } from '../../core/event/position.ts'
+import { type End, LOOK_UP_KINDS, PAUSED, type Progress, REQUEST_KINDS } from '../../core/request/request.ts'
 import {
-  type End,
-  LOOK_UP_KINDS,
-  PAUSED,
-  type Progress,
-  REQUEST_KINDS,
+  type RequestTarget,
+  requestTarget,
+  storedRequest,
   type TakenRequest,
-} from '../../core/request/request.ts'
-import { type RequestTarget, requestTarget, storedRequest } from '../../core/request/schemas.ts'
+  takenRequest,
+} from '../../core/request/schemas.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { sqlArray, sqlColumns } from '../sql/columns.ts'
 
@@ -19,13 +18,14 @@ const TAKEN = sql.fragment`clock_timestamp() + ${TAKEN_MS} * interval '1 millise
 /** Pause before a page that failed is processed again. */
 const PAUSE_MS = 5_000
 
-/** Adds a request, and returns its id. */
-export function addRequest(
+/** Adds a request, and returns its id. Rejects one that no replica of this version could read. */
+export async function addRequest(
   pool: CommonQueryMethods,
-  { kind, target }: RequestTarget,
+  wanted: RequestTarget,
   by: string,
   because: string,
 ): Promise<string> {
+  const { kind, target } = requestTarget.parse(wanted)
   return pool.oneFirst(sql.type(z.object({ id: z.string() }))`
     INSERT INTO notifications.request (kind, target, requested_by, because)
     VALUES (${kind}, ${JSON.stringify(target)}::jsonb, ${storable(by)}, ${storable(because)}) RETURNING id::text`)
@@ -63,10 +63,10 @@ export async function takeRequest(
     )
     RETURNING id::text, kind, target, requested_by AS by, because, progress AS position, counts, unchanged`)
   if (row === null) return null
-  const { id, by, because, position, counts, unchanged } = row
-  const wanted = requestTarget.safeParse(row)
-  if (wanted.success) return { ...wanted.data, id, by, because, progress: { position, counts, unchanged } }
-  await postponeRequest(pool, id, 'this version of the service cannot read what it is for')
+  const { position, counts, unchanged, ...rest } = row
+  const taken = takenRequest.safeParse({ ...rest, progress: { position, counts, unchanged } })
+  if (taken.success) return taken.data
+  await postponeRequest(pool, row.id, 'this version of the service cannot read what it is for')
   return null
 }
 

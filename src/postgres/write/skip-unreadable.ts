@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import type { Rejection } from '../../core/event/rejection.ts'
-import { addResults, DONE, type TakenRequest } from '../../core/request/request.ts'
+import { addResults, DONE } from '../../core/request/request.ts'
+import type { TakenRequest } from '../../core/request/schemas.ts'
 import { lockCheckpoint, moveCheckpoints } from './checkpoints.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
 import { lockRequest, recordProgress } from './requests.ts'

@@ -114,6 +114,7 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
   t.same(added, [])
   const good = [
     filter({}),
+    filter({ notTold: 'true' }),
     filter({ partyLocator: 'party-1', from: '7d', reason: 'party not found', rule: 'r', request: '3' }),
     { ...ASKED, wanted: { kind: 'redrive', filter: { code: 'not-json', topic: 'claims', since: '1d' } } },
     { ...ASKED, wanted: { kind: 'dismiss', ids: ['1'] } },

@@ -1,7 +1,7 @@
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
 import { placeKey } from '../../../src/core/event/position.ts'
 import type { StoredRejectedMessage } from '../../../src/core/event/rejected-message.ts'
-import type { TakenRequest } from '../../../src/core/request/request.ts'
+import type { TakenRequest } from '../../../src/core/request/schemas.ts'
 import { processPage, type RequestNeeds } from '../../../src/pipeline/requests.ts'
 import { aCandidateDecision, aRetryCandidate } from '../../core/attempt/build.ts'
 import { DatabaseFault, type MemoryStore, type StoredRejection } from '../memory-store.ts'

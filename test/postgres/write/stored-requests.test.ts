@@ -1,0 +1,59 @@
+import t from 'tap'
+import type { LogFilter, LogFilterName } from '../../../src/core/log/log-filter.ts'
+import type { Since } from '../../../src/core/time/duration.ts'
+import { getRequest } from '../../../src/postgres/read/list-requests.ts'
+import { resolveTarget } from '../../../src/postgres/read/resolve-target.ts'
+import { addRequest, cancelRequest, takeRequest } from '../../../src/postgres/write/requests.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { pool, client } = await openDatabase(t)
+const TIME = '2026-01-31T12:00:00.000000Z'
+
+/** A value of each filter. */
+const FILTERS: Readonly<{ [Name in LogFilterName]-?: NonNullable<LogFilter<Since>[Name]> }> = {
+  locator: 'NTF-1',
+  partyLocator: 'PTY-1',
+  eventType: 'claim.paid',
+  status: 'SKIPPED',
+  notTold: true,
+  channel: 'SMS',
+  eventId: 'event-1',
+  reference: 'CLM-1',
+  reason: 'party not found',
+  reasonPrefix: 'party',
+  rule: 'no-email',
+  request: '3',
+  from: TIME,
+  to: 60_000,
+}
+
+t.test('a request with any filter can be read by those who carry it out', async (t) => {
+  for (const [name, value] of Object.entries(FILTERS)) {
+    const filter: LogFilter<Since> = { [name]: value }
+    const id = await addRequest(pool, await resolveTarget(pool, { kind: 'retry', filter }), 'alice', 'a test')
+    t.equal((await takeRequest(pool, [], false))?.id, id, name)
+    await cancelRequest(pool, id, 'alice')
+  }
+})
+
+/** What only another version can have stored. */
+const UNREADABLE = [
+  ['a filter', { kind: 'retry', target: { filter: { to: TIME, colour: 'red' } }, progress: null }],
+  ['a filter', { kind: 'retry', target: { filter: { to: TIME, channel: 'FAX' } }, progress: null }],
+  ['a progress', { kind: 'retry', target: { filter: { to: TIME } }, progress: 'page 2' }],
+  ['a progress', { kind: 'dismiss', target: { ids: ['7'] }, progress: { createdAt: TIME, locator: 'x' } }],
+] as const
+for (const [what, { kind, target, progress }] of UNREADABLE)
+  t.test(`${what} of another version is never passed over: the ${kind} waits, and says why`, async (t) => {
+    const { rows } = await client.query(
+      `INSERT INTO notifications.request (kind, target, progress, requested_by, because)
+       VALUES ($1, $2, $3, 'alice', 'a test') RETURNING id::text`,
+      [kind, JSON.stringify(target), JSON.stringify(progress)],
+    )
+    t.equal(await takeRequest(pool, [], false), null)
+    t.match(await getRequest(pool, rows[0].id), {
+      endedAt: null,
+      note: /^this version of the service cannot/,
+    })
+    await cancelRequest(pool, rows[0].id, 'alice')
+  })
