@@ -17,7 +17,8 @@ export const eraseCommand = withWriteOptions(
   newCommand('erase', {
     notes: `Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. Every
 failed row becomes SKIPPED, given up or not. Events that arrive later are new: run the command again. It can be
-interrupted and run again. Backups and messages in the broker are not touched. DATABASE_URL names the database.`,
+interrupted and run again. Backups, messages in the broker and requests (\`requests list\`), whose filters and reasons may name the
+party or a reference, are not touched. DATABASE_URL names the database.`,
     exitCodes: '0 done, 1 failed',
     example: 'erase --party PTY-000042 --dry-run',
   }),
@@ -27,6 +28,9 @@ interrupted and run again. Backups and messages in the broker are not touched. D
   .option('--dry-run', 'write nothing; show what would be erased')
   .option('--json', 'print the result as one JSON object')
   .action(erase)
+
+/** The log is compared with the decisions while the next page of these is looked for. */
+const CONNECTION_COUNT = 2
 
 interface Options extends WriteOptions {
   readonly party: string
@@ -41,17 +45,22 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
   const envelopeMaps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   await withDatabase(async (pool) => {
     const search = { pool, party, envelopeMaps }
-    const found = await run(search, null)
-    const isNothing =
-      found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
-    const question = `Permanently erase ${describeFound(found)} of ${party}?`
+    // Without a question there is no need to search twice.
+    const found = yes && !dryRun ? null : await run(search, null)
+    const isWanted = async (counts: Found) =>
+      !dryRun &&
+      (isNothing(counts) ||
+        (await confirm(`Permanently erase ${describeFound(counts)} of ${party}?`, { yes })))
     // Recorded also if there is nothing: a message that is read again later may name the party.
-    const isDone = !dryRun && (isNothing || (await confirm(question, { yes })))
-    const counts = isDone ? await eraseAll(search, by) : found
+    const isDone = found === null || (await isWanted(found))
+    const counts = found === null || isDone ? await eraseAll(search, by) : found
     if (json) await print(JSON.stringify({ party, erased: isDone, ...counts }))
-    else
-      await print(...describeErasure(party, counts, isNothing, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
-  })
+    else await print(...describeErasure(party, counts, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
+  }, CONNECTION_COUNT)
+}
+
+function isNothing({ logEntries, preferences, preferenceChanges, rejectedMessages }: Found): boolean {
+  return logEntries + preferences + preferenceChanges + rejectedMessages === 0
 }
 
 interface Search {
@@ -112,8 +121,8 @@ function describeFound({
   ].join(', ')
 }
 
-function describeErasure(party: string, counts: Found, isNothing: boolean, did: string): string[] {
-  const first = isNothing
+function describeErasure(party: string, counts: Found, did: string): string[] {
+  const first = isNothing(counts)
     ? `Nothing left to erase of ${party}`
     : `${did} ${describeFound(counts)} of ${party}`
   if (counts.searchedAsBytes === 0) return [first]

@@ -12,7 +12,7 @@ import { inSnapshot } from '../sql/snapshot.ts'
 /** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
 /** Maximum number of entries that it looks at if decisions lead to them: each costs a look at a decision, later ones and its row. */
-export const DECIDED_COUNT_MAX = 2_000
+export const DECIDED_COUNT_MAX = 1_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
 

@@ -83,11 +83,15 @@ async function* decisionsOfParty(
   partyLocator: string,
   onProgress: (decisions: number) => void,
 ): AsyncGenerator<EntriesToErase> {
+  const readEnd = (after: string) => pool.one(pageOfDecisionsQuery(after))
   let seen = 0
-  for (let after: string | null = ''; after !== null; ) {
-    const start: string = after
-    const { end, count }: z.infer<typeof pageEnd> = await pool.one(pageOfDecisionsQuery(start))
+  let start = ''
+  for (let page: ReturnType<typeof readEnd> | null = readEnd(''); page !== null; ) {
+    const { end, count }: z.infer<typeof pageEnd> = await page
     if (end === null) return
+    // Meanwhile, since both take long in a large log.
+    page = count < DECISION_COUNT_MAX ? null : readEnd(end)
+    page?.catch(() => {})
     const orphans = await pool.anyFirst(orphansQuery(start, end))
     const found = orphans.length === 0 ? [] : await pool.anyFirst(ofPartyQuery(partyLocator, orphans))
     seen += count
@@ -95,7 +99,7 @@ async function* decisionsOfParty(
     for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
       yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
     }
-    after = count < DECISION_COUNT_MAX ? null : end
+    start = end
   }
 }
 
