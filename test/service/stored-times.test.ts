@@ -51,15 +51,21 @@ t.test('rows with times of any kind trouble no list, and are shown with them', a
   await setTimes('request', ['requested_at', 'ended_at'], 'id')
   await world.sql(`UPDATE notifications.rule_table_activation SET activated_at = 'infinity'`)
 
-  const seen: string[] = []
-  for (let cursor = ''; ; ) {
-    const { status, body } = await ask(`${service.url}/log/list?limit=1${cursor}`)
-    t.equal(status, 200, cursor)
-    for (const { createdAt } of body.items ?? []) seen.push(createdAt)
-    if (body.nextCursor == null) break
-    cursor = `&cursor=${body.nextCursor}`
+  /** Lists one entry a page. */
+  const listTimes = async (filter: string) => {
+    const times: string[] = []
+    for (let cursor = ''; times.length <= EVENTS.length + 1; ) {
+      const { status, body } = await ask(`${service.url}/log/list?limit=1${filter}${cursor}`)
+      t.equal(status, 200, cursor)
+      for (const { createdAt } of body.items ?? []) times.push(createdAt)
+      if (body.nextCursor == null) break
+      cursor = `&cursor=${body.nextCursor}`
+    }
+    return times
   }
+  const seen = await listTimes('')
   t.equal(seen.length, EVENTS.length + 1)
+  t.same(await listTimes('&to=2000-01-01'), FAR.slice(3), 'bounds compare as times, not as texts')
   t.same(
     seen.filter((time) => FAR.includes(time)),
     FAR,

@@ -4,6 +4,8 @@ import { ProblemError } from '../problems/problem.ts'
 /** Maximum number of requests of a party that wait, and of all parties. Their bodies are in memory while they wait. */
 const WAITING_OF_PARTY_MAX = 64
 const WAITING_MAX = 256
+/** Maximum time that a request waits. With the time that its handler may take, it is answered before its socket counts as idle. */
+const WAIT_MAX_MS = 10_000
 
 /** Lets the requests of a party in one by one, in the order of their arrival: a burst of one holds up no other. */
 export function createTurns(retryAfterS: number) {
@@ -17,16 +19,21 @@ export function createTurns(retryAfterS: number) {
   })
 
   return {
-    /** Resolves when all earlier requests of the party have left; never, if this one leaves before. Throws if too many wait. */
+    /**
+     * Resolves when all earlier requests of the party have left; never, if this one leaves before. Throws if too many wait, or this
+     * one has waited for 10 s.
+     */
     wait: async (party: string, reply: FastifyReply): Promise<void> => {
       const queue = queues.get(party) ?? []
       const isWaiting = queue.length > 0
       if (isWaiting && (queue.length > WAITING_OF_PARTY_MAX || waitingCount >= WAITING_MAX)) throw refusal
-      const { promise, resolve: enter } = Promise.withResolvers<void>()
+      const { promise, resolve: enter, reject } = Promise.withResolvers<void>()
+      const timer = setTimeout(() => reject(refusal), WAIT_MAX_MS)
       queues.set(party, queue)
       queue.push(enter)
       if (isWaiting) waitingCount++
       leaving.set(reply, () => {
+        clearTimeout(timer)
         const position = queue.indexOf(enter)
         queue.splice(position, 1)
         if (queue.length > 0) waitingCount--
@@ -34,6 +41,7 @@ export function createTurns(retryAfterS: number) {
         if (position === 0) queue[0]?.()
       })
       if (isWaiting) await promise
+      clearTimeout(timer)
     },
     leave: (reply: FastifyReply): void => {
       leaving.get(reply)?.()

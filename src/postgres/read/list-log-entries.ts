@@ -223,13 +223,21 @@ function all(conditions: readonly Fragment[]): Fragment {
 }
 
 function listBounds({ from, to }: LogFilter, after: LogPosition | null): Fragment[] {
-  // With two upper bounds a walk could start at the higher one and read all rows down to the other.
-  const isBehindPosition = after !== null && (to === undefined || after.createdAt < to)
-  return [
-    from === undefined ? null : sql.fragment`created_at >= ${from}::timestamptz`,
-    to === undefined || isBehindPosition ? null : sql.fragment`created_at < ${to}::timestamptz`,
-    isBehindPosition
-      ? sql.fragment`(created_at, locator) < (${after.createdAt}::timestamptz, ${after.locator})`
-      : null,
-  ].filter((condition) => condition !== null)
+  const bounds: Fragment[] = []
+  if (from !== undefined) bounds.push(sql.fragment`created_at >= ${from}::timestamptz`)
+  if (after === null) {
+    if (to !== undefined) bounds.push(sql.fragment`created_at < ${to}::timestamptz`)
+    return bounds
+  }
+  const position = sql.fragment`${after.createdAt}::timestamptz`
+  if (to === undefined) {
+    bounds.push(sql.fragment`(created_at, locator) < (${position}, ${after.locator})`)
+    return bounds
+  }
+  // With two upper bounds a walk could start at the higher one and read all rows down to the other. No locator is less than ''.
+  const end = sql.fragment`${to}::timestamptz`
+  bounds.push(sql.fragment`(created_at, locator) < (
+    least(${end}, ${position}), CASE WHEN ${end} <= ${position} THEN '' ELSE ${after.locator} END
+  )`)
+  return bounds
 }
