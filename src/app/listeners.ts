@@ -170,9 +170,9 @@ function createRequestDesk({ config, ruleTable, database: { httpPool, listPool }
         const target = await resolveTarget(connection, wanted)
         return previewRequest(connection, config.retry, target, willBeSkipped)
       }),
-    add: async (wanted, by, because) => {
+    add: async (wanted, by, because, key) => {
       const target = await resolveTarget(httpPool(), wanted)
-      const added = await getRequest(httpPool(), await addRequest(httpPool(), target, by, because))
+      const added = await getRequest(httpPool(), await addRequest(httpPool(), target, by, because, key))
       if (added === null) throw new Error('the request that was added is gone')
       return added
     },

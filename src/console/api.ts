@@ -26,6 +26,10 @@ const READ_MS_MAX = 30_000
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
   const response = await request(pathWith(path, query), {}, signal, inTime)
+  return readJson(response)
+}
+
+function readJson(response: Response) {
   return response.json().catch((error: Error) => {
     throw error instanceof SyntaxError
       ? new RequestError(response.status, 'The response is not valid JSON.')
@@ -43,7 +47,7 @@ export async function post<Data>(path: readonly string[], body: object, signal: 
     signal,
     inTime,
   )
-  return response.json()
+  return readJson(response)
 }
 
 /** `inTime` is aborted with `signal`, or after too long a time. */

@@ -60,6 +60,7 @@ function AskDialog({
   const preview = usePreview(wanted)
   const [asked, setAsked] = useState<Answer<StoredRequest>>(NO_ANSWER)
   const [isAsking, setIsAsking] = useState(false)
+  const [key] = useState(newKey)
   const { data: found } = preview
   const left = found === null ? 0 : countChanged(found)
   const isOpen = found !== null && (left > 0 || found.isMore) && asked.data === null
@@ -75,13 +76,14 @@ function AskDialog({
     try {
       const stop = new AbortController()
       setAsked({
-        data: await post<StoredRequest>(['requests'], { wanted, because }, stop.signal),
+        data: await post<StoredRequest>(['requests'], { wanted, because, key }, stop.signal),
         problem: null,
       })
     } catch (error) {
       if (!(error instanceof RequestError)) throw error
       if (error.status === 401) refused(error)
-      setAsked({ data: null, problem: error.message })
+      const isRefused = error.status >= 400 && error.status < 500
+      setAsked({ data: null, problem: isRefused ? error.message : `${error.message} ${PERHAPS_ASKED}` })
     } finally {
       setIsAsking(false)
     }
@@ -117,6 +119,15 @@ function AskDialog({
       </form>
     </dialog>
   )
+}
+
+const PERHAPS_ASKED = 'It may have taken the request. Press the button again to see: it is not taken twice.'
+
+/** `crypto.randomUUID` is missing on pages that came without TLS. */
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
 }
 
 /** What the service would do now. */

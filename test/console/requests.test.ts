@@ -1,4 +1,4 @@
-import type { Locator } from 'playwright-core'
+import type { Locator, Route } from 'playwright-core'
 import type { Test } from 'tap'
 import type { RequestPreview, StoredRequest } from '../../src/core/request/schemas.ts'
 import type { ConsoleData } from '../../src/http/console/data.ts'
@@ -58,6 +58,44 @@ test('an agent tries one message again by three clicks and a reason', async (t) 
   await waitUntilItFits(page)
   t.same(complaints, [])
 })
+
+for (const [how, lose] of [
+  ['no answer', (route: Route) => route.abort()],
+  [
+    'an answer that breaks off',
+    async (route: Route) => {
+      await route.fetch()
+      await route.fulfill({ status: 201, contentType: 'application/json', body: '{"id":' })
+    },
+  ],
+  [
+    'an error of a proxy',
+    async (route: Route) => {
+      await route.fetch()
+      await route.fulfill({ status: 502, body: '' })
+    },
+  ],
+] as const)
+  test(`after ${how} the dialog says what may have happened, and asks again by the same key`, async (t) => {
+    const added: { key?: string }[] = []
+    const { page, dialog } = await open(t, `#/log/${ENTRY.locator}`, {
+      ...withEntry(SKIPPED),
+      requests: aRequestDesk(added),
+    })
+    const keys: unknown[] = []
+    await page.route('**/data/requests', async (route) => {
+      keys.push(route.request().postDataJSON().key)
+      return keys.length === 1 ? lose(route) : route.continue()
+    })
+    await page.getByRole('button', { name: 'Try again: this message' }).click()
+    await dialog.getByLabel(/^Reason/).fill('the member called')
+    await dialog.getByRole('button', { name: 'Try again', exact: true }).click()
+    await dialog.getByText(/It may have taken the request/).waitFor()
+    await dialog.getByRole('button', { name: 'Try again', exact: true }).click()
+    await dialog.getByRole('status').waitFor()
+    t.match(keys, [/^[0-9a-f]{32}$/, keys[0]])
+    t.match(added.at(-1), { key: keys[0] })
+  })
 
 test('where trying again would not help, the entry says why, and has no button', async (t) => {
   const requests = aRequestDesk([], { preview: async () => preview({ ...WILL_BE_SKIPPED, count: 1 }) })

@@ -27,7 +27,13 @@ export interface Requests {
   readonly get: (id: string) => Promise<StoredRequest | null>
   /** What the request would be for now. Rejects with CorrectableError for items that do not exist, as `add` does. */
   readonly preview: (wanted: WantedTarget, signal: AbortSignal) => Promise<RequestPreview>
-  readonly add: (wanted: WantedTarget, by: string, because: string) => Promise<StoredRequest>
+  /** A key that its author used before stands for the request that was added then, which is returned. */
+  readonly add: (
+    wanted: WantedTarget,
+    by: string,
+    because: string,
+    key: string | null,
+  ) => Promise<StoredRequest>
   /** False if it has ended, or does not exist. */
   readonly cancel: (id: string, by: string) => Promise<boolean>
 }
@@ -61,6 +67,9 @@ const wanted = z.union([
   z.strictObject({ kind: z.literal('skip'), batch: skipTarget }),
 ])
 const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== '', 'must not be blank')
+
+/** Chosen by whoever asks, at random. */
+const key = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
 
 /** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
 export function requestRoutes(app: HttpApp, requests: Requests): void {
@@ -110,11 +119,14 @@ function askRoutes(app: HttpApp, requests: Requests): void {
     reply.raw.once('close', () => gone.abort())
     return refuseUnknown(requests.preview(body, gone.signal))
   })
-  const addSchema = { body: z.strictObject({ wanted, because }), response: { 201: storedRequest } }
+  const addSchema = {
+    body: z.strictObject({ wanted, because, key: key.optional() }),
+    response: { 201: storedRequest },
+  }
   app.post('/requests', { ...options, schema: addSchema }, async (request, reply) => {
-    const { wanted, because } = request.body
+    const { wanted, because, key = null } = request.body
     const by = readSubject(request) ?? NOBODY
-    const added = await refuseUnknown(requests.add(wanted, by, because))
+    const added = await refuseUnknown(requests.add(wanted, by, because, key))
     request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
     return reply.code(201).send(added)
   })

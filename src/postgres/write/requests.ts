@@ -18,18 +18,31 @@ const TAKEN = sql.fragment`clock_timestamp() + ${TAKEN_MS} * interval '1 millise
 /** Pause before a page that failed is processed again. */
 const PAUSE_MS = 5_000
 
-/** Adds a request, and returns its id. Rejects one that no replica of this version could read. */
+/**
+ * Adds a request, and returns its id; that of the first one if its author used the key before. Rejects one that no replica of this
+ * version could read.
+ */
 export async function addRequest(
   pool: CommonQueryMethods,
   wanted: RequestTarget,
   by: string,
   because: string,
+  key: string | null = null,
 ): Promise<string> {
   const { kind, target } = requestTarget.parse(wanted)
-  return pool.oneFirst(sql.type(z.object({ id: z.string() }))`
-    INSERT INTO notifications.request (kind, target, requested_by, because)
-    VALUES (${kind}, ${JSON.stringify(target)}::jsonb, ${storable(by)}, ${storable(because)}) RETURNING id::text`)
+  const author = storable(by)
+  const added = await pool.maybeOneFirst(sql.type(idRow)`
+    INSERT INTO notifications.request (kind, target, requested_by, because, idempotency_key)
+    VALUES (${kind}, ${JSON.stringify(target)}::jsonb, ${author}, ${storable(because)}, ${key}::uuid)
+    ON CONFLICT (requested_by, idempotency_key) DO NOTHING RETURNING id::text`)
+  return (
+    added ??
+    pool.oneFirst(sql.type(idRow)`
+      SELECT id::text FROM notifications.request WHERE requested_by = ${author} AND idempotency_key = ${key}::uuid`)
+  )
 }
+
+const idRow = z.object({ id: z.string() })
 
 const takenRow = storedRequest
   .pick({ id: true, kind: true, target: true, by: true, because: true, counts: true, unchanged: true })

@@ -87,8 +87,8 @@ export function aRequestDesk(added: unknown[] = [], overrides: Partial<Requests>
       isMore: false,
       groups: [{ reason: 'party not found', count: 1, isUnchanged: false }],
     }),
-    add: async (wanted, by, because) => {
-      added.push({ wanted, by, because })
+    add: async (wanted, by, because, key) => {
+      added.push({ wanted, by, because, ...(key && { key }) })
       return { ...REQUEST, by, because, kind: wanted.kind }
     },
     cancel: async (id, by) => {

@@ -94,6 +94,7 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
       'a negative offset',
       { ...ASKED, wanted: { kind: 'skip', batch: { topic: 'claims', partition: 0, offset: '-1' } } },
     ],
+    ['a key that is no key', { ...ASKED, key: 'again' }],
     ['no JSON', '{'],
   ]
   for (const [what, body] of bad) t.equal((await post(open, '', body)).statusCode, 400, what)
@@ -115,6 +116,7 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
   const good = [
     filter({}),
     filter({ notTold: 'true' }),
+    { ...ASKED, key: '0123456789abcdef'.repeat(2) },
     filter({ partyLocator: 'party-1', from: '7d', reason: 'party not found', rule: 'r', request: '3' }),
     { ...ASKED, wanted: { kind: 'redrive', filter: { code: 'not-json', topic: 'claims', since: '1d' } } },
     { ...ASKED, wanted: { kind: 'dismiss', ids: ['1'] } },

@@ -36,6 +36,23 @@ t.test('a request with any filter can be read by those who carry it out', async 
   }
 })
 
+t.test('a key stores one request of its author, also at once', async (t) => {
+  const target = await resolveTarget(pool, { kind: 'retry', filter: {} })
+  const add = (by: string, key: string) => addRequest(pool, target, by, 'a test', key)
+  const [key, other] = ['0'.repeat(32), '1'.repeat(32)]
+  const [first, second] = await Promise.all([add('alice', key), add('alice', key)])
+  t.equal(first, second)
+  t.equal(await add('alice', key), first)
+  const others = [
+    await add('alice', other),
+    await add('bob', key),
+    await addRequest(pool, target, 'alice', 'a test'),
+    await addRequest(pool, target, 'alice', 'a test'),
+  ]
+  t.equal(new Set([first, ...others]).size, 5, 'other keys, authors and requests without a key')
+  for (const id of [first, ...others]) await cancelRequest(pool, id, 'alice')
+})
+
 /** What only another version can have stored. */
 const UNREADABLE = [
   ['a filter', { kind: 'retry', target: { filter: { to: TIME, colour: 'red' } }, progress: null }],
