@@ -1,82 +1,94 @@
-/** Imports run one way: main → commands → app → pipeline, rooms and config → core. */
-/** Every folder of src is a room unless it is named here: a new one is apart from the start. */
-const notRooms = '^src/(app|build|commands|config|core|generated|pipeline)/'
+/**
+ * Three wings and the console. Imports run one way: main -> operations, authoring, console -> service. main and serve alone put them
+ * together. Inside service, rooms for outside systems import the pure rooms (decide, model, text, time) and types of config.
+ */
+const pure = 'service/(decide|model|text|time)'
+/** Every folder of service is a room for an outside system unless it is named here: a new one is apart from the start. */
+const notRooms = '^src/service/(app|attempt|config|decide|model|text|time)/'
 
 export default {
   forbidden: [
     {
-      name: 'core-is-pure',
-      comment: 'The core imports no platform module: no I/O, no clock, no randomness.',
+      name: 'pure-rooms-have-no-io',
+      comment: 'No I/O, no clock, no randomness: no platform module.',
       severity: 'error',
-      from: { path: '^src/core/' },
+      from: { path: `^src/${pure}/` },
       to: { dependencyTypes: ['core'] },
     },
     {
-      name: 'core-stands-alone',
-      comment: 'The core imports only itself and what is generated.',
+      name: 'pure-rooms-stand-alone',
       severity: 'error',
-      from: { path: '^src/core/' },
-      to: { path: '^src/', pathNot: '^src/(core|generated)/' },
+      from: { path: `^src/${pure}/` },
+      to: { path: '^src/', pathNot: `^src/${pure}/` },
     },
     {
-      name: 'generated-knows-core-only',
+      name: 'service-knows-no-other-wing',
+      severity: 'error',
+      from: {
+        path: '^src/service/',
+        pathNot: '^src/service/(app/(app|in-force|listeners|rule-files)|http/management)\\.ts$',
+      },
+      to: { path: '^src/(?!service/)', pathNot: '^src/generated/' },
+    },
+    {
+      name: 'generated-knows-templates-only',
       severity: 'error',
       from: { path: '^src/generated/' },
-      to: { path: '^src/', pathNot: '^src/(core|generated)/' },
+      to: { path: '^src/', pathNot: `^src/(${pure}|generated)/` },
     },
     {
-      name: 'rooms-know-core-and-types-of-config',
-      comment: 'Rooms never import each other: what two share belongs to the core, what joins them to app/.',
+      name: 'rooms-know-pure-rooms-and-types-of-config',
+      comment: 'Rooms never import each other: what two share is pure, what joins them belongs to app/.',
       severity: 'error',
-      from: { path: '^src/([^/]+)/', pathNot: notRooms },
-      to: { path: '^src/', pathNot: '^src/($1|core|generated|config)/' },
+      from: { path: '^src/service/([^/]+)/', pathNot: notRooms },
+      to: { path: '^src/', pathNot: `^src/console/routes|^src/(service/($1|config)|${pure})/` },
     },
     {
       name: 'of-config-rooms-know-types-only',
       severity: 'error',
-      from: { path: '^src/([^/]+)/', pathNot: notRooms },
-      to: { path: '^src/config/', dependencyTypesNot: ['type-only'] },
+      from: { path: '^src/service/([^/]+)/', pathNot: notRooms },
+      to: { path: '^src/service/config/', dependencyTypesNot: ['type-only'] },
     },
     {
-      name: 'config-and-pipeline-know-core-only',
-      comment: 'The pipeline takes what it needs as arguments.',
+      name: 'config-and-attempt-know-pure-rooms-only',
+      comment: 'An attempt takes what it needs as arguments.',
       severity: 'error',
-      from: { path: '^src/(config|pipeline)/' },
-      to: { path: '^src/', pathNot: '^src/(core|$1)/' },
+      from: { path: '^src/service/(config|attempt)/' },
+      to: { path: '^src/', pathNot: `^src/(service/$1|${pure})/` },
     },
     {
-      name: 'nothing-below-imports-app-or-commands',
+      name: 'only-composition-imports-app',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(main\\.ts$|commands/|app/|build/)' },
-      to: { path: '^src/(app|commands|build)/' },
+      from: { path: '^src/service/', pathNot: '^src/service/app/' },
+      to: { path: '^src/service/app/' },
     },
     {
-      name: 'build-knows-core-and-config-only',
+      name: 'wings-know-the-service-and-pure-parts-of-each-other',
+      comment:
+        'The console shows what authors and operators get: it imports their parts, and they know nothing of it.',
+      severity: 'error',
+      from: { path: '^src/(authoring|operations|terminal)/' },
+      to: { path: '^src/(console|main\\.ts|serve\\.ts|commands\\.ts|build)' },
+    },
+    {
+      name: 'build-knows-no-server',
       severity: 'error',
       from: { path: '^src/build/' },
-      to: { path: '^src/', pathNot: '^src/(build|core|config|generated)/' },
+      to: { path: '^src/', pathNot: `^src/(build|authoring|service/config|${pure}|generated)/` },
     },
     {
-      name: 'only-main-at-the-root',
+      name: 'only-the-entry-at-the-root',
       severity: 'error',
       from: {},
-      to: { path: '^src/(?!main\\.ts$)[^/]+\\.tsx?$' },
-    },
-    {
-      name: 'app-imports-no-command',
-      comment:
-        'Each command puts together what it needs; what two of them share belongs to commands/terminal or app/.',
-      severity: 'error',
-      from: { path: '^src/app/' },
-      to: { path: '^src/(commands|build)/' },
+      to: { path: '^src/(?!(main|serve|commands)\\.ts$)[^/]+\\.tsx?$' },
     },
     {
       name: 'tracing-is-loaded-on-demand',
       comment: 'Without OTEL_ENDPOINT nothing of the library is loaded, and nothing of it runs.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/telemetry/tracing\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/service/telemetry/tracing\\.ts$' },
       to: {
-        path: '^src/telemetry/tracing\\.ts$|node_modules/@opentelemetry/',
+        path: '^src/service/telemetry/tracing\\.ts$|node_modules/@opentelemetry/',
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },
@@ -107,10 +119,10 @@ export default {
       to: { circular: true },
     },
     {
-      name: 'no-cycles-between-folders-of-core-and-postgres',
+      name: 'no-cycles-between-pure-folders',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^src/(core|postgres)/' },
+      from: { path: '^src/service/(decide|model|text|time|store)/' },
       to: { circular: true },
     },
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },

@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
 # tap's reporters draw with ink, which prints nothing if CI is set: failures would have no name.
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
-# The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
+# The test files to run; all by default. One file takes seconds: make test TESTS=test/service/contacts/circuit.test.ts
 TESTS :=
 # Says in one line which tests were skipped, and why.
 SKIPPED := awk '/ \# SKIP /{ sub(/.* \# SKIP /, ""); count[$$0]++ } \
@@ -70,7 +70,7 @@ test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test o
 check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc --incremental --tsBuildInfoFile .cache/types.tsbuildinfo
-	$(BIN)/tsc --project src/console --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
+	$(BIN)/tsc --project src/console/page --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
@@ -79,7 +79,7 @@ check: build rules-check ## Check rule table, format, lint, types, imports, dead
 format: build ## Format, fix lint, update the table of environment variables and the manifest of alerts
 	$(BIN)/biome check --write .
 	$(NODE) src/build/document-variables.ts
-	{ sed '/^spec:$$/q' $(RULE_MANIFEST); sed 's/^/  /' src/telemetry/alerts.yaml; } > .cache/alerts && cp .cache/alerts $(RULE_MANIFEST)
+	{ sed '/^spec:$$/q' $(RULE_MANIFEST); sed 's/^/  /' src/service/telemetry/alerts.yaml; } > .cache/alerts && cp .cache/alerts $(RULE_MANIFEST)
 
 ## The rule table
 
@@ -139,7 +139,7 @@ bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZE
 
 # Without tap's runner, whose recorder makes it several times slower.
 simulate: build ## 100,000 interleavings of attempts against a store in memory (SCHEDULES, SEED)
-	@$(FIRST) TAP_TIMEOUT=3600 SCHEDULES=$${SCHEDULES:-100000} $(NODE) test/pipeline/simulator.test.ts
+	@$(FIRST) TAP_TIMEOUT=3600 SCHEDULES=$${SCHEDULES:-100000} $(NODE) test/service/attempt/simulator.test.ts
 
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(FIRST) $(NODE) test/chaos/main.ts
@@ -157,10 +157,10 @@ soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 
 
 soak-transactions: build node_modules/.tap-plugins ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
-	@$(FIRST) PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
+	@$(FIRST) PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/process/backed-up-transactions.test.ts
 
 soak-histories: build node_modules/.tap-plugins ## 100,000 random histories of a partition (HISTORIES), on all processors
-	@$(FIRST) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
+	@$(FIRST) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/service/consume/histories.test.ts
 
 soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messages asked for at 2,000 events/s (RATE), with kills
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/requests.ts

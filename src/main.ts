@@ -5,36 +5,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
-import { resolveNamesApart } from './app/resolve-names.ts'
-import { chooseExitCode } from './commands/terminal/options.ts'
-import { endOnSignals } from './commands/terminal/stop-on-signals.ts'
-import { CorrectableError } from './core/text/faults.ts'
+import { COMMANDS } from './commands.ts'
+import { resolveNamesApart } from './service/app/resolve-names.ts'
+import { CorrectableError } from './service/text/faults.ts'
+import { chooseExitCode } from './terminal/options.ts'
+import { endOnSignals } from './terminal/stop-on-signals.ts'
 
 const LAST_OUTPUT_MS = 1_000
 
 const [asked = 'serve', ...rest] = process.argv.slice(2)
 if (asked === 'serve') endOnSignals()
 resolveNamesApart()
-
-/** Each loads its own modules, which can take half a second. */
-const COMMANDS = {
-  serve: async () => (await import('./commands/serve.ts')).serveCommand,
-  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
-  replay: async () => (await import('./commands/replay.ts')).replayCommand,
-  audit: async () => (await import('./commands/audit.ts')).auditCommand,
-  rules: async () => (await import('./commands/rules.ts')).rulesCommand,
-  templates: async () => (await import('./commands/templates.ts')).templatesCommand,
-  rejected: async () => (await import('./commands/rejected.ts')).rejectedCommand,
-  openapi: async () => (await import('./commands/openapi.ts')).openapiCommand,
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  why: async () => (await import('./commands/why.ts')).whyCommand,
-  log: async () => (await import('./commands/log.ts')).logCommand,
-  requests: async () => (await import('./commands/requests.ts')).requestsCommand,
-  retry: async () => (await import('./commands/retry.ts')).retryCommand,
-  export: async () => (await import('./commands/export.ts')).exportCommand,
-  erase: async () => (await import('./commands/erase.ts')).eraseCommand,
-  prune: async () => (await import('./commands/prune.ts')).pruneCommand,
-}
 
 // `node src/main.ts` with version 22.18 to 23 reaches this line.
 const [nodeMajor = 0, nodeMajorMin = 0] = [process.versions.node, packageJson.engines.node].map((version) =>
@@ -82,7 +63,7 @@ try {
   if (error instanceof CommanderError) await exitWith(exitCode)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   if (asked === 'serve' && !process.stderr.isTTY) {
-    const { createLog } = await import('./telemetry/log.ts')
+    const { createLog } = await import('./service/telemetry/log.ts')
     const fields = error instanceof CorrectableError ? {} : { err: error }
     createLog('fatal', process.stderr).fatal(fields, `cannot start: ${message}`)
     await exitWith(exitCode)

@@ -1,8 +1,8 @@
 // The rules and texts that authors change, which no other test sees: see test/README.md.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { loadRuleTable } from '../src/core/rules/load-table.ts'
-import { spawned } from './service/command.ts'
+import { loadRuleTable } from '../src/service/decide/rules/load-table.ts'
+import { spawned } from './process/command.ts'
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 
@@ -13,7 +13,7 @@ t.test('rules/outcomes.txt has the outcomes and texts of today; make rules-accep
 })
 
 t.test('rules/dispatch.csv has each rule that an alert names', async (t) => {
-  const alerts = read('src/telemetry/alerts.yaml')
+  const alerts = read('src/service/telemetry/alerts.yaml')
   const named = [...alerts.matchAll(/\brule="([^"]+)"/g)].map(([, rule]) => rule)
   const known = loadRuleTable(read('rules/dispatch.csv')).map(({ id }) => id)
   t.not(named.length, 0)

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { sqlStatements } from '../core/text/sql-statements.ts'
+import { sqlStatements } from '../service/text/sql-statements.ts'
 
 const TYPE = '(bigint|boolean|bytea|date|integer|jsonb|numeric|text( COLLATE "")?|timestamptz|uuid)'
 const DEFAULT = "DEFAULT (''|-?\\d+|true|false)"

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '..')
 const [target = join(root, 'generated/console')] = process.argv.slice(2)
 
 const { outputFiles, metafile } = await build({
-  entryPoints: [join(root, 'console/main.tsx'), join(root, 'console/icon.svg')],
+  entryPoints: [join(root, 'console/page/main.tsx'), join(root, 'console/page/icon.svg')],
   loader: { '.svg': 'copy' },
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',

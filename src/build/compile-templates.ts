@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { acceptedEventTypes } from '../core/rules/outcomes.ts'
-import { checkTemplates } from '../core/templates/check-templates.ts'
-import { checkedSources, type TemplateFile } from '../core/templates/read-templates.ts'
-import type { TemplateSource } from '../core/templates/template.ts'
-import { CorrectableError } from '../core/text/faults.ts'
-import { readTemplateFiles } from './template-files.ts'
+import { acceptedEventTypes } from '../authoring/outcomes/list-outcomes.ts'
+import { checkTemplates } from '../authoring/templates/check-templates.ts'
+import { checkedSources, type TemplateFile } from '../authoring/templates/read-templates.ts'
+import { readTemplateFiles } from '../authoring/templates/template-files.ts'
+import type { TemplateSource } from '../service/decide/templates/template.ts'
+import { CorrectableError } from '../service/text/faults.ts'
 
 /*
  * A step of `make build`: node src/build/compile-templates.ts [--sound] [template folder] [output module]
@@ -37,7 +37,7 @@ try {
 
 function writeModule(sources: readonly TemplateSource[]): string {
   return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
-import { compileTemplates } from '../core/templates/render.ts'
+import { compileTemplates } from '../service/decide/templates/render.ts'
 
 export const templates = compileTemplates(${JSON.stringify(sources, null, 2)})
 `

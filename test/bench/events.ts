@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
+import { EVENT_TYPES } from '../authoring/templates/specified-event-types.ts'
 import { createRandom, type Random } from '../stack/random.ts'
 import { chooseTopic, type TopicName } from '../stack/topics.ts'
 import { partyLocatorOf } from './parties.ts'

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
 import pg from 'pg'
 import { templates } from '#generated/templates.ts'
-import type { Channel } from '../../src/core/party/channel.ts'
-import { type ArrayElement, type ArrayType, binaryArray } from '../../src/postgres/sql/binary-array.ts'
+import type { Channel } from '../../src/service/decide/party/channel.ts'
+import { type ArrayElement, type ArrayType, binaryArray } from '../../src/service/store/sql/binary-array.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 
 const BATCH_COUNT_MAX = 1_000

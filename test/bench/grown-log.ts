@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
+import { migrate } from '../../src/operations/migrate/apply-migrations.ts'
+import { EVENT_TYPES } from '../authoring/templates/specified-event-types.ts'
 import { createMigratedDatabase, type Database } from '../stack/databases.ts'
 import { insertPreferences, PARTY_COUNT } from './parties.ts'
 

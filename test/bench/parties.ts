@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { CHANNELS } from '../../src/core/party/channel.ts'
+import { CHANNELS } from '../../src/service/decide/party/channel.ts'
 import type { Random } from '../stack/random.ts'
 
 export const PARTY_COUNT = 100_000

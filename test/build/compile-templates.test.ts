@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readTemplateFiles } from '../../src/build/template-files.ts'
+import { readTemplateFiles } from '../../src/authoring/templates/template-files.ts'
 import { templates as built } from '../../src/generated/templates.ts'
-import { sha256 } from '../core/build.ts'
+import { sha256 } from '../service/build.ts'
 
 const program = join(import.meta.dirname, '../../src/build/compile-templates.ts')
 const templates = join(import.meta.dirname, '../first/templates')

@@ -14,8 +14,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { above, promise, type Row, rule } from '../core/rules/build.ts'
-import { describeThose } from '../core/rules/default-table.ts'
+import { above, promise, type Row, rule } from '../authoring/build.ts'
+import { describeThose } from '../authoring/default-table.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const AUTHOR = ['-c', 'user.name=a', '-c', 'user.email=a@example.org']

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import packageJson from '../../package.json' with { type: 'json' }
-import { command } from '../service/command.ts'
+import { command } from '../process/command.ts'
 
 t.test('the notes of a release are the changelog of its version', async (t) => {
   const notes = execFileSync('make', ['--no-print-directory', 'release-notes'], { encoding: 'utf8' })

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import ts from 'typescript'
 import { parse, parseAllDocuments } from 'yaml'
-import { loadConfig } from '../../src/config/config.ts'
-import { variables } from '../../src/config/variables.ts'
+import { loadConfig } from '../../src/service/config/config.ts'
+import { variables } from '../../src/service/config/variables.ts'
 import { MAIN } from '../stack/executable.ts'
 
 const folder = new URL('../../src/deploy/kubernetes/', import.meta.url)
@@ -122,7 +122,7 @@ t.test('the image is built with the pinned Node, and labelled with version and l
 t.test(
   'the manifest of alerts has those of Prometheus, and the monitor finds the port of the pods',
   async (t) => {
-    const alerts = parse(readFileSync(new URL('../../telemetry/alerts.yaml', folder), 'utf8'))
+    const alerts = parse(readFileSync(new URL('../../service/telemetry/alerts.yaml', folder), 'utf8'))
     t.strictSame(manifestOf('prometheus-rule.yaml').spec, alerts, 'run `make format`')
     const { selector, podMetricsEndpoints } = manifestOf('pod-monitor.yaml').spec
     const { template } = manifestOf('deployment.yaml').spec

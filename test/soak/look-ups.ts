@@ -5,7 +5,7 @@
 // look-up through a proxy fails without a restart. Proxies that are not installed are left out.
 import { createServer } from 'node:http'
 import { pino } from 'pino'
-import { createPartyClient, type PartyClient } from '../../src/party/client.ts'
+import { createPartyClient, type PartyClient } from '../../src/service/contacts/client.ts'
 import { numberFrom } from '../stack/environment.ts'
 import { close, listen } from '../stack/listen.ts'
 import { HAPROXY, isInstalled, nginx, type ProxyKind, startProxy } from '../stack/proxy.ts'

@@ -2,7 +2,7 @@ import { cp, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { above, type Row, rule } from '../core/rules/build.ts'
+import { above, type Row, rule } from '../authoring/build.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -20,14 +20,14 @@ const NEXT_RULES: readonly Row[] = [
 
 /** What the next version changes in a file: each text must be there. */
 const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: string])[]>> = {
-  'src/core/party/channel.ts': [
+  'src/service/decide/party/channel.ts': [
     [
       '  IN_APP: {',
       `  ${NEXT_CHANNEL}: { name: 'push message', address: null, stored: 'pushed', hasSubject: true, isSegmented: false },
   IN_APP: {`,
     ],
   ],
-  'src/core/decision/facts.ts': [
+  'src/service/decide/decision/facts.ts': [
     [
       '  ...ON_FILE,\n',
       `  ...ON_FILE,

@@ -1,4 +1,4 @@
-import { readExposition } from '../telemetry/exposition.ts'
+import { readExposition } from '../service/telemetry/exposition.ts'
 import { until } from './until.ts'
 
 /** The status and the JSON of an answer. */

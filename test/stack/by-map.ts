@@ -1,4 +1,4 @@
-import type { EnvelopeMap, Field } from '../../src/core/event/envelope-map.ts'
+import type { EnvelopeMap, Field } from '../../src/service/decide/event/envelope-map.ts'
 
 /** A message that has these values where the map looks first. */
 export function messageByMap(

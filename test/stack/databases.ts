@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { migrate } from '../../src/operations/migrate/apply-migrations.ts'
 import { until } from './until.ts'
 
 export interface Database {

@@ -29,7 +29,7 @@ function writeLine(line: string): void {
 registerHooks({
   load: (url, context, next) => {
     const loaded = next(url, context)
-    if (!url.endsWith('/src/senders/send.ts')) return loaded
+    if (!url.endsWith('/src/service/send/send.ts')) return loaded
     const source = String(loaded.source)
     if (!source.includes(HAND_OVER)) throw new Error('messages are handed over in another way')
     return {

@@ -20,9 +20,9 @@ const LISTENING = /^listening$/
 /** Runs the service in this process, which takes a third of the time of another process. Resolves once it listens. */
 export async function serveHere(env: Record<string, string>) {
   const [{ createApp }, { loadConfig }, { createLog }] = await Promise.all([
-    import('../../src/app/app.ts'),
-    import('../../src/config/config.ts'),
-    import('../../src/telemetry/log.ts'),
+    import('../../src/service/app/app.ts'),
+    import('../../src/service/config/config.ts'),
+    import('../../src/service/telemetry/log.ts'),
   ])
   const config = loadConfig({ HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env })
   const { lines, note, logged, managementUrl } = createJournal(() => true)

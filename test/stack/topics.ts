@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type AclEntry, type Admin, type IHeaders, type KafkaConfig, type Producer } from 'kafkajs'
-import { patchRequestQueue } from '../../src/kafka/client.ts'
+import { patchRequestQueue } from '../../src/service/consume/client.ts'
 import { until } from './until.ts'
 
 export const TOPIC_NAMES = ['claims', 'billing', 'enrollment'] as const

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { EVENT_TYPES } from '../../core/templates/specified-event-types.ts'
+import { EVENT_TYPES } from '../../authoring/templates/specified-event-types.ts'
 import { chooseTopic, type TestMessage, type Topics } from '../topics.ts'
 
 /** Locators of parties, whose prefix decides what policy administration answers. */

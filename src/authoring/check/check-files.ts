@@ -1,0 +1,116 @@
+import { isAnyOther } from '../../service/decide/event/event-type-pattern.ts'
+import { PromisesError, RuleTableError } from '../../service/decide/rules/errors.ts'
+import { findFaults, findWrongSend } from '../../service/decide/rules/find-faults.ts'
+import { createRemedies } from '../../service/decide/rules/find-remedy.ts'
+import { type Enumeration, enumerate } from '../../service/decide/rules/first-match.ts'
+import { loadRuleTable, readEventTypes } from '../../service/decide/rules/load-table.ts'
+import type { Rule } from '../../service/decide/rules/rule.ts'
+import { counted } from '../../service/text/count.ts'
+import type { Fault } from '../../service/text/faults.ts'
+import { breaksPromise, checkPromises, listCases, type PromiseFault } from './check-promises.ts'
+import { findCopiedReasons } from './find-copied-reasons.ts'
+import { loadPromises, type RulePromise } from './load-promises.ts'
+import { findUnknownEventTypes } from './unknown-event-types.ts'
+
+/** Review of one file. `summary` is null if its faults prevent one. */
+export interface FileReport<F extends Fault = Fault> {
+  readonly faults: readonly F[]
+  readonly warnings: readonly Fault[]
+  readonly summary: string | null
+}
+
+/** What a change is held against. */
+export interface Against {
+  /** The rules that it changes. */
+  readonly rules?: readonly Rule[]
+  /** Event types of recent events; null if nobody knows. */
+  readonly seenEventTypes?: readonly string[] | null
+}
+
+/** Reviews a rule table and its promises together: faults of one file do not hide those of the other. */
+export async function checkRuleFiles(
+  tableText: string,
+  promisesText: string,
+  knownEventTypes: readonly string[],
+  against: Against = {},
+): Promise<{
+  readonly table: FileReport
+  readonly promises: FileReport<PromiseFault>
+  /** Null if the rules cannot be read. */
+  readonly enumeration: Enumeration | null
+}> {
+  const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes))
+  const { value: promises, faults: promiseFaults } = attempt(() =>
+    loadPromises(promisesText, rules ?? [], knownEventTypes),
+  )
+  if (rules === null) {
+    const readable = readEventTypes(tableText, knownEventTypes)
+    const unknown = findUnknownEventTypes(readable, knownEventTypes, against.seenEventTypes)
+    return {
+      table: { ...faulty([...ruleFaults, ...unknown.faults]), warnings: unknown.warnings },
+      promises: faulty(promiseFaults),
+      enumeration: null,
+    }
+  }
+  const enumeration = await enumerate(rules, knownEventTypes)
+  const cases = promises === null ? enumeration.answers : listCases(promises, enumeration)
+  // One change for all that is wrong about a rule, in both files.
+  const findRemedy = createRemedies(rules, cases, (rule, answer) => {
+    const wrong = findWrongSend(rule, answer)
+    return wrong === null && breaksPromise(promises ?? [], rule, answer) ? { cell: null } : wrong
+  })
+  return {
+    table: reportTable(enumeration, findRemedy, knownEventTypes, against),
+    promises:
+      promises === null
+        ? faulty(promiseFaults)
+        : reportPromises(promises, checkPromises(promises, cases, findRemedy), knownEventTypes, against),
+    enumeration,
+  }
+}
+
+function reportTable(
+  enumeration: Enumeration,
+  findRemedy: (rule: Rule) => string | null,
+  knownEventTypes: readonly string[],
+  { rules: rulesBefore, seenEventTypes }: Against,
+): FileReport {
+  const { rules, classes, situations } = enumeration
+  const unknown = findUnknownEventTypes(rules, knownEventTypes, seenEventTypes)
+  const eventTypes =
+    classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
+  return {
+    faults: [...findFaults(enumeration, findRemedy), ...unknown.faults],
+    warnings: [...unknown.warnings, ...findCopiedReasons(rules, rulesBefore)],
+    summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
+  }
+}
+
+function reportPromises(
+  promises: readonly RulePromise[],
+  broken: readonly PromiseFault[],
+  knownEventTypes: readonly string[],
+  { seenEventTypes }: Against,
+): FileReport<PromiseFault> {
+  const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
+  const unknown = findUnknownEventTypes(naming, knownEventTypes, seenEventTypes)
+  return {
+    faults: [...broken, ...unknown.faults],
+    warnings: unknown.warnings,
+    summary: `${counted(promises.length, 'promise')}${broken.length === 0 ? ', all kept' : ''}`,
+  }
+}
+
+function faulty(faults: readonly Fault[]): FileReport {
+  return { faults, warnings: [], summary: null }
+}
+
+function attempt<T>(load: () => T): { readonly value: T | null; readonly faults: readonly Fault[] } {
+  try {
+    return { value: load(), faults: [] }
+  } catch (error) {
+    if (error instanceof RuleTableError || error instanceof PromisesError)
+      return { value: null, faults: error.faults }
+    throw error
+  }
+}

@@ -1,0 +1,127 @@
+import type { Situation } from '../../service/decide/decision/facts.ts'
+import { describeResult, type RuleResult } from '../../service/decide/decision/result.ts'
+import { isAnyOther } from '../../service/decide/event/event-type-pattern.ts'
+import { nameOfChannel } from '../../service/decide/party/channel.ts'
+import { type EventClass, foldEventTypes } from '../../service/decide/rules/event-classes.ts'
+import { eventTypeCells, excluding } from '../../service/decide/rules/event-type-cell.ts'
+import { summariseCases } from '../../service/decide/rules/find-faults.ts'
+import { toRuleFacts } from '../../service/decide/rules/find-remedy.ts'
+import type { Enumeration, FirstMatch } from '../../service/decide/rules/first-match.ts'
+import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
+import { foldSituations } from '../../service/decide/rules/situations.ts'
+import type { Fault } from '../../service/text/faults.ts'
+import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
+
+/** A fault of the promises. `exclude`: the change that exempts a case from a broken promise, if its event types have names. */
+export interface PromiseFault extends Fault {
+  readonly exclude?: Exclusion
+}
+
+/** Named event types, and the event type cell that leaves them out. */
+interface Exclusion {
+  readonly eventTypes: readonly string[]
+  readonly cell: string
+}
+
+/** Every case that rules or promises tell apart, with the deciding rule. */
+export function listCases(
+  promises: readonly RulePromise[],
+  { rules, answers, findPosition }: Enumeration,
+): FirstMatch[] {
+  const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
+  const { situations } = foldSituations([...rules, ...promises])
+  return classes.flatMap((eventClass) =>
+    situations.map((situation) => {
+      const position = findPosition(toRuleFacts({ eventClass, situation }))
+      return { eventClass, situation, rule: answers[position]?.rule ?? null }
+    }),
+  )
+}
+
+/** Whether a rule would break a promise by deciding a case. */
+export function breaksPromise(promises: readonly RulePromise[], rule: Rule, answer: FirstMatch): boolean {
+  return promises.some(
+    (promise) =>
+      firstMismatch(promise, toRuleFacts(answer)) === null &&
+      describeViolation(promise, rule, answer.situation) !== null,
+  )
+}
+
+/**
+ * Returns each broken promise with the rules that break it, and each promise that covers none. `findRemedy` returns the change of a
+ * rule that mends it, or null. A situation without a rule breaks no promise.
+ */
+export function checkPromises(
+  promises: readonly RulePromise[],
+  cases: readonly FirstMatch[],
+  findRemedy: (rule: Rule) => string | null,
+): PromiseFault[] {
+  const classes = [...new Set(cases.map(({ eventClass }) => eventClass))]
+  return promises.flatMap((promise): PromiseFault[] => {
+    const { row } = promise
+    const own = cases.filter((one) => firstMismatch(promise, toRuleFacts(one)) === null)
+    if (own.length === 0)
+      return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
+    const broken = own.flatMap((one) => {
+      const done = one.rule && describeViolation(promise, one.rule, one.situation)
+      return one.rule === null || done === null ? [] : [{ ...one, rule: one.rule, done }]
+    })
+    if (broken.length === 0) return []
+    const text = `"${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is`
+    const lines = [...Map.groupBy(broken, ({ rule }) => rule)].map(([rule, some]) => {
+      const done = [...new Set(some.map((one) => one.done))].join(' or ')
+      const remedy = findRemedy(rule)
+      const end = remedy === null ? '' : `: ${remedy}`
+      return `${done} by rule "${rule.id}" (row ${rule.row}): ${summariseCases(some, classes)}${end}`
+    })
+    const exclude = exclusionFor(promise, broken)
+    if (exclude === null) return [{ row, column: null, text, lines }]
+    const hint = `If you mean it, write "${exclude.cell}" as the event type of the promise`
+    return [{ row, column: null, text, lines: [...lines, hint], exclude }]
+  })
+}
+
+/** Null if the event types have no names. */
+function exclusionFor(
+  { when }: RulePromise,
+  broken: readonly { readonly eventClass: EventClass }[],
+): Exclusion | null {
+  if (broken.some(({ eventClass }) => !eventClass.isNamable)) return null
+  const eventTypes = [...new Set(broken.flatMap(({ eventClass }) => eventClass.words))]
+  const cell = excluding(when.eventType, eventTypes)
+  return cell === null ? null : { eventTypes, cell }
+}
+
+/** What a rule does in breach of a promise, in words; null if it keeps it. */
+function describeViolation(promise: RulePromise, rule: Rule, situation: Situation): string | null {
+  const result = decideByRule(rule, situation)
+  if (isKept(promise, result)) return null
+  return result.outcome === 'SEND' ? `sent by ${nameOfChannel(result.channel)}` : describeResult(result)
+}
+
+function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
+  return (
+    EXPECTATIONS.get(expected)?.(result) === true &&
+    (sendBy === null || sendBy === result.channel) &&
+    (reason === null || reason === result.reason)
+  )
+}
+
+/** Lists the types behind `any other`, since they change with the rules. */
+function whichTypes({ when }: RulePromise): string {
+  if (when.eventType === null || !isAnyOther(when.eventType.text)) return ''
+  const { names, prefixes } = when.eventType
+  const named = [...new Set([...names, ...prefixes.map((prefix) => `${prefix}*`)])]
+  return named.length === 0
+    ? ' for every event type, as no rule names one'
+    : ` for event types that no rule names (these are named: ${named.join(', ')})`
+}
+
+function describeExpected({ expected, sendBy, reason }: RulePromise): string {
+  if (expected === 'not SEND') return 'that nothing is sent'
+  if (sendBy !== null) return `${expected} by ${nameOfChannel(sendBy)}`
+  const [, never] = /^not by (.+)$/.exec(expected) ?? []
+  if (never !== undefined) return `nothing by ${nameOfChannel(never)}`
+  return reason === null ? expected : `${expected} (${reason})`
+}

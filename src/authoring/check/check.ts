@@ -1,0 +1,84 @@
+import { relative } from 'node:path'
+import {
+  ENVELOPE_MAP,
+  PROMISES,
+  RULE_TABLE,
+  readText,
+  TEMPLATE_EVENT_TYPES,
+} from '../../service/app/rule-files.ts'
+import {
+  type EnvelopeMap,
+  EnvelopeMapError,
+  loadEnvelopeMaps,
+  sourceText,
+} from '../../service/decide/event/envelope-map.ts'
+import { describeFault, type Fault, listFaults } from '../../service/text/faults.ts'
+import { workflowCommand } from '../../terminal/annotations.ts'
+import { fileOption, newCommand } from '../../terminal/options.ts'
+import { note, print } from '../../terminal/print.ts'
+import { checkRuleFiles, type FileReport } from './check-files.ts'
+
+export const checkCommand = newCommand('check', {
+  exitCodes: '0 nothing is wrong (there may be warnings), 1 there are faults',
+  example: 'rules check --table candidate.csv',
+})
+  .description('check the rule table, its promises and the envelope map; report all faults at once')
+  .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
+  .addOption(fileOption('--promises <file>', 'what the rule table promises', PROMISES))
+  .addOption(fileOption('--envelope <file>', 'the envelope map', ENVELOPE_MAP))
+  .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
+  .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
+  .action(check)
+
+interface Options {
+  readonly table: string
+  readonly promises: string
+  readonly envelope: string
+  readonly annotations?: true
+  readonly json?: true
+}
+
+async function check(options: Options): Promise<void> {
+  const texts = await Promise.all([readText(options.table), readText(options.promises)])
+  const { table, promises } = await checkRuleFiles(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
+  const reviews = [
+    { file: relative('', options.table), ...table },
+    { file: relative('', options.promises), ...promises },
+    await reviewEnvelopeMap(options.envelope),
+  ]
+  if (options.json) await print(JSON.stringify(reviews))
+  else for (const review of reviews) await report(review)
+  if (options.annotations) await print(...reviews.flatMap(listAnnotations))
+  if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
+}
+
+async function report({ file, faults, warnings, summary }: FileReport & { file: string }): Promise<void> {
+  for (const warning of warnings) note(`${file}: warning: ${describeFault(warning)}`)
+  if (faults.length > 0) note(`${file} has ${listFaults(faults.map(describeFault))}`)
+  if (summary !== null) await print(`${file}: ${summary}`)
+}
+
+function listAnnotations({ file, faults, warnings }: FileReport & { file: string }): string[] {
+  const command = (level: 'error' | 'warning') => (fault: Fault) =>
+    workflowCommand(level, file, fault.row, describeFault(fault))
+  return [...warnings.map(command('warning')), ...faults.map(command('error'))]
+}
+
+function describeEnvelopeMap({ value, ...sources }: EnvelopeMap): string {
+  const places = Object.entries(sources).map(([field, source]) => `${field} from ${sourceText(source)}`)
+  return [...places, ...(value === 'json' ? [] : [`values are ${value}`])].join(', ')
+}
+
+/** Throws CorrectableError. */
+export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport & { file: string }> {
+  const name = relative('', file)
+  try {
+    const { byDefault, byTopic } = loadEnvelopeMaps(await readText(file))
+    const ofTopics = [...byTopic].map(([topic, map]) => `\n  topic ${topic}: ${describeEnvelopeMap(map)}`)
+    const summary = `maps ${describeEnvelopeMap(byDefault)}${ofTopics.join('')}`
+    return { file: name, faults: [], warnings: [], summary }
+  } catch (error) {
+    if (!(error instanceof EnvelopeMapError)) throw error
+    return { file: name, faults: error.faults, warnings: [], summary: null }
+  }
+}

@@ -1,0 +1,44 @@
+import type { Rule } from '../../service/decide/rules/rule.ts'
+import type { Fault } from '../../service/text/faults.ts'
+import { didYouMean, isSlip, nearestOnes } from '../../service/text/nearest.ts'
+
+/**
+ * Event types in rules that have no template and, where `seenEventTypes` are known, no recent event: one fault or warning each,
+ * with the nearest known types. A type one or two characters from one with a template is a fault, unless marked `exactly`: it
+ * would mute or send something by mistake. For a type near to a family, such as `claim`, the family's wildcard is the nearest.
+ */
+export function findUnknownEventTypes(
+  rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
+  knownEventTypes: readonly string[],
+  seenEventTypes: readonly string[] | null = null,
+): { readonly faults: readonly Fault[]; readonly warnings: readonly Fault[] } {
+  const seen = (seenEventTypes ?? []).filter((name) => !knownEventTypes.includes(name))
+  const all = [...knownEventTypes, ...seen]
+  const domains = all.flatMap((name) => /^(.+?)\./.exec(name)?.[1] ?? [])
+  const families = [...new Set(domains.map((domain) => `${domain}.*`))]
+  const unknown = rules.flatMap(({ row, when }) => {
+    if (when.eventType === null) return []
+    const { names, prefixes, exactly } = when.eventType
+    const place = { row, column: 'event type' }
+    const tell = (value: string, choices: readonly string[]) => {
+      const isMeant = exactly.includes(value)
+      const family = families.find((one) => isSlip(value, one.slice(0, -2)))
+      const meant = isMeant ? [] : family === undefined ? nearestOnes(value, choices) : [family]
+      const event = seenEventTypes === null ? '' : ', and no event of the last 30 days has it'
+      const text = `there is no template for "${value}"${event}${didYouMean(meant)}`
+      const isSlipOfTemplate = meant.some((one) => !seen.includes(one) && isSlip(value, one))
+      if (family !== undefined || !isSlipOfTemplate) return { isFault: false, fault: { ...place, text } }
+      return { isFault: true, fault: { ...place, text: `${text} If not, write "exactly ${value}".` } }
+    }
+    return [
+      ...names.filter((name) => !all.includes(name)).map((name) => tell(name, all)),
+      ...prefixes
+        .filter((prefix) => !all.some((name) => name.startsWith(prefix)))
+        .map((prefix) => tell(`${prefix}*`, families)),
+    ]
+  })
+  return {
+    faults: unknown.filter(({ isFault }) => isFault).map(({ fault }) => fault),
+    warnings: unknown.filter(({ isFault }) => !isFault).map(({ fault }) => fault),
+  }
+}

@@ -1,0 +1,123 @@
+import { nameOfChannel } from '../../service/decide/party/channel.ts'
+import { WHEN_COLUMNS } from '../../service/decide/rules/when.ts'
+import { counted } from '../../service/text/count.ts'
+
+/** Kinds of change to the rows of a file, the gravest first. */
+export const ROW_CHANGES = ['deleted', 'narrowed', 'renamed', 'changed', 'added'] as const
+
+export interface RowChange {
+  readonly what: 'rule' | 'promise' | 'envelope field'
+  readonly kind: (typeof ROW_CHANGES)[number]
+  /** Example: `promise deleted: "…"`. */
+  readonly text: string
+}
+
+export type Cells = readonly string[]
+
+interface Found {
+  readonly kind: RowChange['kind']
+  readonly words: string
+}
+
+/**
+ * Compares two files row by row; the first cell of a row is its name. A renamed row is matched by equal cells, or else by its
+ * place. Order and blank rows make no difference.
+ */
+export function diffRows(
+  what: RowChange['what'],
+  columns: readonly string[],
+  before: readonly Cells[],
+  after: readonly Cells[],
+): RowChange[] {
+  const pairs = pairShownRows(before, after)
+  const paired = new Set(pairs.values())
+  const changes = before.filter(isFilled).flatMap((row): Found[] => {
+    const now = pairs.get(row)
+    return now === undefined ? [{ kind: 'deleted', words: quote(row[0]) }] : describeChange(columns, row, now)
+  })
+  const added = after
+    .filter((row) => isFilled(row) && !paired.has(row))
+    .map(([name, ...cells]): Found => {
+      const filled = cells.flatMap((cell, at) =>
+        cell === '' ? [] : [`${columns[at + 1]} ${quote(nameOfChannel(cell))}`],
+      )
+      return { kind: 'added', words: `${quote(name)}: ${filled.join(', ') || 'blank'}` }
+    })
+  return [...changes, ...added]
+    .sort((one, other) => ROW_CHANGES.indexOf(one.kind) - ROW_CHANGES.indexOf(other.kind))
+    .map(({ kind, words }) => ({ what, kind, text: `${what} ${kind}: ${words}` }))
+}
+
+/** Example: "1 promise deleted, 2 rules renamed". */
+export function summariseRows(changes: readonly RowChange[]): string {
+  return [...Map.groupBy(changes, ({ what, kind }) => `${what} ${kind}`).values()]
+    .map((group) => `${counted(group.length, group[0]?.what ?? '')} ${group[0]?.kind}`)
+    .join(', ')
+}
+
+/** The new row for each old one, by name, or else by equal cells; none for a deleted row. */
+export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+  return pairBy([hasSameName, hasSameCells], before, after)
+}
+
+/** Like `pairRows`, or else by place: good enough to show a change, but an added row may be taken for a deleted one. */
+export function pairShownRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+  const isInPlace: IsSame = (row, now) => before.indexOf(row) === after.indexOf(now)
+  return pairBy([hasSameName, hasSameCells, isInPlace], before, after)
+}
+
+type IsSame = (row: Cells, now: Cells) => boolean
+const hasSameName: IsSame = ([name], [nameNow]) => name === nameNow
+const hasSameCells: IsSame = ([, ...cells], [, ...cellsNow]) => cells.join('\n') === cellsNow.join('\n')
+
+function pairBy(
+  alike: readonly IsSame[],
+  before: readonly Cells[],
+  after: readonly Cells[],
+): Map<Cells, Cells> {
+  const pairs = new Map<Cells, Cells>()
+  const free = new Set(after.filter(isFilled))
+  for (const isSame of alike) {
+    for (const row of before.filter((one) => isFilled(one) && !pairs.has(one))) {
+      const now = [...free].find((one) => isSame(row, one))
+      if (now === undefined) continue
+      pairs.set(row, now)
+      free.delete(now)
+    }
+  }
+  return pairs
+}
+
+function describeChange(columns: readonly string[], row: Cells, now: Cells): Found[] {
+  const name = row[0] === now[0] ? quote(row[0]) : `${quote(row[0])} is now ${quote(now[0])}`
+  const cells = columns.flatMap((column, at) =>
+    at === 0 || row[at] === now[at] ? [] : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],
+  )
+  if (cells.length === 0) return row[0] === now[0] ? [] : [{ kind: 'renamed', words: name }]
+  const isNarrower = cells.every(
+    ({ column, was, is }) =>
+      isCondition(column) && (was === '' || (was.startsWith('not ') && is.startsWith(`${was} or `))),
+  )
+  const words = cells.map(
+    ({ column, was, is }) => `${column} ${inWords(is, column)} instead of ${inWords(was, column)}`,
+  )
+  return [{ kind: isNarrower ? 'narrowed' : 'changed', words: `${name}: ${words.join(', ')}` }]
+}
+
+/** A blank row does not count: the checks skip it. */
+export function isFilled(row: Cells): boolean {
+  return row.some((cell) => cell.trim() !== '')
+}
+
+function isCondition(column: string): boolean {
+  return WHEN_COLUMNS.some((one) => one === column)
+}
+
+function inWords(cell: string, column: string): string {
+  if (cell !== '') return quote(nameOfChannel(cell))
+  return isCondition(column) ? 'any' : 'blank'
+}
+
+function quote(text = ''): string {
+  return `"${text}"`
+}

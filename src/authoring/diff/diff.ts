@@ -1,0 +1,55 @@
+import { stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { compileRuleTable, RULE_TABLE, readText } from '../../service/app/rule-files.ts'
+import type { RuleTable } from '../../service/decide/rules/table.ts'
+import { describeFault } from '../../service/text/faults.ts'
+import { checkRevision, listFilesAt, readFileAt } from '../../terminal/git.ts'
+import { fileOption, newCommand } from '../../terminal/options.ts'
+import { note, print } from '../../terminal/print.ts'
+import { findCopiedReasons } from '../check/find-copied-reasons.ts'
+import { listEventTypes } from '../templates/read-templates.ts'
+import { diffRuleTables } from './compare-tables.ts'
+import { describeDiff } from './diff-text.ts'
+
+export const diffCommand = newCommand('diff', {
+  exitCodes: '0 compared, 1 a table has faults or is not readable',
+  example: 'rules diff --against main',
+})
+  .description('describe in sentences which decisions differ from those of an earlier rule table')
+  .requiredOption(
+    '--against <git revision or file>',
+    'the earlier rule table; an existing file takes precedence',
+  )
+  .addOption(fileOption('--table <file>', 'the current rule table', RULE_TABLE))
+  .option('--json', 'as one JSON value')
+  .action(diff)
+
+interface Options {
+  readonly against: string
+  readonly table: string
+  readonly json?: true
+}
+
+async function diff({ against, table, json }: Options): Promise<void> {
+  const before = await tableBefore(against, table)
+  const after = await compileRuleTable(await readText(table))
+  const difference = diffRuleTables(before, after)
+  const sentences = describeDiff(difference)
+  const warnings = findCopiedReasons(after.rules, before.rules)
+  for (const warning of warnings) note(`${relative('', table)}: warning: ${describeFault(warning)}`)
+  await print(...(json ? [JSON.stringify({ ...difference, warnings, sentences })] : sentences))
+}
+
+/** The earlier table; at a git revision with the templates of that revision, to which `no template` refers. */
+async function tableBefore(against: string, table: string): Promise<RuleTable> {
+  const name = `the rule table of ${against}`
+  const isFile = await stat(against).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+  if (isFile) return compileRuleTable(await readText(against), name)
+  await checkRevision(against, dirname(table), 'file')
+  const files = await listFilesAt(against, join(dirname(table), '../templates'))
+  const eventTypes = listEventTypes(files.map((file) => ({ name: file, text: '' })))
+  return compileRuleTable(await readFileAt(against, table), name, eventTypes)
+}

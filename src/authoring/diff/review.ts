@@ -1,0 +1,169 @@
+import { RuleTableError } from '../../service/decide/rules/errors.ts'
+import { readSheet, type SheetForm } from '../../service/decide/rules/read-sheet.ts'
+import { RULE_SHEET } from '../../service/decide/rules/rule.ts'
+import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'
+import { wholeFault } from '../../service/text/faults.ts'
+import { type Against, checkRuleFiles, type FileReport } from '../check/check-files.ts'
+import type { PromiseFault } from '../check/check-promises.ts'
+import { PROMISE_SHEET } from '../check/load-promises.ts'
+import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../outcomes/list-outcomes.ts'
+import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
+import { diffPreviews } from '../templates/preview.ts'
+import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
+import { type ChangeSummary, summaryToMarkdown } from './change-summary.ts'
+import { diffRuleTables } from './compare-tables.ts'
+import { type Cells, diffRows, type RowChange } from './diff-rows.ts'
+
+/** The files that people change. */
+export interface Files {
+  readonly table: string
+  readonly promises: string
+  readonly templates: readonly TemplateFile[]
+}
+
+/** The files in force, with which the workbench starts. */
+export interface WorkbenchStart extends Files {
+  /** The accepted outcomes and texts, `rules/outcomes.txt`. */
+  readonly outcomes: string
+  /** Null if unknown. */
+  readonly repositoryUrl: string | null
+}
+
+/** Templates and their checks; null if they have faults. */
+export interface Texts {
+  readonly eventTypes: readonly string[]
+  readonly report: TemplateReport
+}
+
+/** `outcomes`: the accepted ones, against which file names are checked. `seen`: types of recent events, valid too. */
+export function readTexts(files: readonly TemplateFile[], outcomes: string, seen?: readonly string[]): Texts {
+  const accepted = acceptedEventTypes(outcomes)
+  const options = { sha256: noRevision, accepted, ...(seen && { seen }) }
+  return { eventTypes: listEventTypes(files), report: checkTemplates(files, options) }
+}
+
+/** A draft is not recorded. */
+const noRevision = () => ''
+
+/** Files and their checks. */
+export interface Version {
+  readonly files: Pick<Files, 'table' | 'promises'>
+  readonly texts: Texts
+  readonly table: FileReport
+  readonly promises: FileReport<PromiseFault>
+  /** Null if it has faults. */
+  readonly ruleTable: RuleTable | null
+  /** All outcomes and texts, in the form of the accepted file; null if one of the files has faults. */
+  readonly outcomes: string | null
+}
+
+export async function loadVersion(
+  files: Version['files'],
+  texts: Texts,
+  against: Against = {},
+): Promise<Version> {
+  const { enumeration, ...reports } = await checkRuleFiles(
+    files.table,
+    files.promises,
+    texts.eventTypes,
+    against,
+  )
+  const version = { files, texts, ...reports }
+  try {
+    if (enumeration === null) return { ...version, ruleTable: null, outcomes: null }
+    const ruleTable = enumeratedTable(enumeration, files.table, noRevision())
+    const { previews } = texts.report
+    return { ...version, ruleTable, outcomes: previews && listOutcomes(enumeration, previews) }
+  } catch (error) {
+    if (error instanceof RuleTableError) return { ...version, ruleTable: null, outcomes: null }
+    throw error
+  }
+}
+
+/** All effects of a change. `outcomes`: the accepted ones. */
+export function summariseChange(before: Version, after: Version, outcomes: string): ChangeSummary {
+  const { table, promises, texts, ruleTable } = after
+  const { faults, warnings } = texts.report
+  const { templates: textsBefore } = before.texts.report
+  return {
+    reviews: [
+      { file: 'rules/dispatch.csv', ...table },
+      { file: 'rules/promises.csv', ...promises },
+      ...[...faults, ...warnings].map((one) => {
+        const said = [wholeFault(one.line === null ? one.text : `line ${one.line}: ${one.text}`)]
+        const isFault = faults.includes(one)
+        return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
+      }),
+    ],
+    diff: before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable),
+    texts: textsBefore && texts.report.templates && diffPreviews(textsBefore, texts.report.templates),
+    rows: [
+      ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),
+      ...diffSheets('rule', RULE_SHEET, before.files.table, after.files.table),
+    ],
+    outcomes: after.outcomes === null ? null : compareOutcomes(outcomes, after.outcomes),
+  }
+}
+
+/** The text of a pull request with this change. */
+export function formatProposal(summary: ChangeSummary): string {
+  const text = summaryToMarkdown(summary)
+  return text.length > PROPOSAL_LENGTH_MAX ? `${text.slice(0, PROPOSAL_LENGTH_MAX)}…` : text
+}
+
+/** Below the limit for the text of a pull request. */
+const PROPOSAL_LENGTH_MAX = 60_000
+
+/** Splits a sheet into its cells, in the usual order of columns. `rows` is null if that fails; `columns` are those of the file. */
+export function readGrid(csvText: string, form: SheetForm<string>) {
+  const { columns, rows, faults } = readSheet<string, Cells>(csvText, form, ({ read }) =>
+    form.columns.map((column) => read(column, (text) => text) ?? ''),
+  )
+  return { columns, rows: faults.length === 0 ? rows : null, faults }
+}
+
+/**
+ * The file of a grid, cell for cell, with its own columns (by default all) and those in which a cell is filled. Unlike in a
+ * report, formulas get no apostrophe, since a rule table must come back unchanged. Quotes appear only if needed, so that few
+ * lines change.
+ */
+export function gridToCsv(columns: readonly string[], rows: readonly Cells[], own = columns): string {
+  const written = columns.reduce((some, column, at) => {
+    if (some.includes(column) || rows.every((row) => row[at] === '')) return some
+    const before = columns.slice(0, at).findLast((one) => some.includes(one))
+    return some.toSpliced(before === undefined ? 0 : some.indexOf(before) + 1, 0, column)
+  }, own)
+  const places = written.map((column) => columns.indexOf(column))
+  return [columns, ...rows]
+    .map((cells) => `${places.map((at) => csvCell(cells[at] ?? '')).join(',')}\n`)
+    .join('')
+}
+
+function csvCell(value: string): string {
+  const line = value.replace(/[\r\n]+/g, ' ').trim()
+  return /[",;\t]/.test(line) ? `"${line.replaceAll('"', '""')}"` : line
+}
+
+/** The changed rows of a sheet; none if one version cannot be split into cells. */
+function diffSheets(
+  what: RowChange['what'],
+  form: SheetForm<string>,
+  before: string,
+  after: string,
+): RowChange[] {
+  const [old, now] = [before, after].map((text) => readGrid(text, form).rows)
+  return old && now ? diffRows(what, form.columns, old, now) : []
+}
+
+/** Branch of the reviewed files, against which a change is proposed. */
+const BRANCH = 'main'
+
+/**
+ * URL of the forge's page for uploading files into a folder (blank: the whole repository) and proposing the change. Uses GitLab's
+ * paths if the host's name contains it, else GitHub's.
+ */
+export function buildProposeUrl(repositoryUrl: string, folder: string): string {
+  const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')
+  const repository = repositoryUrl.replace(/\.git$/, '')
+  return [repository, isGitLab ? '-/tree' : 'upload', BRANCH, folder].filter(Boolean).join('/')
+}

@@ -1,0 +1,56 @@
+import { join, relative } from 'node:path'
+import { OUTCOMES, readText, sha256, TEMPLATES } from '../../service/app/rule-files.ts'
+import { describeTemplateFault, type TemplateFault } from '../../service/decide/templates/template.ts'
+import { listFaults } from '../../service/text/faults.ts'
+import { workflowCommand } from '../../terminal/annotations.ts'
+import { fileOption, newCommand } from '../../terminal/options.ts'
+import { note, print } from '../../terminal/print.ts'
+import { acceptedEventTypes } from '../outcomes/list-outcomes.ts'
+import { checkTemplates } from './check-templates.ts'
+import { describeSms } from './sms-length.ts'
+import { readTemplateFiles } from './template-files.ts'
+
+const checkCommand = newCommand('check', {
+  exitCodes: '0 nothing is wrong (there may be warnings), 1 there are faults',
+  example: 'templates check',
+})
+  .description(
+    'report the first fault of each template by file and line, and the length of each text as an SMS',
+  )
+  .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
+  .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
+  .option('--json', 'as one JSON value: faults, warnings and a line for each template')
+  .action(check)
+
+interface Options {
+  readonly templates: string
+  readonly annotations?: true
+  readonly json?: true
+}
+
+async function check({ templates, annotations, json }: Options): Promise<void> {
+  const accepted = acceptedEventTypes(await readText(OUTCOMES))
+  const report = checkTemplates(readTemplateFiles(templates), { sha256, accepted })
+  const { faults, warnings, lines } = report
+  if (json) await print(JSON.stringify(report))
+  else {
+    for (const warning of warnings) note(`warning: ${describeTemplateFault(warning)}`)
+    if (faults.length > 0) note(`the templates have ${listFaults(faults.map(describeTemplateFault))}`)
+    await print(
+      ...lines.map(({ file, sms, uses }) => `${file}: ${describeSms(sms)} by SMS, uses ${uses.join(', ')}`),
+    )
+  }
+  if (annotations) {
+    const annotation = (level: 'error' | 'warning', { file, line, text }: TemplateFault) =>
+      workflowCommand(level, relative('', join(templates, file)), line, text)
+    await print(
+      ...warnings.map((warning) => annotation('warning', warning)),
+      ...faults.map((fault) => annotation('error', fault)),
+    )
+  }
+  if (faults.length > 0) process.exitCode = 1
+}
+
+export const templatesCommand = newCommand('templates', { example: 'templates check' })
+  .description('check the texts of messages')
+  .addCommand(checkCommand)

@@ -1,0 +1,244 @@
+import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { describeCounts } from '../../operations/requests/describe-request.ts'
+import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
+import type { RequestPreview, StoredRequest } from '../../service/model/request/schemas.ts'
+import { post, RequestError } from './api.ts'
+import { Button, Field, filledIn, Problem, Value } from './parts.tsx'
+import { buildHref } from './route.ts'
+import { formatNumber, visible } from './text.ts'
+import { useData, Visit } from './use-data.ts'
+
+/** Why the reader may not ask the service for anything, or null; undefined until it is known. */
+export function useRefusal(): string | null | undefined {
+  return useData<{ refusal: string | null }>(['rights']).data?.refusal
+}
+
+interface AskProps {
+  /** What the button does, such as "Try again". */
+  readonly verb: string
+  /** What it is for, such as "this message". */
+  readonly what: string
+  /** The request as the service takes it, without the reason. */
+  readonly wanted: object
+  /** What is lost by it. */
+  readonly warning?: string
+  /** Called when the dialog is closed after the service was asked. */
+  readonly onAsked?: () => void
+}
+
+/** A button that asks the service for something, in a dialog: it says first what will happen, and wants a reason. */
+export function Ask(props: AskProps) {
+  const { verb, what } = props
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <Button class="outline small" onClick={() => setIsOpen(true)} aria-label={`${verb}: ${what}`}>
+        {verb}…
+      </Button>
+      {isOpen && <AskDialog {...props} onClose={() => setIsOpen(false)} />}
+    </>
+  )
+}
+
+/** The state of a question to the service: what it says, or why it does not. */
+interface Answer<Data> {
+  readonly data: Data | null
+  readonly problem: string | null
+}
+const NO_ANSWER = { data: null, problem: null }
+
+function AskDialog({
+  verb,
+  what,
+  wanted,
+  warning,
+  onAsked,
+  onClose,
+}: AskProps & { readonly onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const { refused } = useContext(Visit)
+  const preview = usePreview(wanted)
+  const [asked, setAsked] = useState<Answer<StoredRequest>>(NO_ANSWER)
+  const [isAsking, setIsAsking] = useState(false)
+  const [key] = useState(newKey)
+  const { data: found } = preview
+  const left = found === null ? 0 : countChanged(found)
+  const isOpen = found !== null && (left > 0 || found.isMore) && asked.data === null
+  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => dialog.current?.querySelector<HTMLInputElement>('[name=because]')?.focus(), [isOpen])
+  const close = () => {
+    if (asked.data !== null) onAsked?.()
+    onClose()
+  }
+  const ask = async (event: SubmitEvent) => {
+    const { because } = filledIn(event)
+    setIsAsking(true)
+    try {
+      const stop = new AbortController()
+      setAsked({
+        data: await post<StoredRequest>(['requests'], { wanted, because, key }, stop.signal),
+        problem: null,
+      })
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error
+      if (error.status === 401) refused(error)
+      const isRefused = error.status >= 400 && error.status < 500
+      setAsked({ data: null, problem: isRefused ? error.message : `${error.message} ${PERHAPS_ASKED}` })
+    } finally {
+      setIsAsking(false)
+    }
+  }
+  return (
+    <dialog ref={dialog} aria-label={`${verb}: ${what}`} onClose={close}>
+      <h2>
+        {verb}: {visible(what)}
+      </h2>
+      <Problem problem={preview.problem ?? asked.problem} />
+      {asked.data !== null && <Followed id={asked.data.id} />}
+      {asked.data === null && found !== null && <Preview preview={found} />}
+      {asked.data === null && warning !== undefined && <p class="notice">{warning}</p>}
+      <form onSubmit={ask}>
+        {isOpen && (
+          <Field
+            label="Reason (recorded; no names of persons)"
+            name="because"
+            required
+            pattern=".*\S.*"
+            maxLength={BECAUSE_LENGTH_MAX}
+          />
+        )}
+        <p class="hstack">
+          {isOpen && (
+            <button type="submit" disabled={isAsking}>
+              {verb}
+              {found.count > 1 && ` (${found.isMore ? 'more than ' : ''}${formatNumber(left)})`}
+            </button>
+          )}
+          <Button onClick={() => dialog.current?.close()}>Close</Button>
+        </p>
+      </form>
+    </dialog>
+  )
+}
+
+const PERHAPS_ASKED = 'It may have taken the request. Press the button again to see: it is not taken twice.'
+
+/** `crypto.randomUUID` is missing on pages that came without TLS. */
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+}
+
+/** What the service would do now. */
+export function usePreview(wanted: object | null): Answer<RequestPreview> {
+  const [answer, setAnswer] = useState<Answer<RequestPreview>>(NO_ANSWER)
+  const asked = JSON.stringify(wanted)
+  useEffect(() => {
+    const stop = new AbortController()
+    setAnswer(NO_ANSWER)
+    if (wanted === null) return
+    post<RequestPreview>(['requests', 'preview'], wanted, stop.signal).then(
+      (data) => setAnswer({ data, problem: null }),
+      (error) => stop.signal.aborted || setAnswer({ data: null, problem: error.message }),
+    )
+    return () => stop.abort()
+  }, [asked])
+  return answer
+}
+
+/** The number of items that do not stay as they are. A skip has no groups. */
+function countChanged({ groups, count }: RequestPreview): number {
+  return groups.length === 0 ? count : groups.reduce((sum, one) => sum + (one.isUnchanged ? 0 : one.count), 0)
+}
+
+function Preview({ preview }: { preview: RequestPreview }) {
+  if (preview.count === 0)
+    return (
+      <p>
+        {preview.isMore
+          ? 'Nothing was found among the newest entries.'
+          : 'Nothing matches: there is nothing to do.'}
+      </p>
+    )
+  return (
+    <ul>
+      {preview.groups.map(({ reason, count, isUnchanged }) => (
+        <li key={`${isUnchanged} ${reason}`}>
+          {formatNumber(count)}: {isUnchanged && 'stays unchanged: '}
+          <Value text={reason} />
+        </li>
+      ))}
+      {preview.isMore && <li>and more</li>}
+    </ul>
+  )
+}
+
+const EVERY_MS = 1_000
+
+/** A request from the first second to its end. */
+function Followed({ id }: { id: string }) {
+  const { data, problem } = useData<StoredRequest>(['requests', id], {}, followInterval)
+  if (data === null) return <Problem problem={problem} />
+  return (
+    <>
+      <p role="status">
+        <RequestState request={data} />
+      </p>
+      <Unchanged request={data} />
+      <p>
+        <a href={buildHref(['requests', id])}>Request {id}</a>
+      </p>
+    </>
+  )
+}
+
+export const followInterval = ({ endedAt }: StoredRequest) => (endedAt === null ? EVERY_MS : null)
+
+const STATES: Readonly<Record<string, string>> = {
+  waiting: 'Asked; the service begins within seconds',
+  running: 'We are at it',
+  done: 'Done',
+  stopped: 'Stopped',
+  cancelled: 'Cancelled',
+}
+
+/** The state of a request in a sentence, with its results. */
+export function RequestState({ request }: { request: StoredRequest }) {
+  const { counts, note } = request
+  const results = describeCounts(counts)
+  return (
+    <>
+      {describeState(request)}
+      {results !== '' && `: ${results}`}
+      {note !== null && (
+        <>
+          {' '}
+          (<Value text={note} />)
+        </>
+      )}
+      .
+    </>
+  )
+}
+
+function describeState({ kind, state, counts, note, endedAt }: StoredRequest): string {
+  if (endedAt === null && note !== null) return 'Waiting'
+  if (kind !== 'retry' || state !== 'done') return STATES[state] ?? state
+  return (counts.SENT ?? 0) + (counts.FAILED ?? 0) > 0 ? 'We tried again' : 'Nothing to try'
+}
+
+/** The first of the items that stayed unchanged, each with its reason. */
+export function Unchanged({ request: { kind, unchanged } }: { request: StoredRequest }) {
+  if (unchanged.length === 0) return null
+  return (
+    <ul>
+      {unchanged.map(({ item, reason }) => (
+        <li key={item}>
+          {kind === 'retry' ? <a href={buildHref(['log', item])}>{visible(item)}</a> : <Value text={item} />}:{' '}
+          <Value text={reason} />
+        </li>
+      ))}
+    </ul>
+  )
+}

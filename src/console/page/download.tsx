@@ -1,0 +1,112 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { LOG_CSV } from '../../operations/log/log-csv.ts'
+import { nameOfChannel, shownSubject } from '../../service/decide/party/channel.ts'
+import type { ListedLogEntry } from '../../service/model/log/log-entry.ts'
+import type { Page } from '../../service/model/log/log-page.ts'
+import { describeStatus } from '../../service/model/log/status.ts'
+import { read } from './api.ts'
+import { Button } from './parts.tsx'
+import type { Query } from './route.ts'
+import { counted, inWords } from './text.ts'
+
+const PAGE_ITEMS = '200'
+/** Spreadsheet programs still open a file of this size easily. */
+const DOWNLOAD_ITEMS_MAX = 50_000
+
+/** A line about a member's preferences. */
+export interface Remark {
+  /** Null for what is so now. */
+  readonly createdAt: string | null
+  readonly status: string
+  readonly eventType: string | null
+  readonly partyLocator: string
+  readonly channel: string | null
+  readonly because: string
+}
+
+interface DownloadProps {
+  readonly query: Query
+  readonly name: string
+  /** To list among the entries, newest first. */
+  readonly remarks?: readonly Remark[]
+}
+
+/** Saves all entries of a list as a CSV file called `name`, in the words of the screen. */
+export function Download({ query, name, remarks = [] }: DownloadProps) {
+  const [words, setWords] = useState('')
+  const [isRunning, setRunning] = useState(false)
+  const stop = useRef(new AbortController())
+  useEffect(() => () => stop.current.abort(), [])
+
+  async function readAll(): Promise<void> {
+    const lines = [LOG_CSV.head]
+    let rest = remarks
+    const addRemarks = (afterwards: string) => {
+      const count = rest.filter(({ createdAt }) => (createdAt ?? '~') >= afterwards).length
+      lines.push(...rest.slice(0, count).map(LOG_CSV.formatLine))
+      rest = rest.slice(count)
+    }
+    let entryCount = 0
+    const found = () => {
+      const others = lines.length - 1 - entryCount
+      const entries = counted(entryCount, 'entry', 'entries')
+      return others === 0 ? entries : `${entries}, and ${counted(others, 'line', 'lines')} about preferences`
+    }
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      setWords(`Loaded ${found()}…`)
+      const asked = { ...query, cursor, limit: PAGE_ITEMS }
+      const page = await read<Page<ListedLogEntry>>(['log', 'list'], asked, stop.current.signal)
+      for (const entry of page.items) {
+        addRemarks(entry.createdAt)
+        lines.push(formatEntry(entry))
+        entryCount++
+      }
+      cursor = page.nextCursor
+      if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
+        saveFile(name, lines)
+        return setWords(`The file contains only the newest ${found()}. Narrow the filters.`)
+      }
+    }
+    addRemarks('')
+    saveFile(name, lines)
+    setWords(`Saved ${found()}.`)
+  }
+
+  const download = () => {
+    setRunning(true)
+    readAll()
+      .catch((error: Error) => {
+        if (!stop.current.signal.aborted) setWords(`Could not save the file. ${error.message}`)
+      })
+      .finally(() => setRunning(false))
+  }
+  return (
+    <p class="hstack">
+      <Button onClick={download} disabled={isRunning}>
+        Download as CSV
+      </Button>
+      <span role="status">{words}</span>
+    </p>
+  )
+}
+
+/** A message without a subject has its text in place of it. */
+function formatEntry(entry: ListedLogEntry): string {
+  const { status, channel, body } = entry
+  return LOG_CSV.formatLine({
+    ...entry,
+    status: inWords(describeStatus(entry)),
+    channel: inWords(nameOfChannel(channel)),
+    subject: shownSubject(channel, entry.subject) ?? (status === 'SENT' ? body : null),
+  })
+}
+
+/** Makes the browser save a file. */
+export function saveFile(name: string, parts: readonly BlobPart[], type = 'text/csv'): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
+}

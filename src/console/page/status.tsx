@@ -1,0 +1,91 @@
+import type { ServiceStatus } from '../../service/model/service-status.ts'
+import { Ask, useRefusal } from './ask.tsx'
+import { Tag } from './parts.tsx'
+import { counted, localTime, visible } from './text.ts'
+import { useData } from './use-data.ts'
+
+const EVERY_MS = 5_000
+const PARTS = { consuming: 'Receiving events', database: 'Database', lookUps: 'Contact look-ups' } as const
+
+/** The colour and the sign of a part. */
+const LOOKS = {
+  works: ['success', 'dot'],
+  down: ['danger', 'cross'],
+  unknown: ['secondary', 'question'],
+} as const
+
+/** The state of each part, with the reason if it does not work; no part is known while the service does not respond. */
+function listParts(data: ServiceStatus | null, problem: string | null) {
+  return Object.entries(PARTS).map(([key, name]) => {
+    const reason = data?.[key as keyof typeof PARTS] ?? null
+    if (problem !== null || data === null)
+      return { name, state: 'unknown', reason: problem ?? 'not known yet' } as const
+    if (reason === null) return { name, state: 'works', reason } as const
+    const isUnknown = key === 'consuming' && data.isStarting
+    return { name, state: isUnknown ? 'unknown' : 'down', reason } as const
+  })
+}
+
+/**
+ * A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. It takes its place
+ * before anything is known, so that nothing below moves under a click.
+ */
+export function Status() {
+  const { data, problem } = useData<ServiceStatus>(['status'], {}, EVERY_MS)
+  const parts = listParts(data, problem)
+  const blocked = data?.blocked ?? []
+  return (
+    <>
+      <ul class="hstack unstyled status" aria-label="State of the service">
+        {parts.map(({ name, state, reason }) => (
+          <li key={name} title={state === 'works' ? `${name}: works` : `${name}: ${state}: ${reason}`}>
+            <Tag tone={LOOKS[state][0]} sign={LOOKS[state][1]}>
+              {name}
+            </Tag>
+          </li>
+        ))}
+      </ul>
+      <div role="alert">
+        {problem !== null && <p class="notice">State unknown: {visible(problem)}</p>}
+        {parts
+          .filter(({ state }) => data !== null && problem === null && state !== 'works')
+          .map(({ name, state, reason }) => (
+            <p key={name} class={state === 'down' ? 'notice notice-bad' : 'notice'}>
+              {visible(`${name}: ${reason}`)}
+            </p>
+          ))}
+        {blocked.length > 0 && (
+          <details>
+            <summary>{counted(blocked.length, 'blocked partition', 'blocked partitions')}</summary>
+            <ul>
+              {blocked.map((one) => (
+                <BlockedPartition key={`${one.topic}/${one.partition}`} blocked={one} />
+              ))}
+            </ul>
+          </details>
+        )}
+      </div>
+    </>
+  )
+}
+
+const LOST = 'Its events are lost, and their members get no message, unless they are published again.'
+
+function BlockedPartition({ blocked }: { blocked: ServiceStatus['blocked'][number] }) {
+  const { topic, partition, offset, since, reason, remedy, isSkippable } = blocked
+  const mayAsk = useRefusal() === null
+  const wanted = { kind: 'skip', batch: { topic, partition, offset } }
+  return (
+    <li>
+      {visible(`${topic}/${partition}, since ${localTime(since)}: ${reason}. ${remedy}`)}{' '}
+      {mayAsk && isSkippable && offset !== null && (
+        <Ask
+          verb="Skip this batch"
+          what={`offset ${offset} of ${topic}/${partition}`}
+          wanted={wanted}
+          warning={LOST}
+        />
+      )}
+    </li>
+  )
+}

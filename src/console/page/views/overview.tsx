@@ -1,0 +1,188 @@
+import {
+  COUNT_WINDOW_NAMES,
+  COUNT_WINDOWS,
+  COUNTED_BY,
+  type CountedBy,
+} from '../../../service/model/log/count-windows.ts'
+import type { LogCounts } from '../../../service/model/log/log-counts.ts'
+import { WINDOWS } from '../list.tsx'
+import { Card, Links, State, Title } from '../parts.tsx'
+import { buildHref, type Query, type Route } from '../route.ts'
+import { buildTable, chooseColour, describeSeries, REST, type Series, type Table } from '../series.ts'
+import { describePeriod, formatNumber, stepName } from '../text.ts'
+import { useData } from '../use-data.ts'
+
+const EVERY_MS = 10_000
+
+const NAMES: Readonly<Record<CountedBy, string>> = {
+  status: 'Status',
+  reason: 'Reason',
+}
+
+/** Counts of recent entries, refreshed while shown. The address contains the period and the grouping. */
+export function OverviewView({ query }: Route) {
+  const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
+  const by = COUNTED_BY.find((name) => name === query.by) ?? 'status'
+  const link = (name: string, chosen: Query, isCurrent: boolean) => ({
+    name,
+    href: buildHref([], { window, by, ...chosen }),
+    isCurrent,
+  })
+  const loaded = useData<LogCounts>(['counts'], { window, by }, EVERY_MS)
+  return (
+    <>
+      <Title name="Overview" />
+      <div class="hstack">
+        <Links
+          label="Period"
+          links={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
+        />
+        <Links
+          label="Group by"
+          links={COUNTED_BY.map((name) => link(NAMES[name], { by: name }, name === by))}
+        />
+      </div>
+      <State loaded={loaded} />
+      {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
+    </>
+  )
+}
+
+/** From seconds since 1970. */
+const iso = (atS: number) => new Date(atS * 1_000).toISOString()
+
+function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy }) {
+  const { stepS } = counts
+  const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
+  // From the data, since the period just chosen may not have been counted yet.
+  const last = from === undefined ? '' : `, ${WINDOWS[from].toLowerCase()}`
+  const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
+  const table = buildTable(counts, dimension)
+  const { total, series } = buildTable(counts, 'status')
+  const all = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
+  const buildFigure = (dimension: CountedBy) => (series: Series, index: number) => ({
+    name: describeSeries(dimension, series.name),
+    total: series.total,
+    mark: chooseColour(dimension, series.name, index),
+    href: series.name === REST ? undefined : buildHref(['log'], { [dimension]: series.name, from }),
+  })
+  return (
+    <>
+      <Figures figures={[all, ...series.map(buildFigure('status'))]} />
+      {givenUp > 0 && (
+        <p>
+          Of the failed entries,{' '}
+          <a href={buildHref(['log'], { status: 'FAILED', notTold: 'true', from })}>
+            {formatNumber(givenUp)} are given up
+          </a>
+          {': no retry is due any more.'}
+        </p>
+      )}
+      {!counts.complete && (
+        <p class="notice">
+          Only the newest {formatNumber(total)} entries are counted, from {stepName(counts.fromS, 3_600)} on.
+          For longer periods, see the metrics dashboard.
+        </p>
+      )}
+      <Card
+        id="chart"
+        title={`Entries by ${NAMES[dimension].toLowerCase()}${last}`}
+        about={describePeriod(iso(counts.fromS), iso(counts.toS))}
+      >
+        {dimension !== 'status' && <Figures figures={table.series.map(buildFigure(dimension))} />}
+        {table.total > 0 ? (
+          <Chart table={table} stepS={stepS} dimension={dimension} />
+        ) : (
+          <p>{total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}</p>
+        )}
+      </Card>
+    </>
+  )
+}
+
+interface Figure {
+  readonly name: string
+  readonly total: number
+  /** The colour of its bars. */
+  readonly mark: string
+  readonly href: string | undefined
+}
+
+/** Totals, each with a link to its entries; also the legend of the chart. */
+function Figures({ figures }: { figures: readonly Figure[] }) {
+  return (
+    <ul class="tiles unstyled">
+      {figures.map(({ name, total, mark, href }) => (
+        <li key={name}>
+          <a class="card tile unstyled" style={{ '--mark': mark }} href={href}>
+            <bdi>{name}</bdi> <strong>{formatNumber(total)}</strong>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+interface ChartProps {
+  readonly table: Table
+  readonly stepS: number
+  readonly dimension: CountedBy
+}
+
+/** The next round and even number, whose half is shown too. */
+function roundUp(count: number): number {
+  const unit = 10 ** Math.floor(Math.log10(count))
+  const steps = [1, 2, 4, 6, 8, 10].map((step) => step * unit)
+  return steps.find((step) => step >= count && step % 2 === 0) ?? 10 * unit
+}
+
+/** Positions of labels on the time axis, from its start (0) to its end (1). */
+const MARKS = [0, 0.25, 0.5, 0.75]
+
+/** Entries over time as stacked bars, each of which links to its entries. The tooltip of a bar is also its name. */
+function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
+  const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
+  const top = roundUp(Math.max(2, ...sums))
+  const toPercent = (count: number) => `${(100 * count) / top}%`
+  return (
+    <div class="chart">
+      {[0, top / 2, top].map((level) => (
+        <span key={level} class="level" aria-hidden="true" style={{ bottom: toPercent(level) }}>
+          {formatNumber(level)}
+        </span>
+      ))}
+      {startsS.map((startS, i) => {
+        const parts = series.flatMap(({ name, counts }, index) => {
+          const count = counts[i] ?? 0
+          return count === 0 ? [] : [{ name: describeSeries(dimension, name), count, index, series: name }]
+        })
+        const period = `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`
+        return (
+          <a
+            key={startS}
+            class="bar"
+            // The log has no filter for entries that have a reason.
+            href={
+              sums[i] && dimension === 'status'
+                ? buildHref(['log'], { from: iso(startS), to: iso(startS + stepS) })
+                : undefined
+            }
+            title={[period, ...parts.map(({ name, count }) => `${name} ${formatNumber(count)}`)].join('\n')}
+          >
+            {parts.map(({ series, count, index }) => (
+              <div
+                key={series}
+                style={{ height: toPercent(count), background: chooseColour(dimension, series, index) }}
+              />
+            ))}
+          </a>
+        )
+      })}
+      {MARKS.map((part) => (
+        <span key={part} class="mark" aria-hidden="true" style={{ left: `${100 * part}%` }}>
+          {stepName(startsS[Math.floor(part * startsS.length)] ?? 0, stepS)}
+        </span>
+      ))}
+    </div>
+  )
+}

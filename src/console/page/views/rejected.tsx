@@ -1,0 +1,157 @@
+import type { ShownRejectedMessage } from '../../../service/decide/event/rejected-message.ts'
+import { findRedriveRefusal, REJECTIONS } from '../../../service/decide/event/rejection.ts'
+import { Ask, useRefusal } from '../ask.tsx'
+import { type Cell, Clamped, type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
+import { Copy, Facts, go, Time, Title, Value } from '../parts.tsx'
+import { buildHref, type Route } from '../route.ts'
+import { counted, decodeBegin, inWords, visible } from '../text.ts'
+import { usePages } from '../use-data.ts'
+
+const FILTERS: readonly Filter[] = [
+  { name: 'topic', label: 'Topic' },
+  { name: 'code', label: 'Error code', options: Object.keys(REJECTIONS).map((code) => [code, code]) },
+  { name: 'open', label: 'Redriven', options: [['true', 'Not settled yet']] },
+]
+
+/** Rejected messages, newest first. */
+export function RejectedView(route: Route) {
+  const { topic, code } = route.query
+  const refusal = useRefusal()
+  const mayAsk = refusal === null
+  const all = { what: 'all unsettled messages of this list', onAsked: () => go(location.hash) }
+  const wanted = (kind: string) => ({ kind, filter: { topic, code } })
+  const asked = { ...pickValues(FILTERS, route.query), cursor: route.query.cursor }
+  const pages = usePages<ShownRejectedMessage>(['rejected'], asked)
+  return (
+    <>
+      <Title name="Rejected messages" />
+      <p class="text-light">
+        Messages that are not valid events, that have the event id of another one, or whose row the database
+        refused.
+        {!mayAsk && ' A click copies a command; add your reason to it, as --because "text".'}
+      </p>
+      {mayAsk && (
+        <p class="hstack">
+          <Ask verb="Process all again" {...all} wanted={wanted('redrive')} />
+          <Ask verb="Dismiss all" {...all} wanted={wanted('dismiss')} warning={DISMISSED} />
+        </p>
+      )}
+      <Facts facts={listRemedies(pages.data?.items ?? [])} />
+      <List
+        label="Rejected messages"
+        route={route}
+        filters={FILTERS}
+        pages={pages}
+        renderRow={(message) => renderRow(message, mayAsk)}
+        noun={['message', 'messages']}
+      />
+    </>
+  )
+}
+
+const DISMISSED =
+  'Their members get no message. They can still be processed again, one by one, until they are pruned.'
+
+function renderRow(rejected: ShownRejectedMessage, mayAsk: boolean): Row {
+  const { id, rejectedAt, topic, partition, offset, error, code } = rejected
+  return {
+    key: id,
+    cells: {
+      Time: timeCell(rejectedAt),
+      ID: id,
+      Source: twoLines(topic, `partition ${partition}, offset ${offset}`),
+      Error: twoLines(error, code),
+      'First bytes': beginCell(rejected),
+      'What next': <Next message={rejected} mayAsk={mayAsk} />,
+    },
+  }
+}
+
+function twoLines(text: string, below: string): Cell {
+  return {
+    title: visible(text),
+    show: (
+      <>
+        <Clamped text={visible(text)} />
+        <span class="text-light">{below}</span>
+      </>
+    ),
+  }
+}
+
+function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Cell {
+  if (erasedAt !== null) {
+    return (
+      <>
+        erased on <Time iso={erasedAt} />
+      </>
+    )
+  }
+  if (begin === null || byteCount === null) return null
+  return twoLines(decodeBegin(begin, byteCount), counted(byteCount, 'byte', 'bytes'))
+}
+
+const RESULTS: Readonly<Record<string, string>> = {
+  logged: 'Redriven: logged',
+  duplicate: 'Redriven: already logged',
+  rejected: 'Redriven: rejected again',
+  dismissed: 'Dismissed',
+}
+
+function isOpen({ redriven }: ShownRejectedMessage): boolean {
+  return redriven === null || redriven.result === 'rejected'
+}
+
+/** The use of processing messages again, once for all that share it, by what they have in common. */
+function listRemedies(messages: readonly ShownRejectedMessage[]): Readonly<Record<string, string>> {
+  const groups = Map.groupBy(messages.filter(isOpen), describeRemedy)
+  return Object.fromEntries(
+    [...groups].map(([remedy, some]) => {
+      const codes = new Set(some.map(({ code, erasedAt }) => (erasedAt === null ? code : 'erased')))
+      return [`${[...codes].join(', ')} (${some.length})`, remedy]
+    }),
+  )
+}
+
+function describeRemedy({ code, erasedAt }: ShownRejectedMessage): string {
+  if (erasedAt !== null) return 'Processing them again does not help: they were erased.'
+  if (findRedriveRefusal(code, false) !== null)
+    return 'Processing them again does not help: their producer must publish them again.'
+  if (code === 'conflict')
+    return 'Another message has the event id and the only row, so the member is not told. Process them again once rules/envelope.json reads an id of their own; else their producer must publish them again with one.'
+  if (code === 'refused-by-database') return 'Process them again once the database takes their rows.'
+  return 'Processing them again helps only once rules/envelope.json reads them; else their producer must publish them again.'
+}
+
+/** The result of the last redrive, or what can be asked for. */
+function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
+  const { id, code, erasedAt, redriven } = message
+  const isErased = erasedAt !== null
+  const isRedrivable = findRedriveRefusal(code, isErased) === null
+  const one = { what: `message ${id}`, onAsked: () => go(location.hash) }
+  const commands = [
+    ...(isErased ? [] : [`rejected show ${id}`]),
+    ...(isRedrivable ? [`rejected redrive ${id}`] : []),
+    `rejected dismiss ${id}`,
+  ]
+  const result = redriven && (RESULTS[redriven.result] ?? inWords(redriven.result))
+  return (
+    <>
+      {redriven !== null && (
+        <p>
+          {redriven.locator === null ? result : <a href={buildHref(['log', redriven.locator])}>{result}</a>},{' '}
+          <Time iso={redriven.at} /> by <Value text={redriven.by} />
+        </p>
+      )}
+      {isOpen(message) && mayAsk && (
+        <p class="hstack">
+          {isRedrivable && <Ask verb="Process again" {...one} wanted={{ kind: 'redrive', ids: [id] }} />}
+          <Ask verb="Dismiss" {...one} wanted={{ kind: 'dismiss', ids: [id] }} warning={DISMISSED} />
+        </p>
+      )}
+      {isOpen(message) &&
+        !mayAsk &&
+        commands.map((command) => <Copy key={command} text={`src/main.ts ${command}`} label={command} />)}
+    </>
+  )
+}

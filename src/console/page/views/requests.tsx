@@ -1,0 +1,115 @@
+import { useContext, useState } from 'preact/hooks'
+import { describeWanted } from '../../../operations/requests/describe-request.ts'
+import type { Page } from '../../../service/model/log/log-page.ts'
+import type { StoredRequest } from '../../../service/model/request/schemas.ts'
+import { post, RequestError } from '../api.ts'
+import { followInterval, RequestState, Unchanged, useRefusal } from '../ask.tsx'
+import { List, type Row, timeCell } from '../list.tsx'
+import { Button, Card, Facts, Problem, State, Time, Title } from '../parts.tsx'
+import { buildHref, type Route } from '../route.ts'
+import { visible } from '../text.ts'
+import { useData, Visit } from '../use-data.ts'
+
+const EVERY_MS = 5_000
+const listInterval = ({ items }: Page<StoredRequest>) =>
+  items.some(({ endedAt }) => endedAt === null) ? EVERY_MS : null
+
+/** What people asked the service to do, newest first. */
+export function RequestsView(route: Route) {
+  const pages = useData<Page<StoredRequest>>(['requests'], { cursor: route.query.cursor }, listInterval)
+  return (
+    <>
+      <Title name="Requests" />
+      <p class="text-light">What people asked the service to do: who, why, and with which results.</p>
+      <List
+        label="Requests"
+        route={route}
+        filters={[]}
+        pages={pages}
+        renderRow={renderRow}
+        noun={['request', 'requests']}
+      />
+    </>
+  )
+}
+
+function renderRow(request: StoredRequest): Row {
+  const { id, requestedAt, by, because } = request
+  return {
+    key: id,
+    href: buildHref(['requests', id]),
+    cells: {
+      Time: timeCell(requestedAt),
+      What: describeWanted(request),
+      By: by,
+      Reason: because,
+      State: <RequestState request={request} />,
+    },
+  }
+}
+
+/** One request with its results; an open one can be cancelled. */
+export function RequestView({ path: [, id = ''] }: Route) {
+  const loaded = useData<StoredRequest>(['requests', id], {}, followInterval)
+  const { data } = loaded
+  return (
+    <>
+      <Title name={`Request ${visible(id)}`} />
+      <State loaded={loaded} />
+      {data !== null && <Shown request={data} />}
+    </>
+  )
+}
+
+function Shown({ request }: { request: StoredRequest }) {
+  const { id, kind, by, because, requestedAt, endedAt, counts, unchanged } = request
+  const more = (counts.unchanged ?? 0) - unchanged.length
+  return (
+    <>
+      <p role="status">
+        <strong>
+          <RequestState request={request} />
+        </strong>
+      </p>
+      <Facts
+        facts={{
+          What: describeWanted(request),
+          'Asked for by': by,
+          Reason: because,
+          'Asked for': <Time iso={requestedAt} />,
+          Ended: endedAt === null ? null : <Time iso={endedAt} />,
+        }}
+      />
+      {(kind === 'retry' || kind === 'redrive') && (
+        <p>
+          <a href={buildHref(['log'], { request: id })}>Log entries of this request</a>
+        </p>
+      )}
+      {unchanged.length > 0 && (
+        <Card id="unchanged" title="Left unchanged">
+          <Unchanged request={request} />
+          {more > 0 && <p>And {more} more.</p>}
+        </Card>
+      )}
+      {endedAt === null && <Cancel id={id} />}
+    </>
+  )
+}
+
+function Cancel({ id }: { id: string }) {
+  const { refused } = useContext(Visit)
+  const [problem, setProblem] = useState<string | null>(null)
+  if (useRefusal() !== null) return null
+  const cancel = () =>
+    post(['requests', id, 'cancel'], {}, new AbortController().signal).catch((error: unknown) => {
+      if (!(error instanceof RequestError)) throw error
+      if (error.status === 401) refused(error)
+      setProblem(error.message)
+    })
+  return (
+    <>
+      <Problem problem={problem} />
+      <Button onClick={cancel}>Cancel this request</Button>
+    </>
+  )
+}

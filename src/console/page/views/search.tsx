@@ -1,0 +1,116 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { SearchHit, SearchResult } from '../../../operations/log/search.ts'
+import { filterFor, LOOKED_FOR, SEARCH_ON } from '../../../operations/log/search-kinds.ts'
+import { isLogLocator } from '../../../service/model/log/log-locator.ts'
+import { squash } from '../../../service/text/find-by-words.ts'
+import { useOffers } from '../offers.tsx'
+import { filledIn, go, State, Title, Value } from '../parts.tsx'
+import { buildHref, type Route } from '../route.ts'
+import { useData } from '../use-data.ts'
+
+/** The search box of every page. */
+export function Search() {
+  const input = useRef<HTMLInputElement>(null)
+  const { attributes, offers } = useOffers(null)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const isTyping = (event.target as Element).matches('input, select, textarea')
+      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+      event.preventDefault()
+      input.current?.select()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  const search = (event: SubmitEvent) => {
+    const { q = '' } = filledIn(event)
+    if (q !== '') go(hrefOfSearch(q))
+  }
+  return (
+    <search>
+      <form onSubmit={search}>
+        <input
+          ref={input}
+          type="search"
+          name="q"
+          aria-label="Search"
+          aria-keyshortcuts="/"
+          placeholder="Member, claim, invoice … /"
+          maxLength={255}
+          autocomplete="off"
+          spellcheck={false}
+          {...attributes}
+        />
+        {offers}
+      </form>
+    </search>
+  )
+}
+
+function hrefOfSearch(q: string): string {
+  return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
+}
+
+/**
+ * A single hit opens at once, in place of the search, or else a single name that differs only in capitals and separators. What has
+ * the same last digits may be another claim: it is offered.
+ */
+export function SearchView({ query: { q = '' } }: Route) {
+  const loaded = useData<SearchResult>(['search'], { q })
+  const { hits = [], similar = [] } = loaded.data ?? {}
+  const [only, ...others] = hits.length > 0 ? hits : similar
+  const isMeant = only !== undefined && others.length === 0 && squash(only.value) === squash(q)
+  const next = isMeant ? hrefOf(only) : undefined
+  useEffect(() => {
+    if (next !== undefined) location.replace(next)
+  }, [next])
+  return (
+    <>
+      <Title name="Search">
+        Search for <Value text={q} mono />
+      </Title>
+      <State loaded={loaded} />
+      <Hits hits={hits} />
+      {loaded.data !== null && hits.length === 0 && (
+        <p role="status">
+          {similar.length > 0 ? (
+            'Nothing is called exactly so. Similar names:'
+          ) : (
+            <>
+              Nothing found. {LOOKED_FOR} {SEARCH_ON} <a href={buildHref(['log'])}>Or filter all entries</a>.
+            </>
+          )}
+        </p>
+      )}
+      <Hits hits={similar} />
+    </>
+  )
+}
+
+function Hits({ hits }: { hits: readonly SearchHit[] }) {
+  return (
+    <ul>
+      {hits.map((hit) => (
+        <li key={`${hit.kind} ${hit.value}`}>
+          <a href={hrefOf(hit)}>
+            {KIND_TEXTS[hit.kind]} <Value text={hit.value} mono />
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const KIND_TEXTS = {
+  entry: 'The entry',
+  event: 'The event',
+  member: 'The member',
+  reference: 'Messages about',
+  'event type': 'All events of the type',
+  reason: 'All entries with the reason',
+} as const
+
+function hrefOf(hit: SearchHit): string {
+  if (hit.locator !== null) return buildHref(['log', hit.locator])
+  return hit.kind === 'member' ? buildHref(['parties', hit.value]) : buildHref(['log'], filterFor(hit))
+}

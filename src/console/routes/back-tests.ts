@@ -1,0 +1,40 @@
+import { LISTED_COUNT_MAX } from '../../authoring/back-test/backtest-report.ts'
+import { findMembers, groupDecisions } from '../../authoring/back-test/group-decisions.ts'
+import { OUTCOMES, type RuleFiles, readText } from '../../service/app/rule-files.ts'
+import type { Config } from '../../service/config/config.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { readUntil } from '../../service/store/connection/read-until.ts'
+import { readArchived } from '../../service/store/read/read-archive.ts'
+import type { Workbench } from './workbench-routes.ts'
+
+/** The files in force, and the recorded decisions on which a draft is tried. */
+export function createWorkbench(
+  { repositoryUrl }: Pick<Config, 'repositoryUrl'>,
+  { ruleTable, promises, templates }: Pick<RuleFiles, 'ruleTable' | 'promises' | 'templates'>,
+  listPool: () => DatabasePool,
+): Workbench {
+  return {
+    start: async () => ({
+      table: ruleTable.source,
+      promises,
+      templates: [...templates.byEventType.values(), templates.generic].map(({ name, source }) => ({
+        name: `${name}.mustache`,
+        text: source,
+      })),
+      // The file may be missing, as for the summary of a pull request.
+      outcomes: await readText(OUTCOMES).catch(() => ''),
+      repositoryUrl,
+    }),
+    readDecisions: async (page, signal) =>
+      readUntil(signal, listPool(), (connection) => groupDecisions(connection, page, { locatorCountMax: 0 })),
+    listMembers: async (page, group, signal) =>
+      readUntil(signal, listPool(), async (connection) => {
+        const { groups } = await groupDecisions(connection, page, { locatorCountMax: LISTED_COUNT_MAX })
+        const locators = groups.find(({ id }) => id === group)?.locators ?? []
+        const members = await findMembers(connection, locators)
+        const gone = { partyLocator: null, createdAt: null }
+        return locators.map((locator) => members.get(locator) ?? { locator, ...gone })
+      }),
+    readRuleTable: async (revision) => readArchived(listPool(), 'ruleset', revision),
+  }
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { HttpApp } from '../../service/http/server/base.ts'
+
+/** The console's page and assets, as built by `make build`. */
+export interface ConsolePage {
+  readonly html: string
+  /** By name; a name changes with the file's content. */
+  readonly assets: ReadonlyMap<string, { readonly type: string; readonly content: Buffer }>
+}
+
+const FOLDER = new URL('../../generated/console/', import.meta.url)
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** Everything from this origin only, nothing inline: a token cannot be sent anywhere else. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+/** Reads the page into memory. Throws with the remedy if it was not built. */
+export function readConsolePage(folder = FOLDER): ConsolePage {
+  try {
+    const names = readdirSync(folder).filter((name) => name !== 'index.html')
+    return {
+      html: readFileSync(new URL('index.html', folder), 'utf8'),
+      assets: new Map(
+        names.map((name) => {
+          const type = TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
+          return [name, { type, content: readFileSync(new URL(name, folder)) }]
+        }),
+      ),
+    }
+  } catch (cause) {
+    throw new Error('the console is missing or not readable: run `make build`', { cause })
+  }
+}
+
+const config = { access: 'open', tellsOfMembers: false } as const
+
+/** `/console` and its assets: no personal data, no token needed. */
+export function consolePage(app: HttpApp, { html, assets }: ConsolePage): void {
+  app.addHook('onRequest', async (_, reply) => {
+    reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' })
+  })
+  app.get('/console', { config }, async (_, reply) =>
+    reply
+      .header('cache-control', 'no-cache')
+      .type('text/html; charset=utf-8')
+      .send(html as never),
+  )
+  app.get('/console/', { config }, async (_, reply) => reply.redirect('../console', 308))
+  for (const [name, { type, content }] of assets) {
+    app.get(`/console/${name}`, { config }, async (_, reply) =>
+      reply
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .type(type)
+        .send(content as never),
+    )
+  }
+}

@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import type { WantedTarget } from '../../operations/requests/wanted.ts'
+import { REJECTIONS } from '../../service/decide/event/rejection.ts'
+import { type AskRules, findAskRefusal } from '../../service/http/auth/rights.ts'
+import { readSubject } from '../../service/http/auth/tokens.ts'
+import { acceptJson, identifier, since, text } from '../../service/http/input/fields.ts'
+import { cursors, limit } from '../../service/http/input/paging.ts'
+import { ProblemError } from '../../service/http/problems/problem.ts'
+import { logFilter } from '../../service/http/routes/log.ts'
+import type { HttpApp } from '../../service/http/server/base.ts'
+import { isLogLocator } from '../../service/model/log/log-locator.ts'
+import { type ListPage, type PageRequest, pageSchema } from '../../service/model/log/log-page.ts'
+import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
+import {
+  NAMED_COUNT_MAX,
+  type RequestPreview,
+  requestPreview,
+  type StoredRequest,
+  skipTarget,
+  storedRequest,
+} from '../../service/model/request/schemas.ts'
+import { CorrectableError } from '../../service/text/faults.ts'
+
+/** What people ask the service to do. All reject if the database fails. */
+export interface Requests {
+  readonly list: (page: PageRequest<string>) => Promise<ListPage<StoredRequest, string>>
+  readonly get: (id: string) => Promise<StoredRequest | null>
+  /** What the request would be for now. Rejects with CorrectableError for items that do not exist, as `add` does. */
+  readonly preview: (wanted: WantedTarget, signal: AbortSignal) => Promise<RequestPreview>
+  /** A key that its author used before stands for the request that was added then, which is returned. */
+  readonly add: (
+    wanted: WantedTarget,
+    by: string,
+    because: string,
+    key: string | null,
+  ) => Promise<StoredRequest>
+  /** False if it has ended, or does not exist. */
+  readonly cancel: (id: string, by: string) => Promise<boolean>
+}
+
+const BODY_BYTES_MAX = 128 * 1024
+/** Recorded as the author if there is no token that names one. */
+const NOBODY = 'console'
+
+const id = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request')
+const cursor = cursors('requests', id)
+const locators = z
+  .array(z.string().refine(isLogLocator, 'must be a locator of a log entry'))
+  .min(1)
+  .max(NAMED_COUNT_MAX)
+const ids = z
+  .array(z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a rejected message'))
+  .min(1)
+  .max(NAMED_COUNT_MAX)
+const rejectedFilter = z.strictObject({
+  topic: identifier.optional(),
+  code: z.enum(Object.keys(REJECTIONS)).optional(),
+  since: since.optional(),
+})
+const rejectedKind = z.enum(['redrive', 'dismiss'])
+const readAgain = z.literal(true).optional()
+const wanted = z.union([
+  z.strictObject({ kind: z.literal('retry'), locators, readAgain }),
+  z.strictObject({ kind: z.literal('retry'), filter: logFilter, readAgain }),
+  z.strictObject({ kind: rejectedKind, ids }),
+  z.strictObject({ kind: rejectedKind, filter: rejectedFilter }),
+  z.strictObject({ kind: z.literal('skip'), batch: skipTarget }),
+])
+const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== '', 'must not be blank')
+
+/** Chosen by whoever asks, at random. */
+const key = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
+
+/** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
+export function requestRoutes(app: HttpApp, requests: Requests): void {
+  const admin = { access: 'admin', tellsOfMembers: true } as const
+  const listSchema = {
+    querystring: z.strictObject({ limit, cursor: cursor.parameter }),
+    response: { 200: pageSchema(storedRequest) },
+  }
+  app.get('/requests', { config: admin, schema: listSchema }, async ({ query }) => {
+    const { limit, cursor: after = null } = query
+    return cursor.toPage(await requests.list({ limit, after }))
+  })
+  const params = z.object({ id })
+  const oneSchema = { params, response: { 200: storedRequest } }
+  app.get('/requests/:id', { config: admin, schema: oneSchema }, async ({ params: { id } }) => {
+    const found = await requests.get(id)
+    if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
+    return found
+  })
+  app.register(async (asking: HttpApp) => askRoutes(asking, requests))
+}
+
+/** Tells the console why its reader may not ask, or null. */
+export function rightsRoute(app: HttpApp, rules: AskRules): void {
+  const schema = {
+    querystring: z.strictObject({}),
+    response: { 200: z.object({ refusal: z.string().nullable() }) },
+  }
+  app.get('/rights', { config: { access: 'admin', tellsOfMembers: false }, schema }, async (request) => ({
+    refusal: findAskRefusal(request, rules),
+  }))
+}
+
+/** The routes that write. A page of another origin cannot send JSON, nor a token. */
+function askRoutes(app: HttpApp, requests: Requests): void {
+  acceptJson(app)
+  const config = { access: 'operator', tellsOfMembers: false } as const
+  const options = { config, bodyLimit: BODY_BYTES_MAX }
+  const preview = {
+    ...options,
+    config: { ...config, tellsOfMembers: true },
+    schema: { body: wanted, response: { 200: requestPreview } },
+  }
+  app.post('/requests/preview', preview, async ({ body }, reply) => {
+    // The request's own signal is aborted as soon as its body has been read.
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
+    return refuseUnknown(requests.preview(body, gone.signal))
+  })
+  const addSchema = {
+    body: z.strictObject({ wanted, because, key: key.optional() }),
+    response: { 201: storedRequest },
+  }
+  app.post('/requests', { ...options, schema: addSchema }, async (request, reply) => {
+    const { wanted, because, key = null } = request.body
+    const by = readSubject(request) ?? NOBODY
+    const added = await refuseUnknown(requests.add(wanted, by, because, key))
+    request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
+    return reply.code(201).send(added)
+  })
+  // A body, since a POST without one can come from any page.
+  const cancelSchema = {
+    params: z.object({ id }),
+    body: z.strictObject({}),
+    // What another person asked for, and why, may name a member.
+    response: { 200: storedRequest.pick({ id: true, state: true, endedAt: true }) },
+  }
+  app.post('/requests/:id/cancel', { ...options, schema: cancelSchema }, async (request) => {
+    const { id } = request.params
+    const by = readSubject(request) ?? NOBODY
+    const isCancelled = await requests.cancel(id, by)
+    const found = await requests.get(id)
+    if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
+    if (isCancelled) request.log.info({ tokenSubject: by, request: id }, 'a request was cancelled')
+    return found
+  })
+}
+
+async function refuseUnknown<Result>(result: Promise<Result>): Promise<Result> {
+  return result.catch((error: unknown) => {
+    if (error instanceof CorrectableError)
+      throw new ProblemError('invalid-request', { detail: `${error.message}.` })
+    throw error
+  })
+}

@@ -1,0 +1,312 @@
+import { isPruned, type Pruned } from '../../service/decide/decision/skip-pruned.ts'
+import {
+  describeDifferences,
+  findConflict,
+  isOwnRow,
+  type LoggedRow,
+  type ReadBy,
+} from '../../service/decide/event/conflict.ts'
+import { type Message, messageBytes } from '../../service/decide/event/message.ts'
+import type { Event, Parsed } from '../../service/decide/event/parse-event.ts'
+import type { TopicPartition } from '../../service/decide/event/position.ts'
+import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from './audit-finding.ts'
+
+/** Offsets that an operator skipped, both ends included. */
+export interface Skip {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+export interface AuditNeeds {
+  readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
+  /** Parses with the envelope map of this revision; null: with the current one. */
+  readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
+  readonly earlierMaps: readonly string[]
+  readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
+  /** The rejected messages among these, by offset. */
+  readonly findRejected: (
+    partition: TopicPartition,
+    messages: readonly Message[],
+  ) => Promise<ReadonlyMap<bigint, { readonly erased: boolean }>>
+  readonly prunings: (partition: TopicPartition) => Promise<readonly Pruned[]>
+  readonly skips: (partition: TopicPartition) => Promise<readonly Skip[]>
+  readonly report: (finding: Finding) => Promise<void>
+  readonly onProgress: () => void
+}
+
+interface Read {
+  readonly message: Message
+  readonly fate: Fate
+}
+
+type ParsedRead = Read & { readonly parsed: Exclude<Parsed, { kind: 'tombstone' }> }
+
+/** Messages per page, which one or two queries look up. */
+const PAGE_COUNT_MAX = 2_000
+const PAGE_BYTES_MAX = 8 * 1024 * 1024
+
+/** The audit of one partition. */
+interface Audit {
+  readonly needs: AuditNeeds
+  readonly audited: AuditedPartition
+  readonly counts: Counts
+}
+
+/**
+ * Compares the messages of a partition with the database, page by page, and adds to `counts`. A committed message up to the
+ * checkpoint must have a row, its own or one of the same event id, or be a rejected message, unless it was skipped or may be
+ * pruned. Messages after the checkpoint are only counted.
+ */
+export async function auditPartition(
+  needs: AuditNeeds,
+  audited: AuditedPartition,
+  counts: Counts,
+): Promise<void> {
+  const audit = { needs, audited, counts }
+  const { from: wanted, end, earliest } = audited
+  const from = wanted > earliest ? wanted : earliest
+  const page: Read[] = []
+  let pageBytes = 0
+  let timestampMs: bigint | undefined
+  const flush = async () => {
+    if (page.length > 0) await auditPage(audit, page.splice(0))
+    pageBytes = 0
+    needs.onProgress()
+  }
+  await auditRemoved(audit, wanted, (from < end ? from : end) - 1n)
+  for await (const piece of needs.read({ ...audited, from })) {
+    if (piece.kind === 'removed') await auditRemoved(audit, piece.first, piece.last)
+    else if (piece.kind === 'unreadable') await auditUnreadable(audit, piece, timestampMs)
+    else {
+      timestampMs = piece.messages.at(-1)?.timestampMs
+      for (const message of piece.messages) {
+        page.push({ message, fate: piece.fate })
+        pageBytes += messageBytes(message)
+        if (page.length >= PAGE_COUNT_MAX || pageBytes >= PAGE_BYTES_MAX) await flush()
+      }
+    }
+  }
+  await flush()
+}
+
+async function auditRemoved(audit: Audit, first: bigint, last: bigint): Promise<void> {
+  const { audited, counts } = audit
+  // A partition that the service never consumed needs no rows.
+  const next = audited.checkpoint === null ? last + 1n : audited.checkpoint + 1n
+  const firstGone = next > first ? next : first
+  const goneCount = offsetCount(firstGone, last)
+  counts.removed += offsetCount(first, last) - goneCount
+  if (goneCount === 0) return
+  counts.gone += goneCount
+  const detail = "the broker's retention removed them before they were processed"
+  await report(audit, 'gone', firstGone, { last: String(last), detail })
+}
+
+/** `timestampMs`: time of the message before these offsets. */
+async function auditUnreadable(
+  audit: Audit,
+  { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
+  timestampMs: bigint | undefined,
+): Promise<void> {
+  const { needs, audited, counts } = audit
+  const count = offsetCount(first, last)
+  if (!isProcessed(audited, first)) {
+    counts.waiting += count
+    return
+  }
+  const skipped = (await needs.skips(audited)).reduce((sum, { from, to }) => {
+    const [begin, end] = [from > first ? from : first, to < last ? to : last]
+    return sum + offsetCount(begin, end)
+  }, 0)
+  counts.skipped += Math.min(skipped, count)
+  if (skipped >= count) return
+  // A pruning also deletes the records of skips.
+  const mayBePruned = isPruned(await needs.prunings(audited), last, timestampMs)
+  counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
+  if (!mayBePruned) await report(audit, 'unreadable', first, { last: String(last), detail })
+}
+
+async function auditPage(audit: Audit, page: readonly Read[]): Promise<void> {
+  const { needs, audited, counts } = audit
+  const { untilMs } = audited
+  let unlogged: ParsedRead[] = []
+  for (const { message, fate } of page) {
+    if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) counts.later++
+    else if (!isProcessed(audited, message.offset)) counts[fate === 'aborted' ? 'aborted' : 'waiting']++
+    else {
+      const parsed = await needs.parse(message, null)
+      if (parsed.kind !== 'tombstone') unlogged.push({ message, fate, parsed })
+      else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
+    }
+  }
+  // An earlier envelope map may have read a message that has no row by the current one.
+  for (const revision of [null, ...needs.earlierMaps])
+    if (unlogged.length > 0) unlogged = await auditByMap(audit, revision, unlogged)
+  if (unlogged.length > 0) await auditUnlogged(audit, unlogged)
+}
+
+/** Audits the messages that have a row by this envelope map (null: the current one), and returns the others. */
+async function auditByMap(
+  audit: Audit,
+  revision: string | null,
+  all: readonly ParsedRead[],
+): Promise<ParsedRead[]> {
+  const { parse, findRows } = audit.needs
+  const parsed = await Promise.all(
+    all.map((read) => (revision === null ? read.parsed : parse(read.message, revision))),
+  )
+  const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
+  const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await findRows(eventIds)
+  const unlogged: ParsedRead[] = []
+  const others: (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[] = []
+  for (const [i, read] of all.entries()) {
+    const one = parsed[i]
+    const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
+    if (row === undefined || one?.kind !== 'event') unlogged.push(read)
+    else {
+      const differences = await auditLogged(audit, read, one.event, row)
+      if (differences.length > 0) others.push({ ...read, row, differences })
+    }
+  }
+  if (others.length > 0) await auditConflicts(audit, others)
+  return unlogged
+}
+
+/** Messages that differ from the row of another message with their event id must be rejected. */
+async function auditConflicts(
+  audit: Audit,
+  others: readonly (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[],
+): Promise<void> {
+  const { needs, audited, counts } = audit
+  const messages = others.map(({ message }) => message)
+  const rejected = await needs.findRejected(audited, messages)
+  for (const { message, row, differences } of others) {
+    const kept = rejected.get(message.offset)
+    if (kept === undefined) await reportDiffers(audit, message, row, ` ${describeDifferences(differences)}`)
+    else counts.conflicts++
+    if (kept?.erased) counts.erased++
+  }
+}
+
+/**
+ * The row may come from this message, or from another one with the same event id. Returns the differences from a row of another
+ * one, which the caller reports.
+ */
+async function auditLogged(
+  audit: Audit,
+  { message, fate }: Read,
+  event: Event,
+  row: LoggedRow,
+): Promise<readonly string[]> {
+  const { needs, audited, counts } = audit
+  const place = { ...audited, offset: message.offset }
+  const isOwn = isOwnRow(row, place)
+  if (fate !== 'committed') {
+    const end = fate === 'open' ? 'has no end' : 'was aborted'
+    if (isOwn) await reportDiffers(audit, message, row, ` is its row, although its transaction ${end}`)
+    // An aborted event that was published again has the row of the committed message.
+    else counts.aborted++
+    return []
+  }
+  if (row.origin === null) {
+    await reportDiffers(audit, message, row, ' is its row, but no decision explains it')
+    return []
+  }
+  const readBy: ReadBy = (revision) => needs.parse(message, revision)
+  if (!isOwn) {
+    const differences = await findConflict(row, place, event, readBy)
+    if (differences.length === 0) counts.duplicates++
+    return differences
+  }
+  const columns = await compareColumns(row, event, readBy)
+  if (columns.length > 0) await reportDiffers(audit, message, row, `: ${columns.join(', ')}`)
+  else counts.rows++
+  if (row.erased) counts.erased++
+  return []
+}
+
+async function reportDiffers(
+  audit: Audit,
+  { offset }: Message,
+  { eventId, locator }: LoggedRow,
+  detail: string,
+): Promise<void> {
+  audit.counts.differs++
+  await report(audit, 'differs', offset, { eventId, locator, detail: `${locator}${detail}` })
+}
+
+/** Compares a row with its own message, as read by the envelope map in force or by that of the row's time. */
+async function compareColumns(
+  { eventType, partyLocator, envelopeMapRevision }: LoggedRow,
+  event: Event,
+  readBy: ReadBy,
+): Promise<string[]> {
+  if (eventType === event.eventType && partyLocator === event.partyLocator) return []
+  const then = envelopeMapRevision === null ? null : await readBy(envelopeMapRevision)
+  const published = then?.kind === 'event' ? then.event : event
+  return [
+    ...compareColumn('event_type', eventType, published.eventType),
+    ...compareColumn('party_locator', partyLocator, published.partyLocator),
+  ]
+}
+
+/** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
+async function auditUnlogged(audit: Audit, unlogged: readonly ParsedRead[]): Promise<void> {
+  const { needs, audited, counts } = audit
+  const messages = unlogged.map(({ message }) => message)
+  const [rejected, prunings, skips] = await Promise.all([
+    needs.findRejected(audited, messages),
+    needs.prunings(audited),
+    needs.skips(audited),
+  ])
+  for (const { message, fate, parsed } of unlogged) {
+    const { offset, timestampMs } = message
+    const kept = rejected.get(offset)
+    if (kept !== undefined && fate !== 'committed') {
+      counts.differs++
+      const detail = 'it is stored as a rejected message, although its transaction was not committed'
+      await report(audit, 'differs', offset, { detail })
+    } else if (kept !== undefined) {
+      counts.rejected++
+      if (kept.erased) counts.erased++
+    } else if (fate !== 'committed') counts.aborted++
+    else if (skips.some(({ from, to }) => from <= offset && offset <= to)) counts.skipped++
+    else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
+    else {
+      counts.missing++
+      await report(audit, 'missing', offset, describeMissing(parsed))
+    }
+  }
+}
+
+function isProcessed({ checkpoint }: AuditedPartition, offset: bigint): boolean {
+  return checkpoint !== null && offset <= checkpoint
+}
+
+async function report(
+  { needs, audited: { topic, partition } }: Audit,
+  kind: Finding['kind'],
+  offset: bigint,
+  found: Omit<Finding, 'kind' | 'topic' | 'partition' | 'offset'>,
+): Promise<void> {
+  await needs.report({ kind, topic, partition, offset: String(offset), ...found })
+}
+
+function compareColumn(column: string, stored: string | null, published: string | null): string[] {
+  if (stored === published) return []
+  return [`${column} is ${JSON.stringify(stored)}, but the message says ${JSON.stringify(published)}`]
+}
+
+function describeMissing(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'detail'> {
+  if (parsed.kind === 'rejection')
+    return { detail: `not a valid event (${parsed.rejection.error}), but not stored as a rejected message` }
+  const { eventId, eventType } = parsed.event
+  return {
+    eventId,
+    detail: `event ${JSON.stringify(eventId)} of type ${JSON.stringify(eventType)} has no row`,
+  }
+}
+
+function offsetCount(first: bigint, last: bigint): number {
+  return first <= last ? Number(last - first + 1n) : 0
+}

@@ -1,0 +1,193 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Option } from 'commander'
+import { withBrokers } from '../../service/app/clients.ts'
+import { createParseBy, ENVELOPE_MAP, readText, sha256 } from '../../service/app/rule-files.ts'
+import { type Config, loadConfig } from '../../service/config/config.ts'
+import { isTopicName } from '../../service/config/parsers.ts'
+import type { Brokers } from '../../service/consume/brokers.ts'
+import { isStaleMetadata, READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
+import { loadEnvelopeMaps } from '../../service/decide/event/envelope-map.ts'
+import { partitionKey } from '../../service/decide/event/position.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { findLogged } from '../../service/store/read/find-logged.ts'
+import { findRows } from '../../service/store/read/find-rows.ts'
+import { listArchived, readArchived } from '../../service/store/read/read-archive.ts'
+import { newCommand, parseAt, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
+import { print, showProgress } from '../../terminal/print.ts'
+import { withDatabase } from '../../terminal/with-database.ts'
+import { type AuditNeeds, auditPartition } from './account-for.ts'
+import {
+  type AuditedPartition,
+  type Counts,
+  countMessages,
+  describeCounts,
+  describeFinding,
+  describePartition,
+  type Finding,
+  isSound,
+  noCounts,
+  type OffsetRange,
+} from './audit-finding.ts'
+import { choosePartitions, type Range } from './choose-partitions.ts'
+import { type LogSource, readLog } from './read-log.ts'
+import { findRejected, listSkips } from './read-rejected.ts'
+
+/** One works while another waits for the database. */
+const PARTITIONS_AT_ONCE = 4
+const TRY_COUNT_MAX = 6
+const PAUSE_MS = 500
+
+export const auditCommand = newCommand('audit', {
+  notes: `Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
+\`serve\`. A message up to the checkpoint must have a row with its event type and party, be a duplicate of the row's message (the
+same reference and reason, too), or be stored as rejected, unless it was aborted by its producer, skipped, or old enough to be
+pruned.`,
+  exitCodes: '0 every message is accounted for, 1 one is not or the audit failed',
+  example: ['audit --since 7d', 'audit --topic claims --partition 3 --from 1200 --to 1300'],
+})
+  .description(
+    'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
+  )
+  .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
+  .addOption(
+    new Option(
+      '--since <when>',
+      'from the first message at or after this time: a duration such as 7d, a date, or a time (ISO 8601)',
+    ).argParser(parseSince),
+  )
+  .addOption(
+    new Option(
+      '--until <when>',
+      'only messages up to this time, given likewise; a date includes its day',
+    ).argParser(parseAt),
+  )
+  .option('--partition <number>', 'only this partition of the topic', parseWhole)
+  .addOption(
+    new Option('--from <offset>', 'from this offset of the partition on')
+      .argParser(parseWhole)
+      .conflicts(['since', 'until']),
+  )
+  .addOption(
+    new Option('--to <offset>', 'to this offset of the partition')
+      .argParser(parseWhole)
+      .conflicts(['since', 'until']),
+  )
+  .option('--json', 'one JSON object per line: each finding, then the summary')
+  .action(audit)
+
+interface Options extends Range {
+  readonly json?: true
+}
+
+async function audit(options: Options): Promise<void> {
+  const { topic, partition, from, to } = options
+  if (topic !== undefined && !isTopicName(topic))
+    throw new UsageError(
+      `--topic ${JSON.stringify(topic)} is not a valid topic name: 1 to 249 of A-Z a-z 0-9 . _ -`,
+    )
+  if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
+  if ((from !== undefined || to !== undefined) && partition === undefined)
+    throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError(`--from ${from} is greater than --to ${to}`)
+  const config = loadConfig(process.env)
+  await withBrokers(config.broker, `${config.broker.groupId}-audit`, (brokers) =>
+    withDatabase((pool) => auditWith(config, pool, brokers, options), PARTITIONS_AT_ONCE),
+  )
+}
+
+async function auditWith(
+  config: Config,
+  pool: DatabasePool,
+  brokers: Brokers,
+  options: Options,
+): Promise<void> {
+  const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
+  if (!options.json) await print(...partitions.map(describePartition))
+  const sum = noCounts()
+  const { parseBy, ...found } = await databaseNeeds(pool)
+  const needs = {
+    ...found,
+    report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
+    onProgress: createShowProgress(sum, partitions),
+  }
+  const waiting = partitions.values()
+  const work = async () => {
+    for (const partition of waiting) {
+      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
+      const parse: AuditNeeds['parse'] = (message, revision) => parseBy(partition.topic, message, revision)
+      await auditPartition({ ...needs, read, parse }, partition, sum)
+    }
+  }
+  await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
+  const sound = isSound(sum)
+  const summary = () => JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) })
+  await print(...(options.json ? [summary()] : describeCounts(sum)))
+  process.exitCode = sound ? 0 : 1
+}
+
+/** A broker may restart, or move its partition to another one, so it is asked again a few times. */
+function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
+  return {
+    fetch: async (from, bytesMax) => {
+      for (let tryCount = 1; ; tryCount++) {
+        const isLast = tryCount === TRY_COUNT_MAX
+        try {
+          const fetched = await brokers.fetch({ ...partition, from, bytesMax }, READ_UNCOMMITTED)
+          if (isLast || !isStaleMetadata(fetched.error)) return fetched
+        } catch (error) {
+          if (isLast) throw error
+        }
+        await sleep(PAUSE_MS * tryCount)
+      }
+    },
+    earliest: async () => {
+      const ends = await brokers.readEnds([partition.topic], READ_UNCOMMITTED)
+      return ends.get(partitionKey(partition))?.earliest ?? 0n
+    },
+  }
+}
+
+async function databaseNeeds(pool: DatabasePool): Promise<
+  Omit<AuditNeeds, 'read' | 'parse' | 'report' | 'onProgress'> & {
+    parseBy: ReturnType<typeof createParseBy>
+  }
+> {
+  const source = await readText(ENVELOPE_MAP)
+  const present = sha256(source)
+  const archived = await listArchived(pool, 'envelope_map')
+  return {
+    parseBy: createParseBy(loadEnvelopeMaps(source), present, (revision) =>
+      readArchived(pool, 'envelope_map', revision),
+    ),
+    earlierMaps: archived.filter((revision) => revision !== present),
+    findRows: (eventIds) => findRows(pool, eventIds),
+    findRejected: ({ topic, partition }, messages) => findRejected(pool, topic, partition, messages),
+    prunings: async (partition) => {
+      const [logged] = await findLogged(pool, [{ ...partition, eventIds: [] }])
+      return logged?.pruned ?? []
+    },
+    skips: ({ topic, partition }) => listSkips(pool, topic, partition),
+  }
+}
+
+function createShowProgress(sum: Counts, partitions: readonly AuditedPartition[]): () => void {
+  const total = partitions.reduce((count, { from, end }) => count + (end > from ? Number(end - from) : 0), 0)
+  const beganMs = performance.now()
+  return () => {
+    const count = countMessages(sum)
+    const perSecond = Math.round((count * 1_000) / Math.max(1, performance.now() - beganMs))
+    showProgress(`${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
+  }
+}
+
+function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPartition) {
+  return {
+    topic,
+    partition,
+    from: String(from),
+    end: String(end),
+    earliest: String(earliest),
+    checkpoint: checkpoint === null ? null : String(checkpoint),
+  }
+}

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withBrokers } from '../../service/app/clients.ts'
+import type { Config } from '../../service/config/config.ts'
+import type { Brokers } from '../../service/consume/brokers.ts'
+import { READ_COMMITTED, READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
+import { inspectPartition } from '../../service/consume/inspect-partition.ts'
+import { partitionKey, type TopicPartition } from '../../service/decide/event/position.ts'
+import { BLOCK_REASONS, type BlockReason } from '../../service/model/block-reasons.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import {
+  type CheckpointHolder,
+  listCheckpointHolders,
+  listCheckpoints,
+  listLockedCheckpoints,
+} from '../../service/store/read/list-checkpoints.ts'
+import { counted } from '../../service/text/count.ts'
+import { withPool } from './database.ts'
+import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
+
+/** Longer than any transaction of the service waits for a lock, and than most producers' transactions take. */
+const LASTING_MS = 6_000
+
+export const partitionsCheck: Check = {
+  name: 'partitions',
+  prefix: 'MQ_',
+  after: ['broker', 'schema'],
+  run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
+  remedies: { other: RUN_AGAIN },
+}
+
+interface Next extends TopicPartition {
+  readonly next: bigint
+}
+
+/** Rejects with the blocked partitions. Warns of open transactions, and of partitions that would be read from the beginning. */
+function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string | Warning> {
+  const { groupId, topics } = broker
+  return withBrokers(broker, groupId, async (brokers) => {
+    // Before the ends: a running service moves its checkpoints.
+    const checkpoints = new Map(
+      (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]),
+    )
+    const findCheckpoint = (partition: TopicPartition) => checkpoints.get(partitionKey(partition)) ?? -1n
+    const partitions = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
+    const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {
+      const next = findCheckpoint({ topic, partition }) + 1n
+      return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
+    })
+    const faults = [
+      ...brokers.listUnserved(topics).map(([key, { reason }]) => describeBlocked(key, reason)),
+      ...(await lockedFor(pool, topics)),
+      ...(await findDamagedBatches(brokers, lagging)),
+    ]
+    if (faults.length > 0)
+      throw new Problem(
+        `blocked: ${faults.join('\n')}`,
+        'see NotificationsPartitionBlocked in src/service/telemetry/README.md',
+      )
+    // With what an open transaction hides: a checkpoint may lie there.
+    const whole = [...(await brokers.readEnds(topics, READ_UNCOMMITTED)).values()]
+    const fromEarliest = whole
+      .filter((one) => one.earliest < one.end && (findCheckpoint(one) < 0n || findCheckpoint(one) >= one.end))
+      .map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`)
+    const heldUp = await heldUpByTransactions(brokers, topics)
+    const first: Warning = {
+      warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${fromEarliest.join(', ')}`,
+      remedy:
+        "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in db/README.md",
+    }
+    const open: Warning = {
+      warning: `open transactions hold up ${heldUp.join(', ')}`,
+      remedy:
+        'if they stay open, their producer hangs: find it with `kafka-transactions.sh find-hanging`, and abort its transaction',
+    }
+    const warnings = [...(fromEarliest.length > 0 ? [first] : []), ...(heldUp.length > 0 ? [open] : [])]
+    const [graver] = warnings
+    if (graver === undefined) return `${counted(partitions.length, 'partition')}, none blocked`
+    return { warning: warnings.map(({ warning }) => warning).join('\n'), remedy: graver.remedy }
+  })
+}
+
+async function findDamagedBatches(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
+  const faults: string[] = []
+  for (const { topic, partition, next } of all) {
+    const inspected = await inspectPartition(brokers, { topic, partition }, next)
+    if (inspected.kind !== 'unreadable') continue
+    const { reason, detail, last, next: intact } = inspected
+    const to = last === null && intact === null ? ' --to <its last offset>' : ''
+    const skip = BLOCK_REASONS[reason].isSkippable
+      ? `; to skip it: rejected skip --topic ${topic} --partition ${partition} --offset ${next}${to} --because …`
+      : ''
+    faults.push(describeBlocked(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
+  }
+  return faults.sort()
+}
+
+/** Partitions that stay locked while their checkpoint does not move. */
+async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
+  const locked = await lasting(async () =>
+    (await listLockedCheckpoints(pool, topics)).map(
+      (one) => `${partitionKey(one)} at offset ${one.offset + 1n}`,
+    ),
+  )
+  if (locked.length === 0) return []
+  const holders = (await listCheckpointHolders(pool)).map(describeHolder)
+  const lockers = holders.length === 0 ? undefined : `held by one of: ${holders.join('; ')}`
+  return locked.map((where) => describeBlocked(where, 'locked', lockers))
+}
+
+/** What holds a checkpoint's lock, and how to end it. */
+export function describeHolder({
+  kind,
+  id,
+  userName,
+  application,
+  since,
+  standbys,
+}: CheckpointHolder): string {
+  const session = `session ${id} of user ${userName}, application "${application}", in a transaction since ${since}`
+  switch (kind) {
+    case 'session':
+      return `${session}: end it there, or by pg_terminate_backend(${id})`
+    case 'commit':
+      return `${session}, whose commit waits for a synchronous standby (synchronous_standby_names = '${standbys}'): start the standby, which pg_stat_replication then lists, or take it out of synchronous_standby_names`
+    case 'prepared':
+      return `the prepared transaction '${id}' of user ${userName}, prepared ${since}, which only pg_prepared_xacts lists: COMMIT PREPARED or ROLLBACK PREPARED '${id}'`
+    default:
+      return kind satisfies never
+  }
+}
+
+/** Partitions whose committed messages wait behind a producer's transaction that stays open. */
+function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
+  return lasting(async () => {
+    const [committed, all] = await Promise.all([
+      brokers.readEnds(topics, READ_COMMITTED),
+      brokers.readEnds(topics, READ_UNCOMMITTED),
+    ])
+    const heldUp = [...committed].filter(([key, { end }]) => end < (all.get(key)?.end ?? end))
+    return heldUp.map(([key, { end }]) => `${key} from offset ${end} on`).sort()
+  })
+}
+
+/** Lists what is listed now, and still after 6 s. */
+export async function lasting(list: () => Promise<readonly string[]>): Promise<string[]> {
+  const before = await list()
+  if (before.length === 0) return []
+  await sleep(LASTING_MS)
+  const after = new Set(await list())
+  return before.filter((one) => after.has(one))
+}
+
+function describeBlocked(where: string, reason: BlockReason, detail?: string): string {
+  return `${where}, ${reason}: ${BLOCK_REASONS[reason].remedy}${detail === undefined ? '' : ` (${detail})`}`
+}

@@ -1,0 +1,71 @@
+import { withBrokers } from '../../service/app/clients.ts'
+import type { Config } from '../../service/config/config.ts'
+import { ONE_GROUP_PER_LIST } from '../../service/consume/assigner.ts'
+import type { Brokers } from '../../service/consume/brokers.ts'
+import type { GroupMember } from '../../service/consume/describe-group.ts'
+import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
+import { lasting } from './blocked-partitions.ts'
+import { type Check, Problem, type Warning } from './remedies.ts'
+
+const CLIENT_ID = 'notifications-doctor'
+const OWN_GROUP =
+  'stop that program or give it a group of its own: the service never reads the partitions that it has; see src/service/consume/README.md'
+const ONE_LIST = `${ONE_GROUP_PER_LIST}: see src/service/consume/README.md`
+
+export const consumerGroupCheck: Check = {
+  name: 'consumer group',
+  prefix: 'MQ_',
+  after: ['broker'],
+  run: checkConsumerGroup,
+  remedies: {
+    GROUP_AUTHORIZATION_FAILED:
+      'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/service/consume/README.md',
+    other:
+      'run the command again if the cluster is new: it may still be creating the topic of group offsets; else read the log of the brokers',
+  },
+}
+
+/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members with different topics. */
+function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
+  const { groupId, topics } = broker
+  return withBrokers(broker, CLIENT_ID, async (brokers) => {
+    await brokers.requireGroupRight(groupId)
+    const strangers = (await brokers.listMembers(groupId)).filter((member) => member.isOfNewProtocol)
+    if (strangers.length > 0) throw new Problem(describeStrangers(groupId, strangers), OWN_GROUP)
+    const unread = await lasting(() => listUnread(brokers, groupId, topics))
+    if (unread.length > 0)
+      throw new Problem(`unread: no member of ${groupId} reads ${unread.join(', ')}`, ONE_LIST)
+    const different = await lasting(() => listSubscriptions(brokers, groupId))
+    if (different.length > 0)
+      return { warning: `different topics: in ${groupId}, ${different.join('; ')}`, remedy: ONE_LIST }
+    return groupId
+  })
+}
+
+/** The service speaks the classic protocol, so that these members belong to another program. */
+function describeStrangers(groupId: string, strangers: readonly GroupMember[]): string {
+  const taken = strangers.map(
+    ({ host, owned }) =>
+      `${host}, which has ${owned.length === 0 ? 'no partitions yet' : [...owned].sort().join(', ')}`,
+  )
+  return `strangers: another program joined ${groupId} by the new group protocol (KIP-848): ${taken.join('; ')}`
+}
+
+/** None while nobody is in the group, or during a rebalance. */
+async function listUnread(brokers: Brokers, groupId: string, topics: readonly string[]): Promise<string[]> {
+  const ends = await brokers.readEnds(topics, READ_UNCOMMITTED)
+  const members = await brokers.listMembers(groupId)
+  if (!members.some((member) => member.topics.length > 0)) return []
+  const owned = new Set(members.flatMap((member) => member.owned))
+  return [...ends.keys()].filter((key) => !owned.has(key)).sort()
+}
+
+/** The hosts of the members and their topics, if these differ. */
+async function listSubscriptions(brokers: Brokers, groupId: string): Promise<string[]> {
+  const members = (await brokers.listMembers(groupId)).filter(({ topics }) => topics.length > 0)
+  const byTopics = Map.groupBy(members, ({ topics }) => [...topics].sort().join(', '))
+  if (byTopics.size < 2) return []
+  return [...byTopics]
+    .map(([topics, of]) => `${of.map(({ host }) => host).join(', ')} reads ${topics}`)
+    .sort()
+}

@@ -1,0 +1,67 @@
+import type pg from 'pg'
+import { createConnector } from '../../service/store/connection/connect.ts'
+import { classifyError } from '../../service/store/connection/errors.ts'
+import { APPLICATION_NAME, SETTINGS, WISHES } from '../../service/store/connection/pool.ts'
+
+export interface Server {
+  readonly version: string
+  readonly encoding: string
+  /** True for the connection that reaches the server; behind a pooler, for the pooler's. */
+  readonly tls: boolean
+  readonly isPooled: boolean
+  /** The names of our settings that the server or a pooler refuses. */
+  readonly refused: readonly string[]
+  readonly isReadOnly: boolean
+  /** The server follows a primary, or is being restored. */
+  readonly isStandby: boolean
+  /** A statement and an answer larger than a packet got through. */
+  readonly isWide: boolean
+  /** How far the server's clock is ahead of ours, in ms; give or take the time of a query. */
+  readonly aheadMs: number
+}
+
+/** Connects as the service does, and describes the server. */
+export async function describeServer(databaseUrl: string): Promise<Server> {
+  const ours = { settings: SETTINGS, wishes: WISHES, applicationName: APPLICATION_NAME }
+  const { client, transactionStart, isReadOnly, refused } = await createConnector({ databaseUrl, ...ours })()
+  try {
+    const askedMs = Date.now()
+    const { rows } = await client.query<
+      Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'isWide' | 'aheadMs'> & { nowMs: number }
+    >(`
+      SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
+        pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs"
+      FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
+    const answeredMs = Date.now()
+    const unknown = {
+      version: 'unknown',
+      encoding: 'unknown',
+      tls: false,
+      isStandby: false,
+      nowMs: answeredMs,
+    }
+    const [{ nowMs, ...found } = unknown] = rows
+    const isPooled = transactionStart !== null
+    const isWide = await passesLargePackets(client)
+    return { ...found, isPooled, refused, isReadOnly, isWide, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
+  } finally {
+    await client.end()
+  }
+}
+
+/** Larger than a packet of any network. */
+const LARGE_BYTES = 70_000
+const LARGE_ANSWER_MS_MAX = 3_000
+
+/** False if the path swallows large packets: those before were small, and answered. Then the connection is closed. */
+async function passesLargePackets(client: pg.Client): Promise<boolean> {
+  const text = `SELECT repeat('x', ${LARGE_BYTES}) /* ${'x'.repeat(LARGE_BYTES)} */`
+  try {
+    await client.query({ text, query_timeout: LARGE_ANSWER_MS_MAX } as pg.QueryConfig)
+    return true
+  } catch (error) {
+    if (classifyError(error) !== 'SILENT_SERVER') throw error
+    client.connection.stream.destroy()
+    return false
+  }
+}

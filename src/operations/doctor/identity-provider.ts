@@ -1,0 +1,66 @@
+import { Agent } from 'undici'
+import { readText } from '../../service/app/rule-files.ts'
+import type { Refusal } from '../../service/http/auth/disagreements.ts'
+import { loadKeys } from '../../service/http/auth/load-keys.ts'
+import { createLog } from '../../service/telemetry/log.ts'
+import { counted } from '../../service/text/count.ts'
+import { type Check, certificateRemedies, Problem, unreachable } from './remedies.ts'
+import { tryToken } from './try-token.ts'
+
+const REACH_PROVIDER = 'check the host and port of IDP_JWKS_URI, and that this machine can reach them'
+
+export const identityProviderCheck: Check = {
+  name: 'identity provider',
+  prefix: 'IDP_',
+  run: async ({ tokens }) => {
+    if (tokens === null) return null
+    const { keys, foundCount } = await loadKeys(tokens.keySetUrl, new Agent())
+    if (keys.length === 0)
+      throw new Problem(
+        `none of ${counted(foundCount, 'key')} is fit for signatures`,
+        'publish a key for signatures there: see the requirements in src/service/http/README.md',
+      )
+    return `${keys.length} of ${counted(foundCount, 'key')} fit for signatures`
+  },
+  remedies: {
+    ...certificateRemedies(
+      'renew the certificate of the identity provider',
+      'name the host in IDP_JWKS_URI as its certificate does',
+      'set NODE_EXTRA_CA_CERTS to the authority of the identity provider',
+    ),
+    ...unreachable(REACH_PROVIDER),
+    TimeoutError: REACH_PROVIDER,
+    other: 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects',
+  },
+}
+
+export const tokenCheck: Check = {
+  name: 'token',
+  prefix: 'IDP_',
+  after: ['identity provider'],
+  run: async ({ tokens }, { token: file }) => {
+    if (file === undefined) return null
+    if (tokens === null)
+      return { warning: 'no token is checked: all routes are open', remedy: 'set IDP_JWKS_URI' }
+    const { token, admin } = await tryToken((await readText(file)).trim(), tokens, createLog('silent'))
+    if (token !== null)
+      throw new Problem(describeRefusal(token), 'correct the named settings, or have another token issued')
+    const name = tokens.adminScope === null ? 'IDP_ADMIN_SCOPE is not set, so it may read everything' : null
+    if (admin === null) return name ?? 'accepted, with the right of administrators'
+    const detail = `accepted, without the right of administrators: ${describeRefusal(admin)}`
+    if (admin.disagreements.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM'))
+      throw new Problem(detail, 'set IDP_ADMIN_CLAIM to the place where the token has it')
+    return {
+      warning: detail,
+      remedy: "grant the right, or correct the setting, unless the token is a member's",
+    }
+  },
+  remedies: { other: 'name a file that contains the token alone' },
+}
+
+function describeRefusal({ reason, disagreements }: Refusal): string {
+  const lines = disagreements.map(
+    ({ claim, found, wanted, variable }) => `\n${claim}: found ${found}, wanted ${wanted} (${variable})`,
+  )
+  return `${reason}${lines.join('')}`
+}

@@ -1,0 +1,236 @@
+import { withBrokers } from '../../service/app/clients.ts'
+import { ENVELOPE_MAP, readText, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import type { Config } from '../../service/config/config.ts'
+import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
+import { READ_COMMITTED } from '../../service/consume/fetch.ts'
+import { findRecordSet, readRecordSet } from '../../service/consume/records/record-set.ts'
+import { UnreadableBatch } from '../../service/consume/records/unreadable.ts'
+import { DATA_FAULTS, FAULTY_COUNT_MIN, judgeEvents } from '../../service/decide/event/data-fault.ts'
+import {
+  type EnvelopeMap,
+  type EnvelopeMaps,
+  FIELDS,
+  type Field,
+  findUnusedMaps,
+  loadEnvelopeMaps,
+  mapOf,
+  sourceText,
+} from '../../service/decide/event/envelope-map.ts'
+import type { Message } from '../../service/decide/event/message.ts'
+import {
+  type Event,
+  fieldAt,
+  isPartyLocator,
+  parseEvent,
+  readEnvelope,
+} from '../../service/decide/event/parse-event.ts'
+import { counted } from '../../service/text/count.ts'
+import { printable } from '../../service/text/sanitize.ts'
+import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
+
+/** Per topic. */
+const PARTITION_COUNT_MAX = 5
+/** Per partition. The ends of transactions take offsets, too. */
+const OFFSET_COUNT = 20n
+const FETCH_BYTES = 1024 * 1024
+/** Without one of these fields an event is rejected, or its member is not told. */
+const NEEDED = ['eventId', 'eventType', 'partyLocator'] as const satisfies readonly Field[]
+/** A topic is reported if fewer than one message in 10 has a needed field. */
+const ONE_IN = 10
+const NAMED_COUNT_MAX = 5
+const COMPARE =
+  'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/service/consume/README.md'
+const REPEATED =
+  'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told'
+const REFERENCE = 'check "locator" in rules/envelope.json'
+
+export const envelopeMapCheck: Check = {
+  name: 'envelope map',
+  prefix: 'MQ_',
+  after: ['topics'],
+  run: checkEnvelopeMap,
+  remedies: { EnvelopeMapError: 'correct rules/envelope.json', other: RUN_AGAIN },
+}
+
+interface SampledEvent extends Event {
+  readonly value: Message['value']
+}
+
+/** The newest messages of a topic. */
+export interface Sample {
+  readonly topic: string
+  readonly messages: readonly Message[]
+  /** How the service reads them. */
+  readonly map: EnvelopeMap
+  /** Those that are events. */
+  readonly events: readonly SampledEvent[]
+}
+
+interface Fault {
+  readonly detail: string
+  readonly remedy: string
+  readonly isFailure: boolean
+}
+
+export async function readMaps(): Promise<EnvelopeMaps> {
+  return loadEnvelopeMaps(await readText(ENVELOPE_MAP))
+}
+
+export async function readSamples({ broker }: Config, maps: EnvelopeMaps): Promise<readonly Sample[]> {
+  return withBrokers(broker, broker.groupId, async (brokers) => {
+    const partitions = [...(await brokers.readEnds(broker.topics, READ_COMMITTED)).values()]
+    const samples: Sample[] = []
+    for (const topic of broker.topics) {
+      const filled = partitions.filter((ends) => ends.topic === topic && ends.earliest < ends.end)
+      const messages: Message[] = []
+      for (const ends of filled.slice(0, PARTITION_COUNT_MAX))
+        messages.push(...(await readNewest(brokers, ends)).filter(({ value }) => value !== null))
+      samples.push(toSample(topic, messages, mapOf(maps, topic)))
+    }
+    return samples
+  })
+}
+
+export function toSample(topic: string, messages: readonly Message[], map: EnvelopeMap): Sample {
+  const events = messages.flatMap((message) => {
+    const parsed = parseEvent(message, map)
+    return parsed.kind === 'event' ? [{ ...parsed.event, value: message.value }] : []
+  })
+  return { topic, messages, map, events }
+}
+
+/** Resolves to the places where the envelope map finds its fields in the newest messages, and what those say about all events. */
+async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
+  const maps = await readMaps()
+  const samples = await readSamples(config, maps)
+  const someHaveText = samples.some(({ events }) => events.some(hasText))
+  const judged = samples.map((sample) => ({ sample, faults: judgeSample(sample, someHaveText) }))
+  const unused = findUnusedMaps(maps, config.broker.topics)
+  const faults = [
+    ...unused.map((detail): Fault => ({ detail, remedy: COMPARE, isFailure: false })),
+    ...judged.flatMap((one) => one.faults),
+  ]
+  const described = judged
+    .filter((one) => faults.length === 0 || one.faults.length > 0)
+    .flatMap((one) => [describeSample(one.sample), ...one.faults.map(({ detail }) => `  ${detail}`)])
+  const words = [...unused, ...described].join('\n')
+  if (faults.length === 0) return words
+  const remedy = [...new Set(faults.map((fault) => fault.remedy))].join('; ')
+  if (faults.some(({ isFailure }) => isFailure)) throw new Problem(words, remedy)
+  return { warning: words, remedy }
+}
+
+async function readNewest(
+  brokers: Brokers,
+  { topic, partition, earliest, end }: PartitionEnds,
+): Promise<readonly Message[]> {
+  const newest = end - OFFSET_COUNT
+  const from = newest > earliest ? newest : earliest
+  const range = { topic, partition, from, bytesMax: FETCH_BYTES }
+  const { bytes, aborted } = await brokers.fetch(range, READ_COMMITTED)
+  const set = findRecordSet(bytes, from, aborted)
+  if (set === null) return []
+  const messages: Message[] = []
+  try {
+    for await (const some of readRecordSet(set)) messages.push(...some)
+  } catch (error) {
+    // The check of partitions reports it.
+    if (!(error instanceof UnreadableBatch)) throw error
+  }
+  return messages
+}
+
+export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
+  const { topic, messages, map, events } = sample
+  const counts = countFields(sample)
+  const areEnough = messages.length >= FAULTY_COUNT_MIN
+  const describe = (field: Field) =>
+    `"${field}" (${sourceText(map[field])}) was found in ${counts[field]} of ${counted(messages.length, 'message')}`
+  const missing = NEEDED.filter((field) => counts[field] * ONE_IN < messages.length)
+  const faults: Fault[] = missing.map((field) => {
+    return { detail: describe(field), remedy: COMPARE, isFailure: areEnough && counts[field] === 0 }
+  })
+  if (areEnough && counts.locator === 0) {
+    const detail = `${describe('locator')}: messages will name the member's locator in place of the claim, policy or invoice`
+    faults.push({ detail, remedy: REFERENCE, isFailure: false })
+  }
+  faults.push(...findRepeated(sample))
+  const eventCounts = {
+    eventCount: events.length,
+    withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
+    withoutText: events.filter((event) => !hasText(event)).length,
+  }
+  // A topic may lack texts on purpose; where no topic has one, the map is at fault.
+  for (const { code, detail } of judgeEvents(topic, eventCounts))
+    if (code === 'no-text')
+      faults.push({ detail, remedy: DATA_FAULTS[code], isFailure: areEnough && !someHaveText })
+  return faults
+}
+
+function describeSample(sample: Sample): string {
+  const { topic, messages, map, events } = sample
+  const counts = countFields(sample)
+  const places = FIELDS.map((field) => `${sourceText(map[field])} in ${counts[field]}`).join(', ')
+  const types = [...Map.groupBy(events, ({ eventType }) => eventType)].map(
+    ([eventType, [event]]) => `${eventType}${event && hasText(event) ? '' : ' (no text)'}`,
+  )
+  const rejection = messages
+    .map((message) => (message.value === null ? null : readEnvelope(message.value, map.value)))
+    .find((read) => read !== null && 'code' in read)
+  return [
+    `${topic}, newest ${counted(messages.length, 'message')}: ${places}`,
+    ...(types.length === 0 ? [] : [`${counted(types.length, 'event type')}: ${listSome(types)}`]),
+    ...(rejection && 'code' in rejection ? [rejection.error] : []),
+  ].join('; ')
+}
+
+function countFields({ messages, map }: Sample): Record<Field, number> {
+  const counts = Object.fromEntries(FIELDS.map((field) => [field, 0])) as Record<Field, number>
+  for (const message of messages) {
+    if (message.value === null) continue
+    const envelope = readEnvelope(message.value, map.value)
+    if ('code' in envelope) continue
+    for (const field of FIELDS) {
+      const value = fieldAt(message, envelope, map[field])
+      if (field === 'partyLocator' ? isPartyLocator(value) : (value ?? null) !== null) counts[field]++
+    }
+  }
+  return counts
+}
+
+/** Messages with one id and the same bytes are none: a producer may publish an event twice, and seldom with other bytes. */
+function findRepeated({ messages, map, events }: Sample): Fault[] {
+  const groups = [...Map.groupBy(events, ({ eventId }) => eventId)].filter(
+    ([, group]) => countDistinct(group, ({ value }) => Buffer.from(value ?? []).toString('base64')) > 1,
+  )
+  if (groups.length === 0) return []
+  const different = groups.filter(
+    ([, group]) =>
+      countDistinct(group, ({ eventType, partyLocator, reference, reason }) =>
+        JSON.stringify([eventType, partyLocator, reference, reason]),
+      ) > 1,
+  )
+  const place = sourceText(map.eventId)
+  const list = (some: typeof groups) => listSome(some.map(([id]) => id))
+  if (different.length > 0) {
+    const detail = `${counted(different.length, 'event id')} (${place}) stood for different events: ${list(different)}`
+    return [{ detail, remedy: REPEATED, isFailure: true }]
+  }
+  const count = groups.flatMap(([, group]) => group).length
+  const detail = `${count} of ${counted(messages.length, 'message')} share an event id (${place}) with a message of other bytes: ${list(groups)}`
+  const isFailure = messages.length >= FAULTY_COUNT_MIN && count * 2 > messages.length
+  return [{ detail, remedy: REPEATED, isFailure }]
+}
+
+function countDistinct<Item>(items: readonly Item[], keyOf: (item: Item) => string | undefined): number {
+  return new Set(items.map(keyOf)).size
+}
+
+function hasText({ eventType }: Event): boolean {
+  return TEMPLATE_EVENT_TYPES.includes(eventType)
+}
+
+function listSome(names: readonly string[]): string {
+  const more = names.length - NAMED_COUNT_MAX
+  return `${printable(names.slice(0, NAMED_COUNT_MAX).join(', '))}${more > 0 ? ` and ${more} more` : ''}`
+}

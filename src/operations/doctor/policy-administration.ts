@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createParties } from '../../service/app/clients.ts'
+import type { Config } from '../../service/config/config.ts'
+import { distinctParties } from '../../service/decide/attempt/attempt.ts'
+import { DATA_FAULTS } from '../../service/decide/event/data-fault.ts'
+import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
+import { createLog } from '../../service/telemetry/log.ts'
+import { withPool } from './database.ts'
+import { readMaps, readSamples } from './newest-messages.ts'
+import {
+  CHECK_FILE,
+  type Check,
+  certificateRemedies,
+  Problem,
+  type Remedies,
+  remedyFor,
+  tokenRemedies,
+  type Warning,
+} from './remedies.ts'
+
+/** Maximum time that a check waits for a server that it can do without. */
+const OTHERS_MAX_MS = 4_000
+/** Per topic. */
+const PARTY_COUNT = 5
+/** No party has this locator: 404 is as good an answer as 200. */
+const PARTY_LOCATOR = 'notifications-doctor'
+
+const CLIENT_CERTIFICATE =
+  'set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE to a client certificate that it accepts, and check POLICY_ADMIN_URL'
+const CLOSED_CONNECTION =
+  'it closed the connection without an answer. If it speaks TLS, set POLICY_ADMIN_URL to its https:// URL; else look into its log: some do so after a client certificate (POLICY_ADMIN_CERT_FILE) that they do not trust'
+const POLICY_ADMIN_CA =
+  'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare the host name in POLICY_ADMIN_URL'
+
+const POLICY_ADMIN_REMEDIES: Remedies = {
+  WRONG_PARTY:
+    'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/service/contacts/README.md',
+  ...tokenRemedies('POLICY_ADMIN_'),
+  TLS_FILES: {
+    ENOENT: CHECK_FILE,
+    EACCES: CHECK_FILE,
+    EISDIR: CHECK_FILE,
+    other: 'compare the key with the certificate: it must be its key, without a passphrase',
+  },
+  SECRET_FILE: CHECK_FILE,
+  HTTP_400: CLIENT_CERTIFICATE,
+  HTTP_401:
+    'set POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL, as its owners say; if set, check the secret, the scope and the expiry',
+  HTTP_403: 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE',
+  ...certificateRemedies('ask its owners to renew its certificate', POLICY_ADMIN_CA, POLICY_ADMIN_CA),
+  TLS_REFUSED: CLIENT_CERTIFICATE,
+  UND_ERR_SOCKET: CLOSED_CONNECTION,
+  ECONNRESET: CLOSED_CONNECTION,
+  NO_ADDRESS: 'set POLICY_ADMIN_EMAIL and POLICY_ADMIN_PHONE to where its responses have the addresses',
+  ENCODED: 'ask its owners to heed Accept-Encoding: a proxy may compress its responses',
+  HTTP_429: 'ask its owners for a higher rate limit, or lower POLICY_ADMIN_CONNECTIONS',
+  TLS_EXPECTED: 'set POLICY_ADMIN_URL to its https:// URL',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'correct the port of POLICY_ADMIN_URL, or set its http:// URL',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'correct the port of POLICY_ADMIN_URL, or set its http:// URL',
+  other: 'check POLICY_ADMIN_URL, with its path, and whether that service is up',
+}
+
+export const policyAdministrationCheck: Check = {
+  name: 'policy administration',
+  prefix: 'POLICY_ADMIN_',
+  run: async (config) => {
+    const parties = createParties(config, createLog('silent'))
+    try {
+      const known = await partiesToAsk(config)
+      const contacts = await parties.lookUp(known.length === 0 ? [PARTY_LOCATOR] : known)
+      const found = [...contacts.values()]
+      const isAnyFound = found.some(({ state }) => state === 'found')
+      // One party may have an error of its own.
+      for (const contact of found)
+        if (contact.state === 'unresolved' && (contact.wrongParty || !isAnyFound))
+          throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
+      if (known.length === 0 || isAnyFound) return describeNaming(parties.namesParty())
+      const url = `${config.policyAdministration.baseUrl}/internal/parties/${encodeURIComponent(known[0] ?? '')}`
+      const detail = `it answers 404 for ${known.length === 1 ? 'the only party' : `all of ${known.length} parties`} that messages or the log name: GET ${url}`
+      const remedy = DATA_FAULTS['not-found']
+      if (known.length > 1) throw new Problem(detail, remedy)
+      return { warning: detail, remedy }
+    } finally {
+      await parties.close()
+    }
+  },
+  remedies: POLICY_ADMIN_REMEDIES,
+}
+
+/** Only a response that names its party can be checked. */
+function describeNaming(namesParty: boolean | null): string | Warning {
+  if (namesParty === null) return 'it responds; whether it names the party will show with the first contact'
+  if (namesParty) return 'it responds and names the party: each response is checked'
+  return {
+    warning: 'it responds without naming the party: a response for another party would go unnoticed',
+    remedy:
+      'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/service/contacts/README.md',
+  }
+}
+
+/**
+ * A party that was written to, whose answer shows whether it names the party, and some that the newest messages name, else some of
+ * the log. A broker or a database that does not answer has its own check.
+ */
+async function partiesToAsk(config: Config): Promise<readonly string[]> {
+  const list = (filter: { status?: 'SENT' }, limit: number) =>
+    inTime(
+      withPool(config, async (pool) => {
+        const { items } = await listLogEntries(pool, config.retry, filter, { limit, after: null })
+        return items.flatMap(({ partyLocator }) => partyLocator ?? [])
+      }),
+    )
+  const samples = inTime(readMaps().then((maps) => readSamples(config, maps)))
+  const [told, logged, read] = await Promise.all([
+    list({ status: 'SENT' }, 1),
+    list({}, PARTY_COUNT),
+    samples,
+  ])
+  const named = read.flatMap(({ events }) => distinctParties(events).slice(-PARTY_COUNT))
+  return [...new Set([...told, ...(named.length > 0 ? named : logged)])]
+}
+
+/** Nothing if it takes too long, or fails. */
+async function inTime<T>(found: Promise<readonly T[]>): Promise<readonly T[]> {
+  return Promise.race([found.catch(() => []), sleep(OTHERS_MAX_MS, [], { ref: false })])
+}

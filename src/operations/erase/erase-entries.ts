@@ -1,0 +1,168 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { ERASED_UNSENT } from '../../service/model/log/log-entry.ts'
+import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
+import type { ErasureCounts } from './erasure-record.ts'
+
+/** Keeps transactions to a few milliseconds, so that they block nothing. */
+const ENTRY_COUNT_MAX = 500
+/** Entries of a party that one statement looks at. */
+const SEARCHED_COUNT_MAX = 5_000
+/** Rows of one statement, which compares keys only. */
+const DECISION_COUNT_MAX = 50_000
+
+const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
+
+const locators = z.object({ locator: z.string() })
+
+export interface EntriesToErase {
+  readonly locators: readonly string[]
+  readonly retries: number
+}
+
+/**
+ * Yields locators that still hold the party's data, in pages: first decisions without a row, which a rebuild would restore, then
+ * log entries, including any restored meanwhile. `onProgress` gets the number of decisions compared with the log so far.
+ */
+export async function* entriesToErase(
+  pool: DatabasePool,
+  partyLocator: string,
+  onProgress: (decisions: number) => void,
+): AsyncGenerator<EntriesToErase> {
+  yield* decisionsOfParty(pool, partyLocator, onProgress)
+  yield* entriesOfParty(pool, partyLocator)
+}
+
+const entryRow = z.object({
+  createdAt: z.string(),
+  locator: z.string(),
+  status: z.string(),
+  holdsData: z.boolean(),
+})
+type EntryRow = Readonly<z.infer<typeof entryRow>>
+
+/**
+ * Ordered by creation time, which never changes: a concurrent retry moves its row to another status or channel, and must not move it
+ * behind the current position.
+ */
+async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
+  for (let after: Position | null = START; after !== null; ) {
+    const rows: readonly EntryRow[] = await pool.any(pageOfPartyQuery(partyLocator, after))
+    const entries = rows.filter(({ holdsData }) => holdsData)
+    for (let first = 0; first < entries.length; first += ENTRY_COUNT_MAX) {
+      const some = entries.slice(first, first + ENTRY_COUNT_MAX)
+      const retries = some.filter(({ status }) => status === 'FAILED').length
+      yield { locators: some.map(({ locator }) => locator), retries }
+    }
+    after = rows.length < SEARCHED_COUNT_MAX ? null : (rows.at(-1) ?? null)
+  }
+}
+
+type Position = Pick<EntryRow, 'createdAt' | 'locator'>
+const START: Position = { createdAt: '-infinity', locator: '' }
+
+/** The query for the next entries of a party after a position, and whether each holds unerased data. */
+export function pageOfPartyQuery(partyLocator: string, after: Position) {
+  return sql.type(entryRow)`
+    SELECT created_at AS "createdAt", locator, status, ${HOLDS_TEXT} OR (
+      SELECT true FROM notifications.decision
+      WHERE decision.locator = entry.locator AND erased_at IS NULL LIMIT 1
+    ) IS NOT NULL AS "holdsData"
+    FROM (
+      SELECT * FROM notifications.notification_log
+      WHERE party_locator = ${partyLocator} AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
+      ORDER BY created_at, locator LIMIT ${SEARCHED_COUNT_MAX}
+    ) AS entry
+    ORDER BY created_at, locator`
+}
+
+const pageEnd = z.object({ end: z.string().nullable(), count: z.number() })
+
+async function* decisionsOfParty(
+  pool: DatabasePool,
+  partyLocator: string,
+  onProgress: (decisions: number) => void,
+): AsyncGenerator<EntriesToErase> {
+  const readEnd = (after: string) => pool.one(pageOfDecisionsQuery(after))
+  let seen = 0
+  let start = ''
+  for (let page: ReturnType<typeof readEnd> | null = readEnd(''); page !== null; ) {
+    const { end, count }: z.infer<typeof pageEnd> = await page
+    if (end === null) return
+    // Meanwhile, since both take long in a large log.
+    page = count < DECISION_COUNT_MAX ? null : readEnd(end)
+    page?.catch(() => {})
+    const orphans = await pool.anyFirst(orphansQuery(start, end))
+    const found = orphans.length === 0 ? [] : await pool.anyFirst(ofPartyQuery(partyLocator, orphans))
+    seen += count
+    onProgress(seen)
+    for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
+      yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
+    }
+    start = end
+  }
+}
+
+/** The query for the number and the last locator of the next decisions after a locator, of any party. */
+export function pageOfDecisionsQuery(after: string) {
+  return sql.type(pageEnd)`
+    SELECT max(locator) AS "end", count(*)::integer AS count FROM (
+      SELECT locator FROM notifications.decision WHERE locator > ${after} ORDER BY locator LIMIT ${DECISION_COUNT_MAX}
+    ) AS page`
+}
+
+/**
+ * The query for the locators of decisions without a row, of any party, after `after` and up to `end`. It compares the keys of two
+ * indexes and reads no decision: an index by party would cost every logged event a random page. EXCEPT reads each side once, whatever
+ * the planner expects; as a join it may read one side again for each row of the other.
+ */
+export function orphansQuery(after: string, end: string) {
+  return sql.type(locators)`
+    SELECT locator FROM notifications.decision WHERE locator > ${after} AND locator <= ${end}
+    EXCEPT
+    SELECT locator FROM notifications.notification_log WHERE locator > ${after} AND locator <= ${end}`
+}
+
+function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {
+  return sql.type(locators)`
+    SELECT DISTINCT locator FROM notifications.decision
+    WHERE locator = ANY(${sql.array([...orphans], 'text')}) AND party_locator = ${partyLocator} AND erased_at IS NULL
+    ORDER BY locator`
+}
+
+/**
+ * Blanks log entries and their decisions in one transaction, and counts them in the erasure's record. A FAILED row has nothing
+ * left to send, and becomes SKIPPED. Erased rows stay unchanged.
+ */
+export function eraseEntries(
+  pool: DatabasePool,
+  erasure: bigint,
+  ofParty: readonly string[],
+): Promise<Pick<ErasureCounts, 'logEntries' | 'retries'>> {
+  const these = sql.fragment`locator = ANY(${sql.array([...ofParty], 'text')})`
+  return pool.transaction(async (tx) => {
+    await lockErasure(tx)
+    // Waits for a running retry, so that the following statements see its decision.
+    const retries = await tx.anyFirst(sql.type(locators)`
+      UPDATE notifications.notification_log
+      SET status = 'SKIPPED', failure_reason = ${ERASED_UNSENT}, subject = NULL, body = NULL
+      WHERE ${these} AND status = 'FAILED' RETURNING locator`)
+    const sent = await tx.anyFirst(sql.type(locators)`
+      UPDATE notifications.notification_log SET subject = NULL, body = NULL
+      WHERE ${these} AND ${HOLDS_TEXT} RETURNING locator`)
+    const decided = await tx.anyFirst(sql.type(locators)`
+      UPDATE notifications.decision
+      SET erased_at = now(), variables = NULL, send_error = CASE WHEN send_error IS NOT NULL THEN 'erased' END,
+        receipt = CASE WHEN receipt IS NOT NULL THEN 'erased' END
+      WHERE ${these} AND erased_at IS NULL RETURNING locator`)
+    const counts = {
+      logEntries: new Set([...retries, ...sent, ...decided]).size,
+      retries: retries.length,
+    }
+    await tx.query(sql.unsafe`
+      UPDATE notifications.erasure
+      SET log_entries = log_entries + ${counts.logEntries}, retries = retries + ${counts.retries}
+      WHERE id = ${erasure}`)
+    return counts
+  })
+}

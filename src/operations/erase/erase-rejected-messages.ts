@@ -1,0 +1,25 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
+
+/** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns the number newly erased. */
+export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
+  return pool.transaction(async (tx) => {
+    // Waits for running redrives: none may write the message back.
+    await lockErasure(tx)
+    return tx.oneFirst(sql.type(z.object({ count: z.number() }))`
+    WITH erased AS (
+      UPDATE notifications.rejected_message
+      SET erased_at = now(), erased_sha256 = value_sha256, key = NULL, value = NULL, headers = '{}',
+        error = 'erased'
+      WHERE id = ANY(${sql.array([...ids], 'int8')}) AND erased_at IS NULL RETURNING id
+    ), redriven AS (
+      UPDATE notifications.redrive SET error = 'erased'
+      WHERE rejected_message_id IN (SELECT id FROM erased) AND error IS NOT NULL
+    ), counted AS (
+      UPDATE notifications.erasure
+      SET rejected_messages = rejected_messages + (SELECT count(*) FROM erased) WHERE id = ${erasure}
+    )
+    SELECT count(*)::integer AS count FROM erased`)
+  })
+}

@@ -1,0 +1,136 @@
+import { type Command, Option } from 'commander'
+import { explainPage } from '../../service/app/in-force.ts'
+import { loadRetryLimits } from '../../service/config/config.ts'
+import { shownSubject } from '../../service/decide/party/channel.ts'
+import type { ListedLogEntry, ListedRow } from '../../service/model/log/log-entry.ts'
+import type { LogPosition } from '../../service/model/log/log-page.ts'
+import { describeStatus, STATUSES, type Status } from '../../service/model/log/status.ts'
+import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
+import { resolveTime } from '../../service/store/read/resolve-time.ts'
+import { counted } from '../../service/text/count.ts'
+import { printable } from '../../service/text/sanitize.ts'
+import type { Since } from '../../service/time/duration.ts'
+import { checkRule, findNamed, noteUnknown, noteUnknownEventType } from '../../terminal/known-names.ts'
+import {
+  choiceOption,
+  newCommand,
+  notBlank,
+  parseLimit,
+  partyOption,
+  sinceOption,
+  untilOption,
+} from '../../terminal/options.ts'
+import { note, print, showProgress } from '../../terminal/print.ts'
+import { withDatabase } from '../../terminal/with-database.ts'
+import { LOG_CSV } from './log-csv.ts'
+import { filterFor } from './search-kinds.ts'
+
+const PAGE_COUNT_MAX = 1_000
+
+export const logCommand = newCommand('log', {
+  notes: `DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
+for \`serve\`. `,
+  exitCodes: '0 listed, 1 failed',
+  example: ['log party-0036', 'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv'],
+})
+  .description('list log entries, newest first')
+  .argument('[name]', 'a member, claim, policy, invoice, event type or reason: only its entries, however old')
+  .addOption(sinceOption('how far to go back', '7d'))
+  .addOption(untilOption('only entries created earlier'))
+  .option(
+    '--not-told',
+    'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
+  )
+  .addOption(partyOption('only entries of this member'))
+  .option('--reference <text>', 'only entries about this claim, policy or invoice', notBlank)
+  .option('--event-type <type>', 'only events of this type', notBlank)
+  .addOption(choiceOption('--status <status>', 'only entries with this status', STATUSES))
+  .option('--rule <id>', 'only entries that this rule decided last', notBlank)
+  .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
+  .option('--limit <count>', 'at most this many entries', parseLimit)
+  .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
+  .option('--json', 'one JSON object per line')
+  .action(listLog)
+
+interface Options {
+  readonly since: Since
+  readonly until?: Since
+  readonly notTold?: true
+  readonly party?: string
+  readonly reference?: string
+  readonly eventType?: string
+  readonly status?: Status
+  readonly rule?: string
+  readonly reason?: string
+  readonly limit?: number
+  readonly csv?: true
+  readonly json?: true
+}
+
+async function listLog(name: string | undefined, options: Options, command: Command): Promise<void> {
+  const { since, until, party, reason, limit = Number.POSITIVE_INFINITY, csv, json, ...filter } = options
+  const { rule, eventType } = filter
+  const limits = loadRetryLimits(process.env)
+  await withDatabase(async (pool) => {
+    if (rule !== undefined) await checkRule(pool, rule)
+    const named = name === undefined ? null : await findNamed(pool, name)
+    if (name !== undefined && named === null) return
+    // What is named is listed from its first entry on.
+    const isWhole = named !== null && command.getOptionValueSource('since') === 'default'
+    const from = isWhole ? undefined : await resolveTime(pool, since)
+    const to = until === undefined ? undefined : await resolveTime(pool, until)
+    const shown = csv ? formatCsvLine : json ? JSON.stringify : formatLine
+    if (csv) await print(LOG_CSV.head.slice(0, -1))
+    let count = 0
+    let after: LogPosition | null | undefined
+    while (after !== null && count < limit) {
+      const page = { limit: Math.min(PAGE_COUNT_MAX, limit - count), after: after ?? null }
+      const found = await listLogEntries(
+        pool,
+        limits,
+        { ...filter, partyLocator: party, reasonPrefix: reason, from, to, ...(named && filterFor(named)) },
+        page,
+      )
+      const { items, next } = await explainPage(pool, found)
+      for (const item of items) await print(shown(item))
+      count += items.length
+      showProgress(`${count} entries`)
+      after = next
+    }
+    if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
+    if (count === 0) {
+      if (party !== undefined) await noteUnknown(pool, 'member', party)
+      if (filter.reference !== undefined) await noteUnknown(pool, 'reference', filter.reference)
+      if (reason !== undefined) await noteUnknown(pool, 'reason', reason)
+    }
+    const period = from === undefined ? '' : ` since ${from}`
+    const more = after === null ? '' : ', the newest: there are more'
+    if (!csv && !json) note(`${counted(count, 'entry', 'entries')}${period}${more}`)
+  })
+}
+
+/** Without the line feed, which `print` adds. */
+function formatCsvLine(entry: ListedLogEntry): string {
+  const subject = shownSubject(entry.channel, entry.subject)
+  return LOG_CSV.formatLine({ ...entry, status: describeStatus(entry), subject }).slice(0, -1)
+}
+
+export function formatLine(entry: ListedRow): string {
+  const {
+    createdAt,
+    locator,
+    eventType,
+    partyLocator,
+    reference,
+    status,
+    givenUp,
+    failureReason,
+    recordedOnly,
+  } = entry
+  const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
+  const more = givenUp ? ', given up' : recordedOnly ? ', recorded only' : ''
+  const reason = failureReason === null ? '' : ` (${failureReason})`
+  return printable(
+    `${createdAt}  ${locator}  ${status}${more}${reason}: ${eventType}${about} for ${partyLocator ?? 'nobody'}`,
+  )
+}

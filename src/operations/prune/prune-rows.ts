@@ -1,0 +1,220 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { STATUSES, type Status } from '../../service/model/log/status.ts'
+import { sqlArray } from '../../service/store/sql/columns.ts'
+import { type GivenUpLimits, isToBeRetried } from '../../service/store/sql/given-up.ts'
+import { lastLocatorAt } from '../../service/store/sql/locators.ts'
+import { storable } from '../../service/text/sanitize.ts'
+
+/** Pruning deletes everything older than `before`, except failed rows that are still retried. */
+export interface PruneLimits extends GivenUpLimits {
+  readonly before: string
+}
+
+export interface PruneCounts {
+  readonly logEntries: number
+  readonly decisions: number
+  readonly rejectedMessages: number
+  readonly requests: number
+}
+
+/** Keeps transactions to a few milliseconds, so that they block nothing. */
+const ROW_COUNT_MAX = 1_000
+const ORPHAN_COUNT_MAX = 20_000
+const NONE: PruneCounts = { logEntries: 0, decisions: 0, rejectedMessages: 0, requests: 0 }
+
+/**
+ * Records the start of a pruning, who requested it, and how far each partition is processed; returns its id. One statement, so
+ * that this is after every deleted event and before every unread one. Earlier records that reach further stay: the checkpoint
+ * of a recreated topic is lower.
+ */
+export function beginPruning(pool: DatabasePool, before: string, by: string): Promise<bigint> {
+  return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`
+    WITH processed AS (
+      INSERT INTO notifications.pruned_partition AS pruned (topic, partition_id, before, through)
+      SELECT topic, partition_id, ${before}::timestamptz, "offset" FROM notifications.projection_checkpoints
+      ORDER BY topic, partition_id
+      ON CONFLICT (topic, partition_id, through) DO UPDATE SET before = greatest(pruned.before, excluded.before)
+    ),
+    outdone AS (
+      DELETE FROM notifications.pruned_partition AS pruned USING notifications.projection_checkpoints AS now
+      WHERE (pruned.topic, pruned.partition_id) = (now.topic, now.partition_id)
+        AND pruned.through < now."offset" AND pruned.before <= ${before}::timestamptz
+    )
+    INSERT INTO notifications.pruning (before, pruned_by) VALUES (${before}::timestamptz, ${storable(by)}) RETURNING id`)
+}
+
+export async function finishPruning(pool: DatabasePool, pruning: bigint): Promise<void> {
+  await pool.query(
+    sql.unsafe`UPDATE notifications.pruning SET finished_at = clock_timestamp() WHERE id = ${pruning}`,
+  )
+}
+
+/**
+ * Deletes what is older than the limit, a page in each transaction, and yields the numbers of each page, which it adds to the
+ * pruning's record, except those of requests. Without a pruning it only counts.
+ */
+export async function* prune(
+  pool: DatabasePool,
+  limits: PruneLimits,
+  pruning: bigint | null,
+): AsyncGenerator<PruneCounts> {
+  for (const status of STATUSES) yield* pruneEntries(pool, status, limits, pruning)
+  yield* pruneOrphans(pool, limits, pruning)
+  yield* pruneRejected(pool, limits, pruning)
+  yield* pruneRequests(pool, limits, pruning)
+}
+
+const entryRow = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
+
+/** Log entries with their decisions, the oldest first. Rows that another session has locked, or that are now due, stay. */
+async function* pruneEntries(
+  pool: DatabasePool,
+  status: Status,
+  limits: PruneLimits,
+  pruning: bigint | null,
+): AsyncGenerator<PruneCounts> {
+  let after: Pick<z.infer<typeof entryRow>, 'createdAt' | 'locator'> = { createdAt: '-infinity', locator: '' }
+  for (let count = ROW_COUNT_MAX; count === ROW_COUNT_MAX; ) {
+    const page: readonly z.infer<typeof entryRow>[] = await pool.any(sql.type(entryRow)`
+      SELECT created_at AS "createdAt", locator, (
+        SELECT count(*)::integer FROM notifications.decision WHERE decision.locator = entry.locator
+      ) AS decisions
+      FROM notifications.notification_log AS entry
+      WHERE status = ${status}
+        AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
+        AND created_at < ${limits.before}::timestamptz AND NOT ${isToBeRetried(limits)}
+      ORDER BY created_at, locator LIMIT ${ROW_COUNT_MAX}`)
+    const found = { ...NONE, logEntries: page.length, decisions: sumDecisions(page) }
+    yield pruning === null ? found : { ...NONE, ...(await deleteEntries(pool, pruning, limits, page)) }
+    after = page.at(-1) ?? after
+    count = page.length
+  }
+}
+
+function sumDecisions(page: readonly { decisions: number }[]): number {
+  return page.reduce((sum, { decisions }) => sum + decisions, 0)
+}
+
+function deleteEntries(
+  pool: DatabasePool,
+  pruning: bigint,
+  limits: PruneLimits,
+  page: readonly { locator: string }[],
+): Promise<Pick<PruneCounts, 'logEntries' | 'decisions'>> {
+  const these = sqlArray('text', listLocators(page))
+  return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
+    WITH free AS (
+      SELECT locator FROM notifications.notification_log
+      WHERE locator = ANY(${these}) AND NOT ${isToBeRetried(limits)} FOR UPDATE SKIP LOCKED
+    ), entry AS (
+      DELETE FROM notifications.notification_log WHERE locator IN (SELECT locator FROM free) RETURNING locator
+    ), decision AS (
+      DELETE FROM notifications.decision WHERE locator IN (SELECT locator FROM free) RETURNING locator
+    ), counted AS (
+      UPDATE notifications.pruning SET
+        log_entries = log_entries + (SELECT count(*) FROM entry),
+        decisions = decisions + (SELECT count(*) FROM decision)
+      WHERE id = ${pruning}
+    )
+    SELECT (SELECT count(*)::integer FROM entry) AS "logEntries", (SELECT count(*)::integer FROM decision) AS decisions`)
+}
+
+const orphanPage = z.object({
+  end: z.string().nullable(),
+  count: z.number(),
+  found: z.array(z.object({ locator: z.string(), decisions: z.number() })),
+})
+const countRow = z.object({ count: z.number() })
+
+/** Old decisions without a row, which a rebuild would restore. */
+async function* pruneOrphans(
+  pool: DatabasePool,
+  { before }: PruneLimits,
+  pruning: bigint | null,
+): AsyncGenerator<PruneCounts> {
+  const bound = lastLocatorAt(before)
+  for (let after: string | null = ''; after !== null; ) {
+    const start: string = after
+    const { end, count, found }: z.infer<typeof orphanPage> = await pool.one(sql.type(orphanPage)`
+      WITH page AS MATERIALIZED (
+        SELECT locator, min(decided_at) AS decided_at, count(*) AS decisions FROM notifications.decision
+        WHERE locator > ${start} AND locator < ${bound} GROUP BY locator ORDER BY locator LIMIT ${ORPHAN_COUNT_MAX}
+      )
+      SELECT max(locator) AS "end", count(*)::integer AS count, ARRAY(
+        SELECT json_build_object('locator', locator, 'decisions', decisions) FROM page
+        WHERE decided_at < ${before}::timestamptz
+          AND NOT EXISTS (SELECT FROM notifications.notification_log AS entry WHERE entry.locator = page.locator)
+      ) AS found
+      FROM page`)
+    const decisions =
+      pruning === null
+        ? sumDecisions(found)
+        : await pool.oneFirst(sql.type(countRow)`
+            WITH decision AS (
+              DELETE FROM notifications.decision WHERE locator = ANY(${sqlArray('text', listLocators(found))})
+                AND NOT EXISTS (SELECT FROM notifications.notification_log AS entry WHERE entry.locator = decision.locator)
+              RETURNING locator
+            ), counted AS (
+              UPDATE notifications.pruning SET decisions = decisions + (SELECT count(*) FROM decision) WHERE id = ${pruning}
+            )
+            SELECT count(*)::integer AS count FROM decision`)
+    yield { ...NONE, decisions }
+    after = count < ORPHAN_COUNT_MAX ? null : end
+  }
+}
+
+function listLocators(page: readonly { locator: string }[]): string[] {
+  return page.map(({ locator }) => locator)
+}
+
+const rejectedRow = z.object({ id: z.bigint(), old: z.boolean() })
+
+/**
+ * Rejected messages; the record of their redrives stays. Ids follow the time of rejection, so the search ends at the first young
+ * one.
+ */
+async function* pruneRejected(
+  pool: DatabasePool,
+  { before }: PruneLimits,
+  pruning: bigint | null,
+): AsyncGenerator<PruneCounts> {
+  for (let after = 0n, count = ROW_COUNT_MAX; count === ROW_COUNT_MAX; ) {
+    const page: readonly z.infer<typeof rejectedRow>[] = await pool.any(sql.type(rejectedRow)`
+      SELECT id, rejected_at < ${before}::timestamptz AS old FROM notifications.rejected_message
+      WHERE id > ${after} ORDER BY id LIMIT ${ROW_COUNT_MAX}`)
+    const ids = page.filter(({ old }) => old).map(({ id }) => id)
+    const rejectedMessages =
+      pruning === null
+        ? ids.length
+        : await pool.oneFirst(sql.type(countRow)`
+            WITH message AS (
+              DELETE FROM notifications.rejected_message WHERE id = ANY(${sqlArray('int8', ids)}) RETURNING id
+            ), counted AS (
+              UPDATE notifications.pruning
+              SET rejected_messages = rejected_messages + (SELECT count(*) FROM message) WHERE id = ${pruning}
+            )
+            SELECT count(*)::integer AS count FROM message`)
+    yield { ...NONE, rejectedMessages }
+    after = page.at(-1)?.id ?? after
+    count = ids.length
+  }
+}
+
+/** Requests that ended before the limit, in the order of their ids. */
+async function* pruneRequests(
+  pool: DatabasePool,
+  { before }: PruneLimits,
+  pruning: bigint | null,
+): AsyncGenerator<PruneCounts> {
+  for (let after = 0n, count = ROW_COUNT_MAX; count === ROW_COUNT_MAX; ) {
+    const ids: readonly bigint[] = await pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`
+      SELECT id FROM notifications.request
+      WHERE id > ${after} AND ended_at < ${before}::timestamptz ORDER BY id LIMIT ${ROW_COUNT_MAX}`)
+    if (pruning !== null)
+      await pool.query(sql.unsafe`DELETE FROM notifications.request WHERE id = ANY(${sqlArray('int8', ids)})`)
+    yield { ...NONE, requests: ids.length }
+    after = ids.at(-1) ?? after
+    count = ids.length
+  }
+}

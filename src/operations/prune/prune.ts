@@ -1,0 +1,105 @@
+import { InvalidArgumentError } from 'commander'
+import { loadRetryLimits } from '../../service/config/config.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { resolveTime } from '../../service/store/read/resolve-time.ts'
+import { counted } from '../../service/text/count.ts'
+import type { Since } from '../../service/time/duration.ts'
+import { SINCE_WORDS } from '../../service/time/duration.ts'
+import { confirm, type WriteOptions, withWriteOptions, wouldDo } from '../../terminal/confirm.ts'
+import { newCommand, parseSince, UsageError } from '../../terminal/options.ts'
+import { print, showProgress } from '../../terminal/print.ts'
+import { withDatabase } from '../../terminal/with-database.ts'
+import { beginPruning, finishPruning, type PruneCounts, type PruneLimits, prune } from './prune-rows.ts'
+
+const DAY_MS = 86_400_000
+
+const TOO_YOUNG = '--older-than must be at least a day ago: write 1d or more'
+
+export const pruneCommand = withWriteOptions(
+  newCommand('prune', {
+    notes: `A pruned event that is published again counts as new: its member is told twice.
+Events not read yet are processed afterwards, however old they are.
+Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
+preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
+Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.`,
+    exitCodes: '0 done, 1 failed',
+    example: 'prune --older-than 400d --dry-run',
+  }),
+)
+  .description(
+    'delete log entries with their decisions, rejected messages, and ended requests that are older than an age',
+  )
+  .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
+  .option('--dry-run', 'delete nothing; count what would be deleted')
+  .option('--json', 'print the result as one JSON object')
+  .action(run)
+
+/** A duration is checked at once, a date only by the database's clock. */
+function parseOlderThan(text: string): Since {
+  const since = parseSince(text)
+  if (typeof since === 'number' && since < DAY_MS) throw new InvalidArgumentError(TOO_YOUNG)
+  return since
+}
+
+interface Options extends WriteOptions {
+  readonly olderThan: Since
+}
+
+async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
+  const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
+  await withDatabase(async (pool) => {
+    const before = await resolveTime(pool, olderThan)
+    if (before > (await resolveTime(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
+    const limits = { before, maxAgeMs, attemptCountMax }
+    const found = await countPruned(pool, limits, null)
+    const isNothing = Object.values(found).every((count) => count === 0)
+    const isDone = !dryRun && !isNothing && (await confirm(askToPrune(before, found), { yes }))
+    const counts = isDone ? await pruneAll(pool, limits, by) : found
+    const did = isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : wouldDo(dryRun, 'delete')
+    await print(
+      json
+        ? JSON.stringify({ before, pruned: isDone, ...counts })
+        : `${did} ${describePruned(before, counts)}`,
+    )
+  })
+}
+
+async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
+  const pruning = await beginPruning(pool, limits.before, by)
+  const counts = await countPruned(pool, limits, pruning)
+  await finishPruning(pool, pruning)
+  return counts
+}
+
+/** Deletes rows older than the limit in small transactions. Without a pruning it only counts them. */
+async function countPruned(
+  pool: DatabasePool,
+  limits: PruneLimits,
+  pruning: bigint | null,
+): Promise<PruneCounts> {
+  const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0, requests: 0 }
+  for await (const { logEntries, decisions, rejectedMessages, requests } of prune(pool, limits, pruning)) {
+    sum.logEntries += logEntries
+    sum.decisions += decisions
+    sum.rejectedMessages += rejectedMessages
+    sum.requests += requests
+    showProgress(
+      `${sum.logEntries} log entries, ${sum.decisions} decisions, ${sum.rejectedMessages} rejected messages`,
+    )
+  }
+  return sum
+}
+
+function askToPrune(before: string, found: PruneCounts): string {
+  return (
+    `Permanently delete ${describePruned(before, found)}? Their events are skipped if they are read again, ` +
+    'but sent again if they are published again.'
+  )
+}
+
+function describePruned(before: string, pruned: PruneCounts): string {
+  const { logEntries, decisions, rejectedMessages, requests } = pruned
+  const entries = counted(logEntries, 'log entry', 'log entries')
+  const messages = counted(rejectedMessages, 'rejected message')
+  return `${entries} with ${counted(decisions, 'decision')}, ${messages}, ${counted(requests, 'ended request')}, all older than ${before}`
+}

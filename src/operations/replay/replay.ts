@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import { sha256 } from '../../service/app/rule-files.ts'
+import { readArchived, readArchivedTemplates } from '../../service/store/read/read-archive.ts'
+import { newCommand } from '../../terminal/options.ts'
+import { print, showProgress } from '../../terminal/print.ts'
+import { withDatabase } from '../../terminal/with-database.ts'
+import { createArchive } from './archive.ts'
+import { replay } from './compare-log.ts'
+import { recordedEntryPages } from './list-recorded-entries.ts'
+import { describeFinding } from './replay-finding.ts'
+import { restoreMissingEntries } from './restore-missing-entries.ts'
+
+/** Maximum number of rows in a page, and in one transaction of a rebuild. */
+const PAGE_COUNT_MAX = 2_000
+
+interface Options {
+  readonly verify?: true
+  readonly rebuild?: true
+  readonly json?: true
+}
+
+export const replayCommand = newCommand('replay', {
+  notes: `Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
+of its time. No stored row or decision is changed: --rebuild only inserts rows that are missing.`,
+  exitCodes: '0 no differences are left, 1 differences or failed',
+  example: 'replay --verify',
+})
+  .description('rebuild the log from its decisions, and compare it with the stored one')
+  .option('--verify', 'report what differs; write nothing')
+  .option('--rebuild', 'report what differs, and insert every missing row that its decisions explain')
+  .option('--json', 'one JSON object per line: each finding, then the summary')
+  .action(runReplay)
+
+async function runReplay(options: Options, command: Command): Promise<void> {
+  if (options.verify === options.rebuild) {
+    command.error('error: give either --verify or --rebuild', { exitCode: 2 })
+  }
+  await withDatabase(async (pool) => {
+    const isSound = await replay({
+      pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
+      archive: createArchive({
+        templates: await readArchivedTemplates(pool),
+        readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
+        sha256,
+      }),
+      restore: options.rebuild
+        ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
+        : null,
+      report: (finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
+      onProgress: ({ entries, differences }) =>
+        showProgress(`${entries} entries compared, ${differences} differences`),
+    })
+    process.exitCode = isSound ? 0 : 1
+  })
+}

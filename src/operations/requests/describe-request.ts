@@ -1,0 +1,101 @@
+import type { LogFilterName } from '../../service/model/log/log-filter.ts'
+import type { RejectedFilterName, StoredRequest } from '../../service/model/request/schemas.ts'
+import { counted } from '../../service/text/count.ts'
+
+/** Results in words. A log entry has its status. */
+const RESULT_WORDS: Readonly<Record<string, string>> = {
+  SENT: 'sent',
+  FAILED: 'failed',
+  logged: 'logged',
+  duplicate: 'logged already',
+  dismissed: 'dismissed',
+  skipped: 'skipped',
+  unchanged: 'left unchanged',
+}
+
+/** Example: "40 sent, 2 left unchanged"; empty before the first result. */
+export function describeCounts(counts: StoredRequest['counts']): string {
+  return Object.entries(counts)
+    .map(([result, count]) => `${count} ${RESULT_WORDS[result] ?? result}`)
+    .join(', ')
+}
+
+/** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
+export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 'target'>): string {
+  const { locators, readAgain, ids, filter, topic, partition, offset } = target as Partial<KnownTarget>
+  switch (kind) {
+    case 'retry': {
+      const all = `all log entries not told${describeFilter(filter)}`
+      const how = readAgain ? ', with their messages read again' : ''
+      return `retry of ${locators === undefined ? all : named(locators, 'log entry', 'log entries')}${how}`
+    }
+    case 'redrive':
+    case 'dismiss': {
+      const verb = kind === 'redrive' ? 'redrive' : 'dismissal'
+      const all = `all unsettled rejected messages${describeFilter(filter)}`
+      return `${verb} of ${ids === undefined ? all : named(ids, 'rejected message', 'rejected messages')}`
+    }
+    case 'skip':
+      return `skip of the unreadable batch at offset ${offset} of ${topic}/${partition}`
+    default:
+      return kind
+  }
+}
+
+interface KnownTarget {
+  readonly locators: readonly string[]
+  readonly readAgain: boolean
+  readonly ids: readonly string[]
+  readonly filter: Readonly<Record<string, unknown>>
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+}
+
+function named(items: readonly string[], one: string, many: string): string {
+  return items.length === 1 ? `${one} ${items[0]}` : counted(items.length, one, many)
+}
+
+/** Names of filters in words; null: not told, as the fixed end of a filter. */
+const FILTER_WORDS: Readonly<Record<LogFilterName | RejectedFilterName, string | null>> = {
+  locator: 'locator',
+  partyLocator: 'member',
+  eventType: 'event type',
+  status: 'status',
+  // Each retry is.
+  notTold: null,
+  channel: 'channel',
+  eventId: 'event id',
+  reference: 'reference',
+  reason: 'reason',
+  reasonPrefix: 'reason',
+  rule: 'rule',
+  request: 'request',
+  from: 'since',
+  to: null,
+  topic: 'topic',
+  code: 'code',
+  since: 'since',
+  upTo: null,
+}
+
+/** The words of a filter; another version's has its name. */
+function wordsOf(name: string): string | null {
+  return isKnown(name) ? FILTER_WORDS[name] : name
+}
+
+function isKnown(name: string): name is keyof typeof FILTER_WORDS {
+  return Object.hasOwn(FILTER_WORDS, name)
+}
+
+/** A time in ISO 8601, UTC, to the minute. */
+function shortTime(iso: string): string {
+  return `${iso.slice(0, 16).replace('T', ' ')} UTC`
+}
+
+function describeFilter(filter: KnownTarget['filter'] = {}): string {
+  const parts = Object.entries(filter)
+    .filter(([name, value]) => value !== undefined && wordsOf(name) !== null)
+    .map(([name, value]) => `${wordsOf(name)} ${name === 'from' ? shortTime(String(value)) : value}`)
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`
+}

@@ -1,0 +1,152 @@
+import type { Logger } from 'pino'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { createWorkbench } from '../../console/routes/back-tests.ts'
+import { createBacklog } from '../attempt/watch-backlog.ts'
+import type { Config } from '../config/config.ts'
+import { type Brokers, createBrokers } from '../consume/brokers.ts'
+import { READ_UNCOMMITTED } from '../consume/fetch.ts'
+import type { PartyClient } from '../contacts/client.ts'
+import { findUnusedMaps } from '../decide/event/envelope-map.ts'
+import type { Senders } from '../send/send.ts'
+import { countFailedEntries } from '../store/read/count-failed-entries.ts'
+import { listCheckpoints } from '../store/read/list-checkpoints.ts'
+import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
+import { brokerConnection, createParties, createSenders } from './clients.ts'
+import { archiveRuleFiles, recordInForce } from './in-force.ts'
+import { createListeners } from './listeners.ts'
+import { createDatabase, type Database } from './pools.ts'
+import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { createWorker, type Worker } from './worker.ts'
+
+const LOG_INTERVAL_MS = 60_000
+
+export interface App {
+  /** Listens, then waits for the database, the schema and the broker in the background. Resolves to the URL once it listens. */
+  start(): Promise<string>
+  /** Stops in order: not ready, consumer and retry drained, HTTP closed, connections ended. */
+  stop(): Promise<void>
+}
+
+/** Assembles the service. Rejects with every fault if the rule table, its promises or the envelope map cannot be used. */
+export async function createApp(
+  config: Config,
+  log: Logger,
+  senders: Senders = createSenders(config, log),
+): Promise<App> {
+  // Closed in reverse order of opening.
+  const opened = new AsyncDisposableStack()
+  const stopping = new AbortController()
+  let worker: Worker | null = null
+  let stopped: Promise<void> | null = null
+
+  const ruleFiles = await readRuleFiles()
+  const unusedMaps = findUnusedMaps(ruleFiles.envelopeMaps, config.broker.topics)
+  for (const warning of [...ruleFiles.warnings, ...unusedMaps]) log.warn(warning)
+  const tracing = await openTracing(config, log)
+  opened.defer(async () => tracing?.stop())
+  const database = await createDatabase(config.database, log)
+  opened.defer(database.close)
+  const parties = createParties(config, log)
+  opened.defer(parties.close)
+  const connection = brokerConnection(config.broker)
+  // Errors only: the consumer logs broker problems.
+  const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
+  opened.defer(brokers.close)
+
+  const metrics = createMetrics(metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker))
+  const minute = setInterval(() => metrics.logMinute(log), LOG_INTERVAL_MS).unref()
+  opened.defer(() => {
+    clearInterval(minute)
+    return metrics.logMinute(log)
+  })
+  const listeners = createListeners({
+    config,
+    ruleTable: ruleFiles.ruleTable,
+    database,
+    worker: () => worker,
+    lookUpFault: parties.fault,
+    workbench: createWorkbench(config, ruleFiles, database.listPool),
+    metrics,
+    readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
+    startup,
+    log,
+  })
+  opened.defer(listeners.close)
+
+  /** Waits for the database and its schema, then consumes and retries until stopped. */
+  async function work(): Promise<void> {
+    const pool = await database.reach(stopping.signal, (reached) => archiveRuleFiles(reached, ruleFiles))
+    if (stopping.signal.aborted) return
+    const onFirstDecision = () => recordInForce(pool, ruleFiles, config.gitCommit, log)
+    const needs = { config, connection, brokers, ruleFiles, senders, parties, pool, metrics, tracing, log }
+    worker = createWorker({ ...needs, onFirstDecision })
+    opened.defer(worker.stop)
+    await worker.run()
+  }
+
+  /** Ready once the process has joined the consumer group, whatever happens later. */
+  async function startup(): Promise<string | null> {
+    if (worker === null) return (await database.fault()) ?? 'the service is starting'
+    return worker.hasJoined() ? null : worker.waitsFor()
+  }
+
+  /** A second call must wait for the first, which `disposeAsync` by itself does not. */
+  async function stop(): Promise<void> {
+    stopping.abort()
+    await opened.disposeAsync()
+  }
+
+  return {
+    start: async () => {
+      const url = await listeners.listen()
+      work().catch((error) => {
+        // An unhandled rejection ends the process.
+        if (!stopping.signal.aborted) throw error
+      })
+      return url
+    },
+    stop: () => (stopped ??= stop()),
+  }
+}
+
+function metricsNeeds(
+  config: Config,
+  ruleFiles: RuleFiles,
+  database: Database,
+  parties: PartyClient,
+  brokers: Brokers,
+  worker: () => Worker | null,
+): MetricsNeeds {
+  const { topics, groupId } = config.broker
+  return {
+    version: packageJson.version,
+    ruleTableRevision: ruleFiles.ruleTable.revision,
+    groupId,
+    topics,
+    rules: ruleFiles.ruleTable.rules,
+    eventTypes: new Set(TEMPLATE_EVENT_TYPES),
+    attemptCountMax: config.retry.attemptCountMax,
+    backlog: createBacklog({
+      assignment: () => worker()?.assignment() ?? null,
+      oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
+      // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
+      // A broker that stands still must not hide how far the partitions of the others are behind.
+      ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
+      ownedByGroup: async () => new Set((await brokers.listMembers(groupId)).flatMap(({ owned }) => owned)),
+      checkpoints: async () => listCheckpoints(database.pool(), topics),
+      failedRows: async () => countFailedEntries(database.pool(), config.retry),
+      nowMs: Date.now,
+    }),
+    connections: database.connections,
+    blocked: () => worker()?.blocked() ?? [],
+    isPolicyAdministrationDown: parties.isDown,
+  }
+}
+
+/** Loads the library only if tracing is on. */
+async function openTracing({ tracing, batchMax }: Config, log: Logger): Promise<Tracing | null> {
+  if (tracing === null) return null
+  const { createTracing } = await import('../telemetry/tracing.ts')
+  return createTracing({ ...tracing, batchMax, version: packageJson.version }, log)
+}

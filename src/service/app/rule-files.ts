@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { templates } from '#generated/templates.ts'
+import { checkRuleFiles } from '../../authoring/check/check-files.ts'
+import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../decide/event/envelope-map.ts'
+import type { Message } from '../decide/event/message.ts'
+import { type Parsed, parseEvent } from '../decide/event/parse-event.ts'
+import { PromisesError, RuleTableError } from '../decide/rules/errors.ts'
+import { createRuleTable, enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
+import type { Templates } from '../decide/templates/template.ts'
+import { CorrectableError, describeFault } from '../text/faults.ts'
+
+export const TEMPLATES = authored('templates')
+export const RULE_TABLE = authored('rules/dispatch.csv')
+export const PROMISES = authored('rules/promises.csv')
+/** The accepted outcome of every situation, and the accepted texts. */
+export const OUTCOMES = authored('rules/outcomes.txt')
+/** Maps the fields of an event to places in its message. */
+export const ENVELOPE_MAP = authored('rules/envelope.json')
+
+export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
+
+/** The files of `rules/` that this version was reviewed with and decides by. */
+export interface RuleFiles {
+  readonly templates: Templates
+  readonly ruleTable: RuleTable
+  readonly promises: string
+  readonly envelopeMaps: EnvelopeMaps
+  /** Its text, and the hash of its text. */
+  readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
+  /** Event types in the rule table that may be typos, or intended. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Reads and checks the rule files. Throws RuleTableError, PromisesError, EnvelopeMapError or CorrectableError. A table that
+ * breaks a promise is refused like any other faulty one: events can wait, but a message cannot be called back.
+ */
+export async function readRuleFiles(): Promise<RuleFiles> {
+  const [source, promises] = [await readText(RULE_TABLE), await readText(PROMISES)]
+  const checked = await checkRuleFiles(source, promises, TEMPLATE_EVENT_TYPES)
+  const { table, enumeration } = checked
+  if (enumeration === null || table.faults.length > 0) throw new RuleTableError(table.faults)
+  if (checked.promises.faults.length > 0) throw new PromisesError(checked.promises.faults)
+  const envelopeMap = await readText(ENVELOPE_MAP)
+  return {
+    templates,
+    ruleTable: enumeratedTable(enumeration, source, sha256(source)),
+    promises,
+    envelopeMaps: loadEnvelopeMaps(envelopeMap),
+    envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
+    warnings: table.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
+  }
+}
+
+/**
+ * Parses messages as the envelope map of any revision does; as the current one if it is null, or if this version cannot read that
+ * revision.
+ */
+export function createParseBy(
+  current: EnvelopeMaps,
+  currentRevision: string,
+  readArchived: (revision: string) => Promise<string | null>,
+): (topic: string, message: Message, revision: string | null) => Promise<Parsed> {
+  const known = new Map<string, EnvelopeMaps>()
+  async function readMaps(revision: string): Promise<EnvelopeMaps> {
+    const source = await readArchived(revision)
+    return (source === null ? null : loadStoredMaps(source)) ?? current
+  }
+  return async (topic, message, revision) => {
+    if (revision === null || revision === currentRevision) return parseEvent(message, mapOf(current, topic))
+    const maps = known.get(revision) ?? (await readMaps(revision))
+    known.set(revision, maps)
+    return parseEvent(message, mapOf(maps, topic))
+  }
+}
+
+/** Throws CorrectableError. */
+export async function readText(file: string): Promise<string> {
+  return (await readBytes(file)).toString()
+}
+
+/** Throws CorrectableError. */
+export async function readBytes(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new CorrectableError(
+      `${file} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}`,
+    )
+  }
+}
+
+/** Loads any rule table, such as a candidate or an archived one. Throws RuleTableError, which contains `name`. */
+export async function compileRuleTable(
+  csvText: string,
+  name?: string,
+  knownEventTypes = TEMPLATE_EVENT_TYPES,
+): Promise<RuleTable> {
+  try {
+    return await createRuleTable(csvText, knownEventTypes, sha256)
+  } catch (error) {
+    throw error instanceof RuleTableError ? new RuleTableError(error.faults, name) : error
+  }
+}
+
+/** Those of the folder `HOUSE`; under the condition `first-rules` those of the tests: see "imports" in package.json. */
+function authored(path: string): string {
+  if (process.env.HOUSE) return resolve(process.env.HOUSE, path)
+  return fileURLToPath(import.meta.resolve(`#authored/${path}`))
+}
+
+/** A revision: the SHA-256 of a text's UTF-8 bytes, in hex. */
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,237 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { type AttemptNeeds, createMakeAttempts, type MakeAttempts } from '../attempt/attempt-events.ts'
+import { createRequests, type RequestNeeds } from '../attempt/carry-out.ts'
+import { createDispatch, type DispatchNeeds } from '../attempt/dispatch.ts'
+import { createLanes } from '../attempt/lanes.ts'
+import { createLocators } from '../attempt/locators.ts'
+import type { LookUpNeeds } from '../attempt/look-up.ts'
+import { createRetry, type RetryNeeds } from '../attempt/retry.ts'
+import type { Config } from '../config/config.ts'
+import type { Brokers } from '../consume/brokers.ts'
+import type { KafkaConnection } from '../consume/client.ts'
+import { createConsumer } from '../consume/consumer.ts'
+import type { ConsumerNeeds } from '../consume/partition.ts'
+import { readMessages } from '../consume/read-messages.ts'
+import { takeFingerprint } from '../consume/records/record.ts'
+import type { PartyClient } from '../contacts/client.ts'
+import { RETRY_MIN_PAUSE_MS } from '../decide/attempt/retry-entry.ts'
+import { type RunStage, unobserved } from '../decide/attempt/stage.ts'
+import { mapOf } from '../decide/event/envelope-map.ts'
+import { parseEvent } from '../decide/event/parse-event.ts'
+import { type Assignment, listPartitions } from '../decide/event/position.ts'
+import type { LogPosition } from '../model/log/log-page.ts'
+import { type Senders, sendByChannel } from '../send/send.ts'
+import { isLocked, isWorthRestart } from '../store/connection/errors.ts'
+import { observedPool } from '../store/connection/observed-pool.ts'
+import type { DatabasePool } from '../store/connection/pool.ts'
+import { findLogged } from '../store/read/find-logged.ts'
+import { listCheckpoints } from '../store/read/list-checkpoints.ts'
+import { listDueEntries } from '../store/read/list-due-entries.ts'
+import { readRejectedPage, toRejectedFilter } from '../store/read/list-rejected-messages.ts'
+import { readArchived } from '../store/read/read-archive.ts'
+import { listRetryCandidates } from '../store/read/read-retry-candidates.ts'
+import { ensureCheckpoint, resetCheckpoint } from '../store/write/checkpoints.ts'
+import { dismissPage } from '../store/write/dismiss-page.ts'
+import { createStore } from '../store/write/postgres-store.ts'
+import {
+  lockRequest,
+  notePaused,
+  postponeRequest,
+  recordProgress,
+  releaseRequest,
+  takeRequest,
+} from '../store/write/request-row.ts'
+import type { Metrics } from '../telemetry/registry.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
+import type { StartTimer } from '../time/timer.ts'
+import { createParseBy, type RuleFiles } from './rule-files.ts'
+import { skipBatch } from './skip-batch.ts'
+
+export type Worker = ReturnType<typeof createWorker>
+
+/** A page of a redrive: each message has its own transaction. */
+const REDRIVEN_COUNT_MAX = 50
+
+interface WorkerNeeds {
+  readonly config: Config
+  readonly connection: KafkaConnection
+  readonly ruleFiles: RuleFiles
+  readonly senders: Senders
+  readonly parties: PartyClient
+  readonly pool: DatabasePool
+  readonly brokers: Brokers
+  readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost'>
+  readonly tracing: Tracing | null
+  /** Called after the first attempt is committed; after the next one if it rejects. */
+  readonly onFirstDecision: () => Promise<void>
+  readonly log: Logger
+}
+
+/** The consumer and the retry, for a database that is ready. */
+export function createWorker(needs: WorkerNeeds) {
+  const { config, connection, ruleFiles, metrics, tracing, log } = needs
+  const pool = tracing === null ? needs.pool : observedPool(needs.pool, tracing.statement)
+  const stage: RunStage =
+    tracing === null
+      ? metrics.stage
+      : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
+  const attemptNeeds: AttemptNeeds = {
+    ruleTable: ruleFiles.ruleTable,
+    templates: ruleFiles.templates,
+    store: createStore(pool),
+    send: sendByChannel(needs.senders),
+    stage,
+    nowMs: () => performance.now(),
+  }
+  const { observed, settled } = observeFirst(needs.onFirstDecision, log)
+  // Consumer, retry and requests each probe for refused rows: a bad row of one must not slow the others.
+  const newAttempt = () => observed(createMakeAttempts(attemptNeeds))
+  const options = { ...config.broker, connection, batchCountMax: config.batchMax }
+  const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)
+  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, newAttempt(), stage))
+  const requests = createRequests(requestNeeds(needs, pool, newAttempt(), stage, consumer.assignment))
+  return {
+    ...consumer,
+    run: () => {
+      retry.start()
+      requests.start()
+      return consumer.run()
+    },
+    stop: async () => {
+      await Promise.all([consumer.stop(), retry.stop(), requests.stop()])
+      await settled()
+    },
+  }
+}
+
+function consumerNeeds(
+  { config, ruleFiles, parties, metrics, log }: WorkerNeeds,
+  pool: DatabasePool,
+  makeAttempts: MakeAttempts,
+  stage: RunStage,
+): ConsumerNeeds {
+  const needs: DispatchNeeds = {
+    ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
+    makeAttempts,
+    isWorthRestart,
+    countRestart: metrics.countRestart,
+    startTimer,
+    nowMs: () => performance.now(),
+    log,
+  }
+  return {
+    ensureCheckpoint: (topic, partition) => ensureCheckpoint(pool, topic, partition),
+    resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
+    listCheckpoints: (topics) => listCheckpoints(pool, topics),
+    processNext: createLanes(config.broker.partitionsAtOnce, startTimer, createDispatch(needs)),
+    findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
+    countLost: metrics.countLost,
+  }
+}
+
+function retryNeeds(
+  { config, parties, log }: WorkerNeeds,
+  pool: DatabasePool,
+  makeAttempts: MakeAttempts,
+  stage: RunStage,
+): RetryNeeds<LogPosition> {
+  const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
+  return {
+    listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
+    lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
+    isDown: parties.isDown,
+    makeAttempts,
+    stage,
+    clock: {
+      nowMs: () => performance.now(),
+      sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
+    },
+    log,
+  }
+}
+
+function requestNeeds(
+  { config, brokers, ruleFiles, parties, log }: WorkerNeeds,
+  pool: DatabasePool,
+  makeAttempts: MakeAttempts,
+  stage: RunStage,
+  assignment: () => Assignment | null,
+): RequestNeeds {
+  const record: RequestNeeds['record'] = (request, progress, end) =>
+    pool.transaction(async (tx) => {
+      if (await lockRequest(tx, request)) await recordProgress(tx, request.id, progress, end)
+    })
+  return {
+    take: () => takeRequest(pool, listPartitions(assignment() ?? {}), parties.isDown()),
+    listCandidates: (target, after) => listRetryCandidates(pool, config.retry, target, after),
+    readMessages: (places) => readMessages(brokers, places),
+    listRejected: (target, after) =>
+      readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
+    lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
+    isDown: parties.isDown,
+    lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
+    makeAttempts,
+    record,
+    dismissPage: (request) => dismissPage(pool, request),
+    skip: async (request, target) => {
+      const refusal = await skipBatch(pool, brokers, request, target)
+      if (refusal !== null) await record(request, request.progress, { state: 'stopped', note: refusal })
+    },
+    release: (id) => releaseRequest(pool, id),
+    postpone: (id, note) => postponeRequest(pool, id, note),
+    notePaused: () => notePaused(pool),
+    sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
+    log,
+  }
+}
+
+/** Calls `onFirst` after the first committed attempt, without waiting for it; again after the next one if it rejects. */
+function observeFirst(onFirst: () => Promise<void>, log: Logger) {
+  let called: Promise<void> | null = null
+  return {
+    observed:
+      (makeAttempts: MakeAttempts): MakeAttempts =>
+      async (source) => {
+        const made = await makeAttempts(source)
+        if (made !== null && made.attempts.length > 0)
+          called ??= onFirst().catch((error) => {
+            called = null
+            log.warn(
+              { err: error },
+              'the rule table in force could not be recorded; the next batch tries again',
+            )
+          })
+        return made
+      },
+    settled: async () => called,
+  }
+}
+
+function createLookUps(
+  { envelopeMaps, envelopeMapRevision }: RuleFiles,
+  lookUpContacts: LookUpNeeds['lookUpContacts'],
+  pool: DatabasePool,
+  stage: RunStage,
+): LookUpNeeds {
+  return {
+    parserFor: (topic) => {
+      const map = mapOf(envelopeMaps, topic)
+      return (message) => parseEvent(message, map)
+    },
+    envelopeMapRevision: envelopeMapRevision.revision,
+    parseBy: createParseBy(envelopeMaps, envelopeMapRevision.revision, (revision) =>
+      readArchived(pool, 'envelope_map', revision),
+    ),
+    findLogged: (events) => findLogged(pool, events),
+    lookUpContacts,
+    newLocator: createLocators(),
+    takeFingerprint,
+    stage,
+  }
+}
+
+const startTimer: StartTimer = (durationMs, run) => {
+  const timer = setTimeout(run, durationMs)
+  return () => clearTimeout(timer)
+}

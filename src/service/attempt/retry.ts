@@ -1,0 +1,182 @@
+import type { Logger } from 'pino'
+import { type AttemptRequest, distinctParties, type OpenAttempt } from '../decide/attempt/attempt.ts'
+import {
+  isPostponed,
+  type LookedUpEntry,
+  nextAttempt,
+  RETRY_INTERVAL_MS,
+  type RetryEntry,
+} from '../decide/attempt/retry-entry.ts'
+import type { RunStage } from '../decide/attempt/stage.ts'
+import type { Transaction } from '../decide/attempt/store.ts'
+import type { Contact } from '../decide/party/contact.ts'
+import { type Made, type MakeAttempts, NONE_MADE } from './attempt-events.ts'
+
+const PAGE_COUNT_MAX = 500
+
+export interface RetryNeeds<Cursor> {
+  /** One page of due rows, oldest first, after `after` and up to `upTo`; `next` is null on the last page. */
+  readonly listDueEntries: (
+    after: Cursor | null,
+    countMax: number,
+    upTo: Cursor | null,
+  ) => Promise<{ due: readonly RetryEntry[]; next: Cursor | null }>
+  /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
+  readonly lookUpContactsAgain: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
+  /** True while policy administration is known to be down: a pass ends early. */
+  readonly isDown: () => boolean
+  readonly makeAttempts: MakeAttempts
+  readonly stage: RunStage
+  readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
+  readonly log: Logger
+}
+
+/** Due rows with the contacts of their parties. */
+interface LookedUp {
+  readonly entries: readonly LookedUpEntry[]
+  /** Rows that stay due because policy administration is down or their party timed out recently. */
+  readonly postponed: readonly RetryEntry[]
+}
+
+interface LookedUpPage<Cursor> extends LookedUp {
+  /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
+  readonly after: Cursor | null
+}
+
+/** The background retry: one pass over all due rows every 60 seconds, until stopped. */
+export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
+  const stopping = new AbortController()
+  let running: Promise<void> = Promise.resolve()
+  /** The next pass continues after this row; null: it starts with the oldest. */
+  let cursor: Cursor | null = null
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const startedMs = needs.clock.nowMs()
+      await pass().catch((error) =>
+        needs.log.error({ err: error }, 'a retry pass failed; the next one tries again'),
+      )
+      const elapsedMs = needs.clock.nowMs() - startedMs
+      await needs.clock.sleep(Math.max(RETRY_INTERVAL_MS - elapsedMs, 0), stopping.signal).catch(() => {})
+    }
+  }
+
+  /**
+   * Retries all due rows, from where the previous pass stopped to the newest, then from the oldest to that point. While a page is
+   * committed, the next one is read and its parties are looked up. Ends early if policy administration is down.
+   */
+  async function pass(): Promise<void> {
+    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, unchanged: 0 }
+    const pages = pagesFrom(needs, cursor)
+    let { value: page } = await pages.next()
+    while (page) {
+      counts.postponed += page.postponed.length
+      const isStopped: boolean = stopping.signal.aborted || needs.isDown()
+      const following = isStopped ? null : pages.next()
+      // An error of the next page is thrown after the running commit, which a stop waits for.
+      following?.catch(() => {})
+      const { attempts, unchanged } = await commitPage(needs, page.entries)
+      for (const { status } of attempts) counts[status]++
+      counts.unchanged += unchanged.size
+      cursor = isStopped ? page.after : null
+      page = (await following)?.value
+      if (page) cursor = page.after
+      if (stopping.signal.aborted) break
+    }
+    if (Object.values(counts).some((count) => count > 0))
+      needs.log.info(counts, 'retried failed notifications')
+    else needs.log.debug('no failed notification is due')
+  }
+
+  return {
+    pass,
+    start: (): void => {
+      running = run()
+    },
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+/**
+ * The pages of one pass: from `start` to the newest row, then from the oldest to `start`. Rows whose party was not asked in time
+ * start the next page.
+ */
+async function* pagesFrom<Cursor>(
+  needs: RetryNeeds<Cursor>,
+  start: Cursor | null,
+): AsyncGenerator<LookedUpPage<Cursor>, undefined> {
+  const toNewest = { from: start, upTo: null }
+  for (const { from, upTo } of start === null ? [toNewest] : [toNewest, { from: null, upTo: start }]) {
+    let after: Cursor | null = from
+    do {
+      const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX, upTo)
+      for await (const part of lookUpParties(needs, due)) yield { after, ...part }
+      after = next
+    } while (after !== null)
+  }
+}
+
+/** An error on this page must not prevent the following ones. */
+async function commitPage(
+  { makeAttempts, stage, log }: Pick<RetryNeeds<unknown>, 'makeAttempts' | 'stage' | 'log'>,
+  entries: readonly LookedUpEntry[],
+): Promise<Made> {
+  if (entries.length === 0) return NONE_MADE
+  try {
+    const made = await stage('retry', entries, () => commitRetries(makeAttempts, entries))
+    for (const [{ locator }, { message }] of made.refused)
+      log.error(
+        { locator, error: message },
+        'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
+      )
+    return made
+  } catch (error) {
+    log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
+    return NONE_MADE
+  }
+}
+
+/** Looks up the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
+async function* lookUpParties(
+  { lookUpContactsAgain }: Pick<RetryNeeds<unknown>, 'lookUpContactsAgain'>,
+  due: readonly RetryEntry[],
+): AsyncGenerator<LookedUp> {
+  for (let left = due; left.length > 0; ) {
+    const contacts = await lookUpContactsAgain(distinctParties(left))
+    const isAsked = ({ partyLocator }: RetryEntry) => partyLocator === null || contacts.has(partyLocator)
+    const found = left
+      .filter(isAsked)
+      .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))
+    yield {
+      entries: found.filter((entry) => !isPostponed(entry)),
+      postponed: found.filter(isPostponed).map((entry) => entry.due),
+    }
+    left = left.filter((entry) => !isAsked(entry))
+  }
+}
+
+/** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
+export async function commitRetries(
+  makeAttempts: MakeAttempts,
+  entries: readonly LookedUpEntry[],
+): Promise<Made> {
+  const lock = async (tx: Transaction) => ({ open: await lockLookedUp(tx, entries, null), moves: [] })
+  return (await makeAttempts({ lock })) ?? NONE_MADE
+}
+
+/** Locks the rows that nobody else has locked or changed since they were read, and opens their next attempts. */
+export async function lockLookedUp(
+  tx: Transaction,
+  entries: readonly LookedUpEntry[],
+  request: AttemptRequest | null,
+): Promise<OpenAttempt[]> {
+  const due = entries.map((entry) => entry.due)
+  const locked = await tx.lockEntries(due, request !== null)
+  return entries.flatMap((entry) => {
+    const row = locked.get(entry.due.locator)
+    return row === undefined ? [] : [nextAttempt(entry, row, request)]
+  })
+}

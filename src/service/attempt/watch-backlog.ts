@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Assignment,
+  type Ends,
+  listPartitions,
+  partitionKey,
+  type TopicPartition,
+} from '../decide/event/position.ts'
+import type { Backlog, FailedRows, PartitionLag } from '../model/backlog.ts'
+import { share } from '../time/share.ts'
+
+export interface BacklogNeeds {
+  /** Time at which the oldest fetched and unprocessed message was written, in ms since 1970; null if there is none. */
+  readonly oldestMs: (topic: string, partition: number) => number | null
+  /** Null: this process is not a member of the consumer group. */
+  readonly assignment: () => Assignment | null
+  /** The ends of every partition, by `topic/partition`. Rejects if the broker does not answer. */
+  readonly ends: () => Promise<ReadonlyMap<string, TopicPartition & Ends>>
+  /** Partitions that any member of the group reads, as `topic/partition`. */
+  readonly ownedByGroup: () => Promise<ReadonlySet<string>>
+  /** The last processed offset of each partition that has one. */
+  readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
+  readonly failedRows: () => Promise<FailedRows>
+  readonly nowMs: () => number
+}
+
+/** Well below Prometheus's default timeout of 10 s. */
+const DEADLINE_MS = 3_000
+/**
+ * Failed rows change once per retry interval, and there may be very many: counting them may take as long as a statement may. A scrape
+ * that does not wait for it has none of them.
+ */
+const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: 15_000 }
+
+/**
+ * Compares the database's checkpoints with the ends of the partitions. Asks both each time, even if nothing is being consumed,
+ * and waits at most 3 s for each. While the database does not answer nothing can be processed, so the last known checkpoints stay
+ * valid.
+ */
+export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
+  const checkpoints = new Map<string, bigint>()
+  /** Time since the next offset last changed, for partitions whose messages are not fetched. */
+  const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
+  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_SHARED, needs.nowMs)
+
+  const readDatabase = inTime(async () => {
+    for (const { topic, partition, offset } of await needs.checkpoints()) {
+      checkpoints.set(partitionKey({ topic, partition }), offset)
+    }
+    return true
+  }, needs.nowMs)
+  const readFailedRows = inTime(failedRows, needs.nowMs)
+
+  const readBroker = inTime(async () => {
+    const ends = await needs.ends()
+    const owned = new Set(listPartitions(needs.assignment() ?? {}).map(partitionKey))
+    const ofOthers = await ofOtherMembers([...ends.keys()].filter((key) => !owned.has(key)))
+    return [...ends]
+      .filter(([key]) => !ofOthers.has(key))
+      .map(([key, found]): PartitionLag => {
+        const { topic, partition } = found
+        const next = nextOffset(checkpoints.get(key) ?? -1n, found)
+        const messageCount = Number(found.end - next)
+        const unmoved = unmovedSince.get(key)
+        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.nowMs()
+        if (messageCount > 0) unmovedSince.set(key, { next, sinceMs })
+        else unmovedSince.delete(key)
+        const oldestMs = (messageCount > 0 ? needs.oldestMs(topic, partition) : null) ?? sinceMs
+        return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.nowMs() - oldestMs) / 1_000 }
+      })
+  }, needs.nowMs)
+
+  /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
+  async function ofOtherMembers(others: readonly string[]): Promise<ReadonlySet<string>> {
+    if (others.length === 0) return new Set()
+    // Without the right to see the group, or a coordinator, every process reports them, too.
+    const ownedByGroup = await needs.ownedByGroup().catch(() => new Set())
+    return new Set(others.filter((key) => ownedByGroup.has(key)))
+  }
+
+  return async () => {
+    const [isReached, rows] = await Promise.all([readDatabase(), readFailedRows()])
+    const partitions = await readBroker()
+    const assignment = needs.assignment()
+    return {
+      assignedCount: assignment === null ? null : Object.values(assignment).flat().length,
+      brokerReachable: partitions !== null,
+      databaseReachable: isReached !== null,
+      partitions: partitions ?? [],
+      failedRows: rows,
+    }
+  }
+}
+
+/** The next offset to consume. Messages that retention removed do not count. */
+function nextOffset(checkpoint: bigint, { earliest, end }: Ends): bigint {
+  const next = checkpoint + 1n
+  // Before the first message, or beyond the end of a recreated topic.
+  return next < earliest || next > end ? earliest : next
+}
+
+/** Resolves to null if the read fails or takes too long. */
+function inTime<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T | null> {
+  const shared = share(read, { validMs: 0, deadlineMs: DEADLINE_MS }, nowMs)
+  return async () => {
+    const answered = new AbortController()
+    const late = sleep(DEADLINE_MS, null, { signal: answered.signal }).catch(() => null)
+    try {
+      return await Promise.race([shared().catch(() => null), late])
+    } finally {
+      answered.abort()
+    }
+  }
+}

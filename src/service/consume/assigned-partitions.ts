@@ -1,0 +1,76 @@
+import { type Assignment, partitionKey } from '../decide/event/position.ts'
+import type { NextOffset } from './group.ts'
+import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
+
+/** The partitions that this member of the group owns now. */
+export class AssignedPartitions {
+  readonly #needs: PartitionNeeds
+  readonly #commitToKafka: (offset: NextOffset) => void
+  readonly #consumers = new Map<string, PartitionConsumer>()
+  /** The last consumer of each partition that was ever owned. */
+  readonly #latest = new Map<string, PartitionConsumer>()
+
+  constructor(needs: PartitionNeeds, commitToKafka: (offset: NextOffset) => void) {
+    this.#needs = needs
+    this.#commitToKafka = commitToKafka
+  }
+
+  /** Consumers of the partitions owned now. */
+  list(): Iterable<PartitionConsumer> {
+    return this.#consumers.values()
+  }
+
+  /** Consumes these partitions. Restarts those that stay, because other members may have moved their checkpoints. */
+  assign(partitions: Assignment): void {
+    this.end()
+    for (const [topic, numbers] of Object.entries(partitions))
+      for (const partition of numbers) this.#start(topic, partition)
+  }
+
+  end(): void {
+    for (const consumer of this.#consumers.values()) consumer.end()
+    this.#consumers.clear()
+  }
+
+  /** Resolves when no batch of any assignment is running. */
+  async finished(): Promise<void> {
+    await Promise.all([...this.#latest.values()].map(({ finished }) => finished))
+  }
+
+  /** Also partitions of earlier assignments whose last batch is stuck. */
+  blocked() {
+    return [...this.#latest.values()].flatMap((consumer) => consumer.blocked() ?? [])
+  }
+
+  /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
+  oldestMs(topic: string, partition: number): number | null {
+    return this.#consumers.get(partitionKey({ topic, partition }))?.oldestMs() ?? null
+  }
+
+  /** Rewinds partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
+  async compareCheckpoints(topics: readonly string[]): Promise<void> {
+    // Read before the database is queried, so that a concurrent commit does not count.
+    const committed = new Map([...this.#consumers].map(([key, consumer]) => [key, consumer.committed]))
+    const checkpoints = new Map(
+      (await this.#needs.listCheckpoints(topics)).map((found) => [partitionKey(found), found.offset]),
+    )
+    for (const [key, consumer] of this.#consumers) {
+      const checkpoint = checkpoints.get(key) ?? -1n
+      if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed)
+        consumer.rewind(checkpoint)
+    }
+  }
+
+  #start(topic: string, partition: number): void {
+    const key = partitionKey({ topic, partition })
+    const consumer = new PartitionConsumer(
+      { topic, partition },
+      this.#needs,
+      (offset) => this.#commitToKafka({ topic, partition, offset }),
+      this.#latest.get(key) ?? null,
+    )
+    this.#consumers.set(key, consumer)
+    this.#latest.set(key, consumer)
+    void consumer.run()
+  }
+}

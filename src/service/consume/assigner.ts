@@ -1,0 +1,62 @@
+import kafkajs, { type GroupMember } from 'kafkajs'
+import type { Assignment, TopicPartition } from '../decide/event/position.ts'
+
+const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
+
+export const ONE_GROUP_PER_LIST =
+  'all members of a consumer group must have the same MQ_TOPICS: give each list its own MQ_GROUP_ID'
+
+/** The name and version of kafkajs's own assigner: members of both kinds understand each other. */
+const PROTOCOL = { name: 'RoundRobinAssigner', version: 0 }
+const NO_DATA = Buffer.alloc(0)
+
+export interface Subscriber {
+  readonly memberId: string
+  readonly topics: readonly string[]
+}
+
+/** How a member joins the group: its topics, in the form of the protocol. */
+export function encodeSubscription(topics: readonly string[]) {
+  const { name, version } = PROTOCOL
+  return { name, metadata: MemberMetadata.encode({ version, topics: [...topics], userData: NO_DATA }) }
+}
+
+export function decodeSubscription({ memberId, memberMetadata }: GroupMember): Subscriber {
+  return { memberId, topics: MemberMetadata.decode(memberMetadata)?.topics ?? [] }
+}
+
+/** Assigns partitions to the members, in the form of the protocol. */
+export function encodeAssignments(partitions: readonly TopicPartition[], subscribers: readonly Subscriber[]) {
+  const { version } = PROTOCOL
+  return [...assign(partitions, subscribers)].map(([memberId, assignment]) => ({
+    memberId,
+    memberAssignment: MemberAssignment.encode({ version, assignment, userData: NO_DATA }),
+  }))
+}
+
+export function decodeAssignment(encoded: Buffer): Assignment {
+  return encoded.length === 0 ? {} : (MemberAssignment.decode(encoded)?.assignment ?? {})
+}
+
+/** Gives each partition to the subscriber of its topic that has the fewest, by member id and topic. */
+export function assign(
+  partitions: readonly TopicPartition[],
+  subscribers: readonly Subscriber[],
+): ReadonlyMap<string, Record<string, number[]>> {
+  const assigned = new Map<string, Record<string, number[]>>()
+  const counts = new Map(subscribers.map(({ memberId }) => [memberId, 0]))
+  const countPartitions = ({ memberId }: Subscriber) => counts.get(memberId) ?? 0
+  const inOrder = subscribers.toSorted((one, other) => (one.memberId < other.memberId ? -1 : 1))
+  for (const { topic, partition } of partitions) {
+    const [first, ...rest] = inOrder.filter(({ topics }) => topics.includes(topic))
+    if (first === undefined) continue
+    const chosen = rest.reduce(
+      (best, one) => (countPartitions(one) < countPartitions(best) ? one : best),
+      first,
+    )
+    counts.set(chosen.memberId, countPartitions(chosen) + 1)
+    const ofMember = assigned.get(chosen.memberId) ?? {}
+    assigned.set(chosen.memberId, { ...ofMember, [topic]: [...(ofMember[topic] ?? []), partition] })
+  }
+  return assigned
+}

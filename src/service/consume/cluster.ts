@@ -1,0 +1,302 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type BrokerMetadata } from 'kafkajs'
+import type Broker from 'kafkajs/src/broker/index.js'
+import errors from 'kafkajs/src/protocol/error.js'
+import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js'
+import requests from 'kafkajs/src/protocol/requests/index.js'
+import type { Logger } from 'pino'
+import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
+import type { BlockReason } from '../model/block-reasons.ts'
+import { CodedError } from '../text/error-codes.ts'
+import { type Address, createClient, type KafkaConnection } from './client.ts'
+
+/** A topic or partition that cannot be fetched, with the start of the problem in ms since 1970. */
+export interface Unserved {
+  readonly topic: string
+  readonly reason: Extract<BlockReason, 'no-rights' | 'no-leader' | 'no-answer'>
+  readonly sinceMs: number
+}
+
+interface Topic {
+  /** Kafka's name of the error, such as UNKNOWN_TOPIC_OR_PARTITION, or null. */
+  readonly error: string | null
+  /** The id of each partition's leader; -1 if there is none. */
+  readonly leaders: ReadonlyMap<number, number>
+}
+
+/** Connections to a broker, of which the first is logged in once `isConnected`. */
+interface Open {
+  readonly broker: Broker
+  readonly connected: Promise<Broker>
+  isConnected: boolean
+}
+
+/** One broker. After anything odd the next request gets new connections. */
+interface Node {
+  readonly address: Address
+  open: Open | null
+  /** Time of the last request that was not answered, or late; 0 once one is in time. */
+  failedMs: number
+}
+
+/** Kafka's code for a topic that this user may not see; it has no partitions. */
+const NO_RIGHTS = 29
+/** More than it takes to find one of three brokers, of which two do not answer. */
+const ANSWER_MAX_MS = 10_000
+/** A broker that takes longer than this does not keep the next one from being asked. */
+const NEXT_BROKER_MS = 1_000
+const METADATA_AGE_MAX_MS = 10_000
+const GROUP_COORDINATOR = 0
+/** Errors of a topic that say nothing of others, and that may pass. */
+const TOPIC_ERRORS = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE', 'TOPIC_AUTHORIZATION_FAILED']
+
+/**
+ * The brokers of a cluster, over kafkajs's connections and requests. A broker that does not answer holds up only what is asked
+ * of it: what any broker can answer is asked of the next one too. Errors are kafkajs's, and ETIMEDOUT.
+ */
+export class Cluster {
+  readonly #createBroker: (address: Address) => Broker
+  readonly #answerMaxMs: number
+  readonly #logsIn: boolean
+  readonly #seeds: readonly Node[]
+  readonly #nodes = new Map<number, Node>()
+  readonly #wanted = new Set<string>()
+  readonly #unserved = new Map<string, Unserved>()
+  #topics: ReadonlyMap<string, Topic> = new Map()
+  #refreshedMs = Number.NEGATIVE_INFINITY
+  #refreshCount = 0
+  #refreshing: Promise<void> | null = null
+  #isClosed = false
+
+  constructor(connection: KafkaConnection, clientId: string, log: Logger, answerMaxMs = ANSWER_MAX_MS) {
+    this.#createBroker = createClient(connection, clientId, log)
+    this.#answerMaxMs = answerMaxMs
+    this.#logsIn = connection.sasl !== null
+    this.#seeds = connection.brokers.map((name) => newNode(parseAddress(name)))
+  }
+
+  /** Grows with each successful refresh of the metadata. */
+  get refreshCount(): number {
+    return this.#refreshCount
+  }
+
+  /** Asks one broker. Rejects with ETIMEDOUT without an answer in time. */
+  async ask<T>(
+    nodeId: number,
+    request: (broker: Broker) => Promise<T>,
+    maxMs = this.#answerMaxMs,
+  ): Promise<T> {
+    const node = this.#nodes.get(nodeId)
+    if (node === undefined) throw new Error(`broker ${nodeId} is unknown`)
+    return this.#askNode(node, request, maxMs)
+  }
+
+  /** Metadata of these topics, at most 10 s old, and of those asked for before. */
+  async topics(names: readonly string[]): Promise<ReadonlyMap<string, Topic>> {
+    const isKnown = names.every((name) => this.#wanted.has(name))
+    for (const name of names) this.#wanted.add(name)
+    // A running refresh may have left without the new names.
+    if (!isKnown) await this.#refreshing?.catch(() => {})
+    if (!isKnown || performance.now() - this.#refreshedMs > METADATA_AGE_MAX_MS) await this.refresh()
+    return this.#topics
+  }
+
+  /** Reads the metadata of all topics asked for. Callers share a running read. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = null
+    })
+    return this.#refreshing
+  }
+
+  /** By the last metadata: -1 without a leader, undefined for an unknown partition. */
+  leaderOf({ topic, partition }: TopicPartition): number | undefined {
+    return this.#topics.get(topic)?.leaders.get(partition)
+  }
+
+  /** All topics that this user may see, and the number of brokers. Rejects if none can be reached at the address that it advertises. */
+  async describe(): Promise<{ readonly brokerCount: number; readonly topics: readonly string[] }> {
+    const { brokers, topicMetadata } = await this.#askAny((broker) => requestMetadata(broker, []))
+    const reached = brokers.map(({ nodeId, host, port }) => {
+      this.#place(nodeId, { host, port })
+      return this.ask(nodeId, async () => {})
+    })
+    await Promise.any(reached).catch((error: AggregateError) => Promise.reject(error.errors[0]))
+    return { brokerCount: brokers.length, topics: topicMetadata.map(({ topic }) => topic) }
+  }
+
+  /** The id of the broker that coordinates a group. */
+  async findCoordinator(groupId: string): Promise<number> {
+    const request = { groupId, coordinatorType: GROUP_COORDINATOR }
+    const { coordinator } = await this.#askAny((broker) => broker.findGroupCoordinator(request))
+    const { nodeId, host, port } = coordinator
+    this.#place(nodeId, { host, port })
+    return nodeId
+  }
+
+  /** The reason, by the last metadata, why nothing of a partition can be fetched, or null. */
+  unservedReason({ topic, partition }: TopicPartition): Unserved | null {
+    return this.#unserved.get(topic) ?? this.#unserved.get(partitionKey({ topic, partition })) ?? null
+  }
+
+  /** Unserved topics and partitions among these topics, by `topic` or `topic/partition`. */
+  listUnserved(topics: readonly string[]): readonly (readonly [string, Unserved])[] {
+    return [...this.#unserved].filter(([, { topic }]) => topics.includes(topic))
+  }
+
+  /** Requests in flight fail. */
+  close(): void {
+    this.#isClosed = true
+    for (const node of [...this.#seeds, ...this.#nodes.values()])
+      if (node.open !== null) drop(node, node.open, new Error('the connections to the brokers are closed'))
+  }
+
+  async #refresh(): Promise<void> {
+    const names = [...this.#wanted]
+    const { brokers, topicMetadata } = await this.#askAny((broker) => requestMetadata(broker, names))
+    for (const { nodeId, host, port } of brokers) this.#place(nodeId, { host, port })
+    for (const nodeId of this.#nodes.keys())
+      if (!brokers.some((one) => one.nodeId === nodeId)) this.#remove(nodeId)
+    const topics = new Map<string, Topic>()
+    for (const { topic, topicErrorCode, partitionMetadata } of topicMetadata) {
+      if (!this.#wanted.has(topic)) continue
+      const error = topicErrorCode === 0 ? null : errors.createErrorFromCode(topicErrorCode)
+      if (error !== null && !TOPIC_ERRORS.includes(error.type)) throw error
+      this.#note(topic, topic, topicErrorCode === NO_RIGHTS, 'no-rights')
+      for (const { partitionId, leader } of partitionMetadata)
+        this.#note(partitionKey({ topic, partition: partitionId }), topic, leader < 0, 'no-leader')
+      const leaders = new Map(partitionMetadata.map(({ partitionId, leader }) => [partitionId, leader]))
+      topics.set(topic, { error: error?.type ?? null, leaders })
+    }
+    this.#topics = topics
+    this.#refreshedMs = performance.now()
+    this.#refreshCount++
+  }
+
+  #note(name: string, topic: string, isUnserved: boolean, reason: Unserved['reason']): void {
+    if (!isUnserved) this.#unserved.delete(name)
+    else if (!this.#unserved.has(name)) this.#unserved.set(name, { topic, reason, sinceMs: Date.now() })
+  }
+
+  /** The first answer of any broker. Those that answered last are asked first, seeds last. */
+  async #askAny<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
+    const known = [...this.#nodes.values()]
+    const seeds = this.#seeds.filter((seed) => !known.includes(seed))
+    const candidates = [...known, ...seeds].sort((one, other) => one.failedMs - other.failedMs)
+    const { promise: answer, resolve, reject } = Promise.withResolvers<T>()
+    let failedCount = 0
+    let isAnswered = false
+    for (const node of candidates) {
+      const asked = this.#askNode(node, request, this.#answerMaxMs).then(
+        (value) => {
+          isAnswered = true
+          resolve(value)
+        },
+        (error) => {
+          if (++failedCount === candidates.length) reject(error)
+        },
+      )
+      await Promise.race([asked, answer, sleep(NEXT_BROKER_MS, undefined, { ref: false })])
+      if (isAnswered) break
+      node.failedMs = performance.now()
+    }
+    return answer
+  }
+
+  async #askNode<T>(node: Node, request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {
+    if (this.#isClosed) throw new Error('the connections to the brokers are closed')
+    const open = this.#open(node)
+    const timedOut = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      timedOut.reject(new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`))
+    }, maxMs)
+    try {
+      const answer = await Promise.race([open.connected.then(request), timedOut.promise])
+      node.failedMs = 0
+      return answer
+    } catch (error) {
+      if (!open.isConnected || !(error instanceof kafkajs.KafkaJSProtocolError)) {
+        node.failedMs = performance.now()
+        drop(node, open, error as Error)
+      }
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #open(node: Node): Open {
+    if (node.open?.isConnected && !this.#isUsable(node.open.broker)) {
+      // Requests in flight may still be answered.
+      void node.open.broker.disconnect()
+      node.open = null
+    }
+    if (node.open !== null) return node.open
+    const broker = this.#createBroker(node.address)
+    const open: Open = {
+      broker,
+      isConnected: false,
+      connected: broker.connect().then(() => {
+        open.isConnected = true
+        return broker
+      }),
+    }
+    node.open = open
+    return open
+  }
+
+  /**
+   * False once the connection is closed, or its log-in is about to end. kafkajs itself would connect once for each request that
+   * waits, and while it logs in again, it takes any answer for that of the log-in.
+   */
+  #isUsable({ connectionPool: { pool } }: Broker): boolean {
+    return pool[0].isConnected() && (!this.#logsIn || pool[0].isAuthenticated())
+  }
+
+  /** A broker that has another address now gets new connections. */
+  #place(nodeId: number, address: Address): void {
+    const known = this.#nodes.get(nodeId)
+    if (known !== undefined && formatAddress(known.address) === formatAddress(address)) return
+    const seed = this.#seeds.find((one) => formatAddress(one.address) === formatAddress(address))
+    this.#remove(nodeId)
+    this.#nodes.set(nodeId, seed ?? newNode(address))
+  }
+
+  /** The broker has left the cluster, or has another address now. */
+  #remove(nodeId: number): void {
+    const node = this.#nodes.get(nodeId)
+    this.#nodes.delete(nodeId)
+    if (node?.open != null) drop(node, node.open, new Error(`broker ${nodeId} is not there any more`))
+  }
+}
+
+function newNode(address: Address): Node {
+  return { address, open: null, failedMs: 0 }
+}
+
+/** Requests in flight fail with this error. kafkajs itself would wait for their answers. */
+function drop(node: Node, open: Open, error: Error): void {
+  if (node.open === open) node.open = null
+  for (const connection of open.broker.connectionPool.pool) {
+    void connection.disconnect()
+    connection.rejectRequests(error)
+    connection.socket?.destroy()
+  }
+}
+
+function requestMetadata(broker: Broker, topics: readonly string[]): Promise<BrokerMetadata> {
+  const protocol = broker.lookupRequest(apiKeys.Metadata, requests.requests.Metadata)
+  const { request, response } = protocol({ topics, allowAutoTopicCreation: false })
+  // kafkajs's own parser rejects the whole response for one partition without a leader, or one topic without rights.
+  const parse = async (decoded: BrokerMetadata) => decoded
+  return broker.connectionPool.send({ request, response: { decode: response.decode, parse } })
+}
+
+function parseAddress(name: string): Address {
+  const at = name.lastIndexOf(':')
+  return { host: name.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(name.slice(at + 1)) }
+}
+
+function formatAddress({ host, port }: Address): string {
+  return `${host}:${port}`
+}

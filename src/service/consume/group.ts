@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
+import type Broker from 'kafkajs/src/broker/index.js'
+import type { Logger } from 'pino'
+import type { Assignment, TopicPartition } from '../decide/event/position.ts'
+import {
+  decodeAssignment,
+  decodeSubscription,
+  encodeAssignments,
+  encodeSubscription,
+  ONE_GROUP_PER_LIST,
+  type Subscriber,
+} from './assigner.ts'
+import type { Cluster } from './cluster.ts'
+
+/** Maximum time that the group waits for the slowest member to join. */
+const REBALANCE_TIMEOUT_MS = 60_000
+/** The coordinator answers a join once the slowest member has joined. */
+const JOIN_MAX_MS = REBALANCE_TIMEOUT_MS + 5_000
+const JOIN_COUNT_MAX = 5
+/** After this time without an answer, another broker may coordinate the group. */
+const LATE_MS = 2_000
+
+/** Errors that tell a member about its group, and not about the coordinator. */
+const OF_GROUP = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']
+
+/** True if the members must join again. */
+export function isRebalance(error: unknown): boolean {
+  return errorType(error) === 'REBALANCE_IN_PROGRESS'
+}
+
+/** True if this member is not, or no longer, in the group: others may own its partitions. */
+export function isExpelled(error: unknown): boolean {
+  return OF_GROUP.includes(errorType(error) ?? '') && !isRebalance(error)
+}
+
+export function lacksGroupRight(error: unknown): boolean {
+  return errorType(error) === 'GROUP_AUTHORIZATION_FAILED'
+}
+
+function errorType(error: unknown): string | null {
+  return error instanceof kafkajs.KafkaJSProtocolError ? error.type : null
+}
+
+interface GroupOptions {
+  readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
+  readonly groupId: string
+  readonly sessionTimeoutMs: number
+  readonly log: Logger
+}
+
+/** The offset of the group's next message in a partition. */
+export type NextOffset = TopicPartition & { readonly offset: bigint }
+
+/**
+ * The membership in the consumer group. A lost coordinator does not end it: the next request goes to the one that follows, as the
+ * same member. Rejects with kafkajs's error, or ETIMEDOUT.
+ */
+export class Group {
+  readonly #options: GroupOptions
+  /** Empty before the first join, after leaving, and once the coordinator does not know it. */
+  #memberId = ''
+  #generationId = -1
+  #coordinator: number | null = null
+  #answeredMs = performance.now()
+
+  constructor(options: GroupOptions) {
+    this.#options = options
+  }
+
+  /** Time since the last answer of a coordinator. The group keeps a member for the session timeout. */
+  get silentMs(): number {
+    return performance.now() - this.#answeredMs
+  }
+
+  /** Joins, and returns the partitions that this member owns now. Waits for the slowest member, 60 s at most. */
+  async join(topics: readonly string[]): Promise<Assignment> {
+    for (let joinCount = 1; ; joinCount++) {
+      try {
+        return this.#keepSubscribed(await this.#joinOnce(topics), topics)
+      } catch (error) {
+        if (errorType(error) === 'UNKNOWN_MEMBER_ID') this.#memberId = ''
+        if (!OF_GROUP.includes(errorType(error) ?? '') || joinCount === JOIN_COUNT_MAX) throw error
+      }
+    }
+  }
+
+  async heartbeat(): Promise<void> {
+    const { groupId } = this.#options
+    const request = { groupId, memberId: this.#memberId, groupGenerationId: this.#generationId }
+    await this.#ask((broker) => broker.heartbeat(request))
+  }
+
+  /** Tells Kafka what is processed, for tools that show the lag. */
+  async commit(offsets: readonly NextOffset[]): Promise<void> {
+    const { groupId } = this.#options
+    const byTopic = Map.groupBy(offsets, ({ topic }) => topic)
+    const topics = [...byTopic].map(([topic, some]) => ({
+      topic,
+      partitions: some.map(({ partition, offset }) => ({ partition, offset: String(offset) })),
+    }))
+    const request = { groupId, memberId: this.#memberId, groupGenerationId: this.#generationId, topics }
+    await this.#ask((broker) => broker.offsetCommit(request))
+  }
+
+  /** Leaves, so that the others need not wait for the end of the session. */
+  async leave(): Promise<void> {
+    const [groupId, memberId] = [this.#options.groupId, this.#memberId]
+    if (memberId === '') return
+    await this.#ask((broker) => broker.leaveGroup({ groupId, memberId }))
+    this.#memberId = ''
+  }
+
+  async #joinOnce(topics: readonly string[]): Promise<Assignment> {
+    const { groupId, sessionTimeoutMs: sessionTimeout } = this.#options
+    const joined = await this.#ask(
+      (broker) =>
+        broker.joinGroup({
+          groupId,
+          sessionTimeout,
+          rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+          memberId: this.#memberId,
+          groupProtocols: [encodeSubscription(topics)],
+        }),
+      JOIN_MAX_MS,
+    )
+    const { generationId, memberId, leaderId, members } = joined
+    this.#memberId = memberId
+    this.#generationId = generationId
+    const groupAssignment =
+      leaderId === memberId ? await this.#assignAll(members.map(decodeSubscription)) : []
+    const request = { groupId, generationId, memberId, groupAssignment }
+    const { memberAssignment } = await this.#ask((broker) => broker.syncGroup(request), JOIN_MAX_MS)
+    return decodeAssignment(memberAssignment)
+  }
+
+  /** As the leader of the group, assigns all partitions of all members' topics. */
+  async #assignAll(subscribers: readonly Subscriber[]) {
+    const { cluster, log } = this.#options
+    const topics = [...new Set(subscribers.flatMap((one) => one.topics))].sort()
+    await cluster.topics(topics)
+    await cluster.refresh()
+    const found = await cluster.topics(topics)
+    const unseen = topics.filter((topic) => found.get(topic)?.error !== null)
+    if (unseen.length > 0)
+      log.warn(
+        { topics: unseen },
+        `no member of the consumer group reads topics of other members, which this one does not see: ${ONE_GROUP_PER_LIST}`,
+      )
+    const partitions = topics.flatMap((topic) =>
+      [...(found.get(topic)?.leaders.keys() ?? [])].map((partition) => ({ topic, partition })),
+    )
+    return encodeAssignments(partitions, subscribers)
+  }
+
+  #keepSubscribed(assignment: Assignment, topics: readonly string[]): Assignment {
+    const others = Object.keys(assignment).filter((topic) => !topics.includes(topic))
+    if (others.length === 0) return assignment
+    this.#options.log.warn(
+      { topics: others },
+      `the leader of the consumer group gave this member partitions of topics that it does not read: ${ONE_GROUP_PER_LIST}`,
+    )
+    return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)))
+  }
+
+  async #ask<T>(request: (broker: Broker) => Promise<T>, maxMs?: number): Promise<T> {
+    const { cluster, groupId } = this.#options
+    const coordinator = this.#coordinator ?? (await cluster.findCoordinator(groupId))
+    this.#coordinator = coordinator
+    try {
+      const answer = await this.#unlessMoved(coordinator, cluster.ask(coordinator, request, maxMs))
+      this.#answeredMs = performance.now()
+      return answer
+    } catch (error) {
+      if (OF_GROUP.includes(errorType(error) ?? '')) this.#answeredMs = performance.now()
+      else this.#coordinator = null
+      throw error
+    }
+  }
+
+  /** Rejects once another broker coordinates the group: one that stands still would be waited for. */
+  async #unlessMoved<T>(coordinator: number, answer: Promise<T>): Promise<T> {
+    const { cluster, groupId } = this.#options
+    const answered = new AbortController()
+    const { signal } = answered
+    const moved = async (): Promise<never> => {
+      for (;;) {
+        await sleep(LATE_MS, undefined, { signal })
+        const found = await cluster.findCoordinator(groupId).catch(() => coordinator)
+        if (found !== coordinator) throw new Error(`broker ${found} coordinates the group now`)
+      }
+    }
+    try {
+      return await Promise.race([answer, moved()])
+    } finally {
+      answered.abort()
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import { messageBytes } from '../decide/event/message.ts'
+import type { BlockReason } from '../model/block-reasons.ts'
+import { brokerReason, type FetchedBytes } from './fetch.ts'
+import { afterDamage } from './records/batches.ts'
+import type { FetchedMessage } from './records/record.ts'
+import { findRecordSet, holdsNoMessageAt, type RecordSet, readRecordSet } from './records/record-set.ts'
+import { withoutEnd } from './records/unreadable.ts'
+
+/** The broker does not serve the partition. `code` is Kafka's name of the error. */
+export class BrokerError extends Error {
+  readonly code: string
+  readonly reason: BlockReason
+  readonly from: bigint
+
+  constructor(code: string, from: bigint) {
+    super(code)
+    this.code = code
+    this.reason = brokerReason(code)
+    this.from = from
+  }
+}
+
+/** Queued bytes at which a partition is not fetched any more, until half of them are processed. */
+const INBOX_BYTES_MAX = 4 * 1024 * 1024
+/** Limits one transaction: a compressed record batch of 1 MB can contain hundreds of times as much. */
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
+
+/**
+ * Counts the bytes in the inboxes of all partitions. Above the limit, only partitions with an empty inbox are fetched, so that
+ * slow partitions do not block the others. At four times the limit, none is.
+ */
+export type Budget = ReturnType<typeof createBudget>
+
+/** @param onRoom called when bytes are processed */
+export function createBudget(bytesMax: number, onRoom: () => void = () => {}) {
+  let usedBytes = 0
+  return {
+    /** @param ownBytes bytes of the partition that asks */
+    isFull: (ownBytes: number): boolean => usedBytes >= (ownBytes > 0 ? bytesMax : 4 * bytesMax),
+    /** @param bytes negative if taken from an inbox */
+    add(bytes: number): void {
+      usedBytes += bytes
+      if (bytes < 0) onRoom()
+    },
+  }
+}
+
+/**
+ * The fetched and unprocessed record sets of one partition, in order and without a gap; records are decoded when they are
+ * taken. It accepts only the fetch that begins where the previous one ended, whichever broker answers.
+ */
+export class Inbox {
+  readonly #budget: Budget
+  /** The offset at which the next fetch must begin; null while none is accepted. */
+  #expected: bigint | null = null
+  #isFull = false
+  #sets: RecordSet[] = []
+  #bytes = 0
+  #reader: ReturnType<typeof readRecordSet> | null = null
+  #ready: readonly FetchedMessage[] = []
+  #readyIndex = 0
+  /** Thrown once everything before it is taken. */
+  #error: Error | null = null
+  #wake = () => {}
+
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
+
+  /** True if there is nothing to take and no error to throw. */
+  get isEmpty(): boolean {
+    return this.#readyIndex >= this.#ready.length && this.#sets.length === 0 && this.#error === null
+  }
+
+  /** Fetched bytes that are not yet all taken. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get oldestMs(): number | null {
+    const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs
+    return timestampMs === undefined ? null : Number(timestampMs)
+  }
+
+  /** The offset to fetch from; null while nothing is to be fetched. */
+  get wanted(): bigint | null {
+    if (this.#isFull) this.#isFull = this.#bytes > INBOX_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)
+    return this.#isFull ? null : this.#expected
+  }
+
+  open(offset: bigint): void {
+    this.#clear()
+    this.#expected = offset
+    this.#isFull = false
+  }
+
+  /** Accepts nothing more. */
+  stop(): void {
+    this.#expected = null
+    this.#wake()
+  }
+
+  close(): void {
+    this.#clear()
+    this.stop()
+  }
+
+  /** @param from the requested offset */
+  offer({ error, bytes, aborted }: FetchedBytes, from: bigint): void {
+    // Requested before a restart, or answered by the last leader too.
+    if (from !== this.#expected || (error === null && bytes.length === 0)) return
+    const set = error === null ? findRecordSet(afterDamage(bytes, from), from, aborted) : null
+    if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
+    else this.#push(set)
+    this.#wake()
+  }
+
+  /** True if the first set begins at this offset with a record that never was a message. Call it before the first `take`. */
+  beginsWithNoMessageAt(offset: bigint): boolean {
+    const [set] = this.#sets
+    return set !== undefined && holdsNoMessageAt(set, offset)
+  }
+
+  /**
+   * Takes at most this many messages, of about 8 MB, and the offset up to which everything is taken, including aborted messages,
+   * markers and gaps; null if there is nothing. Throws the error that stopped the fetches, or `UnreadableBatch`, once everything
+   * before it is taken.
+   */
+  async take(countMax: number): Promise<{ messages: readonly FetchedMessage[]; lastOffset: bigint } | null> {
+    const messages: FetchedMessage[] = []
+    let lastOffset: bigint | null = null
+    for (let size = 0; messages.length < countMax; ) {
+      const message = this.#ready[this.#readyIndex]
+      if (message !== undefined) {
+        size += messageBytes(message)
+        if (size > BATCH_BYTES_MAX && messages.length > 0) break
+        messages.push(message)
+        lastOffset = message.offset
+        this.#readyIndex++
+        continue
+      }
+      const [set] = this.#sets
+      if (set === undefined) break
+      lastOffset = (await this.#decode(set)) ?? lastOffset
+    }
+    if (lastOffset !== null) return { messages, lastOffset }
+    if (this.#error !== null) throw this.#error
+    return null
+  }
+
+  /** Resolves on a possible change, or after `timeoutMs`. */
+  async change(timeoutMs: number | null): Promise<void> {
+    const changed = Promise.withResolvers<void>()
+    this.#wake = changed.resolve
+    const timer = timeoutMs === null ? undefined : setTimeout(changed.resolve, timeoutMs)
+    await changed.promise
+    clearTimeout(timer)
+  }
+
+  wake(): void {
+    this.#wake()
+  }
+
+  #push(set: RecordSet): void {
+    this.#expected = set.lastOffset + 1n
+    this.#sets.push(set)
+    this.#count(set.bytes.length)
+    this.#isFull = this.#bytes >= INBOX_BYTES_MAX || this.#budget.isFull(this.#bytes)
+  }
+
+  /** Keeps the content, since the broker may no longer have it. */
+  #fail(error: Error): void {
+    this.#error = error
+    this.#expected = null
+  }
+
+  /** Decodes some messages of the first set. Returns the set's last offset once it is exhausted and dropped, otherwise null. */
+  async #decode(set: RecordSet): Promise<bigint | null> {
+    this.#reader ??= readRecordSet(set)
+    try {
+      const { value, done } = await this.#reader.next()
+      if (done) this.#drop(1)
+      else this.#ready = value
+      this.#readyIndex = 0
+      return done ? set.lastOffset : null
+    } catch (error) {
+      this.#fail(error as Error)
+      // The sets after an unreadable one cannot be processed before it.
+      this.#drop(this.#sets.length)
+      return null
+    }
+  }
+
+  #clear(): void {
+    // Releases the decompression stream.
+    void this.#reader?.return(undefined).catch(() => {})
+    this.#drop(this.#sets.length)
+    this.#error = null
+  }
+
+  #drop(setCount: number): void {
+    this.#reader = null
+    this.#ready = []
+    for (const { bytes } of this.#sets.splice(0, setCount)) this.#count(-bytes.length)
+  }
+
+  #count(change: number): void {
+    this.#bytes += change
+    this.#budget.add(change)
+  }
+}

@@ -1,0 +1,419 @@
+import type { Logger } from 'pino'
+import type { Batch, ProcessedBatch, ProcessNext } from '../decide/attempt/batch.ts'
+import type { Message } from '../decide/event/message.ts'
+import {
+  type Checkpoint,
+  type Ends,
+  type Fingerprint,
+  fetchStart,
+  type TopicPartition,
+} from '../decide/event/position.ts'
+import { BLOCK_REASONS, type Blocked, type BlockReason } from '../model/block-reasons.ts'
+import { errorMessage } from '../text/faults.ts'
+import { backOffMs } from '../time/back-off.ts'
+import type { Unserved } from './cluster.ts'
+import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
+import { BrokerError, type Budget, Inbox } from './inbox.ts'
+import { type FetchedMessage, takeFingerprint } from './records/record.ts'
+import { UnreadableBatch } from './records/unreadable.ts'
+import { compareLast, judgeOutOfRange } from './recreated-topic.ts'
+
+export interface ConsumerNeeds {
+  /** The checkpoint in force, added if there is none. Rejects while another session has locked it. */
+  readonly ensureCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
+  /** Resets the checkpoint after the topic was recreated, if the expected one is in force. Returns the one then in force. */
+  readonly resetCheckpoint: (
+    topic: string,
+    partition: number,
+    expected: bigint,
+    offset: bigint,
+  ) => Promise<bigint>
+  readonly listCheckpoints: (
+    topics: readonly string[],
+  ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
+  readonly processNext: ProcessNext
+  /** Classifies an error of the functions above. */
+  readonly findReason: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
+  /** Counts messages that the broker's retention deleted before they were processed. */
+  readonly countLost: (topic: string, count: bigint) => void
+}
+
+/** Shared by all partitions and assignments: a batch of an earlier assignment keeps its bytes. */
+export interface PartitionNeeds extends ConsumerNeeds {
+  /** Rejects if no broker leads the partition. */
+  readonly readEnds: (partition: TopicPartition) => Promise<Ends>
+  /** The reason why nothing of a partition can be fetched, or null. */
+  readonly unservedReason: (partition: TopicPartition) => Unserved | null
+  /** Called when a partition wants to be fetched. */
+  readonly onWanted: () => void
+  readonly budget: Budget
+  readonly batchCountMax: number
+  readonly nowMs: () => number
+  /** Ends early when the signal aborts; never rejects. */
+  readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
+  readonly log: Logger
+}
+
+/** A partition has recovered from its failures once its fetches have brought neither message nor error for this long. */
+const QUIET_MS = 5_000
+/** A batch that takes this long counts as stuck. With the default deadlines, none of its statements or look-ups takes as long. */
+const STUCK_MS = 60_000
+
+const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
+  'no-rights': 'the broker does not let this user see the topic',
+  'no-leader': 'no broker leads the partition',
+  'no-answer': 'the broker that leads the partition does not answer',
+}
+
+const MOVED = 'another consumer moved the checkpoint: continuing from there'
+const REWOUND =
+  'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
+  'backup, or the checkpoint was set back. Continuing from there; events whose rows are lost are sent again, with the same ' +
+  'idempotency keys'
+class Moved extends Error {}
+/** The broker has another message in place of the last processed one. */
+class Recreated extends Error {}
+
+/**
+ * Consumes one partition while this member of the group owns it. Fetches fill the inbox; batches are taken from it one by one. The
+ * database's checkpoint is the authority on position: any failure drops the inbox, and the partition starts again from the
+ * checkpoint.
+ */
+export class PartitionConsumer {
+  readonly #name: TopicPartition
+  readonly #needs: PartitionNeeds
+  readonly #commitToKafka: (next: bigint) => void
+  readonly #inbox: Inbox
+  readonly #over = new AbortController()
+  readonly #finished = Promise.withResolvers<void>()
+  /** The consumer of an earlier assignment, until it is finished. */
+  #before: PartitionConsumer | null
+  #committed: Checkpoint = { offset: -1n, lastMessage: null }
+  /** The last processed message, until it is compared with the broker's at that offset. */
+  #uncompared: Fingerprint | null = null
+  /** The broker is known to have nothing before this offset. */
+  #earliest = 0n
+  /** Stops the work after the running batch. */
+  #rewound: Moved | null = null
+  #blocked: Blocked | null = null
+  #failureCount = 0
+  /** The first message of the running batch, or of the one that failed. */
+  #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
+  /** The rest of a batch that was cut. */
+  #rest: Batch | null = null
+  /** The last batch took long: the next one must not hold up other partitions. */
+  #wasSlow = false
+  /** Start of the running batch, in ms since 1970. */
+  #begunMs: number | null = null
+
+  /**
+   * @param commitToKafka takes the offset of the group's next message
+   * @param before the consumer of the same partition in an earlier assignment
+   */
+  constructor(
+    name: TopicPartition,
+    needs: PartitionNeeds,
+    commitToKafka: (next: bigint) => void,
+    before: PartitionConsumer | null,
+  ) {
+    this.#name = name
+    this.#needs = needs
+    this.#commitToKafka = commitToKafka
+    this.#before = before
+    this.#inbox = new Inbox(needs.budget)
+  }
+
+  /** Consumes until `end`, after the previous consumer has finished. Never rejects. */
+  async run(): Promise<void> {
+    // Its running batch would move the checkpoint that is read first.
+    await this.#before?.finished
+    this.#before = null
+    while (!this.#isOver) {
+      try {
+        await this.#begin()
+        await this.#work()
+      } catch (error) {
+        this.#inbox.close()
+        const unhandled = await this.#handle(error)
+        if (unhandled !== null && !this.#isOver) await this.#block(unhandled)
+        this.#failureCount++
+      }
+    }
+    this.#inbox.close()
+    this.#finished.resolve()
+  }
+
+  /** The partition is no longer ours: the running batch is the last one. */
+  end(): void {
+    this.#over.abort()
+    this.#inbox.stop()
+  }
+
+  /** Resolves after `end`, when no batch is running. */
+  get finished(): Promise<void> {
+    return this.#finished.promise
+  }
+
+  get #isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  get name(): TopicPartition {
+    return this.#name
+  }
+
+  /** The offset to fetch from; null while nothing is to be fetched. */
+  get wanted(): bigint | null {
+    return this.#inbox.wanted
+  }
+
+  /** Nothing is to be fetched yet, or until there is room. */
+  get isAboutToWant(): boolean {
+    return !this.#isOver && this.#failureCount === 0 && this.#inbox.wanted === null
+  }
+
+  /** @param from the requested offset */
+  offer(fetched: FetchedBytes, from: bigint): void {
+    this.#inbox.offer(fetched, from)
+  }
+
+  async #begin(): Promise<void> {
+    const { topic, partition } = this.#name
+    const checkpoint = await this.#needs.ensureCheckpoint(topic, partition)
+    if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
+    this.#committed = checkpoint
+    this.#uncompared = checkpoint.lastMessage
+    this.#rewound = null
+    this.#rest = null
+    if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
+    if (this.#isOver) return
+    // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer.
+    if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
+    this.#inbox.open(fetchStart(checkpoint, this.#earliest))
+    this.#needs.onWanted()
+  }
+
+  /** Processes batches until the end. Throws the error that stops them. */
+  async #work(): Promise<void> {
+    while (await this.#hasNext()) {
+      this.#begunMs = this.#needs.nowMs()
+      try {
+        const processed = await this.#needs.processNext({
+          bytes: this.#inbox.bytes,
+          isAlone: this.#failureCount > 0 || this.#wasSlow,
+          take: async () => (this.#isStopping ? null : (this.#rest ?? (await this.#take()))),
+        })
+        if (processed !== null) this.#settle(processed)
+      } finally {
+        this.#begunMs = null
+      }
+    }
+  }
+
+  get #isStopping(): boolean {
+    return this.#rewound !== null || this.#isOver
+  }
+
+  /** Waits until there is something to take. Returns false after the end. */
+  async #hasNext(): Promise<boolean> {
+    while (this.#rest === null && this.#inbox.isEmpty && !this.#isStopping) {
+      await this.#inbox.change(this.#failureCount === 0 ? null : QUIET_MS)
+      if (this.#inbox.isEmpty && !this.#isStopping) this.#recover()
+    }
+    if (this.#rewound !== null) throw this.#rewound
+    return !this.#isOver
+  }
+
+  /** The next batch; null if all fetched messages are processed. */
+  async #take(): Promise<Batch | null> {
+    const processed = this.#uncompared
+    this.#uncompared = null
+    const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
+    const taken = await this.#inbox.take(this.#needs.batchCountMax)
+    if (taken === null) return null
+    if (processed !== null) requireSame(processed, wasNoMessage ? 'no message' : taken.messages[0])
+    const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
+    const { lastOffset } = taken
+    if (lastOffset <= expectedCheckpoint) return null
+    const messages = taken.messages.filter(({ offset }) => offset > expectedCheckpoint)
+    this.#head = toHead(messages[0])
+    const last = messages.at(-1)
+    const lastMessage = last === undefined ? lastBefore : takeFingerprint(last)
+    return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage }
+  }
+
+  /** Notes a commit, and the rest of a batch that was cut. */
+  #settle({ batch, result }: ProcessedBatch): void {
+    if (result.kind === 'moved') throw this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
+    const { lastOffset, wasSlow } = result
+    const isCut = lastOffset < batch.lastOffset
+    const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
+    const last = isCut ? batch.messages.find(({ offset }) => offset === lastOffset) : undefined
+    const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
+    this.#committed = { offset: lastOffset, lastMessage }
+    this.#recover()
+    this.#wasSlow = wasSlow
+    this.#head = toHead(messages[0])
+    this.#rest = isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
+    this.#commitToKafka(lastOffset + 1n)
+  }
+
+  #recover(): void {
+    this.#failureCount = 0
+    this.#blocked = null
+  }
+
+  #noteMoved(expected: bigint, checkpoint: bigint): Moved {
+    this.#needs.log.warn(
+      { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
+      checkpoint < expected ? REWOUND : MOVED,
+    )
+    return new Moved('the checkpoint was moved')
+  }
+
+  get committed(): bigint {
+    return this.#committed.offset
+  }
+
+  /** The database has lost commits: the messages since its checkpoint are processed again. */
+  rewind(checkpoint: bigint): void {
+    if (this.#isStopping) return
+    this.#rewound = this.#noteMoved(this.#committed.offset, checkpoint)
+    this.#inbox.wake()
+  }
+
+  /** Handles an error that needs no backoff and returns null. Returns any other error. */
+  async #handle(error: unknown): Promise<unknown> {
+    if (this.#isOver || (isIgnoredOnFirstFailure(error) && this.#failureCount === 0)) return null
+    try {
+      if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
+      else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
+        return (await this.#findRange(error.from)) ? null : error
+      else return error
+    } catch (cause) {
+      return cause instanceof Moved ? null : cause
+    }
+    return null
+  }
+
+  #ends(): Promise<Ends> {
+    return this.#needs.readEnds(this.#name)
+  }
+
+  /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
+  async #findRange(asked: bigint): Promise<boolean> {
+    const ends = await this.#ends()
+    const { offset } = this.#committed
+    const found = judgeOutOfRange(offset, asked, ends)
+    if (found.kind === 'passed') return false
+    if (found.kind === 'recreated') {
+      await this.#startAnew('the checkpoint lies beyond the end of the partition', ends)
+      return true
+    }
+    this.#earliest = found.earliest
+    const earliest = String(found.earliest)
+    if (offset < 0n)
+      this.#needs.log.warn(
+        { ...this.#name, earliest },
+        "no message of this partition was processed yet: starting at the earliest; the broker's retention deleted those before it",
+      )
+    else if (found.count > 0n) {
+      this.#needs.countLost(this.#name.topic, found.count)
+      this.#needs.log.error(
+        { ...this.#name, expected: String(offset + 1n), earliest, gone: String(found.count) },
+        `${found.count} messages are lost: the broker's retention deleted them before they were processed`,
+      )
+    }
+    return true
+  }
+
+  /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
+  async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
+    const { topic, partition } = this.#name
+    const checkpoint = this.#committed.offset
+    const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+    if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
+    this.#earliest = earliest
+    this.#head = null
+    this.#needs.log.error(
+      { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
+      `${why}: the topic was recreated; starting from its earliest offset`,
+    )
+  }
+
+  async #block(error: unknown): Promise<void> {
+    const retryInMs = backOffMs(this.#failureCount)
+    const reason = findReason(error, this.#needs)
+    // During a rebalance the previous owner of the partition may still be committing its last batch.
+    if (reason === 'locked' && this.#failureCount === 0)
+      this.#needs.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
+    else this.#report(error, reason, retryInMs)
+    await this.#needs.sleep(retryInMs, this.#over.signal)
+  }
+
+  #report(error: unknown, reason: BlockReason, retryInMs: number): void {
+    const before = this.#blocked
+    const blocked = this.#blockedFor(reason, errorMessage(error), before?.sinceMs)
+    this.#blocked = blocked
+    const { detail, offset } = blocked
+    // A broker that still refuses says nothing new with each retry, and nothing with the stack.
+    const isRepeat = error instanceof BrokerError && before?.reason === reason && before.detail === detail
+    const cause = error instanceof BrokerError ? { detail } : { err: error }
+    this.#needs.log[isRepeat ? 'debug' : 'error'](
+      { ...cause, ...this.#name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
+      `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason].remedy}`,
+    )
+  }
+
+  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.nowMs()): Blocked {
+    return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
+  }
+
+  /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
+  blocked(): Blocked | null {
+    if (this.#isOver) return this.#stuck()
+    const unserved = this.#needs.unservedReason(this.#name)
+    if (unserved !== null)
+      return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
+    return this.#blocked ?? this.#stuck()
+  }
+
+  #stuck(): Blocked | null {
+    if (this.#before !== null) return this.#before.#stuck()
+    const sinceMs = this.#begunMs
+    const tookMs = sinceMs === null ? 0 : this.#needs.nowMs() - sinceMs
+    if (sinceMs === null || tookMs < STUCK_MS) return null
+    return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
+  }
+
+  /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
+  oldestMs(): number | null {
+    return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
+  }
+}
+
+/** Leaves out the message itself, which would keep its whole fetch in memory. */
+function toHead(message: Message | undefined) {
+  return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
+}
+
+/** True for errors that are usually gone when the partition starts again. */
+function isIgnoredOnFirstFailure(error: unknown): boolean {
+  return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.code))
+}
+
+function findReason(error: unknown, needs: PartitionNeeds): BlockReason {
+  const isOfBroker = error instanceof UnreadableBatch || error instanceof BrokerError
+  return isOfBroker ? error.reason : needs.findReason(error)
+}
+
+function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } | null {
+  if (!(error instanceof UnreadableBatch)) return null
+  return { firstOffset: String(error.offsets.first), lastOffset: String(error.offsets.last) }
+}
+
+function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
+  const found = first === undefined || first === 'no message' ? (first ?? null) : takeFingerprint(first)
+  if (compareLast(processed, found) === 'another')
+    throw new Recreated(`the message at offset ${processed.offset} is not the one that was processed`)
+}

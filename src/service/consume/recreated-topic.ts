@@ -1,0 +1,31 @@
+import type { Ends, Fingerprint } from '../decide/event/position.ts'
+
+/**
+ * Compares the last processed message with the broker's. Compaction and retention may remove it, but never put anything else in
+ * its place, such as the end of a transaction.
+ *
+ * @param found the first message at or after its offset; null if there is none
+ */
+export function compareLast(
+  processed: Fingerprint,
+  found: Fingerprint | 'no message' | null,
+): 'same' | 'gone' | 'another' {
+  if (found === 'no message') return 'another'
+  if (found === null || found.offset !== processed.offset) return 'gone'
+  return found.sha256 === processed.sha256 ? 'same' : 'another'
+}
+
+export type OutOfRange =
+  /** The partition ends before the checkpoint: the topic was recreated. */
+  | { readonly kind: 'recreated' }
+  /** Retention removed messages; `count` of them were unprocessed. */
+  | { readonly kind: 'deleted'; readonly count: bigint; readonly earliest: bigint }
+  /** The broker has the offset by now. */
+  | { readonly kind: 'passed' }
+
+export function judgeOutOfRange(checkpoint: bigint, fetchFrom: bigint, { earliest, end }: Ends): OutOfRange {
+  if (checkpoint >= end) return { kind: 'recreated' }
+  if (fetchFrom >= earliest) return { kind: 'passed' }
+  const next = checkpoint + 1n
+  return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
+}

@@ -1,0 +1,47 @@
+import { share } from '../time/share.ts'
+import type { LookUpResult } from './answer.ts'
+import type { Circuit } from './circuit.ts'
+import { Connection, type PartyClientOptions } from './connection.ts'
+
+/** For this long after an answer, look-ups count as working without a check. */
+const ANSWER_VALID_MS = 60_000
+const CHECK_VALID_MS = 10_000
+const CHECK_DEADLINE_MS = 3_000
+/** A locator that no party has: an answer of 404 is enough. */
+const NOBODY = 'notifications-service-check'
+
+export type Health = ReturnType<typeof createHealth>
+
+/** Judges whether look-ups work, by their newest answer or else by a check. */
+export function createHealth(options: PartyClientOptions, circuit: Circuit) {
+  const timeoutMs = Math.min(options.deadlineMs, CHECK_DEADLINE_MS)
+  const connection = new Connection(options)
+  let newest = { outage: true, atMs: 0 }
+  let namesParty: boolean | null = null
+
+  /** Asks for one party; its own connection, so that it waits for no other. */
+  const check = share(
+    () =>
+      new Promise<string | null>((done) =>
+        connection.get(circuit.lastAnsweredParty() || NOBODY, timeoutMs, ({ outage, contact }) =>
+          done(outage && contact.state === 'unresolved' ? contact.error : null),
+        ),
+      ),
+    // Each request has a deadline of its own, and a connection takes one at a time.
+    { validMs: CHECK_VALID_MS, deadlineMs: Number.POSITIVE_INFINITY },
+    () => performance.now(),
+  )
+
+  return {
+    note({ outage, contact, isNamed }: LookUpResult): void {
+      newest = { outage, atMs: performance.now() }
+      if (contact.state === 'found') namesParty = isNamed
+    },
+    async fault(): Promise<string | null> {
+      if (circuit.contactWhileDown() !== null) return 'policy administration is down'
+      return !newest.outage && performance.now() - newest.atMs < ANSWER_VALID_MS ? null : check()
+    },
+    namesParty: (): boolean | null => namesParty,
+    close: () => connection.close(),
+  }
+}

@@ -1,0 +1,76 @@
+import type { Pruned } from '../decision/skip-pruned.ts'
+import type { LoggedRow } from '../event/conflict.ts'
+import type { Message } from '../event/message.ts'
+import type { Fingerprint, TopicPartition } from '../event/position.ts'
+import type { RejectedMessage } from '../event/rejected-message.ts'
+import type { Attempt } from './attempt.ts'
+
+/** Consecutive messages of one partition, in offset order, at most BATCH_MAX. */
+export interface Batch extends TopicPartition {
+  readonly messages: readonly Message[]
+  /** The checkpoint believed to be in force. If another one is, another consumer took over. */
+  readonly expectedCheckpoint: bigint
+  /** The last offset that the batch processes, which becomes the checkpoint. Its message may be aborted or missing. */
+  readonly lastOffset: bigint
+  /** The last message at or before `lastOffset`; null if there is none. */
+  readonly lastMessage: Fingerprint | null
+}
+
+/** Ids of events of one partition. */
+export interface PartitionEvents extends TopicPartition {
+  readonly eventIds: readonly string[]
+}
+
+/** What the log has of the events of a partition. */
+export interface LoggedEvents {
+  /** By event id. */
+  readonly rows: ReadonlyMap<string, LoggedRow>
+  /** Prunings that may have removed rows. */
+  readonly pruned: readonly Pruned[]
+}
+
+/** Returns what the log has of the events of each partition, in order. */
+export type FindLogged = (events: readonly PartitionEvents[]) => Promise<readonly LoggedEvents[]>
+
+export type CommitResult =
+  | {
+      readonly kind: 'committed'
+      /** The new checkpoint, lower than the batch's `lastOffset` if the batch was cut. */
+      readonly lastOffset: bigint
+      readonly inserted: readonly Attempt[]
+      readonly rejected: readonly RejectedMessage[]
+      readonly tombstoneCount: number
+    }
+  /** Another consumer moved the checkpoint: nothing was written or sent. */
+  | { readonly kind: 'moved'; readonly checkpoint: bigint }
+
+/** A partition that has something to process. */
+export interface WaitingPartition {
+  /** Fetched bytes that wait. */
+  readonly bytes: number
+  /** It must not share a transaction. */
+  readonly isAlone: boolean
+  /** Takes the next batch; null if there is none by now. */
+  readonly take: () => Promise<Batch | null>
+}
+
+export type BatchResult = CommitResult & {
+  /** Its transaction took long. */
+  readonly wasSlow: boolean
+}
+
+export interface ProcessedBatch {
+  readonly batch: Batch
+  readonly result: BatchResult
+}
+
+/** Takes the next batch of a partition when its turn comes, and commits it; null if there was none. */
+export type ProcessNext = (partition: WaitingPartition) => Promise<ProcessedBatch | null>
+
+/** A batch whose turn has come. */
+export interface Turn extends Pick<WaitingPartition, 'isAlone'> {
+  readonly batch: Batch
+}
+
+/** Commits batches of different partitions, each with a result of its own, in their order. */
+export type Dispatch = (turns: readonly Turn[]) => readonly Promise<BatchResult>[]

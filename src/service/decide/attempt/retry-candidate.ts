@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { logEntry } from '../../model/log/log-entry.ts'
+import { decide } from '../decision/decide.ts'
+import { storedVariables } from '../decision/recorded-decision.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
+import { ADDRESSES } from '../party/channel.ts'
+import type { FoundContact } from '../party/contact.ts'
+import type { Preferences } from '../party/preferences.ts'
+import { type RetryEntry, retryEntry } from './retry-entry.ts'
+
+/** A row that somebody asks to retry, with data from its last decision. */
+const { status, createdAt, failureReason } = logEntry.shape
+export const retryCandidate = retryEntry.extend({ status, createdAt, failureReason }).extend({
+  /** FAILED, and past its last retry. */
+  isGivenUp: z.boolean(),
+  /** The row or its party was erased at some time. */
+  isErased: z.boolean(),
+  /** Null if no decision explains the row. */
+  decision: z
+    .object({
+      ruleId: z.string(),
+      hasInvalidParty: z.boolean(),
+      /** Null if erased. */
+      variables: storedVariables.nullable(),
+      topic: z.string(),
+      partition: z.int(),
+      offset: z.coerce.bigint(),
+      envelopeMapRevision: z.string().nullable(),
+    })
+    .nullable(),
+})
+export type RetryCandidate = Readonly<z.infer<typeof retryCandidate>>
+
+export function findRefusal(candidate: RetryCandidate): string | null {
+  const { status, isGivenUp, isErased, decision } = candidate
+  if (status === 'SENT') return 'it was sent'
+  if (status === 'FAILED' && !isGivenUp) return 'the service still retries it by itself'
+  if (isErased) return 'it was erased, or its party was'
+  if (decision === null) return 'no decision explains it'
+  if (decision.ruleId === PRUNED_RULE_ID) return 'its member may have been told before a pruning'
+  if (status === 'SKIPPED' && decision.variables === null)
+    return 'what its text is rendered from is not stored'
+  return null
+}
+
+/** Why the message of an entry is not read again; null if it may be. */
+export function findReadingRefusal({ status, sendCount }: RetryCandidate): string | null {
+  if (status !== 'SKIPPED') return 'only skipped entries are read again'
+  // Its message may have reached the member that was named before.
+  return sendCount > 0 ? 'it was sent once, without success: retry it as it is' : null
+}
+
+/** Even a member with every address on file would be skipped. */
+const ALL_ON_FILE = {
+  state: 'found',
+  ...Object.fromEntries(ADDRESSES.map((address) => [address, 'on file'])),
+} as FoundContact
+
+/** Why a retry would skip an entry again, whatever the look-up says; null if it may be sent. */
+export function findSkipReason(
+  decideByRules: Parameters<typeof decide>[0],
+  { eventType, partyLocator, decision }: RetryCandidate,
+  preferences: Preferences | undefined,
+): string | null {
+  const recipient = { partyLocator, isPartyInvalid: decision?.hasInvalidParty ?? false }
+  const contact = partyLocator === null ? undefined : ALL_ON_FILE
+  const { outcome, failureReason } = decide(decideByRules, eventType, recipient, contact, preferences)
+  return outcome === 'SKIP' ? `it would be skipped again: ${failureReason}` : null
+}
+
+/** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
+export function toDueEntry(candidate: RetryCandidate): RetryEntry {
+  const { status, decision } = candidate
+  if (status === 'FAILED') return candidate
+  if (decision === null || decision.variables === null)
+    throw new Error(`${candidate.locator} has no variables to render`)
+  return { ...candidate, variables: decision.variables, isPartyInvalid: decision.hasInvalidParty }
+}

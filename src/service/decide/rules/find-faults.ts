@@ -1,0 +1,167 @@
+import { type Fault, wholeFault } from '../../text/faults.ts'
+import { cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
+import { CHANNEL_KINDS, nameOfChannel } from '../party/channel.ts'
+import { describeClasses, type EventClass } from './event-classes.ts'
+import { type Cell, createRemedies, toRuleFacts } from './find-remedy.ts'
+import type { Enumeration, FirstMatch } from './first-match.ts'
+import { firstMismatch } from './mismatch.ts'
+import type { Rule } from './rule.ts'
+import { describeSituation } from './situations.ts'
+
+/** A fault names no more rules or event types: it stays one line. */
+const NAMED_COUNT_MAX = 8
+
+/**
+ * Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. One for each cause: the
+ * faults that one rule makes are one, if one change mends them.
+ */
+export function findFaults(
+  enumeration: Enumeration,
+  findRemedy: (rule: Rule) => string | null = createRemedies(
+    enumeration.rules,
+    enumeration.answers,
+    findWrongSend,
+  ),
+): Fault[] {
+  const { classes, answers } = enumeration
+  const uncovered = answers.filter(({ rule }) => rule === null)
+  const wrong = answers.flatMap((answer) => {
+    const found = answer.rule && findWrongSend(answer.rule, answer)
+    return answer.rule === null || found === null ? [] : [{ ...answer, rule: answer.rule, ...found }]
+  })
+  const byCause = Map.groupBy(wrong, ({ rule, words }) => `${rule.row} ${words}`)
+  const sends = [...byCause.values()].map((cases): Made => {
+    const [{ rule, words, cell }] = cases as [(typeof wrong)[0]]
+    return {
+      rule,
+      row: rule.row,
+      text: `${words}: ${summariseCases(cases, classes)}`,
+      end: `. It needs ${cell.words}.`,
+    }
+  })
+  const [hidden, contradictory] = neverApplying(enumeration)
+  const made = Map.groupBy([...sends, ...hidden], ({ rule }) => rule)
+  return [
+    ...(uncovered.length === 0 ? [] : [wholeFault(`no rule covers: ${summariseCases(uncovered, classes)}`)]),
+    ...[...made].flatMap(([rule, faults]) => mergeFaults(rule, faults, findRemedy(rule))),
+    ...contradictory,
+  ]
+}
+
+/** A fault of a rule, which shows at this row. `end` is said if no one change mends the rule. */
+interface Made {
+  readonly rule: Rule
+  readonly row: number
+  readonly text: string
+  readonly end: string
+}
+
+function mergeFaults({ id, row }: Rule, faults: readonly Made[], remedy: string | null): Fault[] {
+  if (remedy !== null && faults.length > 1) {
+    const text = `rule "${id}" makes ${faults.length} faults, which one change mends: ${remedy}`
+    return [{ row, column: null, text, lines: faults.map((fault) => fault.text) }]
+  }
+  return faults.map((fault) => ({
+    row: fault.row,
+    column: null,
+    text: remedy === null ? `${fault.text}${fault.end}` : `${fault.text}: ${remedy}`,
+  }))
+}
+
+/** Null if a rule sends nothing, or to a member who can be reached. `cell` would correct it. */
+export function findWrongSend(
+  rule: Rule,
+  { situation }: Pick<FirstMatch, 'situation'>,
+): { readonly words: string; readonly cell: Cell } | null {
+  if (rule.outcome !== 'SEND') return null
+  if (situation.party !== 'found') {
+    const cell = { fact: 'party', value: 'found', words: '"found" as its party' } as const
+    return { words: `rule "${rule.id}" sends without a found party`, cell }
+  }
+  const channel = rule.sendBy ?? situation.preferredChannel
+  const address = CHANNEL_KINDS[channel].address
+  if (address === null || situation[`${address}OnFile`]) return null
+  const words = `rule "${rule.id}" sends by ${nameOfChannel(channel)} with no ${address} on file`
+  return {
+    words,
+    cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${address} on file` },
+  }
+}
+
+/** The rules that never apply: those that others hide, with the first that does, and those that contradict themselves. */
+function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contradictory: Fault[]] {
+  const applying = new Set(answers.map(({ rule }) => rule))
+  const dead = rules
+    .filter((rule) => !applying.has(rule))
+    .map((rule) => {
+      const covered = answers.filter((answer) => firstMismatch(rule, toRuleFacts(answer)) === null)
+      return { rule, hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)) }
+    })
+  const contradictory = dead
+    .filter(({ hiders }) => hiders.length === 0)
+    .map(({ rule }) => ({
+      row: rule.row,
+      column: null,
+      text: `rule "${rule.id}" can never apply: ${contradictionIn(rule)}`,
+    }))
+  const byHiders = Map.groupBy(
+    dead.filter(({ hiders }) => hiders.length > 0),
+    ({ rule, hiders }) => (hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`),
+  )
+  const hidden = [...byHiders.values()].map((group): Made => {
+    const [{ rule, hiders }] = group as [(typeof dead)[0]]
+    const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
+    if (group.length > 1) {
+      const names = group.slice(0, NAMED_COUNT_MAX).map((one) => `"${one.rule.id}"`)
+      const more = group.length - names.length
+      const never = `rules ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} can never apply`
+      return {
+        rule: first,
+        row: first.row,
+        text: `${never}: rule "${first.id}" above decides all of it`,
+        end: ': fill in more of its cells, or delete it',
+      }
+    }
+    const above =
+      hiders.length === 1
+        ? `rule "${first.id}" (row ${first.row}) above decides`
+        : `${hiders.length} rules above, "${first.id}" (row ${first.row}) to "${last.id}" (row ${last.row}), decide`
+    const text = `rule "${rule.id}" can never apply: ${above} all of it`
+    return {
+      rule: hiders.length === 1 ? first : rule,
+      row: rule.row,
+      text,
+      end: `: move it above row ${last.row}, or delete it`,
+    }
+  })
+  return [hidden, contradictory]
+}
+
+/** A rule that can never match tests a fact that is unknown for its party. */
+function contradictionIn({ when: { party, ...when } }: Rule): string {
+  const [asked] = FACT_LIST.filter(
+    ([key, { knownFor, whereUnknown }]) =>
+      key !== 'party' &&
+      party &&
+      !knownFor.includes(party) &&
+      when[key] !== null &&
+      when[key] !== whereUnknown,
+  )
+  return `"${asked?.[1].column}" is always ${nameOfChannel(cellText(asked?.[1].whereUnknown))} where "party" is ${party}`
+}
+
+/** Example: `13 situations (every event type), such as party missing`. */
+export function summariseCases(
+  cases: readonly { readonly eventClass: EventClass; readonly situation: Situation }[],
+  classes: readonly EventClass[],
+): string {
+  const situations = [...new Set(cases.map(({ situation }) => describeSituation(situation)))]
+  const types = describeClasses(
+    [...new Set(cases.map(({ eventClass }) => eventClass))],
+    classes,
+    NAMED_COUNT_MAX,
+  )
+  return situations.length === 1
+    ? `${situations[0]} (${types})`
+    : `${situations.length} situations (${types}), such as ${situations[0]}`
+}

@@ -1,0 +1,113 @@
+import type { Config } from '../../config/config.ts'
+import { parsePointer, pointerText, valueAt } from '../../decide/event/json-pointer.ts'
+import { printable } from '../../text/sanitize.ts'
+
+export type TokenRules = NonNullable<Config['tokens']>
+
+/** Tolerance for clock differences. */
+export const CLOCK_TOLERANCE_MS = 5_000
+const SHOWN_LENGTH_MAX = 200
+const DEPTH_MAX = 4
+const CLOCKS = 'the clocks of this machine and of the identity provider'
+
+/** One reason to refuse a token: a value of it, bounded in length, beside the value that a variable asks for. */
+export interface Disagreement {
+  readonly claim: string
+  readonly found: string
+  readonly wanted: string
+  /** The setting to correct, unless the token is at fault. */
+  readonly variable: string
+}
+
+/** Why a token was refused; only for operators. */
+export interface Refusal {
+  readonly reason: string
+  readonly disagreements: readonly Disagreement[]
+}
+
+/** The claims that disagree with the rules. None if the token cannot be read. Its signature may be wrong, too. */
+export function findDisagreements(
+  token: string,
+  { issuer, audience }: Pick<TokenRules, 'issuer' | 'audience'>,
+  nowMs: number,
+): Disagreement[] {
+  const claims = decode(token.split('.')[1])
+  if (claims === null) return []
+  const found: Disagreement[] = []
+  const add = (claim: string, wanted: string, variable: string, value: unknown = claims[claim]) =>
+    found.push({ claim, found: show(value), wanted, variable })
+  const time = (claim: string) => (typeof claims[claim] === 'number' ? claims[claim] * 1_000 : null)
+  const [exp, nbf] = [time('exp'), time('nbf')]
+  if (exp === null || exp + CLOCK_TOLERANCE_MS < nowMs)
+    add('exp', `a time after ${isoTime(nowMs)}`, CLOCKS, exp === null ? claims.exp : isoTime(exp))
+  if (nbf !== null && nbf - CLOCK_TOLERANCE_MS > nowMs)
+    add('nbf', `a time before ${isoTime(nowMs)}`, CLOCKS, isoTime(nbf))
+  if (issuer !== null && claims.iss !== issuer) add('iss', show(issuer), 'IDP_ISSUER')
+  if (audience !== null && ![claims.aud].flat().includes(audience)) add('aud', show(audience), 'IDP_AUDIENCE')
+  return found
+}
+
+/** The disagreement about a right that a valid token lacks, with the place where the token has it, if there is one. */
+export function lackOfRight(
+  claims: object,
+  { adminClaim }: Pick<TokenRules, 'adminClaim'>,
+  scope: string,
+  variable: string,
+): Disagreement {
+  const elsewhere = findWord(claims, scope)
+  const hint = elsewhere === null ? '' : `, which the token has at ${elsewhere}`
+  const value = claimAt(claims, adminClaim)
+  const names = `no such claim among ${Object.keys(claims).join(', ')}`
+  return {
+    claim: adminClaim,
+    found: value === undefined ? printable(names).slice(0, SHOWN_LENGTH_MAX) : show(value),
+    wanted: `${show(scope)}${hint}`,
+    variable: elsewhere === null ? `${variable} or IDP_ADMIN_CLAIM` : 'IDP_ADMIN_CLAIM',
+  }
+}
+
+/** The elements of a list claim, or the words of a string claim; none for any other claim. */
+export function wordsIn(token: object, claim: string): readonly unknown[] {
+  return words(claimAt(token, claim))
+}
+
+function claimAt(token: object, claim: string): unknown {
+  return valueAt(token, claim.startsWith('/') ? parsePointer(claim) : [claim])
+}
+
+function words(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return value.split(' ')
+  return Array.isArray(value) ? value : []
+}
+
+/** The place of a word within the claims, as `IDP_ADMIN_CLAIM` names it. */
+function findWord(value: unknown, word: string, path: readonly string[] = []): string | null {
+  if (path.length > 0 && words(value).includes(word))
+    return path.length === 1 ? `${path[0]}` : pointerText(path)
+  if (typeof value !== 'object' || value === null || path.length === DEPTH_MAX) return null
+  for (const [name, inner] of Object.entries(value)) {
+    const found = findWord(inner, word, [...path, name])
+    if (found !== null) return found
+  }
+  return null
+}
+
+/** A part of a token that nobody has verified. */
+function decode(part = ''): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString())
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+export function show(value: unknown): string {
+  return value === undefined ? 'none' : printable(JSON.stringify(value)).slice(0, SHOWN_LENGTH_MAX)
+}
+
+/** A time beyond all dates is shown as its number. */
+function isoTime(ms: number): string {
+  const date = new Date(ms)
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
+}

@@ -1,0 +1,81 @@
+import { isIP } from 'node:net'
+import compress from '@fastify/compress'
+import { type ConsoleData, consoleData } from '../../console/routes/data.ts'
+import { type ConsolePage, consolePage } from '../../console/routes/page.ts'
+import { requireAccess } from './auth/rights.ts'
+import type { Tokens } from './auth/tokens.ts'
+import { unavailable } from './problems/error-handler.ts'
+import { ProblemError } from './problems/problem.ts'
+import type { Readiness } from './routes/health.ts'
+import { type BaseNeeds, createBase, type HttpApp } from './server/base.ts'
+import { limitRequests } from './server/limit-requests.ts'
+
+export type ApiDocument = ReturnType<HttpApp['swagger']>
+
+export interface ManagementNeeds extends BaseNeeds {
+  /** Maximum number of requests in progress behind a token. */
+  readonly requestCountMax: number
+  /** Names of this listener, besides `localhost` and addresses. */
+  readonly hosts: readonly string[]
+  readonly document: ApiDocument
+  readonly startup: Readiness
+  readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
+  readonly consolePage: ConsolePage
+  readonly consoleData: ConsoleData
+  /** Null: the console's data is open. */
+  readonly tokens: Tokens | null
+  /** Only this machine reaches the listener. */
+  readonly isLoopback: boolean
+}
+
+const config = { access: 'open', tellsOfMembers: false } as const
+const COMPRESSED_BYTES_MIN = 1_024
+
+/**
+ * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json`, the
+ * console at `/console`. Only the console's data is personal and needs a token.
+ */
+export function buildManagement(needs: ManagementNeeds): HttpApp {
+  const { document, startup, exposeMetrics, tokens } = needs
+  const app = createBase(needs)
+  app.addHook('onRoute', requireAccess)
+  requireHost(app, needs.hosts)
+  limitRequests(app, needs.requestCountMax)
+  app.register(compress, { encodings: ['gzip'], threshold: COMPRESSED_BYTES_MIN })
+  // Routes of the app itself would be added before the plugin, which would not see them.
+  app.register(async (open: HttpApp) => {
+    open.get('/metrics', { config }, async (_, reply) => {
+      const { contentType, text } = await exposeMetrics()
+      return reply.type(contentType).send(text as never)
+    })
+    open.get('/startupz', { config }, async () => {
+      const reason = await startup()
+      if (reason !== null) throw unavailable(reason)
+      return { status: 'started' } as never
+    })
+    open.get('/openapi.json', { config }, async () => document as never)
+  })
+  app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
+  app.register(consoleData(needs.consoleData, tokens, needs.isLoopback), { prefix: '/console/data' })
+  return app
+}
+
+/**
+ * Refuses requests whose `Host` is a name other than these and `localhost`. With DNS rebinding, an attacker's page points its own
+ * name at this listener, and reads it through the browser of someone with access. A page cannot send an address as `Host` unless
+ * it came from there; probes and Prometheus use addresses.
+ */
+function requireHost(app: HttpApp, names: readonly string[]): void {
+  const allowed = new Set(['localhost', ...names.map((name) => name.toLowerCase())])
+  app.addHook('onRequest', async ({ headers: { host } }) => {
+    // HTTP/1.0 has no `Host`, and no browser speaks it.
+    if (host === undefined) return
+    const name = host.replace(/:\d*$/, '').toLowerCase().replace(/\.$/, '')
+    const address = /^\[(.*)\]$/.exec(name)?.[1] ?? name
+    if (isIP(address) !== 0 || allowed.has(name)) return
+    throw new ProblemError('misdirected', {
+      detail:
+        'This listener does not answer to that host name. To allow the name, add it to MANAGEMENT_ALLOWED_HOSTS.',
+    })
+  })
+}

@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises'
+import { CodedError } from '../text/error-codes.ts'
+import { withoutFinalLineBreaks } from '../text/sanitize.ts'
+
+const VALID_MS = 10_000
+/** Code of an error of a file with a secret. */
+const SECRET_FILE = 'SECRET_FILE'
+
+interface Loaded {
+  readonly secret: string
+  readonly usedUntilMs: number
+}
+
+/** Shares one secret among all callers until its time is over or a server refuses it. Never loads two at once. */
+export function cached(load: () => Promise<Loaded>, nowMs: () => number) {
+  let known: Loaded | null = null
+  let loading: Promise<Loaded> | null = null
+  return async (refused?: string): Promise<string> => {
+    if (known !== null && known.secret !== refused && nowMs() < known.usedUntilMs) return known.secret
+    loading ??= load().finally(() => {
+      loading = null
+    })
+    known = await loading
+    return known.secret
+  }
+}
+
+/**
+ * Returns the header value in a file. Reads it again every 10 s, and when its server refuses it.
+ *
+ * @param variable the configuration variable with the file's name
+ */
+export function createFileSecret(file: string, variable: string, nowMs: () => number) {
+  return cached(async () => {
+    const usedUntilMs = nowMs() + VALID_MS
+    const secret = await readSecret(file, variable)
+    if (!/^[\t -~]+$/.test(secret))
+      throw new CodedError(SECRET_FILE, `${variable} contains more than one line of printable ASCII`)
+    return { secret, usedUntilMs }
+  }, nowMs)
+}
+
+/** A secret of the configuration: its text, or the file from which it is read each time. */
+export type Secret = { readonly text: string } | { readonly file: string }
+
+export async function resolveSecret(secret: Secret, variable: string): Promise<string> {
+  return 'text' in secret ? secret.text : readSecret(secret.file, variable)
+}
+
+/** The secret in a file, without trailing line breaks. Rejects with a message for the operator. */
+async function readSecret(file: string, variable: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: Error) => {
+    throw new CodedError(SECRET_FILE, `${variable} cannot be read: ${cause.message}`, { cause })
+  })
+  const secret = withoutFinalLineBreaks(text)
+  if (secret === '') throw new CodedError(SECRET_FILE, `${variable} is empty: write the secret into ${file}`)
+  return secret
+}

@@ -1,0 +1,93 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { RETRY_INTERVAL_MS } from '../../decide/attempt/retry-entry.ts'
+import { recordedDecision, storedVariables } from '../../decide/decision/recorded-decision.ts'
+import type { Variables } from '../../decide/templates/template.ts'
+import { type RecordedLogEntry, recordedLogEntry } from '../../model/log/log-entry.ts'
+import { isoTime } from '../sql/columns.ts'
+import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
+import { factsColumn, listedColumns, RECORDED_ONLY, WITH_LAST } from '../sql/log-columns.ts'
+
+const recordedRow = recordedLogEntry.extend({
+  decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
+})
+
+export function getLogEntry(
+  pool: DatabasePool,
+  limits: GivenUpLimits,
+  locator: string,
+): Promise<RecordedLogEntry | null> {
+  return pool.maybeOne(logEntryQuery(limits, locator))
+}
+
+/** The distinct variables of an entry's texts; none if they were erased. */
+export async function readVariables(pool: DatabasePool, locator: string): Promise<readonly Variables[]> {
+  const row = z.object({ variables: storedVariables })
+  return pool.anyFirst(sql.type(row)`
+    SELECT DISTINCT variables FROM notifications.decision WHERE locator = ${locator} AND variables IS NOT NULL`)
+}
+
+function logEntryQuery(limits: GivenUpLimits, locator: string) {
+  return sql.type(recordedRow)`
+    SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", ARRAY(
+      SELECT json_build_object(
+        'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
+        'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
+        'envelopeMapRevision', envelope_map_revision, 'envelopeMap', (
+          SELECT source FROM notifications.envelope_map WHERE revision = envelope_map_revision
+        ),
+        'receipt', receipt, 'recordedOnly', ${RECORDED_ONLY}, 'sendError', send_error,
+        'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
+        'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
+        'retry', CASE WHEN retried_by IS NOT NULL THEN json_build_object('by', retried_by, 'because', retried_because)
+          ELSE (SELECT json_build_object('by', requested_by, 'because', because) FROM notifications.request WHERE id = request_id) END,
+        'request', request_id::text,
+        'preferenceChange', (
+          SELECT json_build_object(
+            'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,
+            'optedOutAt', ${OPTED_OUT_SINCE}
+          )
+          FROM notifications.preference_change AS change WHERE change.id = decision.preference_change_id
+        )
+      )
+      FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
+    ) AS decisions
+    FROM notifications.notification_log ${WITH_LAST} WHERE notification_log.locator = ${locator}`
+}
+
+function nextRetry(limits: GivenUpLimits) {
+  const interval = sql.fragment`${RETRY_INTERVAL_MS}::float8 * interval '1 millisecond'`
+  const at = sql.fragment`coalesce(last_attempt_at, created_at) + ${interval}`
+  return sql.fragment`CASE WHEN ${isToBeRetried(limits)} THEN json_build_object(
+      'at', ${isoTime(sql.fragment`(${at})`)}, 'isOverdue', ${at} + ${interval} < now()
+    ) END`
+}
+
+/** The characters that `String.trim` removes. */
+const OUTER_SPACES =
+  '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
+
+/** As `foldEventType`, to tell since when; the decision itself was made by that function. */
+function folded(eventType: ReturnType<typeof sql.fragment>) {
+  return sql.fragment`lower(btrim(${eventType}, ${OUTER_SPACES}))`
+}
+
+/** True if preferences in JSON opt out of a decision's event type. Another version may have stored anything but a list. */
+function optsOut(preferences: ReturnType<typeof sql.fragment>) {
+  return sql.fragment`EXISTS (
+                SELECT FROM jsonb_path_query(${preferences}, 'lax $.optedOutEvents[*]') AS opt_out_name (name)
+                WHERE ${folded(sql.fragment`name #>> '{}'`)} = ${folded(sql.fragment`decision.event_type`)}
+              )`
+}
+
+/**
+ * Time since which the party was opted out of a decision's event type without a break; null if it was not. For a row `decision`
+ * and the change of preferences `change` that it followed.
+ */
+const OPTED_OUT_SINCE = sql.fragment`CASE WHEN ${optsOut(sql.fragment`change.after`)} THEN (
+              SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
+              FROM notifications.preference_change AS opt_out
+              WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
+                AND NOT ${optsOut(sql.fragment`opt_out.before`)}
+              ORDER BY opt_out.id DESC LIMIT 1
+            ) END`

@@ -1,0 +1,159 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import {
+  type RejectedMessageSummary,
+  rejectionRecord,
+  type StoredRejectedMessage,
+} from '../../decide/event/rejected-message.ts'
+import type { ListPage, PageRequest } from '../../model/log/log-page.ts'
+import type { RejectedTarget } from '../../model/request/schemas.ts'
+import { isoTime } from '../sql/columns.ts'
+import { jsonBytes, textBytes, withinBytes } from '../sql/page-bytes.ts'
+
+export interface RejectedFilter {
+  readonly ids: readonly bigint[] | null
+  readonly topic: string | null
+  readonly code: string | null
+  /** Rejected at this time or later, ISO 8601. */
+  readonly since: string | null
+  /** The highest id. */
+  readonly upTo: bigint | null
+  /** Only messages that no redrive or dismissal has settled. */
+  readonly open: boolean
+  /** Only messages that are not erased. */
+  readonly kept: boolean
+}
+
+export const ALL_REJECTED: RejectedFilter = {
+  ids: null,
+  topic: null,
+  code: null,
+  since: null,
+  upTo: null,
+  open: false,
+  kept: false,
+}
+
+/** Bytes as base64, for a JSON or text column of a result. */
+const base64 = z
+  .string()
+  .nullable()
+  .transform((text) => (text === null ? null : Buffer.from(text, 'base64')))
+const commonRow = rejectionRecord.extend({ offset: z.bigint() })
+
+const rejectedRow = commonRow
+  .extend({ key: base64, value: base64, headers: z.record(z.string(), z.array(base64)) })
+  .transform(
+    ({ offset, key, value, headers, ...rest }): StoredRejectedMessage => ({
+      ...rest,
+      message: { offset, key, value, headers },
+    }),
+  )
+
+const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64, found: z.int() })
+
+const READ_COUNT_MAX = 1_000
+
+/** Rejected messages, oldest first, each complete and with its last redrive, page by page. */
+export async function* readRejected(
+  pool: CommonQueryMethods,
+  filter: RejectedFilter,
+): AsyncGenerator<readonly StoredRejectedMessage[]> {
+  for (let after = 0n; ; ) {
+    const page = await readRejectedPage(pool, filter, after, READ_COUNT_MAX)
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page
+    after = last.id
+  }
+}
+
+/** The next rejected messages after an id, in the order of ids: at most `countMax` and `PAGE_BYTES_MAX`; none at the end. */
+export function readRejectedPage(
+  pool: CommonQueryMethods,
+  filter: RejectedFilter,
+  after: bigint,
+  countMax: number,
+): Promise<readonly StoredRejectedMessage[]> {
+  const bytes = sql.fragment`(
+    ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
+  const found = sql.fragment`
+    SELECT * FROM notifications.rejected_message
+    WHERE id > ${after} AND ${conditions(filter)}
+    ORDER BY id LIMIT ${countMax}`
+  return pool.any(sql.type(rejectedRow)`
+    SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
+    FROM (${withinBytes(found, sql.fragment`id`, bytes)}) AS rejected_message ${LAST_REDRIVE}
+    ORDER BY rejected_message.id`)
+}
+
+/** The messages of a request. Those given by id are processed whatever their last result; else the unsettled ones. */
+export function toRejectedFilter(target: RejectedTarget): RejectedFilter {
+  if ('ids' in target) return { ...ALL_REJECTED, ids: target.ids.map(BigInt) }
+  const { topic = null, code = null, since = null, upTo } = target.filter
+  return { ...ALL_REJECTED, topic, code, since, upTo: BigInt(upTo), open: true }
+}
+
+const BEGIN_BYTES = 256
+
+/** One page of rejected messages with ids before `after` (null: from the newest on), newest first: `PAGE_BYTES_MAX` at most. */
+export async function listRejected(
+  pool: CommonQueryMethods,
+  filter: RejectedFilter,
+  { limit, after }: PageRequest<bigint>,
+): Promise<ListPage<RejectedMessageSummary, bigint>> {
+  const found = sql.fragment`
+    SELECT * FROM notifications.rejected_message
+    WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND id < ${after}`}
+    ORDER BY id DESC LIMIT ${limit + 1}`
+  const rows = await pool.any(sql.type(summaryRow)`
+    SELECT
+      ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin,
+      found
+    FROM (${withinBytes(found, sql.fragment`id DESC`, ERROR_BYTES)}) AS rejected_message ${LAST_REDRIVE}
+    ORDER BY rejected_message.id DESC`)
+  const items = rows.slice(0, limit).map(({ found: _, ...item }) => item)
+  const isMore = items.length < (rows[0]?.found ?? 0)
+  return { items, next: isMore ? (items.at(-1)?.id ?? null) : null }
+}
+
+/** A trigger may put anything into its error. */
+const ERROR_BYTES = sql.fragment`(${textBytes(sql.fragment`error`)} + coalesce((
+  SELECT max(octet_length(redrive.error)) FROM notifications.redrive WHERE rejected_message_id = found_row.id
+), 0))`
+
+const COMMON_COLUMNS = sql.fragment`
+  rejected_message.id, topic, partition_id AS partition, "offset", rejected_message.code, rejected_message.error,
+  rejected_at AS "rejectedAt", erased_at AS "erasedAt",
+  CASE WHEN last.id IS NOT NULL THEN json_build_object(
+    'at', ${isoTime(sql.fragment`redriven_at`)}, 'by', redriven_by, 'result', json_strip_nulls(json_build_object(
+      'result', result, 'locator', locator, 'code', last.code, 'error', last.error
+    ))
+  ) END AS redriven`
+const LAST_REDRIVE = sql.fragment`
+  LEFT JOIN LATERAL (
+    SELECT * FROM notifications.redrive
+    WHERE rejected_message_id = rejected_message.id ORDER BY id DESC LIMIT 1
+  ) AS last ON true`
+
+export function countRejectedMessages(pool: CommonQueryMethods, filter: RejectedFilter): Promise<number> {
+  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
+    SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
+}
+
+export function conditions({ ids, topic, code, since, upTo, open, kept }: RejectedFilter) {
+  const all = [
+    ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
+    topic && sql.fragment`topic = ${topic}`,
+    code && sql.fragment`rejected_message.code = ${code}`,
+    since && sql.fragment`rejected_at >= ${since}::timestamptz`,
+    upTo !== null && sql.fragment`rejected_message.id <= ${upTo}`,
+    open &&
+      sql.fragment`NOT EXISTS (
+        SELECT FROM notifications.redrive
+        WHERE rejected_message_id = rejected_message.id AND result <> 'rejected'
+      )`,
+    kept && sql.fragment`erased_at IS NULL`,
+  ].filter((condition) => condition !== null && condition !== false && condition !== '')
+  return all.length === 0 ? sql.fragment`true` : sql.join(all, sql.fragment` AND `)
+}

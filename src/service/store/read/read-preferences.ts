@@ -1,0 +1,124 @@
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import {
+  type PartyPreferences,
+  type PreferenceHistory,
+  type PreferencesByParty,
+  partyPreferences,
+  preferenceChange,
+  readOptOuts,
+  type StoredPreferences,
+  storedPreferences,
+} from '../../decide/party/preferences.ts'
+import type { ListPage, PageRequest } from '../../model/log/log-page.ts'
+import { sqlArray } from '../sql/columns.ts'
+import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
+
+/** Anything but texts was stored by another version, and is not shown. */
+const optedOutEvents = z
+  .unknown()
+  .transform((stored) => (Array.isArray(stored) ? stored.filter((type) => typeof type === 'string') : []))
+
+/** Preferences as read, from the history too. */
+export const preferencesRow = storedPreferences.extend({ optedOutEvents })
+
+export const PREFERENCES_COLUMNS = sql.fragment`
+  email, phone, preferred_channel AS "preferredChannel", opted_out_events AS "optedOutEvents"`
+
+const listedRow = partyPreferences.extend({ ...preferencesRow.shape, found: z.int() })
+
+/** One page of all preferences, by party locator, since their creation time is unknown: `PAGE_BYTES_MAX` at most. */
+export async function listPreferences(
+  pool: CommonQueryMethods,
+  { limit, after }: PageRequest<string>,
+): Promise<ListPage<PartyPreferences, string>> {
+  const where = after === null ? sql.fragment`` : sql.fragment`WHERE party_locator > ${after}`
+  const found = sql.fragment`
+    SELECT * FROM notifications.notification_preferences ${where} ORDER BY party_locator LIMIT ${limit + 1}`
+  const rows = await pool.any(sql.type(listedRow)`
+    SELECT party_locator AS "partyLocator", ${PREFERENCES_COLUMNS}, found
+    FROM (${withinBytes(found, sql.fragment`party_locator`, jsonBytes(sql.fragment`opted_out_events`))}) AS listed
+    ORDER BY party_locator`)
+  const items = rows.slice(0, limit).map(({ found: _, ...preferences }) => preferences)
+  const isMore = items.length < (rows[0]?.found ?? 0)
+  return { items, next: isMore ? (items.at(-1)?.partyLocator ?? null) : null }
+}
+
+export function getPreferences(pool: DatabasePool, partyLocator: string): Promise<StoredPreferences | null> {
+  return pool.maybeOne(sql.type(preferencesRow)`
+    SELECT ${PREFERENCES_COLUMNS} FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}`)
+}
+
+const changeRow = preferenceChange.extend({
+  before: preferencesRow.nullable(),
+  after: preferencesRow,
+  found: z.int(),
+})
+
+/** The changes of a party's preferences, newest first, after the first `skippedCount`: `countMax` and `PAGE_BYTES_MAX` at most. */
+export async function listPreferenceChanges(
+  pool: DatabasePool,
+  partyLocator: string,
+  countMax: number,
+  skippedCount = 0,
+): Promise<Pick<PreferenceHistory, 'changes' | 'isMore'>> {
+  const found = sql.fragment`
+    SELECT * FROM notifications.preference_change WHERE party_locator = ${partyLocator}
+    ORDER BY id DESC OFFSET ${skippedCount} LIMIT ${countMax + 1}`
+  const bytes = jsonBytes(sql.fragment`before`, sql.fragment`after`)
+  const rows = await pool.any(sql.type(changeRow)`
+    SELECT changed_at AS "changedAt", changed_by AS "changedBy", before, after, found
+    FROM (${withinBytes(found, sql.fragment`id DESC`, bytes)}) AS preference_change
+    ORDER BY id DESC`)
+  const changes = rows.slice(0, countMax).map(({ found: _, ...change }) => change)
+  return { changes, isMore: changes.length < (rows[0]?.found ?? 0) }
+}
+
+const decisivePreferences = z
+  .array(
+    z.object({
+      partyLocator: z.string(),
+      preferredChannel: z.string(),
+      optOuts: z.unknown().transform(readOptOuts),
+      changeId: z.string().nullable(),
+    }),
+  )
+  .transform(
+    (preferences): PreferencesByParty =>
+      new Map(
+        preferences.map(({ partyLocator, optOuts, ...rest }) => [partyLocator, { ...rest, ...optOuts }]),
+      ),
+  )
+/** A row with the preferences that `selectPreferences` selects. */
+export const preferencesByParty = z.object({ preferences: decisivePreferences })
+
+/** Subquery for the preferences of parties. */
+export function selectPreferences(partyLocators: readonly string[]) {
+  return sql.fragment`(
+    SELECT coalesce(json_agg(json_build_object(
+      'partyLocator', party_locator, 'preferredChannel', preferred_channel, 'optOuts', opted_out_events,
+      'changeId', (
+        SELECT max(id)::text FROM notifications.preference_change
+        WHERE preference_change.party_locator = notification_preferences.party_locator
+      )
+    )), '[]')
+    FROM notifications.notification_preferences
+    WHERE party_locator = ANY(${sqlArray('text', partyLocators)})
+  ) AS preferences`
+}
+
+/**
+ * Preferences of parties, read in one statement without locks. Read them in the transaction that writes the decisions: a
+ * decision's time is the start of its transaction, and each statement sees everything committed before it. So a decision made
+ * after a PUT was answered sees that PUT or a newer one.
+ */
+export async function readPreferences(
+  tx: CommonQueryMethods,
+  partyLocators: readonly string[],
+): Promise<PreferencesByParty> {
+  if (partyLocators.length === 0) return new Map()
+  const { preferences } = await tx.one(
+    sql.prepared('read-preferences', preferencesByParty)`SELECT ${selectPreferences(partyLocators)}`,
+  )
+  return preferences
+}

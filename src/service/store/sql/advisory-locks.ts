@@ -1,0 +1,52 @@
+import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
+import { z } from 'zod'
+import { CorrectableError } from '../../text/faults.ts'
+import { isLocked } from '../connection/errors.ts'
+
+/**
+ * An arbitrary fixed number. `erase` and `replay --rebuild` hold the lock alone, and the service shares it among the requests that
+ * write texts, so that no erased text returns.
+ */
+export const ERASURE_LOCK = 4_006_004
+
+/** Waits until nobody else has the lock, and keeps it until the transaction ends. Throws CorrectableError, for a command. */
+export function lockErasure(tx: CommonQueryMethods): Promise<void> {
+  return take(
+    tx,
+    sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`,
+    'the service is carrying out a `retry` or `redrive`, or another `erase` or `replay --rebuild` is running: run this again',
+  )
+}
+
+/** Waits until nothing is erased, and keeps it so until the transaction ends. Throws CorrectableError, for a request's note. */
+export function shareErasure(tx: CommonQueryMethods): Promise<void> {
+  return take(
+    tx,
+    sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`,
+    'an `erase` or a `replay --rebuild` is running',
+  )
+}
+
+async function take(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string): Promise<void> {
+  await tx.query(lock).catch((error) => {
+    if (!isLocked(error)) throw error
+    throw new CorrectableError(reason, { cause: error })
+  })
+}
+
+/** An arbitrary fixed number: with the hash of a party it identifies the advisory lock of that party's preferences. */
+const PREFERENCES_LOCK = 4_006
+
+// A row lock is not enough: there may be no row yet.
+const preferencesKey = (partyLocator: string) => sql.fragment`${PREFERENCES_LOCK}, hashtext(${partyLocator})`
+
+/** Waits for the lock on a party's preferences, and keeps it until the transaction ends. */
+export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
+  await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${preferencesKey(partyLocator)})`)
+}
+
+/** Takes the same lock without waiting; false if another transaction has it. */
+export function tryLockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<boolean> {
+  return tx.oneFirst(sql.type(z.object({ isLocked: z.boolean() }))`
+    SELECT pg_try_advisory_xact_lock(${preferencesKey(partyLocator)}) AS "isLocked"`)
+}

@@ -1,0 +1,29 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { addResults, DONE } from '../../model/request/request.ts'
+import type { RejectedRequest } from '../../model/request/schemas.ts'
+import { storable } from '../../text/sanitize.ts'
+import { conditions, toRejectedFilter } from '../read/list-rejected-messages.ts'
+import { lockRequest, recordProgress } from './request-row.ts'
+
+/** Rows of one statement, which takes about 100 ms. */
+const DISMISSED_COUNT_MAX = 10_000
+
+/** Dismisses the next unsettled messages of a request, for its reason, and writes its progress. */
+export async function dismissPage(pool: DatabasePool, request: RejectedRequest): Promise<void> {
+  const { id, target, by, because, progress } = request
+  const after = BigInt(progress.position ?? 0)
+  await pool.transaction(async (tx) => {
+    if (!(await lockRequest(tx, request))) return
+    const dismissed = await tx.anyFirst(sql.type(z.object({ id: z.bigint() }))`
+      INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+      SELECT id, ${storable(by)}, 'dismissed', ${storable(because)} FROM notifications.rejected_message
+      WHERE id > ${after} AND ${conditions({ ...toRejectedFilter(target), open: true })}
+      ORDER BY id LIMIT ${DISMISSED_COUNT_MAX}
+      RETURNING rejected_message_id AS id`)
+    const last = dismissed.reduce((one, other) => (other > one ? other : one), after)
+    const results = dismissed.map((message) => [String(message), 'dismissed'] as const)
+    const end = dismissed.length < DISMISSED_COUNT_MAX ? DONE : null
+    await recordProgress(tx, id, addResults(progress, String(last), results), end)
+  })
+}

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CommonQueryMethods, ConnectionError, type DatabasePool, sql } from 'slonik'
+import type { NewPreferences, StoredPreferences } from '../../decide/party/preferences.ts'
+import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
+import { tryLockPreferences } from '../sql/advisory-locks.ts'
+
+/** As long as a statement waits for a lock. */
+const LOCK_WAIT_MAX_MS = 5_000
+const LOCK_PAUSE_MS = 20
+
+/**
+ * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Changes of one
+ * party take turns, so that each one's `before` is the previous one's `after`. One that waits for its turn holds no connection: a
+ * party whose lock another process keeps must not hold up the others.
+ *
+ * @param changedBy the subject of the token, null if there was none
+ * @param isByParty the token is the party's
+ */
+export async function putPreferences(
+  pool: DatabasePool,
+  partyLocator: string,
+  preferences: NewPreferences,
+  changedBy: string | null,
+  isByParty = false,
+): Promise<StoredPreferences> {
+  const startedMs = performance.now()
+  for (;;) {
+    const stored = await pool.transaction(async (tx) =>
+      (await tryLockPreferences(tx, partyLocator))
+        ? replacePreferences(tx, partyLocator, preferences, changedBy, isByParty)
+        : null,
+    )
+    if (stored !== null) return stored
+    if (performance.now() - startedMs > LOCK_WAIT_MAX_MS)
+      throw new ConnectionError(
+        `another session locks a party's preferences for ${LOCK_WAIT_MAX_MS / 1_000} s`,
+      )
+    await sleep(LOCK_PAUSE_MS)
+  }
+}
+
+function replacePreferences(
+  tx: CommonQueryMethods,
+  partyLocator: string,
+  { email, phone, preferredChannel, optedOutEvents }: NewPreferences,
+  changedBy: string | null,
+  isByParty: boolean,
+): Promise<StoredPreferences> {
+  return tx.one(sql.type(preferencesRow)`
+      WITH before AS (
+        SELECT ${AS_JSON} AS preferences
+        FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}
+      ), stored AS (
+        INSERT INTO notifications.notification_preferences AS stored (
+          party_locator, email, phone, preferred_channel, opted_out_events
+        )
+        VALUES (${partyLocator}, ${email}, ${phone}, ${preferredChannel}, ${JSON.stringify(optedOutEvents)})
+        ON CONFLICT (party_locator) DO UPDATE SET
+          email = excluded.email,
+          phone = excluded.phone,
+          preferred_channel = excluded.preferred_channel,
+          opted_out_events = excluded.opted_out_events
+        RETURNING *
+      ), change AS (
+        INSERT INTO notifications.preference_change (id, party_locator, changed_by, by_party, changed_at, before, after)
+        -- Not now(), when the transaction began to wait for its turn.
+        SELECT ${nextChangeId(partyLocator)}, party_locator, ${changedBy}, ${isByParty}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
+        FROM stored
+      )
+      SELECT ${PREFERENCES_COLUMNS} FROM stored`)
+}
+
+/**
+ * Above all earlier ids of the party, even if the clock was set back: dispatch notices a change by its id. A second later with the
+ * same counter (see 0015_ids.sql), since the next number may be another party's.
+ */
+function nextChangeId(partyLocator: string) {
+  return sql.fragment`(
+    SELECT CASE WHEN last IS NULL OR id > last THEN id ELSE last + 4194304 END
+    FROM (SELECT notifications.next_id() AS id, (
+      SELECT max(id) FROM notifications.preference_change WHERE party_locator = ${partyLocator}
+    ) AS last) AS next
+  )`
+}
+
+const AS_JSON = sql.fragment`jsonb_build_object(
+  'email', email, 'phone', phone, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events
+)`

@@ -1,0 +1,95 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { Backlog } from '../model/backlog.ts'
+import type { Blocked } from '../model/block-reasons.ts'
+
+export interface GaugeNeeds {
+  readonly version: string
+  readonly ruleTableRevision: string
+  /** The consumer group, which tells deployments apart. */
+  readonly groupId: string
+  readonly backlog: () => Promise<Backlog>
+  /** Empty if the database has not been reached yet. */
+  readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
+  readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
+  readonly isPolicyAdministrationDown: () => boolean
+}
+
+/** Registers the gauges. `readGauges` sets them at a scrape, all but `dataFaults`, and costs nothing until it is called. */
+export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
+  function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
+    return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
+  }
+  const joined = gauge('consumer_joined', '1 while this process is a member of the consumer group', ['group'])
+  const assigned = gauge('assigned_partitions', 'Partitions that this process owns')
+  const broker = gauge('broker_reachable', '1 if the broker answered this scrape')
+  const database = gauge('database_reachable', '1 if the database answered this scrape')
+  const lag = gauge(
+    'consumer_lag_messages',
+    "Messages beyond the database's checkpoint, of each partition that this process owns, or that no process owns",
+    ['topic', 'partition'],
+  )
+  const age = gauge(
+    'oldest_unprocessed_event_age_seconds',
+    'Age of the oldest fetched, unprocessed message; if none is fetched, the time since the checkpoint last moved; 0 if there is no message',
+    ['topic', 'partition'],
+  )
+  const blocked = gauge(
+    'partition_blocked',
+    '1 for each partition of this process that is blocked, with the reason; it is retried with backoff',
+    ['topic', 'partition', 'reason'],
+  )
+  const failedRows = gauge(
+    'failed_rows',
+    'Failed rows: waiting for a retry (up to 10,000), or given up (up to 110,000); the same in every replica',
+    ['state'],
+  )
+  const expiredRows = gauge(
+    'expired_rows',
+    'Failed rows that became older than RETRY_MAX_AGE within the last hour, with attempts left (up to 10,000)',
+  )
+  const connections = gauge('database_pool_connections', 'Connections to the database', ['pool', 'state'])
+  const waiters = gauge('database_pool_waiters', 'Operations that wait for a database connection', ['pool'])
+  const down = gauge(
+    'policy_administration_down',
+    '1 while policy administration is known to be down, so that no look-up is made',
+  )
+  const dataFaults = gauge(
+    'data_fault',
+    '1 if all newest events of a topic lack a party or a text, or all newest look-ups were answered with 404',
+    ['fault', 'topic'],
+  )
+  gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
+    'version',
+    'rule_table_revision',
+  ]).set({ version: needs.version, rule_table_revision: needs.ruleTableRevision }, 1)
+
+  async function readGauges(): Promise<void> {
+    const backlog = await needs.backlog()
+    joined.set({ group: needs.groupId }, backlog.assignedCount === null ? 0 : 1)
+    assigned.set(backlog.assignedCount ?? 0)
+    broker.set(backlog.brokerReachable ? 1 : 0)
+    database.set(backlog.databaseReachable ? 1 : 0)
+    lag.reset()
+    age.reset()
+    for (const { topic, partition, messageCount, oldestAgeS } of backlog.partitions) {
+      lag.set({ topic, partition }, messageCount)
+      age.set({ topic, partition }, oldestAgeS)
+    }
+    blocked.reset()
+    for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
+    failedRows.reset()
+    if (backlog.failedRows !== null) {
+      failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
+      failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)
+      expiredRows.set(backlog.failedRows.expired)
+    }
+    for (const { pool, acquired, idle, waiters: waiting } of needs.connections()) {
+      connections.set({ pool, state: 'acquired' }, acquired)
+      connections.set({ pool, state: 'idle' }, idle)
+      waiters.set({ pool }, waiting)
+    }
+    down.set(needs.isPolicyAdministrationDown() ? 1 : 0)
+  }
+
+  return { dataFaults, readGauges }
+}

@@ -1,0 +1,86 @@
+import type { SearchHit, SearchResult } from '../operations/log/search.ts'
+import { LOOKED_FOR, SEARCH_ON } from '../operations/log/search-kinds.ts'
+import { listEventTypes, searchLog } from '../operations/log/search-log.ts'
+import { loadArchivedRules } from '../service/app/in-force.ts'
+import { TEMPLATE_EVENT_TYPES } from '../service/app/rule-files.ts'
+import { WITHOUT_RULE } from '../service/decide/decision/skip-pruned.ts'
+import type { PastRule } from '../service/decide/rules/rule.ts'
+import type { DatabasePool } from '../service/store/connection/pool.ts'
+import { listArchived } from '../service/store/read/read-archive.ts'
+import { didYouMean, nearest } from '../service/text/nearest.ts'
+import { printable } from '../service/text/sanitize.ts'
+import { UsageError } from './options.ts'
+import { note } from './print.ts'
+
+/** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
+export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
+  const tables = await loadAllRules(pool)
+  const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
+  const isAllRead = tables.every((rules) => typeof rules !== 'string')
+  if (!isAllRead || ids.length === 0 || [...WITHOUT_RULE, ...ids].includes(rule)) return
+  throw new UsageError(`no rule table has ever had a rule "${rule}"${didYouMean(nearest(rule, ids))}`)
+}
+
+/** The rules of every table that was ever in force; a text in place of those that cannot be read. */
+async function loadAllRules(pool: DatabasePool): Promise<readonly (readonly PastRule[] | string)[]> {
+  const revisions = await listArchived(pool, 'ruleset')
+  const made = revisions.map((ruleTableRevision) => ({ ruleTableRevision }))
+  return [...(await loadArchivedRules(pool, made)).values()]
+}
+
+/** Notes that an event type has no template, which is no fault: producers may send any type. */
+export function noteUnknownEventType(eventType: string): void {
+  if (TEMPLATE_EVENT_TYPES.includes(eventType)) return
+  const near = didYouMean(nearest(eventType, TEMPLATE_EVENT_TYPES))
+  note(`there is no template for "${eventType}"${near}`)
+}
+
+const SIMILAR_COUNT_MAX = 5
+
+/**
+ * Finds what the log knows under a name: a member, reference, event, entry or event type. A name that is nearly right is taken if
+ * nothing else is near, and noted. Else notes what is similar, and returns null.
+ */
+export async function findNamed(pool: DatabasePool, text: string): Promise<SearchHit | null> {
+  const { hits, similar } = await search(pool, text)
+  const [hit] = hits
+  const [only, ...others] = similar
+  if (hit !== undefined) return hit
+  if (only !== undefined && others.length === 0) {
+    note(`nothing is called exactly "${printable(text)}": this is for ${nameHit(only)}`)
+    return only
+  }
+  note(`nothing in the log is called "${printable(text)}"${listSimilar(similar)}`)
+  if (only === undefined) note(`${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
+  process.exitCode = 1
+  return null
+}
+
+/** Notes that nothing of this kind bears a name that was given as a filter, and what is similar. */
+export async function noteUnknown(pool: DatabasePool, kind: SearchHit['kind'], text: string): Promise<void> {
+  const { hits, similar } = await search(pool, text)
+  const all = [...hits, ...similar]
+  // A filter names the beginning of a reason.
+  const isNamed = ({ value }: SearchHit) => (kind === 'reason' ? value.startsWith(text) : value === text)
+  if (all.some((hit) => hit.kind === kind && isNamed(hit))) return
+  const next = all.length === 0 ? `; \`log <name>\` finds similar names` : listSimilar(all)
+  note(`there is no ${kind} "${printable(text)}"${next}`)
+}
+
+async function search(pool: DatabasePool, text: string): Promise<SearchResult> {
+  const rules = (await loadAllRules(pool)).flatMap((table) => (typeof table === 'string' ? [] : table))
+  const reasons = new Set(rules.flatMap(({ reason }) => reason ?? []))
+  const logged = (await listEventTypes(pool)).map(({ eventType }) => eventType)
+  const eventTypes = new Set([...TEMPLATE_EVENT_TYPES, ...logged])
+  return searchLog(pool, text, { eventTypes: [...eventTypes], reasons: [...reasons] })
+}
+
+function nameHit({ kind, value }: SearchHit): string {
+  return `the ${kind} ${printable(value)}`
+}
+
+function listSimilar(similar: readonly SearchHit[]): string {
+  if (similar.length === 0) return ''
+  const more = similar.length > SIMILAR_COUNT_MAX ? ', …' : ''
+  return `; similar: ${similar.slice(0, SIMILAR_COUNT_MAX).map(nameHit).join(', ')}${more}`
+}

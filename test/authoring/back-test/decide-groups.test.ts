@@ -1,0 +1,168 @@
+import t from 'tap'
+import { createBacktest, describeBacktest } from '../../../src/authoring/back-test/decide-groups.ts'
+import type { Situation } from '../../../src/service/decide/decision/facts.ts'
+import { CHANNELS } from '../../../src/service/decide/party/channel.ts'
+import { describeSituation } from '../../../src/service/decide/rules/situations.ts'
+import type { DecisionGroup } from '../../../src/service/model/decision-group.ts'
+import { above, rule } from '../build.ts'
+import { createTable, DEFAULT_TABLE, SITUATIONS } from '../default-table.ts'
+
+const shipped = await createTable(DEFAULT_TABLE)
+const MUTED = rule({ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' })
+const muted = await createTable(above('opted-out', [MUTED]))
+const reasonOf = (_: string, ruleId: string) => shipped.rules.find(({ id }) => id === ruleId)?.reason
+
+/** A group for every situation of some event types, as the shipped table decides them, of 1, 2, 3 … events. */
+function groups(): DecisionGroup[] {
+  return ['invoice.paid', 'claim.paid', 'unknown'].flatMap((eventType) =>
+    SITUATIONS.map((situation, i) => {
+      const facts = { eventType, ...situation }
+      const { ruleId, outcome, channel } = shipped.decide(facts)
+      const recorded = {
+        id: `${eventType} ${i}`,
+        facts,
+        earlier: [],
+        onRequest: false,
+        ruleId,
+        outcome,
+        channel,
+        ruleTableRevision: 'r',
+        isPartyInvalid: false,
+      }
+      return { ...recorded, count: i + 1, locators: [`NTF-${eventType}-${i}`] }
+    }),
+  )
+}
+function backtest(candidate: typeof shipped, all = groups(), reason: typeof reasonOf = reasonOf) {
+  const test = createBacktest(candidate, reason)
+  for (const group of all) test.add(group)
+  return test.result()
+}
+
+/** An event that was first unresolved, then sent. */
+function retried(eventType = 'invoice.paid'): DecisionGroup {
+  const [sent] = groups().filter(({ facts, ruleId }) => facts.eventType === eventType && ruleId === 'email')
+  const [failed] = groups().filter(
+    ({ facts, outcome }) => facts.eventType === eventType && outcome === 'FAIL',
+  )
+  const earlier = [failed as DecisionGroup]
+  return { ...(sent as DecisionGroup), earlier, count: 5 }
+}
+
+t.test('an event counts by its last result: a change for parties first unresolved is found', async (t) => {
+  t.match(backtest(shipped, [retried()]), { events: 5, changed: 0 })
+  t.match(backtest(muted, [retried()]), {
+    changed: 5,
+    changes: [{ facts: { party: 'found' }, before: { outcome: 'SEND' }, after: { ruleId: 'muted' } }],
+  })
+  const givenUp = await createTable(DEFAULT_TABLE.replace(',FAIL,', ',SKIP,'))
+  t.match(backtest(givenUp, [retried()]), {
+    changed: 5,
+    changes: [{ facts: { party: 'unresolved' }, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
+    channels: [{ channel: 'EMAIL', before: 5, after: 0 }],
+  })
+})
+
+t.test('a skipped event retried on request is decided by the facts of that time', async (t) => {
+  const [skipped] = groups().filter(({ ruleId }) => ruleId === 'party-not-found') as [DecisionGroup]
+  const group = { ...retried(skipped.facts.eventType), earlier: [skipped], onRequest: true }
+  const twice = { ...group, earlier: [skipped, { ...skipped, onRequest: true }] }
+  for (const asked of [group, twice])
+    t.match(backtest(shipped, [asked]), { events: 5, changed: 0, changes: [] })
+  for (const unasked of [
+    { ...group, onRequest: false },
+    { ...twice, earlier: [skipped, skipped] },
+  ])
+    t.match(backtest(shipped, [unasked]), { changed: 5, changes: [{ after: { outcome: 'SKIP' } }] })
+  t.match(backtest(muted, [group]), { changed: 5, changes: [{ after: { ruleId: 'muted' } }] })
+})
+
+t.test('groups with the same change are added up, with a few of their locators', async (t) => {
+  const [group] = groups().filter(({ ruleId }) => ruleId === 'email') as [DecisionGroup]
+  const all = ['a', 'b', 'c', 'd'].map((locator) => ({
+    ...group,
+    locators: [locator, `${locator}2`],
+    count: 10,
+    ruleTableRevision: locator,
+  }))
+  const { changes } = backtest(muted, all)
+  t.match(changes, [{ count: 40, locators: ['a', 'a2', 'b', 'b2', 'c', 'c2', 'd', 'd2'] }])
+  const many = { ...group, locators: Array.from({ length: 3_000 }, (_, i) => String(i)), count: 3_000 }
+  t.match(backtest(muted, [many]).changes, [{ count: 3_000, locators: { length: 1_000 } }])
+  t.equal(changes.length, 1)
+})
+
+t.test("another reason changes an event, unless the reason is unknown or not a table's", async (t) => {
+  const reworded = await createTable(DEFAULT_TABLE.replace(',no party locator,', ',nobody,'))
+  const [missing] = groups().filter(({ facts }) => facts.party === 'missing') as [DecisionGroup]
+  t.match(backtest(reworded, [missing]), { changed: missing.count, invalidParties: 0 })
+  t.match(
+    backtest(reworded, [missing], () => undefined),
+    { changed: 0 },
+  )
+  t.match(backtest(reworded, [{ ...missing, isPartyInvalid: true }]), {
+    changed: 0,
+    invalidParties: missing.count,
+  })
+  const failing = await createTable(DEFAULT_TABLE.replace(',SKIP,,no party', ',FAIL,,no party'))
+  t.match(backtest(failing, [{ ...missing, isPartyInvalid: true }]), { changed: missing.count })
+})
+
+t.test('the result stays small for any number of event types', async (t) => {
+  const [group] = groups() as [DecisionGroup]
+  const all = Array.from({ length: 3_000 }, (_, i) => ({
+    ...group,
+    facts: { ...group.facts, eventType: `type-${i}` },
+  }))
+  const { lines, events } = backtest(shipped, all)
+  t.equal(lines.length, 1_001)
+  t.equal(events, 3_000)
+  t.match(lines[0], { eventType: '(other event types)', unchanged: 2_000 })
+})
+
+t.test('the result is described in words', async (t) => {
+  const [some, others] = groups().filter(
+    ({ facts, ruleId }) => facts.eventType === 'invoice.paid' && ruleId === 'in-app',
+  ) as [DecisionGroup, DecisionGroup]
+  const all = [
+    { ...some, count: 9 },
+    { ...others, count: 10 },
+  ]
+  const line = ({ facts, count, locators }: DecisionGroup) =>
+    `    ${count}: ${describeSituation(facts as unknown as Situation)}, such as ${locators[0]}`
+  t.same(describeBacktest(backtest(muted, all)), [
+    '19 events: 19 change, 0 do not',
+    '19 messages fewer by app message',
+    '19 events change from SEND by app message to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
+    ...all.toReversed().map(line),
+    'Where events change, by event type and rule, unchanged and changed:',
+    '    invoice.paid, rule "in-app": 0, 19',
+  ])
+  const unchanged = groups().filter(({ facts }) => facts.eventType === 'claim.paid')
+  t.equal(describeBacktest(backtest(muted, unchanged)).length, 1, 'what stays as it is, is not listed')
+  t.same(describeBacktest(backtest(muted, [])), ['0 events: 0 change, 0 do not'])
+  const odd = all
+    .slice(0, 1)
+    .map((group) => ({ ...group, facts: { ...group.facts, eventType: 'a\u001b[2J\nb' } }))
+  const silent = await createTable(above('opted-out', [{ ...MUTED, 'event type': 'not claim.rejected' }]))
+  t.equal(describeBacktest(backtest(silent, odd)).at(-1), '    a\uFFFD[2J\uFFFDb, rule "in-app": 0, 9')
+})
+
+t.test('events with facts that only another version knows are counted, and not decided again', async (t) => {
+  const [sent] = groups().filter(({ ruleId }) => ruleId === 'email')
+  const ofOther = { ...(sent as DecisionGroup), channel: 'PUSH', ruleId: 'push', count: 3 }
+  const facts = { ...ofOther.facts, preferredChannel: 'PUSH' }
+  const result = backtest(shipped, [retried(), { ...ofOther, facts }])
+  t.match(result, { events: 8, changed: 0, unchanged: 5, undecided: 3 })
+  t.match(describeBacktest(result), [
+    '8 events: 0 change, 5 do not',
+    /^3 events with facts of another version/,
+  ])
+  const known = { ...ofOther, facts: ofOther.facts, earlier: [{ facts, outcome: 'FAIL', onRequest: false }] }
+  const channels = [
+    { channel: 'EMAIL', before: 0, after: 3 },
+    ...CHANNELS.slice(1).map(() => ({})),
+    { channel: 'PUSH', before: 3, after: 0 },
+  ]
+  t.match(backtest(shipped, [known]), { undecided: 0, changed: 3, channels })
+})

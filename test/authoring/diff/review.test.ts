@@ -1,0 +1,135 @@
+import t from 'tap'
+import { PROMISE_SHEET } from '../../../src/authoring/check/load-promises.ts'
+import {
+  buildProposeUrl,
+  type Files,
+  gridToCsv,
+  loadVersion,
+  readGrid,
+  readTexts,
+  summariseChange,
+  type Version,
+} from '../../../src/authoring/diff/review.ts'
+import { RULE_SHEET } from '../../../src/service/decide/rules/rule.ts'
+import { someFacts } from '../../service/build.ts'
+import { above, rule } from '../build.ts'
+import {
+  DEFAULT_OUTCOMES as outcomes,
+  DEFAULT_PROMISES as promises,
+  DEFAULT_TABLE as table,
+} from '../default-table.ts'
+
+const GENERIC = 'Subject: News\n\nA {{eventType}} event has occurred\n'
+const TEXT = 'Subject: News\n\nOf {{locator}}\n'
+const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
+  name: `${name}.mustache`,
+  text: name === 'generic' ? GENERIC : TEXT,
+}))
+const FILES = { table, promises, templates }
+
+/** The review of files that differ from those in force. */
+async function reviewOf(change: Partial<Files>) {
+  const [before, after] = await Promise.all(
+    [FILES, { ...FILES, ...change }].map((files) => loadVersion(files, readTexts(files.templates, outcomes))),
+  )
+  const summary = summariseChange(before as Version, after as Version, outcomes)
+  return { ...(after as Version), summary }
+}
+
+t.test('the files in force have no fault, keep all promises and change nothing', async (t) => {
+  const { table, promises, texts, summary } = await reviewOf({})
+  t.same([table.faults, promises.faults, texts.report.faults], [[], [], []])
+  t.match(promises.summary, '6 promises, all kept')
+  t.match(summary, { diff: { changes: [] }, rows: [], texts: [] })
+  t.equal(summary.reviews.at(-1)?.file, 'templates/', 'a warning about all texts')
+})
+
+t.test('faults are reported at their row; then nothing is compared', async (t) => {
+  const { table: report, promises, summary } = await reviewOf({ table: table.replace('SKIP', 'SKIPP') })
+  t.match(report.faults, [{ row: 3, column: 'outcome', text: /^"SKIPP"/ }])
+  t.equal(summary.diff, null)
+  t.equal(promises.summary, null, 'nor are promises held against it')
+})
+
+t.test('deleted, narrowed or renamed rows are reported, even if no decision changes', async (t) => {
+  const { promises: report, summary } = await reviewOf({
+    table: table.replace('\nsms,', '\ntext,'),
+    promises: promises
+      .replace(/^We never send a text message.*\n/m, ',,\n')
+      .replace('opted out of,,', 'opted out of,not claim.paid,'),
+  })
+  t.equal(report.summary, '5 promises, all kept')
+  t.same(
+    summary.rows.map(({ text }) => text),
+    [
+      'promise deleted: "We never send a text message without a phone number"',
+      'promise narrowed: "We never tell a member about an event type that the member opted out of": event type "not claim.paid" instead of any',
+      'rule renamed: "sms" is now "text"',
+    ],
+  )
+})
+
+t.test('a new text counts for the rules, and its file name is checked', async (t) => {
+  const withText = (name: string) => ({
+    table: above('email', [rule({ rule: 'no-text', eventType: 'no template', party: 'found' })]),
+    templates: [...templates, { name, text: TEXT }],
+  })
+  const { summary, ruleTable } = await reviewOf(withText('policy.transferred.mustache'))
+  t.match(summary.texts, [{ eventType: 'policy.transferred', before: null }])
+  const decide = (eventType: string) => ruleTable?.decide({ ...someFacts(), eventType }).ruleId
+  t.same([decide('policy.transferred'), decide('policy.moved')], ['email', 'no-text'])
+  const { texts } = await reviewOf(withText('Claim.paid (1).mustache'))
+  t.match(texts.report.faults, [{ line: null, text: /did you mean "claim\.paid"/ }])
+})
+
+t.test('a file is written back byte for byte, so that a diff shows only the change', async (t) => {
+  for (const [source, form] of [
+    [table, RULE_SHEET],
+    [promises, PROMISE_SHEET],
+  ] as const) {
+    const { columns, rows } = readGrid(source, form)
+    t.equal(rows && gridToCsv(form.columns, rows, columns), source)
+  }
+})
+
+const aSheet = (...columns: readonly string[]) => ({ what: 'row', columns, optional: [] })
+
+t.test('a file keeps its own columns, and gets another one once a cell of it is filled', async (t) => {
+  const form = { ...aSheet('a', 'b', 'c', 'd'), optional: ['b', 'c'] }
+  const { columns, rows } = readGrid('d;a\n4;1\n', form)
+  t.same(columns, ['d', 'a'])
+  t.same(rows, [['1', '', '', '4']])
+  t.equal(gridToCsv(form.columns, rows ?? [], columns), 'd,a\n4,1\n')
+  t.equal(gridToCsv(form.columns, [['1', '', '3', '4']], columns), 'd,a,c\n4,1,3\n')
+  t.equal(gridToCsv(form.columns, [['1', '2', '3', '4']], columns), 'd,a,b,c\n4,1,2,3\n')
+})
+
+t.test('cells with any content are written back; a line break becomes a space', (t) => {
+  const columns = ['a', 'b', 'c']
+  const cells = ['=1+1', 'x, "y"; z', "'<img src=x onerror=alert(1)>"]
+  const { rows } = readGrid(gridToCsv(columns, [cells, ['two\r\nlines', '', ' c ']]), aSheet(...columns))
+  t.same(rows, [cells, ['two lines', '', 'c']])
+  t.end()
+})
+
+t.test('a file that cannot be shown as a grid has a reason', (t) => {
+  const { rows, faults } = readGrid('a,oops\n1,2,3\n', aSheet('a', 'b'))
+  t.equal(rows, null)
+  t.match(faults, [
+    { row: 1, text: /^"oops" is not a column/ },
+    { row: 1, text: /^column "b" is missing/ },
+    { row: 2, text: /^3 cells/ },
+  ])
+  t.end()
+})
+
+t.test('the upload link fits the forge', async (t) => {
+  for (const url of ['https://github.com/a/b', 'https://github.com/a/b.git']) {
+    t.equal(buildProposeUrl(url, 'rules'), 'https://github.com/a/b/upload/main/rules')
+    t.equal(buildProposeUrl(url, ''), 'https://github.com/a/b/upload/main')
+  }
+  t.equal(
+    buildProposeUrl('https://gitlab.insurer.example/x/a/b', 'rules'),
+    'https://gitlab.insurer.example/x/a/b/-/tree/main/rules',
+  )
+})

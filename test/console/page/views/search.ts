@@ -1,0 +1,76 @@
+import type { SearchHit } from '../../../../src/operations/log/search.ts'
+import { ENTRY } from '../../../service/http/fixture.ts'
+import { accessibilityFaults, test } from '../browser.ts'
+import { openView } from '../open-view.ts'
+
+test('a search opens the only hit, lists several, and reports none', async (t) => {
+  const found = (kind: SearchHit['kind'], value: string, locator: string | null = null) => ({
+    kind,
+    value,
+    locator,
+  })
+  const FOUND: Readonly<Record<string, readonly SearchHit[]>> = {
+    'event-7': [found('event', 'event-7', ENTRY.locator)],
+    'event-8': [found('event', 'event-8', ENTRY.locator), found('member', 'event-8')],
+    'CLM-1': [found('reference', 'CLM-1', ENTRY.locator)],
+    'CLM-2': [found('reference', 'CLM-2')],
+    'PTY-1': [found('member', 'PTY-1')],
+  }
+  const SIMILAR: Readonly<Record<string, readonly SearchHit[]>> = {
+    'clm-2': FOUND['CLM-2'] ?? [],
+    [ENTRY.locator.toLowerCase()]: [found('entry', ENTRY.locator, ENTRY.locator)],
+    'Clm 2': FOUND['CLM-2'] ?? [],
+    '00056': [found('reference', 'RE-00056', ENTRY.locator)],
+    claim: [found('event type', 'claim.paid'), found('event type', 'claim.rejected')],
+  }
+  const { page } = await openView(t, '#/rules', {
+    search: async (text) => ({ hits: [...(FOUND[text] ?? [])], similar: [...(SIMILAR[text] ?? [])] }),
+  })
+  const search = async (words: string) => {
+    await page.locator('body').press('/')
+    await page.keyboard.type(words)
+    await page.keyboard.press('Enter')
+  }
+  const box = page.getByRole('combobox', { name: 'Search' })
+  t.match(await box.getAttribute('placeholder'), / \/$/, 'it shows its key')
+  for (const [words, url] of [
+    [ENTRY.locator, /#\/log\/NTF-/],
+    ['event-7', /#\/log\/NTF-/],
+    ['CLM-1', /#\/log\/NTF-/],
+    ['CLM-2', /#\/log\?reference=CLM-2$/],
+    ['clm-2', /#\/log\?reference=CLM-2$/],
+    [ENTRY.locator.toLowerCase(), /#\/log\/NTF-/],
+    ['PTY-1', /#\/parties\/PTY-1$/],
+    ['Clm 2', /#\/log\?reference=CLM-2$/],
+  ] as const) {
+    await search(words)
+    await page.waitForURL(url)
+    await page
+      .locator('h1')
+      .filter({ hasNotText: /Rules|Search/ })
+      .waitFor()
+    await page.goto(page.url().replace(/#.*/, '#/rules'))
+    await page.locator('h1:focus', { hasText: 'Rules' }).waitFor()
+  }
+  await search('event-8')
+  await page.getByRole('link', { name: 'The event event-8' }).waitFor()
+  await page.getByRole('link', { name: 'The member event-8' }).waitFor()
+  await page.getByRole('heading', { level: 1 }).click()
+  await search('00056')
+  await page.getByRole('link', { name: 'Messages about RE-00056' }).waitFor()
+  t.match(page.url(), /#\/search/, 'what has the same last digits may be another claim')
+  await page.getByRole('heading', { level: 1 }).click()
+  await search('claim')
+  await page.getByRole('link', { name: 'All events of the type claim.paid' }).waitFor()
+  await page.getByText('Nothing is called exactly so').waitFor()
+  const links = page.getByRole('main').getByRole('link')
+  t.same(await links.allInnerTexts(), [
+    'All events of the type claim.paid',
+    'All events of the type claim.rejected',
+  ])
+  await page.getByRole('heading', { level: 1 }).click()
+  await search('nothing')
+  await page.getByText(/^Nothing found\. Looked for members, .* more of its digits\./).waitFor()
+  await page.getByRole('link', { name: 'Or filter all entries' }).waitFor()
+  t.same(await accessibilityFaults(page), [])
+})

@@ -1,0 +1,197 @@
+import type { WorkbenchStart } from '../../../src/authoring/diff/review.ts'
+import type { ConsoleData } from '../../../src/console/routes/data.ts'
+import { readConsolePage } from '../../../src/console/routes/page.ts'
+import type { Requests } from '../../../src/console/routes/request-routes.ts'
+import type { Workbench } from '../../../src/console/routes/workbench-routes.ts'
+import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
+import { showRules } from '../../../src/service/decide/rules/current-rules.ts'
+import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
+import { buildManagement, type ManagementNeeds } from '../../../src/service/http/management.ts'
+import { type Http, serve } from '../../../src/service/http/server/server.ts'
+import type { Blocked } from '../../../src/service/model/block-reasons.ts'
+import { COUNT_WINDOWS } from '../../../src/service/model/log/count-windows.ts'
+import type { StoredRequest } from '../../../src/service/model/request/schemas.ts'
+import { showBlocked } from '../../../src/service/model/service-status.ts'
+import { createLog } from '../../../src/service/telemetry/log.ts'
+import { promise, promises, rule, table } from '../../authoring/build.ts'
+import { dependencies, ENTRY, OUTAGE, type WithTokenRules, withKeySet } from '../../service/http/fixture.ts'
+
+export const PREFERENCES: NewPreferences = {
+  email: null,
+  phone: '+41 44 000 00 00',
+  preferredChannel: 'SMS',
+  optedOutEvents: ['claim.paid'],
+}
+export const TIME = '2026-01-31T12:00:00.000000Z'
+export const REVISION = 'b'.repeat(64)
+
+const HELD: Blocked = {
+  topic: 'claims',
+  partition: 3,
+  reason: 'locked',
+  offset: 41n,
+  sinceMs: Date.parse(TIME),
+  detail: 'not shown',
+}
+
+const BY_SMS = { party: 'found', optedOut: false, preferredChannel: 'SMS', phoneOnFile: true }
+export const TABLE = table(
+  rule({ rule: 'muted', eventType: 'claim.* or invoice.paid', reason: 'muted', because: 'Nobody wants it.' }),
+  rule({ rule: 'sms', ...BY_SMS, outcome: 'SEND', sendBy: 'SMS', because: 'It is wanted.' }),
+)
+const PROMISES = promises(promise({ promise: 'Nobody is told' }))
+const GENERIC = 'Subject: News\n\nA {{eventType}} event has occurred\n'
+
+/** A workbench with these files in force. */
+export function aWorkbench(
+  overrides: Partial<Workbench> = {},
+  files: Partial<WorkbenchStart> = {},
+): Workbench {
+  return {
+    start: async () => ({
+      table: TABLE,
+      promises: PROMISES,
+      templates: [{ name: 'generic.mustache', text: GENERIC }],
+      outcomes: '',
+      repositoryUrl: null,
+      ...files,
+    }),
+    readDecisions: async ({ cursor }) => ({ events: 2, groups: [], nextCursor: cursor ? null : 'NTF-2' }),
+    listMembers: async () => [{ locator: 'NTF-1', partyLocator: 'PTY-1', createdAt: TIME }],
+    readRuleTable: async (revision) => (revision === REVISION ? TABLE : null),
+    ...overrides,
+  }
+}
+
+export const REQUEST: StoredRequest = {
+  id: '12',
+  kind: 'retry',
+  target: { locators: [ENTRY.locator] },
+  by: 'alice',
+  because: 'an outage',
+  requestedAt: TIME,
+  state: 'running',
+  counts: { SENT: 3, unchanged: 1 },
+  unchanged: [{ item: ENTRY.locator, reason: 'it was sent' }],
+  note: null,
+  endedAt: null,
+}
+
+/** Takes requests, and knows one. `added` are those that were asked for. */
+export function aRequestDesk(added: unknown[] = [], overrides: Partial<Requests> = {}): Requests {
+  return {
+    list: async ({ after }) => ({ items: [REQUEST], next: after === null ? REQUEST.id : null }),
+    get: async (id) => (id === REQUEST.id ? REQUEST : null),
+    preview: async () => ({
+      count: 1,
+      isMore: false,
+      groups: [{ reason: 'party not found', count: 1, isUnchanged: false }],
+    }),
+    add: async (wanted, by, because, key) => {
+      added.push({ wanted, by, because, ...(key && { key }) })
+      return { ...REQUEST, by, because, kind: wanted.kind }
+    },
+    cancel: async (id, by) => {
+      added.push({ cancel: id, by })
+      return id === REQUEST.id
+    },
+    ...overrides,
+  }
+}
+
+/** A console with one example of everything that it shows. */
+export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
+  return {
+    logEntries: dependencies().all.logEntries,
+    countEntries: async (window) => ({
+      fromS: 0,
+      toS: COUNT_WINDOWS[window].lengthS,
+      stepS: COUNT_WINDOWS[window].stepS,
+      complete: true,
+      counts: [{ startS: 60, status: 'SENT', reason: null, count: 2, givenUp: 0 }],
+    }),
+    search: async (text) => ({
+      hits: [],
+      similar: [{ kind: 'member', value: text.toLowerCase(), locator: null }],
+    }),
+    eventTypes: async () => [
+      { eventType: 'claim.paid', lastAt: TIME },
+      { eventType: 'claim.void', lastAt: null },
+    ],
+    preferences: {
+      unknownEventTypes: async (eventTypes) => eventTypes.filter((type) => type === 'claim.payed'),
+      get: async (partyLocator) => (partyLocator === 'PTY-1' ? PREFERENCES : null),
+      changes: async (partyLocator) => ({
+        changes:
+          partyLocator === 'PTY-1'
+            ? [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }]
+            : [],
+        isMore: false,
+      }),
+    },
+    listRejected: async (_, { after }) => ({
+      items: [
+        {
+          id: 7n,
+          topic: 'claims',
+          partition: 0,
+          offset: 9_007_199_254_740_993n,
+          code: 'not-json',
+          error: 'the value is not valid JSON',
+          rejectedAt: TIME,
+          erasedAt: null,
+          byteCount: 3,
+          begin: Buffer.from('abc'),
+          redriven: null,
+        },
+      ],
+      next: after === null ? 7n : null,
+    }),
+    workbench: aWorkbench(),
+    requests: aRequestDesk(),
+    status: async () => ({
+      consuming: null,
+      isStarting: false,
+      database: null,
+      lookUps: null,
+      blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
+    }),
+    rules: async () =>
+      showRules({ revision: REVISION, rules: loadRuleTable(TABLE) }, [
+        { revision: 'older', activatedAt: 'before', gitCommit: 'c1' },
+        { revision: REVISION, activatedAt: TIME, gitCommit: null },
+      ]),
+    ...overrides,
+  }
+}
+
+/** The management listener and its log. */
+export function aManagement({ tokens = null, ...overrides }: WithTokenRules<ManagementNeeds> = {}) {
+  const logged: string[] = []
+  const log = createLog('info', { write: (line) => void logged.push(line) })
+  const all: ManagementNeeds = {
+    log,
+    hosts: [],
+    document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
+    startup: async () => null,
+    exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
+    consolePage: {
+      html: '<!doctype html>',
+      assets: new Map([['main-ABC.js', { type: 'text/javascript', content: Buffer.from('0') }]]),
+    },
+    consoleData: aConsole(),
+    tokens: withKeySet(tokens, log),
+    isUnavailable: (error) => error === OUTAGE,
+    observeResponse: () => {},
+    requestCountMax: 100,
+    isLoopback: true,
+    ...overrides,
+  }
+  return { all, app: buildManagement(all), logged }
+}
+
+/** A listener with the console's page over this data, on a free port. */
+export function serveConsole(data: Partial<ConsoleData> = {}, { isLoopback = true } = {}): Http {
+  const { app } = aManagement({ consolePage: readConsolePage(), consoleData: aConsole(data), isLoopback })
+  return serve(app, { host: '127.0.0.1', port: 0 })
+}

@@ -1,0 +1,290 @@
+import t from 'tap'
+import { entriesToErase, eraseEntries } from '../../../src/operations/erase/erase-entries.ts'
+import { countPreferencesToErase, erasePreferences } from '../../../src/operations/erase/erase-preferences.ts'
+import { eraseRejected } from '../../../src/operations/erase/erase-rejected-messages.ts'
+import { beginErasure } from '../../../src/operations/erase/erasure-record.ts'
+import { restoreMissingEntries } from '../../../src/operations/replay/restore-missing-entries.ts'
+import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
+import { getPreferences } from '../../../src/service/store/read/read-preferences.ts'
+import { ERASURE_LOCK } from '../../../src/service/store/sql/advisory-locks.ts'
+import { insertRejectedMessages } from '../../../src/service/store/write/insert-rejected-messages.ts'
+import { lockRejected } from '../../../src/service/store/write/lock-rejected.ts'
+import { putPreferences } from '../../../src/service/store/write/put-preferences.ts'
+import { aMessage } from '../../service/build.ts'
+import { openDatabase } from '../../service/store/fixtures.ts'
+import { record, replayAll, UNRESOLVED } from '../../service/store/record.ts'
+import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
+
+const { pool, client } = await openDatabase(t)
+const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
+
+/** `meanwhile` runs once the first page is read. */
+async function erase(party: string, meanwhile = async () => {}) {
+  const erasure = await beginErasure(pool, party, 'tester')
+  const sum = { logEntries: 0, retries: 0 }
+  for await (const { locators } of entriesToErase(pool, party, () => {})) {
+    if (sum.logEntries === 0) await meanwhile()
+    const counts = await eraseEntries(pool, erasure, locators)
+    sum.logEntries += counts.logEntries
+    sum.retries += counts.retries
+  }
+  return { erasure, ...sum }
+}
+
+const verify = async (rebuild = false) => (await replayAll(pool, { rebuild })).findings
+
+const statuses = () =>
+  rowsOf(
+    'SELECT event_id, status, body IS NULL AS blank FROM notifications.notification_log ORDER BY event_id',
+  )
+
+const statusesWithText = async () => (await statuses()).filter(({ blank }) => !blank)
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints,
+      notifications.erasure, notifications.rejected_message, notifications.preference_change,
+      notifications.notification_preferences`)
+  await record(pool, [
+    { eventId: 'sent', eventType: 'claim.rejected', reason: 'a secret' },
+    { eventId: 'failed', contact: UNRESOLVED },
+    { eventId: 'refused', sendError: 'no mailbox member@example.com' },
+    { eventId: 'skipped', contact: { state: 'not found' } },
+    { eventId: 'other', partyLocator: 'party-10' },
+  ])
+})
+
+t.test('an erasure blanks the rows and decisions of a party, and nothing of another', async (t) => {
+  const { erasure, ...counts } = await erase('party-1')
+  t.same(counts, { logEntries: 4, retries: 2 })
+  t.same(await statuses(), [
+    { event_id: 'failed', status: 'SKIPPED', blank: true },
+    { event_id: 'other', status: 'SENT', blank: false },
+    { event_id: 'refused', status: 'SKIPPED', blank: true },
+    { event_id: 'sent', status: 'SENT', blank: true },
+    { event_id: 'skipped', status: 'SKIPPED', blank: true },
+  ])
+  const decisions = await rowsOf('SELECT decision::text FROM notifications.decision ORDER BY event_id')
+  t.equal(decisions.length, 5, 'every decision stays')
+  t.notMatch(JSON.stringify(decisions), /a secret|no mailbox/)
+  t.same(
+    await rowsOf(
+      `SELECT DISTINCT event_id, receipt FROM notifications.decision WHERE receipt IS NOT NULL ORDER BY 1`,
+    ),
+    [
+      { event_id: 'other', receipt: 'recorded' },
+      { event_id: 'sent', receipt: 'erased' },
+    ],
+  )
+  t.match(
+    await rowsOf(`SELECT failure_reason FROM notifications.notification_log WHERE event_id = 'failed'`),
+    [{ failure_reason: 'erased before it was sent' }],
+  )
+  t.match(await rowsOf('SELECT * FROM notifications.erasure WHERE id = $1', [erasure]), [
+    { party_locator: 'party-1', erased_by: 'tester', log_entries: 4, retries: 2, finished_at: null },
+  ])
+})
+
+const MOVES = [
+  {
+    what: 'a retry on request sends meanwhile',
+    others: {},
+    before: `SET channel = channel WHERE false`,
+    meanwhile: `SET status = 'SENT', failure_reason = NULL, sent_at = now(), attempt_count = 1, subject = '', body = ''
+      WHERE event_id = 'skipped'`,
+  },
+  {
+    what: 'a retry moves to another channel meanwhile',
+    others: { contact: UNRESOLVED },
+    before: `SET channel = 'SMS' WHERE event_id = 'failed'`,
+    meanwhile: `SET channel = 'EMAIL' WHERE event_id = 'failed'`,
+  },
+]
+for (const { what, others, before, meanwhile } of MOVES) {
+  t.test(`an erasure in several pages reaches a row that ${what}`, async (t) => {
+    await client.query(`UPDATE notifications.notification_log ${before}`)
+    await record(
+      pool,
+      Array.from({ length: 600 }, (_, i) => ({ eventId: `more-${i}`, ...others })),
+    )
+    await erase('party-1', async () => {
+      await client.query(`UPDATE notifications.notification_log ${meanwhile}`)
+    })
+    t.same(await statusesWithText(), [{ event_id: 'other', status: 'SENT', blank: false }])
+  })
+}
+
+t.test('an erasure reaches the last of 5,001 rows', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.notification_log (
+      locator, event_id, party_locator, event_type, channel, status, subject, body, attempt_count, sent_at
+    )
+    SELECT 'NTF-' || n, n, 'party-many', 'claim.paid', 'EMAIL', 'SENT', 'Your claim', 'It is paid.', 1, now()
+    FROM generate_series(1, 5001) AS n`)
+  t.match(await erase('party-many'), { logEntries: 5_001 })
+})
+
+t.test('an erasure reaches a row that is restored meanwhile', async (t) => {
+  const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'skipped'`)
+  await client.query(`DELETE FROM notifications.notification_log WHERE locator = $1`, [locator])
+  await erase('party-1', async () => void (await verify(true)))
+  t.same(
+    await rowsOf(
+      `SELECT count(*)::int AS left FROM notifications.decision WHERE party_locator = 'party-1' AND erased_at IS NULL`,
+    ),
+    [{ left: 0 }],
+  )
+})
+
+t.test('replay counts erased entries, and restores none of their texts', async (t) => {
+  await erase('party-1')
+  t.same(await verify(), [{ kind: 'summary', entries: 5, erased: 4, differences: 0, restored: 0, left: 0 }])
+  const before = await rowsOf(
+    'SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator',
+  )
+  await client.query(`DELETE FROM notifications.notification_log WHERE event_id <> 'skipped'`)
+  t.match((await verify(true)).at(-1), { erased: 4, restored: 4, left: 0 })
+  t.same(
+    await rowsOf('SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator'),
+    before,
+  )
+})
+
+t.test('erasures and restores take turns', async (t) => {
+  const erasure = await beginErasure(pool, 'party-1', 'tester')
+  const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'sent'`)
+  await client.query('BEGIN')
+  await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
+  const both = Promise.all([
+    restoreMissingEntries(pool, [locator], () => null),
+    eraseEntries(pool, erasure, [locator]),
+  ])
+  await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, {
+    what: 'both to wait',
+    timeoutMs: 20_000,
+  })
+  await client.query('COMMIT')
+  t.match((await both)[1], { logEntries: 1 })
+})
+
+t.test('an erasure and a redrive that cannot get their lock in time say what holds it', async (t) => {
+  const erasure = await beginErasure(pool, 'party-1', 'tester')
+  await client.query('BEGIN')
+  await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
+  t.teardown(() => client.query('ROLLBACK'))
+  await Promise.all([
+    t.rejects(eraseEntries(pool, erasure, []), {
+      message:
+        'the service is carrying out a `retry` or `redrive`, or another `erase` or `replay --rebuild` is running: run this again',
+    }),
+    t.rejects(
+      pool.transaction((tx) => lockRejected(tx, 1n)),
+      { message: 'an `erase` or a `replay --rebuild` is running' },
+    ),
+  ])
+})
+
+t.test('decisions without a row are erased too', async (t) => {
+  await client.query('DELETE FROM notifications.notification_log')
+  t.match(await erase('party-1'), { logEntries: 4, retries: 0 })
+  await verify(true)
+  t.match(await statusesWithText(), [{ event_id: 'other' }])
+})
+
+t.test('a row without a decision is blanked too', async (t) => {
+  await client.query('DELETE FROM notifications.decision')
+  t.match(await erase('party-1'), { logEntries: 3, retries: 2 })
+  t.same((await statusesWithText()).length, 1)
+  t.match(await erase('party-1'), { logEntries: 0 })
+})
+
+t.test('contacts are blanked with their history, and opt-outs stay in force', async (t) => {
+  const stored: NewPreferences = {
+    email: 'a@example.com',
+    phone: '+44',
+    preferredChannel: 'SMS',
+    optedOutEvents: ['claim.paid'],
+  }
+  await putPreferences(pool, 'party-1', { ...stored, email: 'old@example.com' }, 'subject')
+  await putPreferences(pool, 'party-1', stored, 'subject')
+  await putPreferences(pool, 'party-10', stored, 'subject')
+  const { erasure } = await erase('party-1')
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 1, preferenceChanges: 2 })
+  t.same(await getPreferences(pool, 'party-1'), { ...stored, email: null, phone: null })
+  t.same(await getPreferences(pool, 'party-10'), stored)
+  const changes = await rowsOf(
+    `SELECT before, after, changed_by FROM notifications.preference_change WHERE party_locator = 'party-1' ORDER BY id`,
+  )
+  const blank = { ...stored, email: null, phone: null }
+  t.same(changes, [
+    { before: null, after: blank, changed_by: 'subject' },
+    { before: blank, after: blank, changed_by: 'subject' },
+  ])
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
+})
+
+t.test('the author of a change is blanked if it was the person', async (t) => {
+  const none: NewPreferences = { email: null, phone: null, preferredChannel: 'SMS', optedOutEvents: [] }
+  await putPreferences(pool, 'party-1', none, 'agent')
+  await putPreferences(pool, 'party-1', none, 'member-4711', true)
+  await putPreferences(pool, 'party-1', none, 'party-1')
+  await putPreferences(pool, 'party-1', none, null, true)
+  await putPreferences(pool, 'party-10', none, 'member-4712', true)
+  const { erasure } = await erase('party-1')
+  t.same(await countPreferencesToErase(pool, 'party-1'), { preferences: 0, preferenceChanges: 2 })
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 2 })
+  const authors = await rowsOf('SELECT changed_by FROM notifications.preference_change ORDER BY id')
+  t.same(
+    authors.map(({ changed_by }) => changed_by),
+    ['agent', 'erased', 'erased', null, 'member-4712'],
+  )
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
+})
+
+t.test('an erased rejected message is not stored again when it is consumed again', async (t) => {
+  const message = {
+    ...aMessage(7n, 'party-1: not an event'),
+    key: Buffer.from('k'),
+    headers: { h: [Buffer.from('v')] },
+  }
+  const keep = () =>
+    insertRejectedMessages(pool, { topic: 'claims', partition: 0 }, [
+      { message, rejection: { code: 'not-json', error: 'no' } },
+    ])
+  await keep()
+  const [{ id }] = await rowsOf('SELECT id FROM notifications.rejected_message')
+  await client.query(
+    `INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, code, error)
+     VALUES ($1, 'tester', 'rejected', 'not-json', 'party-1 is not JSON')`,
+    [id],
+  )
+  const { erasure } = await erase('party-1')
+  t.equal(await eraseRejected(pool, erasure, [BigInt(id)]), 1)
+  t.equal(await eraseRejected(pool, erasure, [BigInt(id)]), 0)
+  await keep()
+  const kept = await rowsOf('SELECT * FROM notifications.rejected_message')
+  t.equal(kept.length, 1)
+  t.match(kept, [
+    { id, key: null, value: null, headers: {}, code: 'not-json', error: 'erased', erased_at: Date },
+  ])
+  t.match(await rowsOf('SELECT * FROM notifications.redrive'), [{ code: 'not-json', error: 'erased' }])
+  t.match(await rowsOf('SELECT * FROM notifications.erasure'), [{ rejected_messages: 1 }])
+})
+
+t.test('the schema refuses a partial erasure', async (t) => {
+  for (const change of [
+    `UPDATE notifications.decision SET erased_at = now() WHERE event_id = 'sent'`,
+    `UPDATE notifications.decision SET erased_at = now(), variables = NULL WHERE event_id = 'refused'`,
+    `UPDATE notifications.decision SET erased_at = now(), variables = NULL WHERE event_id = 'sent'`,
+    `UPDATE notifications.notification_log SET subject = NULL WHERE event_id = 'sent'`,
+    `UPDATE notifications.notification_log SET subject = NULL, body = NULL WHERE event_id = 'failed'`,
+    `UPDATE notifications.notification_log SET subject = '', body = '' WHERE event_id = 'skipped'`,
+  ]) {
+    await t.rejects(
+      client.query(change),
+      /violates check constraint "(decision_erased|notification_log_text)/,
+      change,
+    )
+  }
+})

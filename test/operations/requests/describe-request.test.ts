@@ -1,0 +1,42 @@
+import t from 'tap'
+import { describeCounts, describeWanted } from '../../../src/operations/requests/describe-request.ts'
+
+const FILTER = { partyLocator: 'PTY-1', from: '2026-01-31T12:34:56.789Z', eventType: undefined, to: 'now' }
+
+for (const [kind, target, words] of [
+  ['retry', { locators: ['NTF-1'] }, 'retry of log entry NTF-1'],
+  ['retry', { filter: {} }, 'retry of all log entries not told'],
+  [
+    'retry',
+    { filter: FILTER },
+    'retry of all log entries not told (member PTY-1, since 2026-01-31 12:34 UTC)',
+  ],
+  [
+    'retry',
+    { locators: ['NTF-1', 'NTF-2'], readAgain: true },
+    'retry of 2 log entries, with their messages read again',
+  ],
+  ['redrive', { ids: ['7'] }, 'redrive of rejected message 7'],
+  [
+    'redrive',
+    { filter: { code: 'not-json', upTo: '9' } },
+    'redrive of all unsettled rejected messages (code not-json)',
+  ],
+  ['dismiss', { ids: ['7', '8'] }, 'dismissal of 2 rejected messages'],
+  [
+    'skip',
+    { topic: 'claims', partition: 3, offset: '1207' },
+    'skip of the unreadable batch at offset 1207 of claims/3',
+  ],
+  ['retry', {}, 'retry of all log entries not told'],
+  ['a later kind', { locators: ['NTF-1'] }, 'a later kind'],
+] as const) {
+  t.test(`${kind} of ${JSON.stringify(target)}`, async (t) => {
+    t.equal(describeWanted({ kind, target }), words)
+  })
+}
+
+t.test('counts are told in words, an unknown result by its name', async (t) => {
+  t.equal(describeCounts({ SENT: 40, unchanged: 2, postponed: 1 }), '40 sent, 2 left unchanged, 1 postponed')
+  t.equal(describeCounts({}), '')
+})

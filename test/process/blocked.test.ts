@@ -1,0 +1,129 @@
+import pg from 'pg'
+import t from 'tap'
+import { writeBatch } from '../service/consume/records/write-batch.ts'
+import { writeBomb } from '../service/consume/records/write-bomb.ts'
+import { scrape } from '../stack/ask.ts'
+import { produceRaw } from '../stack/kafka/produce-raw.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+import { rowsOf } from './rows.ts'
+
+const world = await aWorld(t, { partitionCount: 1 })
+const service = await world.serve({ MANAGEMENT_PORT: '0' })
+const managementUrl = await service.managementUrl()
+const { claims } = world.topics
+
+const metrics = () => scrape(managementUrl)
+const place = { topic: claims, partition: '0' }
+const isHeld = async (reason: string) =>
+  (await metrics()).value('notifications_partition_blocked', { ...place, reason }) === 1
+
+const loggedIds = async () =>
+  new Set((await rowsOf(world, 'notification_log')).map(({ event_id }) => event_id))
+
+/** Publishes an event to another topic and waits for its row. */
+async function othersGoOn(): Promise<void> {
+  const event = { ...anEvent(), topic: 'billing' as const }
+  await world.publish([event])
+  await until(async () => (await loggedIds()).has(event.eventId), {
+    what: 'the event of another topic',
+    timeoutMs: 20_000,
+  })
+}
+
+t.test('a checkpoint that another session locks stops its own partition only', async (t) => {
+  await world.publish([anEvent()])
+  await world.caughtUp()
+  const locker = new pg.Client({
+    connectionString: world.databaseUrl,
+    application_name: 'a-forgotten-shell',
+  })
+  await locker.connect()
+  await locker.query('BEGIN')
+  const { pid } = (await locker.query('SELECT pg_backend_pid() AS pid')).rows[0]
+  await locker.query('SELECT FROM notifications.projection_checkpoints WHERE topic = $1 FOR UPDATE', [claims])
+  const events = [anEvent(), anEvent()]
+  await world.publish(events)
+  await othersGoOn()
+  await until(() => isHeld('locked'), { what: 'the metric to say so' })
+  await othersGoOn()
+  t.equal((await metrics()).value('notifications_consumer_lag_messages', place), events.length)
+  const { code, stdout } = await command(['doctor'], world.env)
+  t.equal(code, 1)
+  t.match(stdout, new RegExp(`${claims}/0 at offset 1, locked: .*held by one of`))
+  t.match(
+    stdout,
+    `session ${pid} of user postgres, application "a-forgotten-shell", in a transaction since 2`,
+  )
+  await locker.query('ROLLBACK')
+  await locker.end()
+  await world.caughtUp()
+  const ids = await loggedIds()
+  t.ok(events.every(({ eventId }) => ids.has(eventId)))
+  t.notOk(await isHeld('locked'))
+})
+
+t.test('a batch too large to decompress is skipped by command, and nothing else is', async (t) => {
+  const skip = (offset: number, ...more: string[]) => {
+    const place = ['--topic', claims, '--partition', '0', '--offset', String(offset)]
+    const because = ['--yes', '--by', 'ops', '--because', 'a test']
+    return command(['rejected', 'skip', ...place, ...because, ...more], { DATABASE_URL: world.databaseUrl })
+  }
+  t.match(await skip(3), {
+    code: 1,
+    stdout: /stopped: nothing was skipped: the partition has nothing from offset 3 on/,
+  })
+  const [before, after] = [anEvent(), anEvent()]
+  await world.publish([before])
+  await produceRaw(world.brokers, claims, 0, writeBomb())
+  await world.publish([after])
+  await until(() => isHeld('too-large'), { what: 'the metric to say so' })
+  await othersGoOn()
+  t.ok((await loggedIds()).has(before.eventId), 'what comes before it is logged')
+  t.match(await command(['doctor'], world.env), {
+    code: 1,
+    stdout: new RegExp(
+      `${claims}/0 at offset 4, too-large: .*rejected skip --topic ${claims} --partition 0 --offset 4 --because`,
+    ),
+  })
+
+  t.match(await skip(3), { code: 1, stdout: /is processed up to offset 3: nothing to skip/ })
+  t.match(await skip(5), { code: 1, stdout: /is processed up to offset 3: offset 5 is not the next one/ })
+  t.match(await skip(4, '--to', '5'), { code: 1, stdout: /nothing was skipped: offset 5 can be read/ })
+  const place = ['--topic', claims, '--partition', '0', '--offset', '4', '--because', 'x']
+  t.match(await command(['rejected', 'skip', ...place], world.env), { code: 2, stderr: /--yes/ })
+  t.match(await skip(4), { code: 0, stdout: /done: 1 skipped/ })
+  await world.caughtUp()
+  await until(async () => (await loggedIds()).has(after.eventId), { what: 'what follows it' })
+  t.notOk(await isHeld('too-large'))
+  const [kept, ...others] = await rowsOf(world, 'rejected_message')
+  t.strictSame(others, [])
+  t.match(kept, {
+    topic: claims,
+    partition_id: 0,
+    offset: '4',
+    code: 'unreadable',
+    error: /larger than 268435456 bytes .*; skipped offsets 4 to 4 by ops; because: a test$/,
+  })
+  const redriven = await command(['rejected', 'redrive', '--all', '--yes', '--because', 'x'], world.env)
+  t.match(redriven, { code: 0, stdout: /left unchanged: it is an unreadable record batch/ })
+  t.match(await command(['doctor'], world.env), { code: 0, stdout: /3 partitions, none blocked/ })
+  const audited = await command(['audit', '--topic', claims, '--json'], world.env)
+  t.match(JSON.parse(audited.stdout), { sound: true, rows: 5, skipped: 1, unreadable: 0 })
+  await world.sql(`DELETE FROM notifications.rejected_message WHERE code = 'unreadable'`)
+  t.match(await command(['audit', '--topic', claims], world.env), {
+    code: 1,
+    stdout: `${claims}/0@4  unreadable: it is larger than`,
+  })
+})
+
+t.test('a message with 100,000 header names costs one row, and HTTP still answers', async (t) => {
+  const headers = Array.from({ length: 100_000 }, (_, i) => [`h${i}`, Buffer.alloc(0)] as const)
+  const event = anEvent()
+  const records = [{ value: event.value, headers }]
+  await produceRaw(world.brokers, claims, 0, writeBatch({ baseOffset: 0, records }))
+  await until(async () => (await loggedIds()).has(event.eventId), { what: 'its row', timeoutMs: 10_000 })
+  t.equal((await fetch(`${service.url}/healthz`)).status, 200)
+  t.equal(await service.stop(), 0)
+})

@@ -1,0 +1,353 @@
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import kafkajs from 'kafkajs'
+import t from 'tap'
+import { openDatabase } from '../service/store/fixtures.ts'
+import { startCollector } from '../service/telemetry/collector.ts'
+import { createDatabase } from '../stack/databases.ts'
+import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { close, listen } from '../stack/listen.ts'
+import { joinByNewProtocol } from '../stack/new-protocol-member.ts'
+import { withTransactions } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const world = await aWorld(t, { partitionCount: 1 })
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has neither transactions nor KIP-848'
+
+interface Finding {
+  readonly name: string
+  readonly status: string
+  readonly detail: string
+  readonly remedy: string | null
+}
+
+async function doctor(env: Record<string, string>) {
+  const { code, stdout, stderr } = await command(['doctor', '--json'], { ...world.env, ...env })
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] }
+  const statuses = Object.fromEntries(checks.map(({ name, status }) => [name, status]))
+  const find = (name: string) => checks.find((check) => check.name === name)
+  return { code, ok, statuses, find, stdout, stderr }
+}
+
+/** The statuses of these checks. */
+const are = (status: string, ...names: string[]) => Object.fromEntries(names.map((name) => [name, status]))
+const OF_DATABASE = ['database', 'schema', 'partitions', 'log']
+const ALL_WELL = {
+  ...are('ok', 'configuration', 'broker', 'topics', 'envelope map', ...OF_DATABASE, 'policy administration'),
+  'identity provider': 'skipped',
+}
+
+t.test('a check without faults says so, with exit code 0', async (t) => {
+  t.match(await doctor({}), { code: 0, ok: true, statuses: ALL_WELL, stderr: '' })
+  const { code, stdout } = await command(['doctor'], world.env)
+  t.equal(code, 0)
+  t.match(stdout, /^ok +database +PostgreSQL \d+.*plain text$/m)
+  t.match(
+    stdout,
+    /^ok +log +0 entries FAILED and waiting for a retry, 0 given up \(`log --not-told`\), 0 rejected messages /m,
+  )
+})
+
+t.test('unintentionally open routes are a warning, an unusable key set is a fault', async (t) => {
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  const found = await doctor({ IDP_JWKS_URI: idp.keySetUrl })
+  t.match(found, { code: 0, ok: true, statuses: { configuration: 'warning', 'identity provider': 'ok' } })
+  const { detail } = found.find('configuration') ?? {}
+  for (const name of ['IDP_JWKS_URI', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE']) t.match(detail, `${name} is `)
+  const { stdout } = await command(['doctor'], { ...world.env, IDP_JWKS_URI: idp.keySetUrl })
+  t.match(stdout, /^warning +configuration +valid$/m)
+  t.match(stdout, /^All checks passed, with warnings\.$/m)
+
+  idp.be((_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA"}]}'))
+  t.match((await doctor({ IDP_JWKS_URI: idp.keySetUrl })).find('identity provider'), {
+    status: 'failed',
+    detail: 'none of 1 key is fit for signatures',
+    remedy: /publish a key for signatures/,
+  })
+})
+
+t.test('a token is checked as the API would', async (t) => {
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  const settings = { IDP_JWKS_URI: idp.keySetUrl, IDP_ISSUER: idp.issuer, IDP_AUDIENCE: AUDIENCE }
+  const rules = { ...settings, IDP_ADMIN_SCOPE: ADMIN_SCOPE }
+  const check = async (token: string, env: Record<string, string> = {}) => {
+    const file = join(t.testdir({ token }), 'token')
+    const { code, stdout } = await command(['doctor', '--json', '--token', file], {
+      ...world.env,
+      ...rules,
+      ...env,
+    })
+    t.notMatch(stdout, token)
+    return { code, ...JSON.parse(stdout).checks.find(({ name }: Finding) => name === 'token') }
+  }
+  const good = await idp.token(ADMIN_SCOPE)
+  t.match(await check(`${good}\n`), { code: 0, status: 'ok', detail: /right of administrators/ })
+  t.match(await check(good, { IDP_AUDIENCE: 'other' }), {
+    code: 1,
+    status: 'failed',
+    detail: /\naud: found "notifications-service", wanted "other" \(IDP_AUDIENCE\)$/,
+  })
+  t.match(await check(await idp.token()), { code: 0, status: 'warning', detail: /without the right/ })
+  const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
+  t.match(await check(good, away), { code: 1, status: 'failed', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
+})
+
+t.test('the collector and the clocks are asked', async (t) => {
+  const collector = await startCollector()
+  t.teardown(collector.stop)
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, IDP_JWKS_URI: idp.keySetUrl }
+  t.match((await doctor(env)).statuses, { collector: 'ok', clocks: 'ok' })
+  idp.be((_request, response) => {
+    const date = new Date(Date.now() - 900_000).toUTCString()
+    response.setHeader('date', date).end('{"keys":[]}')
+  })
+  const found = await doctor({ OTEL_ENDPOINT: 'http://127.0.0.1:1', IDP_JWKS_URI: idp.keySetUrl })
+  t.match(found.find('collector'), { status: 'failed', remedy: /OTEL_ENDPOINT/ })
+  t.match(found.find('clocks'), { status: 'failed', detail: /identity provider: (899|900|901) s behind/ })
+})
+
+t.test('doctor warns, once a party has a contact, if responses do not name their party', async (t) => {
+  const found = async () => (await doctor({})).find('policy administration')
+  t.match(await found(), { status: 'ok', detail: /whether it names the party will show/ })
+  await world.serve()
+  await world.publish([anEvent({ partyLocator: 'party-1' })])
+  await world.caughtUp()
+  t.match(await found(), {
+    status: 'warning',
+    detail: /without naming the party/,
+    remedy: /ask its owners.*POLICY_ADMIN_ECHO/,
+  })
+  world.policyAdministration.nameParties()
+  t.match(await found(), { status: 'ok', detail: /names the party: each response is checked/, remedy: null })
+})
+
+t.test('each fault is reported with its remedy, and the other checks continue', async (t) => {
+  const empty = await createDatabase()
+  t.teardown(() => empty.drop())
+  type Told = Record<string, readonly [detail: RegExp, remedy: RegExp]>
+  const cases: [env: Record<string, string>, told: Told, others: Record<string, string>][] = [
+    [
+      {
+        MQ_BROKERS: '127.0.0.1:1',
+        DATABASE_URL: 'postgres://u:pa55word@127.0.0.1:1/x',
+        POLICY_ADMIN_URL: 'http://127.0.0.1:1',
+        IDP_JWKS_URI: 'http://127.0.0.1:1/keys',
+      },
+      {
+        broker: [/ECONNREFUSED/, /check MQ_BROKERS/],
+        database: [/ECONNREFUSED/, /host and port in DATABASE_URL/],
+        'policy administration': [/ECONNREFUSED/, /check POLICY_ADMIN_URL/],
+        'identity provider': [/ECONNREFUSED/, /check the host and port of IDP_JWKS_URI/],
+      },
+      {
+        configuration: 'warning',
+        ...are('skipped', 'topics', 'envelope map', 'consumer group', ...OF_DATABASE.slice(1)),
+      },
+    ],
+    [
+      { MQ_TOPICS: 'no-such-topic', DATABASE_URL: empty.url },
+      { topics: [/no-such-topic/, /create them/], schema: [/lacks 0001/, /`migrate`/] },
+      are('skipped', 'envelope map', 'partitions', 'log'),
+    ],
+    [
+      { MQ_TOPICS: `${world.topics.claims}s` },
+      { topics: [/did you mean "claims/, /correct MQ_TOPICS/] },
+      are('skipped', 'envelope map'),
+    ],
+  ]
+  const all = cases.map(async ([env, told, others]) => {
+    const found = await doctor(env)
+    const failed = Object.fromEntries(Object.keys(told).map((name) => [name, 'failed']))
+    t.match(found, { code: 1, ok: false, statuses: { ...ALL_WELL, ...others, ...failed } })
+    for (const [name, [detail, remedy]] of Object.entries(told))
+      t.match(found.find(name), { detail, remedy }, name)
+    t.notMatch(found.stdout + found.stderr, 'pa55word')
+  })
+  await Promise.all(all)
+})
+
+t.test('a faulty variable skips only the checks that depend on it', async (t) => {
+  const found = await doctor({ DATABASE_URL: 'mysql://u:pa55word@db/x', PORT: 'x' })
+  t.match(found, {
+    code: 1,
+    statuses: { ...ALL_WELL, configuration: 'failed', ...are('skipped', ...OF_DATABASE) },
+  })
+  t.match(found.find('configuration')?.detail, /DATABASE_URL must be[\s\S]*PORT must be/)
+  t.notMatch(found.stdout, 'pa55word')
+})
+
+t.test('partitions that no member of the group reads are a fault', async (t) => {
+  const group = { MQ_GROUP_ID: `${world.groupId}-mixed` }
+  const { claims, billing } = world.topics
+  const leader = new kafkajs.Kafka({
+    brokers: [world.brokers],
+    logLevel: kafkajs.logLevel.NOTHING,
+  }).consumer({ groupId: group.MQ_GROUP_ID })
+  const joined = new Promise((resolve) => leader.on('consumer.group_join', resolve))
+  await leader.connect()
+  t.teardown(() => leader.disconnect())
+  await leader.subscribe({ topics: Object.values(world.topics) })
+  await leader.run({ eachMessage: async () => {} })
+  await joined
+  // kafkajs's assigner gives partitions of any topic to any member, such as the one before this version.
+  const service = await world.serve({ ...group, MQ_TOPICS: claims })
+  t.match(await service.logged(/partitions of topics that it does not read/), { level: 'warn' })
+  t.match((await doctor(group)).find('consumer group'), {
+    status: 'failed',
+    detail: new RegExp(`no member of ${group.MQ_GROUP_ID} reads `),
+    remedy: /give each list its own MQ_GROUP_ID/,
+  })
+  await leader.disconnect()
+  await service.stop()
+  await Promise.all([
+    world.serve({ ...group, MQ_TOPICS: claims }),
+    world.serve({ ...group, MQ_TOPICS: billing }),
+  ])
+  const found = () => doctor({ ...group, MQ_TOPICS: claims })
+  await until(async () => (await found()).find('consumer group')?.status === 'warning', { what: 'a warning' })
+})
+
+for (const kind of ['alone', 'beside a replica'] as const)
+  t.test(
+    `a member of the new group protocol is named as a stranger (${kind})`,
+    { skip: SKIP_MOCK },
+    async (t) => {
+      const group = { MQ_GROUP_ID: `${world.groupId}-${kind.replaceAll(' ', '-')}` }
+      const { claims } = world.topics
+      if (kind !== 'alone') {
+        const service = await world.serve(group)
+        await service.logged(/^joined the consumer group$/)
+      }
+      await joinByNewProtocol(world.brokers, group.MQ_GROUP_ID, [claims])
+      const found = (await doctor(group)).find('consumer group')
+      t.match(found, {
+        status: 'failed',
+        detail: new RegExp(
+          `another program joined ${group.MQ_GROUP_ID} by the new group protocol .*127\\.0\\.0\\.1`,
+        ),
+        remedy: /a group of its own/,
+      })
+      if (kind === 'alone') t.match(found?.detail, `${claims}/0`)
+    },
+  )
+
+t.test('a server that does not answer is given up', async (t) => {
+  const silent = createServer(() => {})
+  t.teardown(() => close(silent))
+  const url = `http://127.0.0.1:${await listen(silent)}`
+  const found = await doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url })
+  const failed = are('failed', 'policy administration', 'identity provider')
+  t.match(found, { code: 1, statuses: { ...ALL_WELL, configuration: 'warning', ...failed } })
+})
+
+t.test('what is wrong with all of a few newest messages of a topic is a warning', async (t) => {
+  const ofTwo = [anEvent({ partyLocator: undefined }), anEvent({ partyLocator: '..' })]
+  const inSchema = { value: JSON.stringify({ schema: {}, payload: JSON.parse(anEvent().value) }) }
+  await world.publish([
+    ...ofTwo.map(({ value }) => ({ value, topic: 'billing' as const })),
+    { ...inSchema, topic: 'enrollment' },
+    { value: 'not JSON', topic: 'enrollment' },
+    { value: null, topic: 'enrollment', key: 'a tombstone' },
+  ])
+  const { code, find } = await doctor({})
+  const { status, detail = '', remedy } = find('envelope map') ?? {}
+  t.match({ code, status, remedy }, { code: 0, status: 'warning', remedy: /rules\/envelope\.json/ })
+  const { billing, enrollment } = world.topics
+  const text = 'in 0, /payload/locator in 0, /payload/reason in 0'
+  t.same(detail.split('\n'), [
+    `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0; 1 event type: claim.paid`,
+    '  "partyLocator" (/partyLocator) was found in 0 of 2 messages',
+    `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,
+    ...['eventId', 'eventType', 'partyLocator'].map(
+      (field) => `  "${field}" (/${field}) was found in 0 of 2 messages`,
+    ),
+  ])
+})
+
+t.test('ids that repeat over different events, and types without a text, are a fault', async (t) => {
+  const other = await aWorld(t, { partitionCount: 1 })
+  const find = async (env: Record<string, string> = {}) => {
+    const { find } = await doctor({ ...other.env, ...env })
+    return { map: find('envelope map'), party: find('policy administration') }
+  }
+  const same = { eventId: '/source', eventType: '1.0' }
+  const parties = ['party-1', 'party-2', 'party-2']
+  await other.publish(parties.map((partyLocator) => anEvent({ ...same, partyLocator })))
+  t.match((await find()).map, {
+    status: 'failed',
+    detail:
+      /1 event type: 1\.0 \(no text\)\n {2}1 event id \(\/eventId\) stood for different events: \/source\n {2}none of 3 events/,
+    remedy: /"eventId" in rules\/envelope.json.*; correct "eventType"/,
+  })
+  t.match((await find()).party, { status: 'warning' }, 'which are found')
+  const twice = anEvent()
+  await other.publish([twice, twice].map(({ value }) => ({ value, topic: 'billing' })))
+  t.notMatch((await find()).map?.detail, twice.eventId, 'an event may be published twice')
+
+  const POLICY_ADMIN_URL = `${other.policyAdministration.url}/internal`
+  t.match((await find({ POLICY_ADMIN_URL })).party, {
+    status: 'failed',
+    detail: `it answers 404 for all of 2 parties that messages or the log name: GET ${POLICY_ADMIN_URL}/internal/parties/party-1`,
+    remedy: /POLICY_ADMIN_URL, with its path/,
+  })
+})
+
+t.test('messages with the event id of another one are a fault, unless they are erased', async (t) => {
+  await world.sql(
+    `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
+    VALUES ('claims', 0, 0, 'x', '{}', 'conflict', 'x')`,
+  )
+  const { find } = await doctor({})
+  t.match(find('event ids'), { status: 'failed', detail: /^1 message not settled/ })
+  const unsettledCount = (detail = '') => Number(/(\d+) rejected messages? not settled/.exec(detail)?.[1])
+  const countBefore = unsettledCount(find('log')?.detail)
+  await world.sql(
+    `UPDATE notifications.rejected_message SET value = NULL, erased_at = now(), erased_sha256 = 'x' WHERE code = 'conflict'`,
+  )
+  const erased = await doctor({})
+  t.match(erased.find('event ids'), { status: 'ok' })
+  t.equal(unsettledCount(erased.find('log')?.detail), countBefore - 1)
+})
+
+t.test('messages that a first start would process are a warning', async (t) => {
+  const { claims, billing, enrollment } = world.topics
+  const database = await openDatabase(t)
+  const found = async () => (await doctor({ DATABASE_URL: database.url })).find('partitions')
+  const set = (offset: number) =>
+    database.client.query(
+      `INSERT INTO notifications.projection_checkpoints (topic, partition_id, "offset")
+        SELECT topic, 0, $2 FROM unnest($1::text[]) AS topic
+        ON CONFLICT (topic, partition_id) DO UPDATE SET "offset" = EXCLUDED."offset"`,
+      [[billing, enrollment], offset],
+    )
+  const all = (...counts: string[]) => ({
+    status: 'warning',
+    detail: `no checkpoint lies within these partitions, so all their messages will be processed: ${counts.join(', ')}`,
+    remedy: /db\/README\.md/,
+  })
+  t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`, `${enrollment}/0: 3`))
+  await set(1)
+  t.match(await found(), all(`${claims}/0: 1`))
+  await set(2)
+  t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`))
+})
+
+t.test('a partition behind an open transaction is a warning', { skip: SKIP_MOCK }, async (t) => {
+  const { claims } = world.topics
+  await withTransactions(world.brokers, [claims], async ([producer]) => {
+    const transaction = await producer?.transaction()
+    await transaction?.send({ topic: claims, messages: [{ partition: 0, value: 'a' }] })
+    t.match((await doctor({})).find('partitions'), {
+      status: 'warning',
+      detail: new RegExp(`^open transactions hold up ${claims}/0 from offset \\d+ on$`),
+      remedy: /find-hanging/,
+    })
+    await transaction?.abort()
+  })
+})

@@ -1,0 +1,101 @@
+import { createDispatch, type DispatchNeeds } from '../../../../src/service/attempt/dispatch.ts'
+import { takeFingerprint } from '../../../../src/service/consume/records/record.ts'
+import type { Batch, Dispatch } from '../../../../src/service/decide/attempt/batch.ts'
+import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
+import { partitionKey, type TopicPartition } from '../../../../src/service/decide/event/position.ts'
+import { isWorthRestart } from '../../../../src/service/store/connection/errors.ts'
+import { DatabaseFault } from '../memory-store.ts'
+import type { Actor } from './actor.ts'
+import { lookUpContacts } from './contacts.ts'
+import { parseMessage, TOPIC } from './messages.ts'
+import { SILENT, type World } from './world.ts'
+
+/** Consumes partitions to their ends, several at once, and again from their checkpoints whenever the database fails. */
+export async function own(world: World, actor: Actor, owned: readonly number[]): Promise<void> {
+  const dispatch = createDispatch(dispatchNeeds(world, actor, 'map'))
+  const places = owned.map((partition) => ({ topic: TOPIC, partition }))
+  for (let tries = 0; tries < 30 * owned.length; tries++) {
+    await actor.step()
+    for (const place of places) actor.expected.set(partitionKey(place), world.memory.checkpoint(place))
+    try {
+      await consume(world, actor, places, dispatch)
+      return
+    } catch (error) {
+      if (!(error instanceof DatabaseFault)) throw error
+    }
+  }
+}
+
+async function consume(
+  world: World,
+  { expected }: Actor,
+  places: readonly TopicPartition[],
+  dispatch: Dispatch,
+): Promise<void> {
+  const { random, counts } = world
+  for (;;) {
+    const waiting = places.flatMap((place) =>
+      nextBatch(world, place, expected.get(partitionKey(place)) ?? -1n),
+    )
+    if (waiting.length === 0) return
+    const some = waiting.filter(() => random.chance(0.8))
+    const turns = (some.length === 0 ? waiting : some).map((batch) => ({
+      batch,
+      isAlone: random.chance(0.2),
+    }))
+    const results = await Promise.allSettled(dispatch(turns))
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    for (const [i, result] of results.entries()) {
+      const batch = turns[i]?.batch
+      if (batch === undefined || result.status === 'rejected') continue
+      const { value } = result
+      if (value.kind === 'moved') counts.moved++
+      else counts.clashes += value.rejected.filter(({ rejection }) => rejection.code === 'conflict').length
+      expected.set(partitionKey(batch), value.kind === 'moved' ? value.checkpoint : value.lastOffset)
+    }
+  }
+}
+
+function nextBatch(
+  { partitions, random }: World,
+  place: TopicPartition,
+  expectedCheckpoint: bigint,
+): Batch[] {
+  const start = Number(expectedCheckpoint) + 1
+  const messages = partitions[place.partition]?.slice(start, start + 1 + random.below(4)) ?? []
+  const lastOffset = messages.at(-1)?.offset
+  return lastOffset === undefined
+    ? []
+    : [{ ...place, messages, expectedCheckpoint, lastOffset, lastMessage: null }]
+}
+
+/** @param envelopeMapRevision `map`, or `next map`, which finds the party of each message */
+export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: string): DispatchNeeds {
+  const { memory, scheduler } = world
+  return {
+    parserFor: () => (message) => parseMessage(message, envelopeMapRevision),
+    envelopeMapRevision,
+    parseBy: (_, message, then) => parseMessage(message, then ?? envelopeMapRevision),
+    findLogged: async (all) => {
+      await actor.step()
+      return all.map(() => ({ rows: memory.logged(), pruned: [] }))
+    },
+    lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
+    newLocator: () => `NTF-${world.locatorCount++}`,
+    takeFingerprint,
+    makeAttempts: (source) => actor.attempt(source),
+    countRestart: () => {},
+    stage: unobserved,
+    isWorthRestart,
+    nowMs: () => scheduler.now,
+    log: SILENT,
+    startTimer: (durationMs, run) => {
+      let isStopped = false
+      void scheduler.step(durationMs).then(() => isStopped || run())
+      return () => {
+        isStopped = true
+      }
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import { pino } from 'pino'
+import { AssignedPartitions } from '../../../src/service/consume/assigned-partitions.ts'
+import type { NextOffset } from '../../../src/service/consume/group.ts'
+import { createBudget } from '../../../src/service/consume/inbox.ts'
+import type { PartitionNeeds } from '../../../src/service/consume/partition.ts'
+
+export interface Given
+  extends Pick<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>,
+    Partial<Omit<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>> {
+  readonly commitToKafka?: (offset: NextOffset) => void
+}
+
+/** Partitions whose needs are harmless unless given. */
+export function assign({ commitToKafka = () => {}, ...given }: Given) {
+  const needs: PartitionNeeds = {
+    resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
+    listCheckpoints: async () => [],
+    findReason: () => 'not-committed',
+    countLost: () => {},
+    readEnds: async () => ({ earliest: 0n, end: 0n }),
+    unservedReason: () => null,
+    onWanted: () => {},
+    budget: createBudget(Number.POSITIVE_INFINITY),
+    batchCountMax: 500,
+    nowMs: () => 0,
+    sleep: async () => {},
+    log: pino({ level: 'silent' }),
+    ...given,
+  }
+  return { partitions: new AssignedPartitions(needs, commitToKafka), budget: needs.budget }
+}

@@ -1,0 +1,197 @@
+import { mock } from 'node:test'
+import kafkajs from 'kafkajs'
+import type Broker from 'kafkajs/src/broker/index.js'
+import errors from 'kafkajs/src/protocol/error.js'
+import { pino } from 'pino'
+import t from 'tap'
+import { encodeSubscription } from '../../../src/service/consume/assigner.ts'
+import { Group, isExpelled, isRebalance } from '../../../src/service/consume/group.ts'
+import { settled } from './one-partition.ts'
+
+const { MemberAssignment } = kafkajs.AssignerProtocol
+
+type Call = { readonly name: string; readonly node: number; readonly memberId?: string }
+type Answers = Partial<
+  Record<'joinGroup' | 'syncGroup' | 'heartbeat' | 'leaveGroup', (call: Call) => unknown>
+>
+
+/** A group whose requests are answered by the test. Broker 1 coordinates it at first. */
+function groupOf(answers: Answers, topics: Record<string, number[]> = { claims: [0] }) {
+  const calls: Call[] = []
+  const lines: { topics?: string[] }[] = []
+  const cluster = { coordinator: 1 }
+  const assignments: { memberId: string; assignment: Record<string, number[]> }[] = []
+  const brokerAt = (node: number) => {
+    const answer = (name: keyof Answers) => async (request: { memberId: string }) => {
+      const call = { name, node, memberId: request.memberId }
+      calls.push(call)
+      return answers[name]?.(call)
+    }
+    return {
+      joinGroup: answer('joinGroup'),
+      syncGroup: async (request: {
+        memberId: string
+        groupAssignment: { memberId: string; memberAssignment: Buffer }[]
+      }) => {
+        for (const { memberId, memberAssignment } of request.groupAssignment)
+          assignments.push({
+            memberId,
+            assignment: { ...MemberAssignment.decode(memberAssignment)?.assignment },
+          })
+        const own = request.groupAssignment.find((one) => one.memberId === request.memberId)
+        return (
+          (await answer('syncGroup')(request)) ?? {
+            memberAssignment: own?.memberAssignment ?? Buffer.alloc(0),
+          }
+        )
+      },
+      heartbeat: answer('heartbeat'),
+      leaveGroup: answer('leaveGroup'),
+    } as unknown as Broker
+  }
+  const found = new Map(
+    Object.entries(topics).map(([topic, numbers]) => [
+      topic,
+      { error: null, leaders: new Map(numbers.map((partition) => [partition, 1])) },
+    ]),
+  )
+  const group = new Group({
+    cluster: {
+      ask: (node, request) => request(brokerAt(node)),
+      findCoordinator: async () => cluster.coordinator,
+      topics: async () => found,
+      refresh: async () => {},
+    },
+    groupId: 'group',
+    sessionTimeoutMs: 30_000,
+    log: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) }),
+  })
+  return { group, calls, lines, cluster, assignments }
+}
+
+const errorOf = (type: string) =>
+  errors.createErrorFromCode(errors.errorCodes.find((one) => one.type === type)?.code ?? 0)
+
+const joinedAs = (memberId: string, members: Record<string, string[]> = {}) => ({
+  generationId: 1,
+  memberId,
+  leaderId: 'a',
+  members: Object.entries(members).map(([id, topics]) => ({
+    memberId: id,
+    memberMetadata: encodeSubscription(topics).metadata,
+  })),
+})
+
+t.test('the leader assigns topics that only others read, and warns of hidden ones', async (t) => {
+  const members = { a: ['claims'], b: ['billing', 'hidden'] }
+  const { group, assignments, lines } = groupOf(
+    { joinGroup: () => joinedAs('a', members) },
+    { claims: [0, 1], billing: [0] },
+  )
+  t.same(await group.join(['claims']), { claims: [0, 1] })
+  t.same(assignments, [
+    { memberId: 'b', assignment: { billing: [0] } },
+    { memberId: 'a', assignment: { claims: [0, 1] } },
+  ])
+  t.match(lines, [{ topics: ['hidden'] }])
+})
+
+t.test('a member ignores partitions of topics that it does not read, and warns of them', async (t) => {
+  const memberAssignment = MemberAssignment.encode({
+    version: 0,
+    assignment: { claims: [0], billing: [1] },
+    userData: Buffer.alloc(0),
+  })
+  const { group, lines } = groupOf({
+    joinGroup: () => joinedAs('b'),
+    syncGroup: () => ({ memberAssignment }),
+  })
+  t.same(await group.join(['claims']), { claims: [0] })
+  t.match(lines, [{ topics: ['billing'] }])
+})
+
+t.test('a member keeps its id until the coordinator does not know it, or it has left', async (t) => {
+  let joinCount = 0
+  const { group, calls } = groupOf({
+    joinGroup: ({ memberId }) => {
+      joinCount++
+      if (joinCount === 3) throw errorOf('UNKNOWN_MEMBER_ID')
+      return joinedAs(memberId || `member-${joinCount}`)
+    },
+  })
+  await group.join(['claims'])
+  await group.join(['claims'])
+  await group.join(['claims'])
+  await group.leave()
+  await group.leave()
+  await group.join(['claims'])
+  t.same(
+    calls.filter(({ name }) => name !== 'syncGroup').map(({ name, memberId }) => `${name} ${memberId}`),
+    [
+      'joinGroup ',
+      'joinGroup member-1',
+      'joinGroup member-1',
+      'joinGroup ',
+      'leaveGroup member-4',
+      'joinGroup ',
+    ],
+  )
+})
+
+t.test('a rebalance during the join starts it again; any other error ends it', async (t) => {
+  const failures = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']
+  const { group, calls } = groupOf({
+    joinGroup: () => joinedAs('b'),
+    syncGroup: () => {
+      const type = failures.shift()
+      if (type !== undefined) throw errorOf(type)
+      return undefined
+    },
+  })
+  t.same(await group.join(['claims']), {})
+  t.equal(calls.length, 6)
+  const refused = groupOf({
+    joinGroup: () => {
+      throw errorOf('GROUP_AUTHORIZATION_FAILED')
+    },
+  })
+  await t.rejects(refused.group.join(['claims']), { name: 'KafkaJSProtocolError' })
+  t.equal(refused.calls.length, 1)
+})
+
+t.test(
+  'a coordinator that stands still is waited for only until another one coordinates the group',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const { group, calls, cluster } = groupOf({
+      joinGroup: () => joinedAs('b'),
+      heartbeat: ({ node }) => (node === 1 ? new Promise(() => {}) : undefined),
+    })
+    await group.join(['claims'])
+    const beat = group.heartbeat()
+    const ended = t.rejects(beat, { message: 'broker 2 coordinates the group now' })
+    mock.timers.tick(2_000)
+    await settled()
+    t.equal(calls.at(-1)?.name, 'heartbeat', 'it still coordinates the group')
+    cluster.coordinator = 2
+    mock.timers.tick(2_000)
+    await ended
+    await group.heartbeat()
+    t.same(calls.at(-1), { name: 'heartbeat', node: 2, memberId: 'b' })
+  },
+)
+
+t.test('errors about the member are told from a rebalance', async (t) => {
+  t.same(
+    ['REBALANCE_IN_PROGRESS', 'UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'NOT_COORDINATOR_FOR_GROUP'].map(
+      (type) => [isRebalance(errorOf(type)), isExpelled(errorOf(type))],
+    ),
+    [
+      [true, false],
+      [false, true],
+      [false, true],
+      [false, false],
+    ],
+  )
+})

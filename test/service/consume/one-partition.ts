@@ -1,0 +1,165 @@
+import { pino } from 'pino'
+import type { Unserved } from '../../../src/service/consume/cluster.ts'
+import { createBudget } from '../../../src/service/consume/inbox.ts'
+import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
+import type { Batch, WaitingPartition } from '../../../src/service/decide/attempt/batch.ts'
+import type { Checkpoint } from '../../../src/service/decide/event/position.ts'
+import { committedAt } from '../build.ts'
+import { assign } from './assign.ts'
+import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
+
+export interface Given {
+  readonly checkpoint?: Checkpoint
+  readonly batchCountMax?: number
+  readonly budgetBytes?: number
+  /** Called before a batch is taken. */
+  readonly waitForTurn?: (partition: WaitingPartition) => Promise<void>
+  /** The commit of this offset is slow. */
+  readonly slowAt?: bigint
+  /** Called between a batch and its commit; may reject. */
+  readonly beforeCommit?: (batch: Batch) => Promise<void>
+  /** Replaces the look-ups; may reject. */
+  readonly prepare?: (batch: Batch) => Promise<void>
+  readonly ensureCheckpoint?: () => Promise<void>
+  /** Batches are cut after this many messages. */
+  readonly askedCount?: number
+}
+
+/**
+ * One partition: a broker with a log in memory, a database with the checkpoint, and the consumer between them. Only `fetchOnce`
+ * fetches, once per call.
+ */
+export function onePartition(given: Given = {}) {
+  const broker = {
+    log: [] as Buffer[],
+    earliest: 0n,
+    unserved: null as Unserved | null,
+    error: null as string | null,
+  }
+  const database = {
+    checkpoint: given.checkpoint ?? { offset: -1n, lastMessage: null },
+    resets: [] as bigint[],
+  }
+  const committed: Batch[] = []
+  const prepared: Batch[] = []
+  const reports: bigint[] = []
+  const sleeps: number[] = []
+  const lost: [topic: string, count: bigint][] = []
+  const lines: { level: number; msg: string; [field: string]: unknown }[] = []
+  const clock = { nowMs: 0 }
+  const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
+
+  const { partitions } = assign({
+    ensureCheckpoint: async () => {
+      await given.ensureCheckpoint?.()
+      return database.checkpoint
+    },
+    resetCheckpoint: async (_topic, _partition, expected, offset) => {
+      if (expected !== database.checkpoint.offset) return database.checkpoint.offset
+      database.resets.push(offset)
+      database.checkpoint = { offset, lastMessage: null }
+      return offset
+    },
+    processNext: async (waiting) => {
+      await given.waitForTurn?.(waiting)
+      const batch = await waiting.take()
+      if (batch === null) return null
+      prepared.push(batch)
+      await given.prepare?.(batch)
+      await given.beforeCommit?.(batch)
+      if (batch.expectedCheckpoint !== database.checkpoint.offset) {
+        return { batch, result: { kind: 'moved', checkpoint: database.checkpoint.offset, wasSlow: false } }
+      }
+      const lastOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.lastOffset
+      const last = batch.messages.find(({ offset }) => offset === lastOffset)
+      const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
+      database.checkpoint = { offset: lastOffset, lastMessage }
+      committed.push(batch)
+      return { batch, result: { ...committedAt(lastOffset), wasSlow: lastOffset === given.slowAt } }
+    },
+    countLost: (topic, count) => lost.push([topic, count]),
+    findReason: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
+    readEnds: async () => ({ earliest: broker.earliest, end: end() }),
+    unservedReason: () => broker.unserved,
+    commitToKafka: ({ offset }) => reports.push(offset),
+    budget,
+    batchCountMax: given.batchCountMax ?? 500,
+    nowMs: () => clock.nowMs,
+    sleep: async (durationMs) => {
+      sleeps.push(durationMs)
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+    log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
+  })
+
+  const baseOf = (batch: Buffer) => batch.readBigInt64BE(0)
+  const lastOf = (batch: Buffer) => baseOf(batch) + BigInt(batch.readInt32BE(23))
+  const end = () => {
+    const last = broker.log.at(-1)
+    return last === undefined ? 0n : lastOf(last) + 1n
+  }
+
+  const consumer = () => [...partitions.list()][0]
+
+  /** The answer to the next request; null if nothing is wanted, or there is nothing. */
+  function ask(batchCountMax = 100) {
+    const from = consumer()?.wanted ?? null
+    if (from === null) return null
+    const isOutOfRange = from < broker.earliest || from > end()
+    const error = broker.error ?? (isOutOfRange ? 'OFFSET_OUT_OF_RANGE' : null)
+    const found = broker.log.filter((batch) => lastOf(batch) >= from).slice(0, batchCountMax)
+    const bytes = error === null ? Buffer.concat(found) : Buffer.alloc(0)
+    if (error === null && bytes.length === 0) return null
+    return { from, fetched: { error, bytes, aborted: [] } }
+  }
+
+  return {
+    broker,
+    database,
+    clock,
+    committed,
+    prepared,
+    reports,
+    sleeps,
+    lost,
+    lines,
+    budget,
+    settled,
+    /** Appends batches of messages with these values. */
+    publish: (...batches: string[][]) => {
+      for (const values of batches) append({ records: values.map((value) => ({ value })) })
+    },
+    append,
+    /** Fetches once and waits until all work is idle. Returns false if there was nothing to fetch. */
+    fetchOnce: async (batchCountMax?: number) => {
+      const answer = ask(batchCountMax)
+      if (answer !== null) consumer()?.offer(answer.fetched, answer.from)
+      await settled()
+      return answer !== null
+    },
+    /** Starts the consumer, like a membership that was assigned the partition. */
+    start: async () => {
+      partitions.assign({ claims: [0] })
+      await settled()
+    },
+    end: async () => {
+      partitions.end()
+      await partitions.finished()
+    },
+    blocked: () => partitions.blocked()[0] ?? null,
+    wanted: () => consumer()?.wanted ?? null,
+    oldestMs: () => partitions.oldestMs('claims', 0),
+    values: () => committed.flatMap(({ messages }) => messages.map(({ value }) => String(value))),
+  }
+
+  function append(batch: Omit<WrittenBatch, 'baseOffset'> & { baseOffset?: number }): Buffer {
+    const bytes = writeBatch({ baseOffset: Number(end()), ...batch })
+    broker.log.push(bytes)
+    return bytes
+  }
+}
+
+/** Decompression takes a few turns of the event loop. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}

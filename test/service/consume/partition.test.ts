@@ -1,0 +1,413 @@
+import { mock } from 'node:test'
+import t from 'tap'
+import { createBudget, Inbox } from '../../../src/service/consume/inbox.ts'
+import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
+import type { Batch } from '../../../src/service/decide/attempt/batch.ts'
+import { type Given, onePartition, settled } from './one-partition.ts'
+import { writeBatch, writeMarker } from './records/write-batch.ts'
+
+const fingerprint = (offset: number, value: string) =>
+  takeFingerprint({
+    offset: BigInt(offset),
+    timestampMs: 0n,
+    key: null,
+    value: Buffer.from(value),
+    headers: {},
+  })
+
+const movesOf = (batches: readonly Batch[]) =>
+  batches.map(({ messages, expectedCheckpoint, lastOffset }) => [
+    messages.length,
+    expectedCheckpoint,
+    lastOffset,
+  ])
+
+/** A started partition with ten messages in two batches. */
+async function withTen(given: Given = {}) {
+  const partition = onePartition(given)
+  partition.publish(['a', 'b', 'c', 'd'], ['e', 'f', 'g', 'h', 'i', 'j'])
+  await partition.start()
+  return partition
+}
+
+t.test('a fetch is cut into batches, and Kafka gets the offset after each', async (t) => {
+  const { fetchOnce, committed, reports, wanted } = await withTen({ batchCountMax: 4 })
+  await fetchOnce()
+  t.strictSame(movesOf(committed), [
+    [4, -1n, 3n],
+    [4, 3n, 7n],
+    [2, 7n, 9n],
+  ])
+  t.strictSame(reports, [4n, 8n, 10n])
+  const later = await withTen({ checkpoint: { offset: 3n, lastMessage: fingerprint(3, 'd') } })
+  t.strictSame(later.reports, [4n], 'a new owner tells it what the last one could not')
+  t.equal(wanted(), 10n)
+})
+
+t.test('a failed batch blocks the partition, and the backoff grows until one is committed', async (t) => {
+  let failures = 3
+  const { fetchOnce, committed, values, sleeps, lines, blocked } = await withTen({
+    batchCountMax: 5,
+    beforeCommit: async ({ expectedCheckpoint }) => {
+      if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
+      if (expectedCheckpoint === 4n && failures === -2) throw new Error('again')
+    },
+  })
+  await fetchOnce()
+  t.strictSame(committed, [])
+  t.match(blocked(), { reason: 'not-committed', offset: 0n, detail: /even a bug/ })
+  t.match(lines, [{ msg: /^a partition is blocked; nothing is lost/, offset: '0', reason: 'not-committed' }])
+  for (let i = 0; i < 4; i++) await fetchOnce()
+  t.strictSame([sleeps, blocked()], [[500, 1_000, 2_000, 500], null])
+  t.equal(values().join(''), 'abcdefghij')
+})
+
+t.test('a locked checkpoint is reported only if it is still locked after a pause', async (t) => {
+  const lockedFor = async (failures: number) => {
+    let left = failures
+    const { sleeps, lines, blocked, fetchOnce, values } = await withTen({
+      ensureCheckpoint: async () => {
+        if (left-- > 0) throw new Error('locked by another session')
+      },
+    })
+    const during = blocked()?.reason ?? null
+    await settled()
+    await fetchOnce()
+    t.equal(values().length, 10)
+    return { sleeps, reasons: lines.map(({ reason }) => reason), during, after: blocked() }
+  }
+  t.strictSame(await lockedFor(1), { sleeps: [500], reasons: [], during: null, after: null })
+  t.strictSame(await lockedFor(2), {
+    sleeps: [500, 1_000],
+    reasons: ['locked'],
+    during: 'locked',
+    after: null,
+  })
+})
+
+for (const [what, expected, found, processed, msg] of [
+  ['another one moved', -1n, 6n, 'hij', 'another consumer moved the checkpoint: continuing from there'],
+  ['a database that lost commits has', 4n, 2n, 'abcdedefghij', 'the checkpoint is behind what this process'],
+] as const) {
+  t.test(`the consumer continues at once from a checkpoint that ${what}, and says so`, async (t) => {
+    let isMoved = false
+    const { fetchOnce, database, values, sleeps, lines } = await withTen({
+      batchCountMax: 5,
+      beforeCommit: async ({ expectedCheckpoint }) => {
+        if (expectedCheckpoint !== expected || isMoved) return
+        isMoved = true
+        database.checkpoint = { offset: found, lastMessage: null }
+      },
+    })
+    await fetchOnce()
+    await fetchOnce()
+    t.strictSame([values().join(''), sleeps], [processed, []])
+    t.match(lines, [{ msg: new RegExp(`^${msg}`) }])
+  })
+}
+
+t.test('a partition is not fetched from 4 MB queued on, until half of that is processed', async (t) => {
+  const turn = Promise.withResolvers<void>()
+  const { append, fetchOnce, wanted, start, committed } = onePartition({
+    waitForTurn: () => turn.promise,
+  })
+  for (let i = 0; i < 9; i++) append({ records: [{ value: Buffer.alloc(1024 * 1024) }] })
+  await start()
+  let fetchCount = 0
+  while (await fetchOnce(1)) fetchCount++
+  t.strictSame([fetchCount, wanted()], [4, null])
+  turn.resolve()
+  await settled()
+  t.equal(wanted(), 4n)
+  while (await fetchOnce(1));
+  t.equal(committed.at(-1)?.lastOffset, 8n)
+})
+
+t.test('while all queues are full, only a partition with an empty queue is fetched', async (t) => {
+  const { fetchOnce, wanted, budget, values } = await withTen({ budgetBytes: 1_000 })
+  budget.add(1_000)
+  await fetchOnce(1)
+  t.strictSame([values().length, wanted()], [4, 4n], 'slow partitions leave the others their turn')
+  budget.add(3_000)
+  await fetchOnce(1)
+  t.equal(values().length, 10, 'what is fetched is worked on')
+  t.equal(wanted(), null, 'far too many bytes wait')
+  budget.add(-1)
+  t.equal(wanted(), 10n)
+})
+
+t.test('a batch without an end blocks the partition, and is not fetched in a loop', async (t) => {
+  const partition = onePartition()
+  partition.publish(['a', 'b'])
+  await partition.start()
+  const [batch] = partition.broker.log
+  batch?.writeInt32BE(batch.length * 50, 8)
+  await partition.fetchOnce()
+  t.match(partition.blocked(), { reason: 'damaged' })
+  t.strictSame(partition.values(), [])
+  await partition.end()
+})
+
+t.test('a batch ends before it has too many bytes, but has at least one message', async (t) => {
+  const { append, start, fetchOnce, committed } = onePartition()
+  const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
+  append({
+    records: [
+      { value: megabytes(3) },
+      { value: megabytes(4) },
+      { value: megabytes(9) },
+      { key: megabytes(1) },
+      {
+        headers: [
+          ['of one', megabytes(1)],
+          ['of two', megabytes(2)],
+          ['of two', megabytes(3)],
+        ],
+      },
+      { headers: [['of one', megabytes(3)]] },
+    ],
+  })
+  await start()
+  await fetchOnce()
+  await settled()
+  t.strictSame(
+    committed.map(({ messages }) => messages.map(({ offset }) => Number(offset))),
+    [[0, 1], [2], [3, 4], [5]],
+  )
+})
+
+/** The end of the partition in the following test: a checkpoint there lies beyond the last message. */
+const END = 12
+
+for (const [what, offset, msg] of [
+  [
+    'another message at the offset of the last processed one',
+    3,
+    'the message at offset 3 is not the one that was processed',
+  ],
+  [
+    'the end of a transaction at that offset',
+    10,
+    'the message at offset 10 is not the one that was processed',
+  ],
+  ['a checkpoint beyond the end', END, 'the checkpoint lies beyond the end of the partition'],
+] as const) {
+  t.test(`${what} means a recreated topic, which is read from its earliest offset`, async (t) => {
+    const lastMessage = offset < END ? fingerprint(offset, 'what was processed') : null
+    const checkpoint = { offset: BigInt(offset), lastMessage }
+    const { broker, fetchOnce, publish, values, database, lines } = await withTen({ checkpoint })
+    broker.log.push(writeMarker(10, 7, 'commit'))
+    publish(['k'])
+    await fetchOnce()
+    t.strictSame(database.resets, [-1n])
+    t.equal(lines[0]?.msg.startsWith(`${msg}: the topic was recreated`), true)
+    await fetchOnce()
+    t.equal(values().join(''), 'abcdefghijk')
+  })
+}
+
+t.test('a checkpoint that another consumer moved is not reset for a recreated topic', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { fetchOnce, values, database, lines, sleeps } = await withTen({ checkpoint })
+  database.checkpoint = { offset: 6n, lastMessage: null }
+  await fetchOnce()
+  await fetchOnce()
+  t.strictSame([database.resets, sleeps], [[], []])
+  t.equal(values().join(''), 'hij')
+  t.strictSame(
+    lines.map(({ msg }) => msg),
+    ['another consumer moved the checkpoint: continuing from there'],
+  )
+})
+
+/** Consumes a partition of five messages, of which retention has removed the first four. */
+async function afterRetention(given: Given = {}) {
+  const partition = onePartition(given)
+  partition.publish(['a', 'b', 'c', 'd'], ['e'])
+  partition.broker.log.shift()
+  partition.broker.earliest = 4n
+  await partition.start()
+  await partition.fetchOnce()
+  await partition.fetchOnce()
+  return partition
+}
+
+t.test('messages that retention removed unprocessed are counted', async (t) => {
+  const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
+  const { values, lines, sleeps, lost } = await afterRetention({ checkpoint })
+  t.strictSame([values(), sleeps, lost], [['e'], [], [['claims', 2n]]])
+  t.match(lines, [
+    {
+      msg: "2 messages are lost: the broker's retention deleted them before they were processed",
+      expected: '2',
+      earliest: '4',
+      gone: '2',
+    },
+  ])
+})
+
+t.test('a first start after a retention begins at the earliest message, and calls none lost', async (t) => {
+  const { values, lines, sleeps, lost } = await afterRetention()
+  t.strictSame([values(), sleeps, lost], [['e'], [], []])
+  t.match(lines, [{ level: 40, msg: /^no message of this partition was processed yet/, earliest: '4' }])
+})
+
+t.test('a damaged batch blocks the partition, after what is before it, until it can be read', async (t) => {
+  const { broker, fetchOnce, values, blocked, lines, publish, sleeps } = await withTen()
+  publish(['k'])
+  const damaged = broker.log[1] as Buffer
+  damaged[damaged.length - 2] = 7
+  await fetchOnce()
+  t.equal(values().join(''), 'abcd')
+  t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
+  t.match(lines, [
+    {
+      reason: 'damaged',
+      firstOffset: '4',
+      lastOffset: '9',
+      msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
+    },
+  ])
+  await fetchOnce()
+  t.strictSame(sleeps, [500, 1_000])
+  damaged[damaged.length - 2] = 'j'.charCodeAt(0)
+  await fetchOnce()
+  t.equal(values().join(''), 'abcdefghijk')
+  t.equal(blocked(), null)
+})
+
+t.test('a partition that the broker does not serve is blocked, unless another may lead it', async (t) => {
+  const { broker, fetchOnce, values, blocked, lines } = await withTen()
+  const reasonAfter = async (error: string) => {
+    broker.error = error
+    await fetchOnce()
+    return blocked()?.reason
+  }
+  t.equal(await reasonAfter('NOT_LEADER_FOR_PARTITION'), undefined)
+  t.strictSame(lines, [])
+  t.equal(await reasonAfter('TOPIC_AUTHORIZATION_FAILED'), 'no-rights')
+  t.equal(await reasonAfter('LEADER_NOT_AVAILABLE'), 'broker-error')
+  t.equal(await reasonAfter('KAFKA_STORAGE_ERROR'), 'broker-error')
+  t.equal(blocked()?.detail, 'KAFKA_STORAGE_ERROR')
+  await reasonAfter('KAFKA_STORAGE_ERROR')
+  t.match(
+    lines.map(({ detail, err, msg }) => ({ detail, err, msg })),
+    [
+      { detail: 'TOPIC_AUTHORIZATION_FAILED', err: undefined, msg: /grant it READ and DESCRIBE$/ },
+      { detail: 'LEADER_NOT_AVAILABLE' },
+      { detail: 'KAFKA_STORAGE_ERROR' },
+    ],
+    'each reason once, without a stack',
+  )
+  t.equal(lines.length, 3)
+  for (const reason of ['no-rights', 'no-leader'] as const) {
+    broker.unserved = { topic: 'claims', reason, sinceMs: 7 }
+    t.match(blocked(), { reason, offset: 0n, sinceMs: 7 })
+  }
+  broker.unserved = null
+  broker.error = null
+  await fetchOnce()
+  t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
+})
+
+t.test('a partition that failed or was slow does not share its next transaction', async (t) => {
+  const alone: boolean[] = []
+  let failureCount = 1
+  const { fetchOnce, values } = await withTen({
+    batchCountMax: 4,
+    slowAt: 7n,
+    waitForTurn: async ({ isAlone }) => {
+      alone.push(isAlone)
+      if (failureCount-- > 0) throw new Error('no answer')
+    },
+  })
+  await fetchOnce()
+  await fetchOnce()
+  t.strictSame([values().join(''), alone], ['abcdefghij', [false, true, false, true]])
+})
+
+t.test('a second change of leader is ignored, too, if the partition was quiet since the first', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { broker, fetchOnce, blocked, lines } = await withTen()
+  broker.error = 'NOT_LEADER_FOR_PARTITION'
+  await fetchOnce()
+  mock.timers.tick(5_000)
+  await settled()
+  await fetchOnce()
+  t.strictSame([lines, blocked()], [[], null])
+})
+
+t.test('a batch that is cut repeatedly is not stuck, and the age of its rest is known', async (t) => {
+  const seen: unknown[] = []
+  const partition = onePartition({
+    askedCount: 1,
+    beforeCommit: async () => {
+      partition.clock.nowMs += 50_000
+      seen.push(partition.blocked(), partition.oldestMs())
+    },
+  })
+  const records = ['a', 'b', 'c'].map((value, i) => ({ value, timestampDelta: i }))
+  partition.append({ baseTimestampMs: 100, records })
+  await partition.start()
+  await partition.fetchOnce()
+  t.strictSame(seen, [null, 100, null, 101, null, 102])
+})
+
+t.test('a batch that runs for too long is reported as stuck', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetchOnce, blocked, clock, end } = await withTen({ beforeCommit: () => commit.promise })
+  await fetchOnce()
+  clock.nowMs = 59_999
+  t.equal(blocked(), null)
+  clock.nowMs = 60_000
+  t.match(blocked(), { reason: 'stuck', offset: 0n })
+  commit.resolve()
+  await end()
+  t.equal(blocked(), null)
+})
+
+t.test('the age of the oldest unprocessed message is known, whether queued or running', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const partition = onePartition({ batchCountMax: 1, beforeCommit: () => commit.promise })
+  for (const baseTimestampMs of [100, 200, 300])
+    partition.append({ baseTimestampMs, records: [{ value: 'a' }] })
+  await partition.start()
+  t.equal(partition.oldestMs(), null)
+  await partition.fetchOnce()
+  t.equal(partition.oldestMs(), 100)
+  commit.resolve()
+  await settled()
+  t.equal(partition.oldestMs(), null)
+})
+
+for (const [what, point, finished] of [
+  ['the running batch finishes after the end, and no other starts', 'beforeCommit', 'ab'],
+  ['a batch whose turn comes after the end does not start', 'waitForTurn', ''],
+] as const) {
+  t.test(what, async (t) => {
+    const turn = Promise.withResolvers<void>()
+    const wait = () => turn.promise
+    const { fetchOnce, values, end, prepared } = await withTen({ batchCountMax: 2, [point]: wait })
+    await fetchOnce()
+    const ended = end()
+    await settled()
+    turn.resolve()
+    await ended
+    t.strictSame([values().join(''), prepared.length], [finished, finished.length / 2])
+  })
+}
+
+const LAST_OFFSET_DELTA_AT = 23
+
+t.test('a skipped batch that claims the offsets of those after it does not block them', async (t) => {
+  const damaged = writeBatch({ baseOffset: 10, records: [{ value: 'a' }] })
+  damaged.writeInt32BE(990, LAST_OFFSET_DELTA_AT)
+  const inbox = new Inbox(createBudget(1_000_000))
+  inbox.open(21n)
+  // Brokers send it for every offset that its header claims.
+  const bytes = Buffer.concat([damaged, writeBatch({ baseOffset: 21, records: [{ value: 'b' }] })])
+  inbox.offer({ error: null, bytes, aborted: [] }, 21n)
+  const taken = await inbox.take(10)
+  t.match(taken, { messages: [{ offset: 21n }], lastOffset: 21n })
+})

@@ -1,0 +1,32 @@
+import t from 'tap'
+import { compareLast, judgeOutOfRange } from '../../../src/service/consume/recreated-topic.ts'
+
+const PROCESSED = { offset: 7n, sha256: 'a' }
+
+for (const [name, found, verdict] of [
+  ['the same message', PROCESSED, 'same'],
+  ['another message at its offset', { offset: 7n, sha256: 'b' }, 'another'],
+  ['a later message, as after compaction', { offset: 8n, sha256: 'a' }, 'gone'],
+  ['nothing, as after retention', null, 'gone'],
+  ['the end of a transaction in its place', 'no message', 'another'],
+] as const) {
+  t.test(`the last message, compared with ${name}: ${verdict}`, async (t) => {
+    t.equal(compareLast(PROCESSED, found), verdict)
+  })
+}
+
+const AT = { kind: 'deleted', earliest: 20n } as const
+
+for (const [name, checkpoint, fetchFrom, ends, verdict] of [
+  ['the partition ends at the checkpoint', 9n, 10n, { earliest: 0n, end: 9n }, { kind: 'recreated' }],
+  ['the partition ends before the checkpoint', 9n, 10n, { earliest: 0n, end: 3n }, { kind: 'recreated' }],
+  ['the last processed message is there', 9n, 10n, { earliest: 0n, end: 10n }, { kind: 'passed' }],
+  ['the offset is the earliest', 9n, 10n, { earliest: 10n, end: 12n }, { kind: 'passed' }],
+  ['unprocessed messages are deleted', 9n, 10n, { earliest: 20n, end: 30n }, { ...AT, count: 10n }],
+  ['only the last processed one is deleted', 19n, 19n, { earliest: 20n, end: 30n }, { ...AT, count: 0n }],
+  ['processed ones alone are deleted', 25n, 12n, { earliest: 20n, end: 30n }, { ...AT, count: 0n }],
+] as const) {
+  t.test(`an offset out of range: ${name}`, async (t) => {
+    t.same(judgeOutOfRange(checkpoint, fetchFrom, ends), verdict)
+  })
+}

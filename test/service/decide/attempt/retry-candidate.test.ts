@@ -1,0 +1,36 @@
+import t from 'tap'
+import { findRefusal, toDueEntry } from '../../../../src/service/decide/attempt/retry-candidate.ts'
+import { aCandidateDecision, aRetryCandidate } from './build.ts'
+
+const SKIPPED = aRetryCandidate('NTF-1')
+const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
+
+t.test('skipped and given-up rows can be retried on request, others cannot', async (t) => {
+  t.equal(findRefusal(SKIPPED), null)
+  t.equal(findRefusal(FAILED), null)
+  t.equal(findRefusal({ ...FAILED, status: 'SENT' }), 'it was sent')
+  t.equal(findRefusal({ ...FAILED, isGivenUp: false }), 'the service still retries it by itself')
+  for (const row of [SKIPPED, FAILED]) {
+    t.match(findRefusal({ ...row, isErased: true }), /erased/)
+    t.match(findRefusal({ ...row, decision: null }), /no decision/)
+  }
+  const pruned = aRetryCandidate('NTF-1', { decision: aCandidateDecision({ ruleId: '(pruned)' }) })
+  t.match(findRefusal(pruned), /may have been told before a pruning/)
+})
+
+t.test('a failed row is sent as stored, a skipped one rendered from its variables', async (t) => {
+  const failed = toDueEntry(FAILED)
+  t.match(failed, { subject: 'S', body: 'B' })
+  t.equal(failed.variables, undefined)
+  t.match(toDueEntry(SKIPPED), { isPartyInvalid: false, variables: SKIPPED.decision?.variables })
+})
+
+t.test('an invalid party locator is not treated as a missing one', async (t) => {
+  const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidParty: true })
+  t.equal(toDueEntry({ ...SKIPPED, partyLocator: null, decision }).isPartyInvalid, true)
+})
+
+t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
+  const decision = aCandidateDecision({ variables: null })
+  t.match(findRefusal(aRetryCandidate('e', { decision })), /rendered from is not stored/)
+})

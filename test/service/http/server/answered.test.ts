@@ -1,0 +1,40 @@
+import { mock } from 'node:test'
+import t from 'tap'
+import { ProblemError } from '../../../../src/service/http/problems/problem.ts'
+import { buildApp } from '../../../../src/service/http/public.ts'
+import { dependencies, OUTAGE } from '../fixture.ts'
+
+/** The timeout of src/service/http/server/base.ts. */
+const HANDLER_TIMEOUT_MS = 10_000
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+for (const [what, end] of [
+  ['finds nothing', () => null],
+  ['finds preferences', () => ({ email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] })],
+  ['fails', () => Promise.reject(OUTAGE)],
+  ['refuses', () => Promise.reject(new ProblemError('invalid-request'))],
+] as const)
+  t.test(`a handler that ${what} after its request was answered neither answers nor warns`, async (t) => {
+    const goOn = Promise.withResolvers<void>()
+    const { all, logged } = dependencies()
+    const get = async () => {
+      await goOn.promise
+      return (await end()) as never
+    }
+    const app = buildApp({ ...all, preferences: { ...all.preferences, get } })
+    await app.ready()
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const response = app.inject('/preferences/PTY-1')
+    await settled()
+    mock.timers.tick(HANDLER_TIMEOUT_MS)
+    t.ok((await response).statusCode > 400)
+    logged.length = 0
+    goOn.resolve()
+    await settled()
+    t.same(
+      logged.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'debug'),
+      [],
+    )
+  })

@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { buildApp } from '../../../../src/service/http/public.ts'
+import { serve } from '../../../../src/service/http/server/server.ts'
+import { aManagement } from '../../../console/routes/fixture.ts'
+import { until } from '../../../stack/until.ts'
+import { dependencies } from '../fixture.ts'
+
+/** The bound of src/service/http/server/pipelining.ts. */
+const UNANSWERED_COUNT_MAX = 16
+const CONNECTION_COUNT = 20
+const FLOOD_BYTES = 208_000
+const PUT = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' }
+
+function pipelined(path: string, count: number, headers = ''): string {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`.repeat(count)
+}
+
+const LISTENERS = {
+  public: (observeResponse: () => void) => {
+    const list = async () => ({ items: [], next: null })
+    const needs = dependencies({ observeResponse })
+    return buildApp({ ...needs.all, logEntries: { ...needs.all.logEntries, list } })
+  },
+  management: (observeResponse: () => void) => aManagement({ observeResponse }).app,
+}
+for (const [name, build] of Object.entries(LISTENERS)) {
+  const probe = name === 'public' ? '/healthz' : '/startupz'
+
+  t.test(
+    `${name}: nothing of a flood of pipelined requests is begun once its connection is gone`,
+    async (t) => {
+      let answered = 0
+      const http = serve(
+        build(() => {
+          answered++
+        }),
+        { host: '127.0.0.1', port: 0 },
+      )
+      t.teardown(() => http.close(0))
+      const url = await http.listen()
+      const flood = pipelined('/', FLOOD_BYTES / pipelined('/', 1).length)
+      const closed = Array.from({ length: CONNECTION_COUNT }, async () => {
+        const socket = connect(Number(new URL(url).port), '127.0.0.1')
+        // The server may reset it.
+        socket.on('error', () => {})
+        socket.resume().end(flood)
+        await new Promise((resolve) => socket.once('close', resolve))
+      })
+      t.equal((await fetch(`${url}${probe}`)).status, 200)
+      if (name === 'public') t.equal((await fetch(`${url}/preferences/PTY-1`, PUT)).status, 200)
+      await Promise.all(closed)
+      const before = answered
+      t.ok(before <= CONNECTION_COUNT * UNANSWERED_COUNT_MAX + 2, `${before} requests were answered`)
+      t.equal((await fetch(`${url}${probe}`)).status, 200)
+      await until(async () => answered > before, { what: 'the count of the probe' })
+      t.equal(answered, before + 1, 'nothing goes on')
+    },
+  )
+
+  t.test(`${name}: as many requests as are allowed are answered, again and again`, async (t) => {
+    const http = serve(
+      build(() => {}),
+      { host: '127.0.0.1', port: 0 },
+    )
+    t.teardown(() => http.close(0))
+    const url = await http.listen()
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    let received = ''
+    socket.on('data', (bytes) => {
+      received += bytes
+    })
+    const answers = () => received.split('HTTP/1.1 200').length - 1
+    for (const round of [1, 2]) {
+      socket.write(pipelined(probe, UNANSWERED_COUNT_MAX))
+      await until(async () => answers() === round * UNANSWERED_COUNT_MAX, { what: 'all answers' })
+    }
+    socket.destroy()
+  })
+}
+
+t.test(
+  'a connection with one request too many is closed, with nothing that counts as an upgrade',
+  async (t) => {
+    const http = serve(
+      LISTENERS.public(() => {}),
+      { host: '127.0.0.1', port: 0 },
+    )
+    t.teardown(() => http.close(0))
+    const { port } = new URL(await http.listen())
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write(pipelined('/healthz', UNANSWERED_COUNT_MAX + 1))
+    t.equal(await text(socket), '')
+
+    const upgrading = connect(Number(port), '127.0.0.1')
+    upgrading.write(pipelined('/healthz', 1, 'Connection: Upgrade\r\nUpgrade: websocket\r\n'))
+    const [answer] = await once(upgrading, 'data')
+    t.match(String(answer), /^HTTP\/1\.1 200 /, 'an upgrade is still ignored')
+    upgrading.destroy()
+  },
+)

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { ALL_REJECTED, listRejected } from '../../../../src/service/store/read/list-rejected-messages.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const offsetsOf = (items: readonly { readonly offset: bigint }[]) => items.map(({ offset }) => offset)
+t.test('rejected messages are listed newest first, in pages, with their first bytes', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
+    SELECT
+      CASE WHEN n % 2 = 0 THEN 'claims' ELSE 'billing' END, 0, n,
+      CASE n WHEN 1 THEN NULL WHEN 2 THEN repeat('x', 1000)::bytea ELSE 'short' END, '{}', 'not-json', 'no JSON'
+    FROM generate_series(1, 7) n`)
+  const first = await listRejected(pool, ALL_REJECTED, { limit: 3, after: null })
+  t.same(offsetsOf(first.items), [7n, 6n, 5n])
+  const second = await listRejected(pool, ALL_REJECTED, { limit: 3, after: first.next })
+  const third = await listRejected(pool, ALL_REJECTED, { limit: 3, after: second.next })
+  t.same(offsetsOf([...second.items, ...third.items]), [4n, 3n, 2n, 1n])
+  t.equal(third.next, null)
+  const [long, none] = [...second.items, ...third.items].slice(-2)
+  t.match(long, { byteCount: 1_000 })
+  t.equal(Buffer.from(long?.begin ?? []).toString(), 'x'.repeat(256))
+  t.match(none, { byteCount: null, begin: null, redriven: null })
+  const claims = await listRejected(pool, { ...ALL_REJECTED, topic: 'claims' }, { limit: 50, after: null })
+  t.same(offsetsOf(claims.items), [6n, 4n, 2n])
+})
+
+t.test('each rejected message has the result of its last redrive', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
+    SELECT 'claims', 0, n, '{}', 'empty', 'empty' FROM generate_series(1, 2) n`)
+  await client.query(`
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, code, error)
+    SELECT id, 'a clerk', 'rejected', 'empty', 'empty' FROM notifications.rejected_message`)
+  await client.query(`
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result)
+    SELECT min(id), 'a clerk', 'duplicate' FROM notifications.rejected_message`)
+  const { items } = await listRejected(pool, ALL_REJECTED, { limit: 50, after: null })
+  t.same(
+    items.map(({ redriven }) => redriven?.result.result),
+    ['rejected', 'duplicate'],
+  )
+  const open = await listRejected(pool, { ...ALL_REJECTED, open: true }, { limit: 50, after: null })
+  t.same(offsetsOf(open.items), [2n])
+})

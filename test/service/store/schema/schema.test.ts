@@ -1,0 +1,221 @@
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { migrate } from '../../../../src/operations/migrate/apply-migrations.ts'
+import { openPool } from '../../../../src/service/store/connection/pool.ts'
+import { findReadinessFault } from '../../../../src/service/store/schema/find-readiness-fault.ts'
+import { readMigrations } from '../../../../src/service/store/schema/migration.ts'
+import { createDatabase, onServer } from '../../../stack/databases.ts'
+import { NO_PGBOUNCER, startPgBouncer } from '../../../stack/pgbouncer.ts'
+import { until } from '../../../stack/until.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { url, client } = await openDatabase(t)
+await client.query('CREATE TABLE notifications.sample (id int NOT NULL, kind text)')
+await client.query('INSERT INTO notifications.sample SELECT 1, null FROM generate_series(1, 2)')
+
+const migrations = await readMigrations()
+const user = `limited_${process.pid}`
+const limited = new URL(url)
+limited.username = user
+await client.query(`CREATE ROLE ${user} LOGIN`)
+t.teardown(async () => {
+  await client.query(`DROP OWNED BY ${user}`)
+  await client.query(`DROP ROLE ${user}`)
+})
+const pool = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
+t.teardown(() => pool.end())
+const fault = async () => (await findReadinessFault(pool, migrations))?.text ?? null
+
+/** Runs these migrations beside those that are applied; the result is told what it logs. */
+function migrating(
+  t: Test,
+  files: Record<string, string>,
+  onLog: (message: string) => void = () => {},
+  databaseUrl = url,
+) {
+  const dir = t.testdir(
+    Object.fromEntries(Object.entries(files).map(([name, source]) => [`${name}.sql`, source])),
+  )
+  return () => migrate(databaseUrl, { info: (_fields, message) => onLog(message) }, dir)
+}
+
+const valid = async (index: string) =>
+  (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)', [index])).rows[0]
+    ?.indisvalid
+
+/** Leaves an INVALID index, like an interrupted build: it fails on equal rows. */
+async function leaveInvalid(index: string) {
+  const built = client.query(`CREATE UNIQUE INDEX CONCURRENTLY ${index} ON notifications.sample (id)`)
+  await built.catch(() => {})
+}
+
+t.test('a migration that waits for its table blocks no other session', async (t) => {
+  const reader = new pg.Client(url)
+  await reader.connect()
+  t.teardown(() => reader.end())
+  await reader.query('BEGIN')
+  await reader.query('SELECT FROM notifications.sample')
+  const messages: string[] = []
+  const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
+  const run = migrating(t, files, (message) => messages.push(message))
+  const done = run()
+  const retried = () => messages.some((message) => /another session holds a lock/.test(message))
+  // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
+  await until(
+    async () => {
+      await client.query('INSERT INTO notifications.sample VALUES (2)')
+      return retried()
+    },
+    { what: 'it to give the lock up' },
+  )
+  t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
+  await reader.query('COMMIT')
+  t.same(await done, ['1001_column'])
+  await client.query('SELECT more FROM notifications.sample')
+})
+
+t.test('an index is built beside open transactions, and an INVALID one is rebuilt', async (t) => {
+  await leaveInvalid('sample_id')
+  t.equal(await valid('notifications.sample_id'), false)
+  const files = {
+    '1002_index': '-- Why: a sample.\n\nCREATE INDEX CONCURRENTLY sample_id ON notifications.sample (id);\n',
+    '1003_other_index':
+      'create index -- A line break.\n  concurrently if not exists sample_kind\n  ON notifications.sample (kind);\n',
+  }
+  await leaveInvalid('sample_kind')
+  const run = migrating(t, files)
+  t.same(await run(), ['1002_index', '1003_other_index'])
+  t.equal(await valid('notifications.sample_id'), true)
+  t.equal(await valid('notifications.sample_kind'), true)
+
+  await client.query(`DELETE FROM notifications.migration WHERE name = '1002_index'`)
+  t.same(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
+  const source = 'DROP INDEX CONCURRENTLY IF EXISTS notifications.sample_kind;'
+  const drop = migrating(t, { '1004_drop': source })
+  t.same(await drop(), ['1004_drop'])
+  t.equal(await valid('notifications.sample_kind'), undefined)
+  await client.query(`DELETE FROM notifications.migration WHERE name = '1004_drop'`)
+  t.same(await drop(), ['1004_drop'], 'dropped but not recorded')
+})
+
+t.test('a failed migration leaves the previous ones applied', async (t) => {
+  const files = {
+    '1005_constraint':
+      'ALTER TABLE notifications.sample ADD CONSTRAINT sample_id_small CHECK (id < 2) NOT VALID',
+    '1006_validated': 'ALTER TABLE notifications.sample VALIDATE CONSTRAINT sample_id_small',
+  }
+  const run = migrating(t, files)
+  await t.rejects(run(), /violated by some row/)
+  await t.rejects(client.query('INSERT INTO notifications.sample VALUES (2)'), /sample_id_small/)
+  await client.query('DELETE FROM notifications.sample WHERE id = 2')
+  t.same(await run(), ['1006_validated'])
+})
+
+t.test('no index is built through a pooler with a timeout', { skip: NO_PGBOUNCER }, async (t) => {
+  const database = new URL(url).pathname.slice(1)
+  for (const timeout of ['lock_timeout', 'statement_timeout'])
+    await client.query(`ALTER DATABASE "${database}" SET ${timeout} = '1min'`)
+  const pooler = await startPgBouncer(url, { pool_mode: 'transaction' })
+  t.teardown(() => pooler.close())
+  const files = { '1007_index': 'CREATE INDEX CONCURRENTLY sample_both ON notifications.sample (id, kind)' }
+  const through = migrating(t, files, () => {}, pooler.through(url))
+  await t.rejects(
+    through(),
+    /lock_timeout and statement_timeout would interrupt .* run `migrate` on a direct connection/,
+  )
+  t.equal(await valid('notifications.sample_both'), undefined)
+  const directly = migrating(t, files)
+  t.same(await directly(), ['1007_index'])
+  t.equal(await valid('notifications.sample_both'), true)
+})
+
+t.test('missing rights are reported one by one, and no other right is needed', async (t) => {
+  t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
+  await client.query(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
+  t.match(await fault(), /permission denied for table migration: run db\/grants.sql/)
+  await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO ${user}`)
+  const reason = await fault()
+  const missing: readonly string[] = reason?.match(/(INSERT|UPDATE|DELETE) ON notifications\.\w+/g) ?? []
+  t.ok(missing.includes('INSERT ON notifications.decision'), reason ?? '')
+  t.match(
+    reason,
+    new RegExp(
+      `^the user ${user} lacks .*: connect as the service's role, or run db/grants.sql as the owner of the tables$`,
+    ),
+  )
+  for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
+  t.equal(await fault(), null)
+})
+
+t.test('another text under an applied name is reported, and not migrated over', async (t) => {
+  const name = '1008_edited'
+  const made = 'CREATE TABLE notifications.edited (id text, kind text)'
+  t.same(await migrating(t, { [name]: made })(), [name])
+  const other = migrating(t, { [name]: made.replace('kind', 'sort'), '1009_more': 'SELECT 1' })
+  await t.rejects(other(), { message: /^the text of 1008_edited is not the one that was applied: compare/ })
+  t.same(
+    await migrating(t, { [name]: `-- A comment.\n${made.replace(', ', ',\n  ')}` })(),
+    [],
+    'comments may change',
+  )
+
+  const [first] = migrations
+  const edit = 'UPDATE notifications.migration SET checksum = $2 WHERE name = $1'
+  await client.query(edit, [first?.name, 'another'])
+  t.match(await fault(), /^the text of 0001_notifications is not the one that was applied/)
+  await client.query(edit, [first?.name, first?.checksum])
+  t.equal(await fault(), null)
+})
+
+t.test('a database without checksums gets them if it has the columns of its migrations', async (t) => {
+  const files = {
+    '1010_old':
+      "CREATE TABLE notifications.old (id text, \"offset\" bigint, CONSTRAINT old_id CHECK (id IN ('a', 'b')), kind text)",
+  }
+  const run = migrating(t, files)
+  await run()
+  // As versions that recorded no checksum left it.
+  await client.query('ALTER TABLE notifications.migration DROP COLUMN checksum')
+  await client.query('ALTER TABLE notifications.old DROP COLUMN kind')
+  await t.rejects(run(), {
+    message:
+      /^the schema lacks notifications\.old\.kind, which 1010_old makes: another text of it was applied/,
+  })
+  await client.query('ALTER TABLE notifications.old ADD COLUMN kind text')
+  t.same(await run(), [])
+  const { rows } = await client.query(`SELECT checksum FROM notifications.migration WHERE name = '1010_old'`)
+  t.match(rows, [{ checksum: /^[0-9a-f]{64}$/ }])
+
+  await client.query('ALTER TABLE notifications.decision RENAME retried_by TO moved')
+  t.match(
+    await fault(),
+    /^the schema lacks notifications\.decision\.retried_by, which 0001_notifications makes/,
+  )
+  await client.query('ALTER TABLE notifications.decision RENAME moved TO retried_by')
+  t.equal(await fault(), null)
+})
+
+t.test('a missing table is reported', async (t) => {
+  await client.query('ALTER TABLE notifications.decision RENAME TO moved')
+  t.match(await fault(), /^the schema lacks notifications\.decision\.locator and \d+ more columns/)
+  await client.query('ALTER TABLE notifications.moved RENAME TO decision')
+})
+
+t.test('a database that cannot store every text is not ready', async (t) => {
+  const { url, drop } = await createDatabase(undefined, 'template0', `ENCODING 'LATIN1' LOCALE 'C'`)
+  // As before `migrate` refused such a database.
+  await onServer(url, async (owner) => {
+    await owner.query('CREATE SCHEMA notifications')
+    await owner.query('CREATE TABLE notifications.migration (name text)')
+    for (const { name, source } of migrations) {
+      await owner.query(source)
+      await owner.query('INSERT INTO notifications.migration VALUES ($1)', [name])
+    }
+  })
+  const inLatin1 = await openPool({ databaseUrl: url, connectionCountMax: 1 })
+  t.teardown(async () => {
+    await inLatin1.end()
+    await drop()
+  })
+  t.match((await findReadinessFault(inLatin1, migrations))?.text, /the encoding of the database is LATIN1/)
+})

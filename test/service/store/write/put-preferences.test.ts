@@ -1,0 +1,180 @@
+import t from 'tap'
+import { CHANNELS } from '../../../../src/service/decide/party/channel.ts'
+import type { NewPreferences } from '../../../../src/service/decide/party/preferences.ts'
+import { openPool } from '../../../../src/service/store/connection/pool.ts'
+import {
+  getPreferences,
+  listPreferenceChanges,
+  listPreferences,
+  readPreferences,
+} from '../../../../src/service/store/read/read-preferences.ts'
+import { putPreferences } from '../../../../src/service/store/write/put-preferences.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { url, pool, client } = await openDatabase(t)
+t.beforeEach(() =>
+  client.query('TRUNCATE notifications.notification_preferences, notifications.preference_change'),
+)
+
+const SMS: NewPreferences = {
+  email: 'member@example.com',
+  phone: null,
+  preferredChannel: 'SMS',
+  optedOutEvents: ['claim.paid', 'ä"😀\\'],
+}
+
+const IN_APP: NewPreferences = { email: null, phone: '1', preferredChannel: 'IN_APP', optedOutEvents: [] }
+const changes = async () =>
+  (await client.query('SELECT * FROM notifications.preference_change ORDER BY id')).rows
+
+t.test('every PUT is recorded with author, time, before and after, even without a difference', async (t) => {
+  t.equal(await getPreferences(pool, 'party-1'), null)
+  t.same(await putPreferences(pool, 'party-1', SMS, 'auditor'), SMS)
+  t.same(await getPreferences(pool, 'party-1'), SMS)
+  t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
+  await putPreferences(pool, 'party-2', SMS, null)
+  await putPreferences(pool, 'party-1', IN_APP, null)
+  const kept = await changes()
+  t.match(kept, [
+    { party_locator: 'party-1', changed_by: 'auditor', changed_at: Date },
+    { party_locator: 'party-1', changed_by: null },
+    { party_locator: 'party-2' },
+    { party_locator: 'party-1' },
+  ])
+  t.same(
+    kept.map(({ before, after }) => ({ before, after })),
+    [
+      { before: null, after: SMS },
+      { before: SMS, after: IN_APP },
+      { before: null, after: SMS },
+      { before: IN_APP, after: IN_APP },
+    ],
+  )
+  const listed = await listPreferenceChanges(pool, 'party-1', 2)
+  t.match(listed.changes, [{ before: IN_APP }, { changedBy: null, before: SMS, after: IN_APP }])
+  t.equal(listed.changes.length, 2, 'the newest ones, and of this party alone')
+  t.equal(listed.isMore, true)
+  t.equal((await listPreferenceChanges(pool, 'party-1', 3)).isMore, false)
+})
+
+t.test('invalid preferences are refused by the schema', async (t) => {
+  await putPreferences(pool, 'party-1', SMS, null)
+  await client.query(
+    'ALTER TABLE notifications.preference_change ADD CONSTRAINT trap CHECK (false) NOT VALID',
+  )
+  t.teardown(() => client.query('ALTER TABLE notifications.preference_change DROP CONSTRAINT trap'))
+  await t.rejects(putPreferences(pool, 'party-1', IN_APP, null))
+  t.same(await getPreferences(pool, 'party-1'), SMS)
+  t.equal((await changes()).length, 1)
+})
+
+t.test('every table that names a channel takes any, so that a new one needs no migration', async (t) => {
+  const { rows } = await client.query(`
+    SELECT conname, pg_get_constraintdef(oid) AS "check" FROM pg_constraint
+    WHERE connamespace = 'notifications'::regnamespace`)
+  t.equal(rows.filter(({ conname }) => /_channel_shape$/.test(conname)).length, 3)
+  t.same(
+    rows.filter(({ check }) => CHANNELS.some((channel) => check.includes(`'${channel}'`))),
+    [],
+  )
+})
+
+t.test('concurrent changes follow one another, and the last one is in force', async (t) => {
+  const all = Array.from({ length: 60 }, (_, i): NewPreferences => ({ ...SMS, phone: String(i) }))
+  const stored = await Promise.all(
+    all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
+  )
+  t.same(stored, all)
+  const kept = await changes()
+  t.equal(kept.length, all.length)
+  for (const [i, { before, changed_at: changedAt }] of kept.entries()) {
+    t.same(before, kept[i - 1]?.after ?? null)
+    t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
+  }
+  t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
+})
+
+t.test('parties whose locks another process keeps hold up no other party', async (t) => {
+  const small = await openPool({ databaseUrl: url, connectionCountMax: 2 })
+  t.teardown(() => small.end())
+  await client.query('BEGIN')
+  for (const party of ['party-1', 'party-2'])
+    await client.query('SELECT pg_advisory_xact_lock(4006, hashtext($1))', [party])
+  const waiting = ['party-1', 'party-2'].map((party) => putPreferences(small, party, SMS, null))
+  t.same(await putPreferences(small, 'party-3', SMS, null), SMS)
+  await client.query('COMMIT')
+  t.same(await Promise.all(waiting), [SMS, SMS])
+})
+
+t.test('each change is the last one of its party, even if the clock was set back', async (t) => {
+  await putPreferences(pool, 'party-1', SMS, null)
+  const tomorrow = 86_400 * 2 ** 22
+  await client.query('UPDATE notifications.preference_change SET id = id + $1', [tomorrow])
+  const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')?.changeId
+  const ids = [await seen()]
+  for (const preferences of [IN_APP, SMS]) {
+    await putPreferences(pool, 'party-1', preferences, null)
+    ids.push(await seen())
+    t.match((await listPreferenceChanges(pool, 'party-1', 1)).changes, [{ after: preferences }])
+  }
+  t.equal(new Set(ids).size, 3)
+})
+
+t.test('dispatch reads the preferences in force, with their change', async (t) => {
+  const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')
+  t.equal(await seen(), undefined)
+  await putPreferences(pool, 'party-1', SMS, null)
+  const [first] = await changes()
+  t.same(await seen(), {
+    preferredChannel: 'SMS',
+    optedOutEvents: new Set(SMS.optedOutEvents),
+    hasUnreadableOptOuts: false,
+    changeId: first.id,
+  })
+  await putPreferences(pool, 'party-1', IN_APP, null)
+  const [, second] = await changes()
+  t.match(await seen(), { preferredChannel: 'IN_APP', optedOutEvents: new Set(), changeId: second.id })
+})
+
+t.test('opt-outs in the form of another version are no names, and are noticed', async (t) => {
+  const list = 'notification_preferences_opted_out_is_list'
+  await client.query(`ALTER TABLE notifications.notification_preferences DROP CONSTRAINT ${list}`)
+  const forms: readonly (readonly [stored: string, shown: readonly string[]])[] = [
+    ['["claim.paid", {"eventType": "claim.approved"}]', ['claim.paid']],
+    ['["claim.paid", 1]', ['claim.paid']],
+    ['[null]', []],
+    ['["claim.*"]', ['claim.*']],
+    ['{"claim.paid": true}', []],
+    ['"claim.paid"', []],
+  ]
+  for (const [stored, shown] of forms) {
+    await client.query(
+      `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events) VALUES ($1, $2)`,
+      [stored, stored],
+    )
+    t.match(await getPreferences(pool, stored), { email: null, preferredChannel: 'EMAIL' })
+    t.same((await getPreferences(pool, stored))?.optedOutEvents, shown)
+    const read = (await readPreferences(pool, [stored])).get(stored)
+    t.same(read?.optedOutEvents, new Set(shown.filter((name) => name === 'claim.paid')), stored)
+    t.equal(read?.hasUnreadableOptOuts, true, stored)
+  }
+  t.equal((await listPreferences(pool, { limit: 50, after: null })).items.length, forms.length)
+})
+
+t.test('the list has every party once, by code point, page by page', async (t) => {
+  const parties = [...Array.from({ length: 24 }, (_, i) => `party-${i}`), 'ä', 'Z', 'a', '😀', '\uffee', ' ']
+  for (const party of parties) await putPreferences(pool, party, SMS, null)
+  const seen: string[] = []
+  let after: string | null = null
+  let pageCount = 0
+  do {
+    const page = await listPreferences(pool, { limit: 10, after })
+    seen.push(...page.items.map(({ partyLocator }) => partyLocator))
+    for (const item of page.items) t.match(item, SMS)
+    after = page.next
+    pageCount++
+  } while (after !== null)
+  const expected = parties.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  t.same(seen, expected)
+  t.equal(pageCount, 3, 'also where the last page is exactly full')
+})

@@ -1,0 +1,179 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse, stringify } from 'yaml'
+import { NO_PROMTOOL, promtool } from './promtool.ts'
+
+const DAY_MINUTES = 24 * 60
+/** Counts a minute: through a day, and through the quarter of an hour after it. */
+type Counts = readonly [day: number, quarter: number]
+
+function series(labels: string, [day, quarter]: Counts) {
+  const values = `0+${day}x${DAY_MINUTES} ${day * DAY_MINUTES + quarter}+${quarter}x14`
+  return { series: `notifications_${labels}`, values }
+}
+const lookUps = (found: Counts, notFound: Counts) => [
+  series('contact_lookups_total{state="found"}', found),
+  series('contact_lookups_total{state="not found"}', notFound),
+]
+const outcomes = (noParty: number, others: number) => [
+  series('outcomes_total{rule="no-party"}', [noParty, noParty]),
+  series('outcomes_total{rule="email"}', [others, others]),
+]
+const wrongParty = (values: string) => [
+  { series: 'notifications_contact_lookups_total{state="wrong party"}', values },
+]
+/** The process started at this minute. */
+const lost = (values: string, startedAt: number) => [
+  { series: 'notifications_lost_messages_total{topic="claims",instance="a"}', values },
+  { series: 'process_start_time_seconds{instance="a"}', values: `${startedAt * 60}x1455` },
+]
+
+/** The process started at this minute. */
+const rejected = (code: string, values: string, startedAt = 0) => [
+  { series: `notifications_rejected_messages_total{code="${code}",instance="a"}`, values },
+  { series: 'process_start_time_seconds{instance="a"}', values: `${startedAt * 60}x1455` },
+]
+const CONFLICTS = 'NotificationsConflicts'
+const NOT_FOUND = 'NotificationsPartiesNotFound'
+const waiting = (rows: string, retries: string, down: string) => [
+  { series: 'notifications_failed_rows{state="waiting"}', values: rows },
+  { series: 'notifications_retries_total{status="FAILED"}', values: retries },
+  { series: 'notifications_policy_administration_down', values: down },
+]
+
+/** The replicas of deployments, by their group. */
+const joined = (byGroup: Readonly<Record<string, string>>) =>
+  Object.entries(byGroup).map(([group, values]) => ({
+    series: `notifications_consumer_joined{namespace="${group}",job="serve",group="${group}"}`,
+    values,
+  }))
+/** Look-ups of two deployments, of which one finds nobody. */
+const ofTwo = [...lookUps([0, 100], [0, 0]), ...lookUps([0, 0], [0, 20])].map(({ series, values }, i) => ({
+  series: series.replace('}', `,job="${i < 2 ? 'well' : 'wrong'}"}`),
+  values,
+}))
+const answers = (refused: number, answered: number) =>
+  [['/log/list', 401, refused] as const, ['/log/list', 200, answered] as const].map(
+    ([route, status, count]) =>
+      series(`http_response_duration_seconds_count{route="${route}",status="${status}"}`, [count, count]),
+  )
+
+const DOWN = 'NotificationsDown'
+const TOKENS = 'NotificationsTokensRefused'
+const NOT_RETRIED = 'NotificationsNotRetried'
+const LOST = 'NotificationsMessagesLost'
+const GIVEN_UP = 'NotificationsGivenUp'
+const givenUp = (rows: string, total: string, expired: string) => [
+  { series: 'notifications_failed_rows{state="given_up"}', values: rows },
+  { series: 'notifications_given_up_total', values: total },
+  { series: 'notifications_expired_rows', values: expired },
+]
+const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
+  [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
+  [NOT_FOUND, 'as many as the day before', lookUps([99, 99], [1, 1]), false],
+  [NOT_FOUND, 'three times as many, and still few', lookUps([999, 996], [1, 4]), false],
+  [NOT_FOUND, 'a surge after a day without any', lookUps([100, 50], [0, 50]), true],
+  [NOT_FOUND, 'a usual share of four in ten', lookUps([60, 60], [40, 40]), false],
+  [NOT_FOUND, 'all of them, where four in ten are usual', lookUps([60, 0], [40, 100]), true],
+  [NOT_FOUND, 'all of a handful', lookUps([10, 0], [0, 1]), false],
+  [NOT_FOUND, 'most of them, on the first day', lookUps([0, 20], [0, 80]), true],
+  [NOT_FOUND, 'a third of them, on the first day', lookUps([0, 70], [0, 30]), false],
+  [NOT_FOUND, 'all of them, in one of two deployments', ofTwo, true],
+  [DOWN, 'all deployments consume', joined({ a: '1x1455', b: '1x1455' }), false],
+  [DOWN, 'one of three is gone', joined({ a: '1x1455', b: '1x1400 stale', c: '1x1455' }), true],
+  [DOWN, 'one of two is in no group', joined({ a: '1x1455', b: '0x1455' }), true],
+  [
+    DOWN,
+    'one never started',
+    [...joined({ a: '1x1455' }), { series: 'up{job="notifications-b"}', values: '0x1455' }],
+    true,
+  ],
+  [DOWN, 'nothing was ever scraped', [], true],
+  [
+    'NotificationsDataFault',
+    'a fault',
+    [{ series: 'notifications_data_fault{fault="no-party"}', values: '1x1455' }],
+    true,
+  ],
+  [
+    'NotificationsDataFault',
+    'no fault any more',
+    [{ series: 'notifications_data_fault{fault="no-party"}', values: '1x1400 0x55' }],
+    false,
+  ],
+  [TOKENS, 'all tokens are refused', answers(5, 0), true],
+  [TOKENS, 'some tokens are refused', answers(5, 1), false],
+  ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],
+  ['NotificationsWrongParty', 'no answer for another party', wrongParty('0x1455'), false],
+  [CONFLICTS, 'a message with the event id of another one', rejected('conflict', '0x1440 1x15'), true],
+  [
+    CONFLICTS,
+    'conflicts before the first scrape of a replica',
+    rejected('conflict', '_x1440 119x15', 1440),
+    true,
+  ],
+  [CONFLICTS, 'no more than hours ago', rejected('conflict', '119x1455'), false],
+  [CONFLICTS, 'a message that is no event', rejected('not-json', '0x1440 1x15'), false],
+  ['NotificationsRejected', 'a message that is no event', rejected('not-json', '0x1440 1x15'), true],
+  [
+    'NotificationsRejected',
+    'a conflict, which has its own alert',
+    rejected('conflict', '0x1440 1x15'),
+    false,
+  ],
+  [LOST, 'messages lost while a replica runs', lost('0x1440 3x15', 0), true],
+  [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15', 1440), true],
+  [LOST, 'as many as before the replica was restarted', lost('3x1440 3x15', 1440), true],
+  [LOST, 'messages lost hours ago', lost('3x1455', 0), false],
+  [LOST, 'messages lost hours ago, and a scrape failed', lost('3x1394 stale 3x60', 0), false],
+  [LOST, 'no message lost', lost('_x1440 0x15', 1440), false],
+  [NOT_RETRIED, 'rows wait, and none is retried', waiting('5x1455', '7x1455', '0x1455'), true],
+  [NOT_RETRIED, 'rows wait, and none was ever retried', waiting('5x1455', '_x1455', '0x1455'), true],
+  [NOT_RETRIED, 'rows wait, and fail again each minute', waiting('5x1455', '0+5x1455', '0x1455'), false],
+  [NOT_RETRIED, 'policy administration is down', waiting('5x1455', '7x1455', '1x1455'), false],
+  [NOT_RETRIED, 'no row waits', waiting('0x1455', '7x1455', '0x1455'), false],
+  [
+    GIVEN_UP,
+    'a retry succeeds, with many rows given up',
+    givenUp('99996x1440 99997x15', '5x1455', '0x1455'),
+    false,
+  ],
+  [
+    GIVEN_UP,
+    'a last attempt fails, with more rows than are counted',
+    givenUp('100000x1455', '5x1440 6x15', '0x1455'),
+    true,
+  ],
+  [GIVEN_UP, 'a row becomes too old', givenUp('100000x1455', '5x1455', '0x1440 1x15'), true],
+  [GIVEN_UP, 'rows were given up hours ago', givenUp('100x1455', '0x900 5x555', '0x1455'), false],
+  ['NotificationsNoParty', 'every tenth event without a party', outcomes(10, 90), false],
+  ['NotificationsNoParty', 'every fifth', outcomes(20, 80), true],
+  ['NotificationsNoParty', 'a handful of events, all without a party', outcomes(1, 0), false],
+]
+
+const { groups } = parse(
+  await readFile(new URL('../../../src/service/telemetry/alerts.yaml', import.meta.url), 'utf8'),
+)
+
+t.test('alerts fire, and do not fire, as they should', { skip: NO_PROMTOOL }, async (t) => {
+  for (const [alert, title, series, fires] of CASES) t.equal(await faultOf(alert, series, fires), '', title)
+})
+
+/** promtool's report if the alert fires unexpectedly, or does not fire. */
+async function faultOf(alert: string, series: readonly object[], fires: boolean): Promise<string> {
+  const [rule] = groups[0].rules.filter((rule: { alert: string }) => rule.alert === alert)
+  const test = {
+    interval: '1m',
+    input_series: series,
+    promql_expr_test: [
+      {
+        expr: `count(${rule.expr}) or vector(0)`,
+        eval_time: `${DAY_MINUTES + 15}m`,
+        exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }],
+      },
+    ],
+  }
+  const file = join(t.testdir({ 'test.yaml': stringify({ tests: [test] }) }), 'test.yaml')
+  return promtool(['test', 'rules', file])
+}

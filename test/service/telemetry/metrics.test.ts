@@ -1,0 +1,377 @@
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
+import { parse } from 'yaml'
+import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
+import type { Delivery } from '../../../src/service/decide/attempt/delivery.ts'
+import type { RejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
+import type { Contact } from '../../../src/service/decide/party/contact.ts'
+import type { Backlog } from '../../../src/service/model/backlog.ts'
+import { createLog } from '../../../src/service/telemetry/log.ts'
+import { createMetrics } from '../../../src/service/telemetry/registry.ts'
+import { aFound, aMessage, committedAt } from '../build.ts'
+import { anAttempt } from '../decide/attempt/build.ts'
+import { readExposition } from './exposition.ts'
+import { NO_PROMTOOL, promtool } from './promtool.ts'
+
+const BACKLOG: Backlog = {
+  assignedCount: 2,
+  brokerReachable: true,
+  databaseReachable: true,
+  partitions: [
+    { topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 },
+    { topic: 'claims', partition: 4, messageCount: 0, oldestAgeS: 0 },
+  ],
+  failedRows: { waiting: 4, givenUp: 5, expired: 6 },
+}
+
+/** Reads the metrics, each time with this backlog. */
+function theMetrics() {
+  let backlog = BACKLOG
+  const metrics = createMetrics({
+    version: '1.2.3',
+    ruleTableRevision: 'abc',
+    groupId: 'ours',
+    topics: ['claims', 'billing'],
+    rules: [{ id: 'no-party', outcome: 'FAIL' }],
+    eventTypes: new Set(['claim.paid']),
+    attemptCountMax: 3,
+    backlog: async () => backlog,
+    connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
+    blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
+    isPolicyAdministrationDown: () => true,
+  })
+  const read = async (change: Partial<Backlog> = {}) => {
+    backlog = { ...BACKLOG, ...change }
+    return readExposition((await metrics.expose()).text)
+  }
+  return { metrics, read }
+}
+
+function aJournal() {
+  const written: string[] = []
+  const log = createLog('info', { write: (line) => void written.push(line) })
+  return { log, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>) }
+}
+
+const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []) =>
+  committedAt(1_000n, { inserted, rejected })
+const batchOf = (count: number) => ({
+  topic: 'claims',
+  partition: 0,
+  expectedCheckpoint: -1n,
+  lastOffset: BigInt(count) - 1n,
+  lastMessage: null,
+  messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
+})
+
+t.test('a row whose sender failed is counted as FAILED', async (t) => {
+  const { metrics, read } = theMetrics()
+  const attempt = anAttempt('a', { status: 'FAILED' })
+  await metrics.stage('batch', batchOf(1), async () => committed([attempt]))
+  await metrics.stage('retry', [], async () => ({ attempts: [attempt] }))
+  const { value } = await read()
+  const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
+  t.equal(value('notifications_outcomes_total', labels), 1)
+  t.equal(value('notifications_retries_total', labels), 1)
+})
+
+t.test('a failed row that has had all its attempts is counted as given up', async (t) => {
+  const { metrics, read } = theMetrics()
+  const attempts = [
+    anAttempt('a', { status: 'FAILED', attemptCount: 2 }),
+    anAttempt('b', { status: 'FAILED', attemptCount: 3 }),
+    anAttempt('c', { status: 'SENT', attemptCount: 3 }),
+  ]
+  t.equal((await read()).value('notifications_given_up_total'), 0)
+  await metrics.stage('retry', [], async () => ({ attempts }))
+  t.equal((await read()).value('notifications_given_up_total'), 1)
+  await metrics.stage('batch', batchOf(3), async () => committed(attempts))
+  t.equal((await read()).value('notifications_given_up_total'), 2)
+})
+
+t.test('lost messages are counted by topic, from 0', async (t) => {
+  const { metrics, read } = theMetrics()
+  metrics.countLost('claims', 2n)
+  const { value } = await read()
+  t.equal(value('notifications_lost_messages_total', { topic: 'claims' }), 2)
+  t.equal(value('notifications_lost_messages_total', { topic: 'billing' }), 0)
+})
+
+t.test('the outcomes of each rule count from 0, so that their first increase is noticed', async (t) => {
+  const { value } = await theMetrics().read()
+  t.equal(value('notifications_outcomes_total', { status: 'FAILED', channel: 'EMAIL', rule: 'no-party' }), 0)
+})
+
+t.test('invented event types create no new series', async (t) => {
+  const { metrics, read } = theMetrics()
+  const attempts = ['x.1', 'x.2', '__proto__', 'constructor'].map((eventType) =>
+    anAttempt(eventType, { eventType }),
+  )
+  await metrics.stage('batch', batchOf(4), async () => committed(attempts))
+  const { families, value } = await read()
+  t.equal(families.get('notifications_events_total')?.metrics.length, 1)
+  t.equal(
+    value('notifications_events_total', {
+      ...{ event_type: 'other', status: 'SENT' },
+      ...{ topic: 'claims', party: 'named' },
+    }),
+    4,
+  )
+})
+
+t.test('the results of a batch are counted: rows, duplicates, rejected messages', async (t) => {
+  const { metrics, read } = theMetrics()
+  const rejected = [
+    { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
+  ]
+  const done = committed([anAttempt('a')], rejected)
+  await metrics.stage('batch', batchOf(5), async () => done)
+  await metrics.stage('batch', batchOf(9), async () => ({ kind: 'moved' as const, checkpoint: 1n }))
+  const failing = () => metrics.stage('batch', batchOf(9), () => Promise.reject(new Error('no database')))
+  await t.rejects(failing())
+  const { value, observed } = await read()
+  t.equal(value('notifications_duplicates_total'), 3)
+  t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
+  t.equal(value('notifications_rejected_messages_total', { code: 'empty' }), 0)
+  for (const result of ['committed', 'moved', 'failed']) {
+    t.equal(value('notifications_batches_total', { result }), 1, result)
+  }
+  t.equal(observed('notifications_batch_messages'), 1)
+  t.equal(observed('notifications_batch_duration_seconds'), 3)
+})
+
+t.test('a stage is timed whether it succeeds or fails, and passes its result on', async (t) => {
+  const { metrics, read } = theMetrics()
+  t.equal(await metrics.stage('look_up', [], async () => 4), 4)
+  await t.rejects(
+    metrics.stage('look_up', [], () => Promise.reject(new Error('no database'))),
+    /no database/,
+  )
+  t.equal((await read()).observed('notifications_stage_duration_seconds', '{stage="look_up"}'), 2)
+})
+
+t.test('messages are counted by channel and by the answer of its sender', async (t) => {
+  const { metrics, read } = theMetrics()
+  const deliveries = new Map<string, Delivery>([
+    ['a', { receipt: 'r', error: null }],
+    ['b', { receipt: null, error: 'full' }],
+    ['c', { receipt: null, error: 'it hung', isUnknown: true }],
+    ['d', { receipt: null, error: 'EMAIL deferred: quota', isDeferred: true }],
+    ['e', { receipt: null, error: null }],
+  ])
+  const messages = [...deliveries.keys()].map((locator) => {
+    const channel = locator === 'e' ? ('IN_APP' as const) : ('EMAIL' as const)
+    return { locator, channel, idempotencyKey: locator, to: null, subject: 's', body: 'b' }
+  })
+  await metrics.stage('send', messages, async () => deliveries)
+  const { value } = await read()
+  for (const answer of ['accepted', 'refused', 'unknown', 'deferred']) {
+    t.equal(value('notifications_sends_total', { channel: 'EMAIL', answer }), 1, answer)
+    t.equal(value('notifications_sends_total', { channel: 'SMS', answer }), 0, answer)
+  }
+})
+
+t.test('contacts are counted by the result of their look-up', async (t) => {
+  const { metrics, read } = theMetrics()
+  const contacts = new Map<string, Contact>([
+    ['a', aFound()],
+    ['b', { state: 'not found' }],
+    ['c', { state: 'not found' }],
+    ['d', { state: 'unresolved', error: 'x', costsNoAttempt: false }],
+  ])
+  t.equal(await metrics.stage('contacts', ['a', 'b', 'c', 'd'], async () => contacts), contacts)
+  const { value } = await read()
+  t.same(
+    ['found', 'not found', 'unresolved'].map((state) =>
+      value('notifications_contact_lookups_total', { state }),
+    ),
+    [1, 2, 1],
+  )
+})
+
+const NOT_FOUND: Contact = { state: 'not found' }
+
+/** What a batch of so many events looks like, the events and contacts of it, and the fault that is logged. */
+const DATA: readonly [
+  title: string,
+  count: number,
+  Partial<Attempt>,
+  Contact,
+  fault: string | null,
+  isAlert: boolean,
+][] = [
+  ['events with parties and texts', 10, {}, aFound(), null, false],
+  ['no event names a party', 10, { partyLocator: null }, aFound(), 'no-party', true],
+  ['none of five first events names a party', 5, { partyLocator: null }, aFound(), 'no-party', false],
+  ['none of two or four names a party', 2, { partyLocator: null }, aFound(), null, false],
+  ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
+  ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
+]
+for (const [title, count, change, contact, fault, isAlert] of DATA) {
+  t.test(`the data is judged each minute: ${title}`, async (t) => {
+    const { metrics, read } = theMetrics()
+    const { log, lines } = aJournal()
+    const ids = Array.from({ length: count }, (_, i) => `event-${i}`)
+    const pass = async (change: Partial<Attempt>, contact: Contact) => {
+      await metrics.stage('batch', batchOf(count), async () =>
+        committed(ids.map((id) => anAttempt(id, change))),
+      )
+      await metrics.stage('contacts', ids, async () => new Map(ids.map((id) => [id, contact])))
+      await metrics.logMinute(log)
+    }
+    await pass(change, contact)
+    await pass(change, contact)
+    const told = () => lines().flatMap(({ level, fault }) => (fault ? `${level} ${fault}` : []))
+    t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
+    const topic = fault === 'not-found' ? '' : 'claims'
+    const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
+    t.equal(await gauge(), isAlert ? 1 : undefined)
+    for (let i = 0; i < 10; i++) await pass({}, aFound())
+    t.same(told().slice(1), fault === null ? [] : [`info ${fault}`])
+    if (isAlert) t.equal(await gauge(), 0)
+  })
+}
+
+t.test('each minute logs what was rejected, FAILED and SKIPPED, by reason, and else nothing', async (t) => {
+  const { metrics } = theMetrics()
+  const { log, lines } = aJournal()
+  await metrics.logMinute(log)
+  t.same(lines(), [])
+  const rejection = { code: 'not-json' as const, error: 'x' }
+  const rejected = Array.from({ length: 3 }, () => ({ message: aMessage(), rejection }))
+  const attempts = (['SENT', 'FAILED', 'SKIPPED', 'SKIPPED'] as const).map((status) =>
+    anAttempt(status, { status }),
+  )
+  await metrics.stage('batch', batchOf(7), async () => committed(attempts, rejected))
+  await metrics.logMinute(log)
+  const rule = 'send-email'
+  t.match(lines(), [
+    { level: 'warn', code: { 'not-json': 3 }, msg: /^3 messages rejected/ },
+    { level: 'warn', rule: { [rule]: 1 }, msg: /^1 event FAILED/ },
+    { level: 'warn', rule: { [rule]: 2 }, msg: /^2 events SKIPPED/ },
+  ])
+  await metrics.logMinute(log)
+  t.equal(lines().length, 3)
+})
+
+/** Events, how many of them are skipped, messages without a row, and what is logged about them. */
+const FIRST_MINUTES: readonly (readonly [number, number, number, number, ...RegExp[]])[] = [
+  [9, 0, 0, 0],
+  [10, 5, 0, 0, /^info the first events of a topic look right/],
+  [10, 6, 0, 0],
+  [4, 0, 0, 0],
+  [10, 0, 1, 0, /^warn 1 message rejected/],
+  [1, 0, 119, 0, /^warn 119 messages rejected/],
+  [10, 0, 0, 10, /^info the first events of a topic look right/],
+  [10, 0, 0, 11, /^warn more than half of .*checkpoints.*"eventId"/],
+  [1, 0, 0, 8],
+]
+t.test('what the first minute says of its messages is true of all of them', async (t) => {
+  for (const [eventCount, skippedCount, rejectedCount, duplicateCount, ...told] of FIRST_MINUTES) {
+    const { metrics } = theMetrics()
+    const { log, lines } = aJournal()
+    const rejection = { code: 'conflict' as const, error: 'x' }
+    const rejected = Array.from({ length: rejectedCount }, () => ({ message: aMessage(), rejection }))
+    const attempts = Array.from({ length: eventCount }, (_, i) =>
+      anAttempt(`event-${i}`, { status: i < skippedCount ? 'SKIPPED' : 'SENT' }),
+    )
+    const batch = batchOf(eventCount + rejectedCount + duplicateCount)
+    await metrics.stage('batch', batch, async () => committed(attempts, rejected))
+    await metrics.logMinute(log)
+    const found = lines().map(({ level, msg }) => `${level} ${msg}`)
+    t.match(
+      found.filter((line) => !line.includes('SKIPPED')),
+      told,
+      `${[eventCount, skippedCount, rejectedCount, duplicateCount]}`,
+    )
+    t.equal(found.length, told.length + Math.min(skippedCount, 1))
+  }
+})
+
+t.test('events of two minutes are judged by what was rejected in either', async (t) => {
+  const { metrics } = theMetrics()
+  const { log, lines } = aJournal()
+  const rejected = [{ message: aMessage(), rejection: { code: 'conflict' as const, error: 'x' } }]
+  for (const some of [rejected, []]) {
+    const attempts = Array.from({ length: 6 }, (_, i) => anAttempt(`event-${i}`))
+    await metrics.stage('batch', batchOf(6 + some.length), async () => committed(attempts, some))
+    await metrics.logMinute(log)
+  }
+  t.match(lines(), [{ level: 'warn', msg: /^1 message rejected/ }])
+  t.equal(lines().length, 1)
+})
+
+t.test('the backlog is read when metrics are requested', async (t) => {
+  const { read } = theMetrics()
+  const { value } = await read()
+  const place = { topic: 'claims', partition: '3' }
+  t.equal(value('notifications_consumer_lag_messages', place), 7)
+  t.equal(value('notifications_oldest_unprocessed_event_age_seconds', place), 12.5)
+  t.equal(value('notifications_failed_rows', { state: 'waiting' }), 4)
+  t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
+  t.equal(value('notifications_expired_rows'), 6)
+  t.equal(value('notifications_database_pool_waiters', { pool: 'http' }), 3)
+  t.equal(value('notifications_consumer_joined', { group: 'ours' }), 1)
+  t.equal(value('notifications_partition_blocked', { ...place, reason: 'locked' }), 1)
+  t.equal(value('notifications_assigned_partitions'), 2)
+  t.equal(value('notifications_policy_administration_down'), 1)
+  t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
+
+  const partitions = BACKLOG.partitions.slice(1)
+  const { value: later } = await read({
+    ...{
+      partitions,
+      failedRows: null,
+      assignedCount: null,
+      brokerReachable: false,
+      databaseReachable: false,
+    },
+  })
+  t.equal(later('notifications_consumer_lag_messages', place), undefined, 'what is not known is left out')
+  t.equal(later('notifications_consumer_lag_messages', { ...place, partition: '4' }), 0)
+  t.equal(later('notifications_oldest_unprocessed_event_age_seconds', place), undefined)
+  t.equal(later('notifications_failed_rows', { state: 'waiting' }), undefined)
+  t.equal(later('notifications_consumer_joined', { group: 'ours' }), 0)
+  for (const name of ['assigned_partitions', 'broker_reachable', 'database_reachable'])
+    t.equal(later(`notifications_${name}`), 0, name)
+})
+
+const file = (name: string) =>
+  readFile(new URL(`../../../src/service/telemetry/${name}`, import.meta.url), 'utf8')
+
+t.test('the text is valid', async (t) => {
+  const { metrics, read } = theMetrics()
+  await metrics.stage('batch', batchOf(1), async () => committed([anAttempt('a')]))
+  const { families } = await read()
+  t.ok(families.size > 30)
+  for (const { name, help, type } of families.values()) {
+    t.ok(help, `${name} says what it is`)
+    t.equal(type === 'COUNTER', name.endsWith('_total'), name)
+  }
+  await t.test('for promtool', { skip: NO_PROMTOOL }, async (t) => {
+    t.equal(await promtool(['check', 'metrics'], (await metrics.expose()).text), '')
+  })
+})
+
+t.test('every alert links to its section of the page', async (t) => {
+  const { groups } = parse(await file('alerts.yaml')) as {
+    groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[]
+  }
+  const rules = groups.flatMap((group) => group.rules)
+  t.ok(rules.length > 5)
+  const sections = [...(await file('README.md')).matchAll(/^### (Notifications\w+)$/gm)].map(
+    ([, name]) => name,
+  )
+  t.same(
+    sections,
+    rules.map(({ alert }) => alert),
+  )
+  for (const { alert, annotations } of rules) {
+    t.equal(annotations.runbook, `src/service/telemetry/README.md#${alert.toLowerCase()}`)
+  }
+})
+
+t.test('the alerts are valid for promtool', { skip: NO_PROMTOOL }, async (t) => {
+  const alerts = new URL('../../../src/service/telemetry/alerts.yaml', import.meta.url).pathname
+  t.equal(await promtool(['check', 'rules', alerts]), '')
+})

@@ -1,0 +1,122 @@
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { workflowCommand } from '../../src/terminal/annotations.ts'
+import { note, print, showProgress } from '../../src/terminal/print.ts'
+import { EXECUTABLE_ENV, MAIN, preloading } from '../stack/executable.ts'
+
+t.test('an annotation is one line, whatever its text', async (t) => {
+  t.equal(
+    workflowCommand('error', 'rules/a,b:c.csv', 3, 'row 3: 100 %\n  ::x'),
+    '::error file=rules/a%2Cb%3Ac.csv,line=3::row 3: 100 %25%0A  ::x',
+  )
+  t.equal(workflowCommand('warning', 'a', null, 'b'), '::warning file=a::b')
+})
+
+const EMPTY_LINE = '\r\u001b[K'
+
+for (const isTTY of [true, false]) {
+  const where = isTTY
+    ? 'on a terminal one line replaces the other, not too often'
+    : 'elsewhere it is not shown'
+  t.test(`progress: ${where}, and output begins on a new line`, async (t) => {
+    const written: unknown[] = []
+    let nowMs = 5_000
+    t.intercept(performance, 'now', { value: () => nowMs })
+    t.intercept(process.stderr, 'isTTY', { value: isTTY })
+    for (const stream of [process.stdout, process.stderr])
+      t.intercept(stream, 'write', { value: (text: string) => written.push(text) > 0 })
+    showProgress('1 event')
+    showProgress('2 events')
+    nowMs += 100
+    showProgress('3 events')
+    await print('a line')
+    showProgress('4 events')
+    note('the end')
+    const shown = (...texts: string[]) =>
+      isTTY ? [...texts.map((text) => `${EMPTY_LINE}${text}`), EMPTY_LINE] : []
+    t.same(written, [...shown('1 event', '3 events'), 'a line\n', ...shown('4 events'), 'the end\n'])
+  })
+}
+
+for (const isTTY of [true, false]) {
+  const where = isTTY ? 'on a terminal nothing of a line is obeyed' : 'elsewhere a line is written as it is'
+  t.test(`output: ${where}`, async (t) => {
+    const written: string[] = []
+    t.intercept(process.stdout, 'isTTY', { value: isTTY })
+    const output = t.intercept(process.stdout, 'write', { value: (text: string) => written.push(text) > 0 })
+    const subject = 'a\u001b]0;x\u0007\u009b2J\u202e\u{e0001}é\tb'
+    const lines = [subject, JSON.stringify({ subject }), 'x,y\r']
+    await print(...lines)
+    // The results of the test go there, too.
+    output.restore()
+    const all = written.join('')
+    const obeyed = ['\u001b', '\u0007', '\u009b', '\u202e', '\u{e0001}']
+    t.same(
+      obeyed.filter((one) => all.includes(one)),
+      isTTY ? [] : obeyed,
+    )
+    t.same(JSON.parse(written[1] ?? ''), { subject }, 'JSON stays what it was')
+    t.equal(written[2], 'x,y\r\n')
+    if (isTTY) t.equal(written[0], 'a\\u001b]0;x\\u0007\\u009b2J\\u202e\\udb40\\udc01é\tb\n')
+    else
+      t.same(
+        written,
+        lines.map((line) => `${line}\n`),
+      )
+  })
+}
+
+/** The limits of a process that the line of main.ts starts, and its number of listeners when the command's modules are loaded. */
+function started(command: string, env: Record<string, string> = {}) {
+  const code = `
+    import { registerHooks } from 'node:module'
+    import { getHeapStatistics } from 'node:v8'
+    registerHooks({ load: (url, context, nextLoad) => {
+      if (url.endsWith('/commands/${command}.ts')) {
+        const { execArgv, env, pid } = process
+        const count = (signal) => process.listenerCount(signal)
+        process.stdout.write(JSON.stringify({
+          pid, execArgv, arenas: env.MALLOC_ARENA_MAX, heapMb: getHeapStatistics().heap_size_limit / 2 ** 20,
+          handled: ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'].filter(count),
+        }))
+        process.exit()
+      }
+      return nextLoad(url, context)
+    } })`
+  const preload = preloading(`data:text/javascript,${encodeURIComponent(code)}`)
+  const NODE_OPTIONS = [preload.NODE_OPTIONS, env.NODE_OPTIONS ?? ''].join(' ')
+  const options = { env: { ...EXECUTABLE_ENV, ...env, NODE_OPTIONS }, encoding: 'utf8' } as const
+  const { stdout, stderr, pid } = spawnSync(MAIN, [command], options)
+  const said = JSON.parse(stdout) as {
+    readonly pid: number
+    readonly execArgv: readonly string[]
+    readonly arenas?: string
+    readonly heapMb: number
+    readonly handled: readonly string[]
+  }
+  return { ...said, isSameProcess: said.pid === pid, stderr }
+}
+
+t.test('serve bounds its memory, and handles signals before it loads its modules', async (t) => {
+  const { execArgv, arenas, heapMb, handled, isSameProcess, stderr } = started('serve')
+  t.strictSame(execArgv, ['--heap-growing-percent=130'])
+  t.equal(arenas, '1')
+  t.ok(heapMb > 1_000 && heapMb < 1_200, `${heapMb} MB`)
+  t.strictSame(handled, ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'])
+  t.ok(isSameProcess)
+  t.equal(stderr, '')
+})
+
+t.test("the operator's own settings are kept", async (t) => {
+  const env = { NODE_OPTIONS: '--max_old_space_size=2048', MALLOC_ARENA_MAX: '4' }
+  const { arenas, heapMb } = started('serve', env)
+  t.equal(arenas, '4')
+  t.ok(heapMb > 2_000, `${heapMb} MB`)
+})
+
+t.test('other commands have the defaults of Node.js', async (t) => {
+  const { execArgv, arenas, handled } = started('log')
+  t.strictSame(execArgv, [])
+  t.equal(arenas, undefined)
+  t.strictSame(handled, [])
+})
