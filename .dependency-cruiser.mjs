@@ -24,10 +24,7 @@ export default {
     {
       name: 'service-knows-no-other-wing',
       severity: 'error',
-      from: {
-        path: '^src/service/',
-        pathNot: '^src/service/(app/(app|in-force|listeners|rule-files)|http/management)\\.ts$',
-      },
+      from: { path: '^src/service/' },
       to: { path: '^src/(?!service/)', pathNot: '^src/generated/' },
     },
     {
@@ -41,7 +38,7 @@ export default {
       comment: 'Rooms never import each other: what two share is pure, what joins them belongs to app/.',
       severity: 'error',
       from: { path: '^src/service/([^/]+)/', pathNot: notRooms },
-      to: { path: '^src/', pathNot: `^src/console/routes|^src/(service/($1|config)|${pure})/` },
+      to: { path: '^src/', pathNot: `^src/(service/($1|config)|${pure})/` },
     },
     {
       name: 'of-config-rooms-know-types-only',
@@ -92,6 +89,12 @@ export default {
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },
+    },
+    {
+      name: 'no-placeholder-uses-a-network',
+      severity: 'error',
+      from: { path: '^src/service/send/placeholders\\.ts$' },
+      to: { dependencyTypes: ['core', 'npm'], pathNot: 'node_modules/pino/' },
     },
     {
       name: 'nothing-imports-the-entry',

@@ -1,6 +1,10 @@
 import type { Logger } from 'pino'
 import { type App, createApp } from './service/app/app.ts'
-import { loadConfig } from './service/config/config.ts'
+import type { DescribeChange } from './service/app/in-force.ts'
+import { readRuleFiles } from './service/app/rule-files.ts'
+import { type Config, loadConfig } from './service/config/config.ts'
+import { PromisesError, RuleTableError } from './service/decide/rules/errors.ts'
+import type { Senders } from './service/send/send.ts'
 import { createLog } from './service/telemetry/log.ts'
 import { createLogOutput } from './service/telemetry/log-output.ts'
 import { newCommand } from './terminal/options.ts'
@@ -12,6 +16,26 @@ export const serveCommand = newCommand('serve', {
 })
   .description('consume events, retry failed notifications and serve HTTP until stopped')
   .action(serve)
+
+/**
+ * The service with what the other wings add to it, each loaded when it is needed. Rejects with every fault if the rule table, its
+ * promises or the envelope map cannot be used.
+ */
+export async function createService(config: Config, log: Logger, senders?: Senders): Promise<App> {
+  const ruleFiles = await readRuleFiles().catch(explainFaults)
+  const describeChange: DescribeChange = async (...change) =>
+    (await import('./authoring/diff/describe-change.ts')).describeChange(...change)
+  const openConsole =
+    config.management === null ? null : (await import('./console/routes/console.ts')).openConsole
+  return createApp(config, log, ruleFiles, { openConsole, describeChange }, senders)
+}
+
+/** The service finds out that rules cannot be used; authors get told why, and what to do. */
+async function explainFaults(error: unknown): Promise<never> {
+  if (error instanceof RuleTableError || error instanceof PromisesError)
+    await (await import('./authoring/check/compile-table.ts')).requireNoFaults()
+  throw error
+}
 
 async function serve(): Promise<void> {
   const config = loadConfig(process.env)
@@ -31,7 +55,7 @@ async function serve(): Promise<void> {
     log.info(
       "memory is limited only by Node's defaults; start src/main.ts directly to apply the limits in the README",
     )
-  app = await createApp(config, log)
+  app = await createService(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')
   if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to require tokens')

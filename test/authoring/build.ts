@@ -1,7 +1,7 @@
-import { PROMISE_COLUMNS } from '../../src/authoring/check/load-promises.ts'
 import { gridToCsv } from '../../src/authoring/diff/review.ts'
 import { cellText, FACT_LIST, type FactKey } from '../../src/service/decide/decision/facts.ts'
 import type { Channel } from '../../src/service/decide/party/channel.ts'
+import { PROMISE_COLUMNS } from '../../src/service/decide/rules/load-promises.ts'
 import { COLUMNS } from '../../src/service/decide/rules/rule.ts'
 import { DEFAULT_TABLE } from './default-table.ts'
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
+import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
 import type { Situation } from '../../src/service/decide/decision/facts.ts'
 import { loadRuleTable } from '../../src/service/decide/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../src/service/decide/rules/situations.ts'
-import { createRuleTable, type RuleTable } from '../../src/service/decide/rules/table.ts'
+import type { RuleTable } from '../../src/service/decide/rules/table.ts'
 
 const rulesFile = (name: string) => readFileSync(new URL(`../first/rules/${name}`, import.meta.url), 'utf8')
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
 import type { Situation } from '../../src/service/decide/decision/facts.ts'
 import { describeResult } from '../../src/service/decide/decision/result.ts'
-import { createRuleTable } from '../../src/service/decide/rules/table.ts'
 import { DEFAULT_TABLE, SITUATIONS } from './default-table.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { checkRuleFiles } from '../../src/authoring/check/check-files.ts'
+import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
 import { diffRuleTables } from '../../src/authoring/diff/compare-tables.ts'
 import { describeDiff } from '../../src/authoring/diff/diff-text.ts'
-import { createRuleTable } from '../../src/service/decide/rules/table.ts'
 import { DEFAULT_PROMISES, DEFAULT_TABLE } from './default-table.ts'
 import { EVENT_TYPES } from './templates/specified-event-types.ts'
 

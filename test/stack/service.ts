@@ -19,8 +19,8 @@ const LISTENING = /^listening$/
 
 /** Runs the service in this process, which takes a third of the time of another process. Resolves once it listens. */
 export async function serveHere(env: Record<string, string>) {
-  const [{ createApp }, { loadConfig }, { createLog }] = await Promise.all([
-    import('../../src/service/app/app.ts'),
+  const [{ createService }, { loadConfig }, { createLog }] = await Promise.all([
+    import('../../src/serve.ts'),
     import('../../src/service/config/config.ts'),
     import('../../src/service/telemetry/log.ts'),
   ])
@@ -28,7 +28,7 @@ export async function serveHere(env: Record<string, string>) {
   const { lines, note, logged, managementUrl } = createJournal(() => true)
   const log = createLog(config.logLevel, { write: (line) => note(JSON.parse(line)) })
   for (const warning of config.warnings) log.warn(warning)
-  const app = await createApp(config, log)
+  const app = await createService(config, log)
   return {
     url: await app.start(),
     lines,

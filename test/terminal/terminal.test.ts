@@ -72,7 +72,7 @@ function started(command: string, env: Record<string, string> = {}) {
     import { registerHooks } from 'node:module'
     import { getHeapStatistics } from 'node:v8'
     registerHooks({ load: (url, context, nextLoad) => {
-      if (url.endsWith('/commands/${command}.ts')) {
+      if (/\\/src\\/(.*\\/)?${command}\\.ts$/.test(url)) {
         const { execArgv, env, pid } = process
         const count = (signal) => process.listenerCount(signal)
         process.stdout.write(JSON.stringify({

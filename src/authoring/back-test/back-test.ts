@@ -1,4 +1,4 @@
-import { compileRuleTable, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import { RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
 import { readArchived } from '../../service/store/read/read-archive.ts'
 import { resolveTime } from '../../service/store/read/resolve-time.ts'
 import { counted } from '../../service/text/count.ts'
@@ -6,6 +6,7 @@ import type { Since } from '../../service/time/duration.ts'
 import { fileOption, newCommand, sinceOption } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import { compileRuleTable } from '../check/compile-table.ts'
 import { type BacktestSource, describeBacktest, LOCATOR_COUNT_MAX, runBacktest } from './decide-groups.ts'
 import { groupDecisions } from './group-decisions.ts'
 

@@ -1,16 +1,16 @@
-import { isAnyOther } from '../../service/decide/event/event-type-pattern.ts'
 import { PromisesError, RuleTableError } from '../../service/decide/rules/errors.ts'
-import { findFaults, findWrongSend } from '../../service/decide/rules/find-faults.ts'
-import { createRemedies } from '../../service/decide/rules/find-remedy.ts'
 import { type Enumeration, enumerate } from '../../service/decide/rules/first-match.ts'
+import { covers, findWrongSend, keepsPromise, listCases } from '../../service/decide/rules/judge-rules.ts'
+import { listNaming, loadPromises, type RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { loadRuleTable, readEventTypes } from '../../service/decide/rules/load-table.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
+import { findUnknownEventTypes } from '../../service/decide/rules/unknown-event-types.ts'
 import { counted } from '../../service/text/count.ts'
 import type { Fault } from '../../service/text/faults.ts'
-import { breaksPromise, checkPromises, listCases, type PromiseFault } from './check-promises.ts'
+import { checkPromises, type PromiseFault } from './check-promises.ts'
 import { findCopiedReasons } from './find-copied-reasons.ts'
-import { loadPromises, type RulePromise } from './load-promises.ts'
-import { findUnknownEventTypes } from './unknown-event-types.ts'
+import { findFaults } from './find-faults.ts'
+import { createRemedies } from './find-remedy.ts'
 
 /** Review of one file. `summary` is null if its faults prevent one. */
 export interface FileReport<F extends Fault = Fault> {
@@ -39,8 +39,8 @@ export async function checkRuleFiles(
   /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
 }> {
-  const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes))
-  const { value: promises, faults: promiseFaults } = attempt(() =>
+  const { value: rules, faults: ruleFaults } = tryLoad(() => loadRuleTable(tableText, knownEventTypes))
+  const { value: promises, faults: promiseFaults } = tryLoad(() =>
     loadPromises(promisesText, rules ?? [], knownEventTypes),
   )
   if (rules === null) {
@@ -57,7 +57,10 @@ export async function checkRuleFiles(
   // One change for all that is wrong about a rule, in both files.
   const findRemedy = createRemedies(rules, cases, (rule, answer) => {
     const wrong = findWrongSend(rule, answer)
-    return wrong === null && breaksPromise(promises ?? [], rule, answer) ? { cell: null } : wrong
+    const isBroken = promises?.some(
+      (promise) => covers(promise, answer) && !keepsPromise(promise, rule, answer.situation),
+    )
+    return wrong === null && isBroken ? { cell: null } : wrong
   })
   return {
     table: reportTable(enumeration, findRemedy, knownEventTypes, against),
@@ -92,8 +95,7 @@ function reportPromises(
   knownEventTypes: readonly string[],
   { seenEventTypes }: Against,
 ): FileReport<PromiseFault> {
-  const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
-  const unknown = findUnknownEventTypes(naming, knownEventTypes, seenEventTypes)
+  const unknown = findUnknownEventTypes(listNaming(promises), knownEventTypes, seenEventTypes)
   return {
     faults: [...broken, ...unknown.faults],
     warnings: unknown.warnings,
@@ -105,7 +107,7 @@ function faulty(faults: readonly Fault[]): FileReport {
   return { faults, warnings: [], summary: null }
 }
 
-function attempt<T>(load: () => T): { readonly value: T | null; readonly faults: readonly Fault[] } {
+function tryLoad<T>(load: () => T): { readonly value: T | null; readonly faults: readonly Fault[] } {
   try {
     return { value: load(), faults: [] }
   } catch (error) {

@@ -1,17 +1,15 @@
 import type { Situation } from '../../service/decide/decision/facts.ts'
-import { describeResult, type RuleResult } from '../../service/decide/decision/result.ts'
+import { describeResult } from '../../service/decide/decision/result.ts'
 import { isAnyOther } from '../../service/decide/event/event-type-pattern.ts'
 import { nameOfChannel } from '../../service/decide/party/channel.ts'
-import { type EventClass, foldEventTypes } from '../../service/decide/rules/event-classes.ts'
-import { eventTypeCells, excluding } from '../../service/decide/rules/event-type-cell.ts'
-import { summariseCases } from '../../service/decide/rules/find-faults.ts'
-import { toRuleFacts } from '../../service/decide/rules/find-remedy.ts'
-import type { Enumeration, FirstMatch } from '../../service/decide/rules/first-match.ts'
-import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import type { EventClass } from '../../service/decide/rules/event-classes.ts'
+import { excluding } from '../../service/decide/rules/event-type-cell.ts'
+import type { FirstMatch } from '../../service/decide/rules/first-match.ts'
+import { covers, keepsPromise } from '../../service/decide/rules/judge-rules.ts'
+import type { RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
-import { foldSituations } from '../../service/decide/rules/situations.ts'
 import type { Fault } from '../../service/text/faults.ts'
-import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
+import { summariseCases } from './find-faults.ts'
 
 /** A fault of the promises. `exclude`: the change that exempts a case from a broken promise, if its event types have names. */
 export interface PromiseFault extends Fault {
@@ -22,30 +20,6 @@ export interface PromiseFault extends Fault {
 interface Exclusion {
   readonly eventTypes: readonly string[]
   readonly cell: string
-}
-
-/** Every case that rules or promises tell apart, with the deciding rule. */
-export function listCases(
-  promises: readonly RulePromise[],
-  { rules, answers, findPosition }: Enumeration,
-): FirstMatch[] {
-  const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
-  const { situations } = foldSituations([...rules, ...promises])
-  return classes.flatMap((eventClass) =>
-    situations.map((situation) => {
-      const position = findPosition(toRuleFacts({ eventClass, situation }))
-      return { eventClass, situation, rule: answers[position]?.rule ?? null }
-    }),
-  )
-}
-
-/** Whether a rule would break a promise by deciding a case. */
-export function breaksPromise(promises: readonly RulePromise[], rule: Rule, answer: FirstMatch): boolean {
-  return promises.some(
-    (promise) =>
-      firstMismatch(promise, toRuleFacts(answer)) === null &&
-      describeViolation(promise, rule, answer.situation) !== null,
-  )
 }
 
 /**
@@ -60,7 +34,7 @@ export function checkPromises(
   const classes = [...new Set(cases.map(({ eventClass }) => eventClass))]
   return promises.flatMap((promise): PromiseFault[] => {
     const { row } = promise
-    const own = cases.filter((one) => firstMismatch(promise, toRuleFacts(one)) === null)
+    const own = cases.filter((one) => covers(promise, one))
     if (own.length === 0)
       return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
     const broken = own.flatMap((one) => {
@@ -95,17 +69,9 @@ function exclusionFor(
 
 /** What a rule does in breach of a promise, in words; null if it keeps it. */
 function describeViolation(promise: RulePromise, rule: Rule, situation: Situation): string | null {
+  if (keepsPromise(promise, rule, situation)) return null
   const result = decideByRule(rule, situation)
-  if (isKept(promise, result)) return null
   return result.outcome === 'SEND' ? `sent by ${nameOfChannel(result.channel)}` : describeResult(result)
-}
-
-function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
-  return (
-    EXPECTATIONS.get(expected)?.(result) === true &&
-    (sendBy === null || sendBy === result.channel) &&
-    (reason === null || reason === result.reason)
-  )
 }
 
 /** Lists the types behind `any other`, since they change with the rules. */

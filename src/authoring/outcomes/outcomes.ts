@@ -1,16 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { Option } from 'commander'
 import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
-import {
-  compileRuleTable,
-  OUTCOMES,
-  RULE_TABLE,
-  readText,
-  sha256,
-  TEMPLATES,
-} from '../../service/app/rule-files.ts'
+import { OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../service/app/rule-files.ts'
 import { enumerate } from '../../service/decide/rules/first-match.ts'
 import { fileOption, newCommand } from '../../terminal/options.ts'
+import { compileRuleTable } from '../check/compile-table.ts'
 import { previewTexts } from '../templates/preview.ts'
 import { readTemplates } from '../templates/read-templates.ts'
 import { acceptedEventTypes, listOutcomes } from './list-outcomes.ts'

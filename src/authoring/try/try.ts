@@ -3,14 +3,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { templates as shipped } from '#generated/templates.ts'
 import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
 import { createParties } from '../../service/app/clients.ts'
-import {
-  compileRuleTable,
-  ENVELOPE_MAP,
-  RULE_TABLE,
-  readBytes,
-  readText,
-  sha256,
-} from '../../service/app/rule-files.ts'
+import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, sha256 } from '../../service/app/rule-files.ts'
 import { loadLookUp } from '../../service/config/config.ts'
 import { readFacts } from '../../service/decide/decision/decide.ts'
 import { FACT_LIST, INVALID_LOCATOR } from '../../service/decide/decision/facts.ts'
@@ -26,6 +19,7 @@ import { noteUnknownEventType } from '../../terminal/known-names.ts'
 import { fileOption, newCommand, partyOption, UsageError } from '../../terminal/options.ts'
 import { print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import { compileRuleTable } from '../check/compile-table.ts'
 import { readTemplates } from '../templates/read-templates.ts'
 import { describeTried, eventOfTrial, type Trial, type TriedEvent, tryEvent } from './try-event.ts'
 

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import { isoTime, sqlArray, sqlColumns } from '../../service/store/sql/columns.ts'
+import { sqlArray, sqlColumns } from '../../service/store/sql/columns.ts'
 import { REFERENCE } from '../../service/store/sql/log-columns.ts'
 import { findByWords } from '../../service/text/find-by-words.ts'
 import {
@@ -20,15 +20,12 @@ const BEGINNING_COUNT_MAX = 4
 const SIMILAR_COUNT_MAX = 8
 /** Decisions about a reference that are looked at to see whether all belong to one entry. */
 const ATTEMPT_COUNT_MAX = 100
-const EVENT_TYPE_COUNT_MAX = 200
 
 /** Greater than any other in the order of bytes. */
 const LAST_CHARACTER = '\u{10ffff}'
 
 const NUMBERED_KINDS = ['member', 'reference'] as const
 const sample = z.object({ kind: z.enum(NUMBERED_KINDS), value: z.string() })
-const loggedType = z.object({ eventType: z.string(), lastAt: z.string() })
-export type LoggedEventType = Readonly<z.infer<typeof loggedType>>
 
 /** Names that no index of the log finds by their words. */
 export interface KnownWords {
@@ -157,31 +154,4 @@ export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], endings: rea
         LATERAL (SELECT prefix || lpad(number::text, missing, '0') || digits AS name) AS made, LATERAL (${logged}) AS logged
       LIMIT ${SIMILAR_COUNT_MAX}
     ) AS found`
-}
-
-/** The event types in the log, each with the time of its newest entry, up to a readable number. */
-export async function listEventTypes(connection: CommonQueryMethods): Promise<readonly LoggedEventType[]> {
-  return connection.any(sql.type(loggedType)`
-    WITH RECURSIVE walk AS (
-      (SELECT event_type FROM notifications.notification_log ORDER BY event_type LIMIT 1)
-      UNION ALL
-      SELECT (
-        SELECT event_type FROM notifications.notification_log WHERE event_type > walk.event_type ORDER BY event_type LIMIT 1
-      ) FROM walk WHERE walk.event_type IS NOT NULL
-    )
-    SELECT event_type AS "eventType", (
-      SELECT ${isoTime(sql.fragment`created_at`)} FROM notifications.notification_log AS newest
-      WHERE newest.event_type = walk.event_type ORDER BY created_at DESC LIMIT 1
-    ) AS "lastAt"
-    FROM walk WHERE event_type IS NOT NULL LIMIT ${EVENT_TYPE_COUNT_MAX}`)
-}
-
-/** The event types among these that a log entry has. */
-export function findEventTypes(
-  pool: CommonQueryMethods,
-  eventTypes: readonly string[],
-): Promise<readonly string[]> {
-  return pool.anyFirst(sql.type(loggedType.pick({ eventType: true }))`
-    SELECT event_type AS "eventType" FROM unnest(${sqlArray('text', eventTypes)}) AS wanted (event_type)
-    WHERE EXISTS (SELECT FROM notifications.notification_log AS log WHERE log.event_type = wanted.event_type)`)
 }

@@ -1,5 +1,6 @@
 import { loadArchivedRules } from '../../service/app/in-force.ts'
 import { loadRetryLimits, loadTraceUrl } from '../../service/config/config.ts'
+import { describeEntry, explain } from '../../service/decide/why/explain-decision.ts'
 import { getLogEntry } from '../../service/store/read/get-log-entry.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
 import { counted } from '../../service/text/count.ts'
@@ -10,7 +11,6 @@ import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import { formatLine } from '../log/log.ts'
 import { filterFor } from '../log/search-kinds.ts'
-import { describeEntry, explain } from './explain-decision.ts'
 
 const LISTED_COUNT_MAX = 10
 

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { createWorkbench } from '../../console/routes/back-tests.ts'
 import { createBacklog } from '../attempt/watch-backlog.ts'
 import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../consume/brokers.ts'
@@ -13,10 +12,10 @@ import { listCheckpoints } from '../store/read/list-checkpoints.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
-import { archiveRuleFiles, recordInForce } from './in-force.ts'
-import { createListeners } from './listeners.ts'
+import { archiveRuleFiles, type DescribeChange, recordInForce } from './in-force.ts'
+import { createListeners, type OpenConsole } from './listeners.ts'
 import { createDatabase, type Database } from './pools.ts'
-import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000
@@ -28,10 +27,19 @@ export interface App {
   stop(): Promise<void>
 }
 
-/** Assembles the service. Rejects with every fault if the rule table, its promises or the envelope map cannot be used. */
+/** What the other wings add to the service. */
+export interface Wings {
+  /** Null without a management listener. */
+  readonly openConsole: OpenConsole | null
+  readonly describeChange: DescribeChange
+}
+
+/** Assembles the service. */
 export async function createApp(
   config: Config,
   log: Logger,
+  ruleFiles: RuleFiles,
+  wings: Wings,
   senders: Senders = createSenders(config, log),
 ): Promise<App> {
   // Closed in reverse order of opening.
@@ -40,7 +48,6 @@ export async function createApp(
   let worker: Worker | null = null
   let stopped: Promise<void> | null = null
 
-  const ruleFiles = await readRuleFiles()
   const unusedMaps = findUnusedMaps(ruleFiles.envelopeMaps, config.broker.topics)
   for (const warning of [...ruleFiles.warnings, ...unusedMaps]) log.warn(warning)
   const tracing = await openTracing(config, log)
@@ -62,11 +69,11 @@ export async function createApp(
   })
   const listeners = createListeners({
     config,
-    ruleTable: ruleFiles.ruleTable,
+    ruleFiles,
     database,
     worker: () => worker,
     lookUpFault: parties.fault,
-    workbench: createWorkbench(config, ruleFiles, database.listPool),
+    openConsole: wings.openConsole,
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
@@ -78,7 +85,7 @@ export async function createApp(
   async function work(): Promise<void> {
     const pool = await database.reach(stopping.signal, (reached) => archiveRuleFiles(reached, ruleFiles))
     if (stopping.signal.aborted) return
-    const onFirstDecision = () => recordInForce(pool, ruleFiles, config.gitCommit, log)
+    const onFirstDecision = () => recordInForce(pool, ruleFiles, config.gitCommit, wings.describeChange, log)
     const needs = { config, connection, brokers, ruleFiles, senders, parties, pool, metrics, tracing, log }
     worker = createWorker({ ...needs, onFirstDecision })
     opened.defer(worker.stop)

@@ -3,14 +3,18 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { templates } from '#generated/templates.ts'
-import { checkRuleFiles } from '../../authoring/check/check-files.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../decide/event/envelope-map.ts'
 import type { Message } from '../decide/event/message.ts'
 import { type Parsed, parseEvent } from '../decide/event/parse-event.ts'
 import { PromisesError, RuleTableError } from '../decide/rules/errors.ts'
-import { createRuleTable, enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
+import { enumerate } from '../decide/rules/first-match.ts'
+import { keepsPromises } from '../decide/rules/judge-rules.ts'
+import { listNaming, loadPromises } from '../decide/rules/load-promises.ts'
+import { loadRuleTable } from '../decide/rules/load-table.ts'
+import { enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
+import { findUnknownEventTypes } from '../decide/rules/unknown-event-types.ts'
 import type { Templates } from '../decide/templates/template.ts'
-import { CorrectableError, describeFault } from '../text/faults.ts'
+import { CorrectableError, describeFault, wholeFault } from '../text/faults.ts'
 
 export const TEMPLATES = authored('templates')
 export const RULE_TABLE = authored('rules/dispatch.csv')
@@ -40,18 +44,24 @@ export interface RuleFiles {
  */
 export async function readRuleFiles(): Promise<RuleFiles> {
   const [source, promises] = [await readText(RULE_TABLE), await readText(PROMISES)]
-  const checked = await checkRuleFiles(source, promises, TEMPLATE_EVENT_TYPES)
-  const { table, enumeration } = checked
-  if (enumeration === null || table.faults.length > 0) throw new RuleTableError(table.faults)
-  if (checked.promises.faults.length > 0) throw new PromisesError(checked.promises.faults)
+  const rules = loadRuleTable(source, TEMPLATE_EVENT_TYPES)
+  const promised = loadPromises(promises, rules, TEMPLATE_EVENT_TYPES)
+  const unknown = findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES)
+  if (unknown.faults.length > 0) throw new RuleTableError(unknown.faults)
+  const unknownInPromises = findUnknownEventTypes(listNaming(promised), TEMPLATE_EVENT_TYPES)
+  if (unknownInPromises.faults.length > 0) throw new PromisesError(unknownInPromises.faults)
+  const enumeration = await enumerate(rules, TEMPLATE_EVENT_TYPES)
+  const ruleTable = enumeratedTable(enumeration, source, sha256(source))
+  if (!keepsPromises(promised, enumeration))
+    throw new PromisesError([wholeFault('the rule table breaks one: run `rules check`')])
   const envelopeMap = await readText(ENVELOPE_MAP)
   return {
     templates,
-    ruleTable: enumeratedTable(enumeration, source, sha256(source)),
+    ruleTable,
     promises,
     envelopeMaps: loadEnvelopeMaps(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
-    warnings: table.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
+    warnings: unknown.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
   }
 }
 
@@ -91,19 +101,6 @@ export async function readBytes(file: string): Promise<Buffer> {
     throw new CorrectableError(
       `${file} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}`,
     )
-  }
-}
-
-/** Loads any rule table, such as a candidate or an archived one. Throws RuleTableError, which contains `name`. */
-export async function compileRuleTable(
-  csvText: string,
-  name?: string,
-  knownEventTypes = TEMPLATE_EVENT_TYPES,
-): Promise<RuleTable> {
-  try {
-    return await createRuleTable(csvText, knownEventTypes, sha256)
-  } catch (error) {
-    throw error instanceof RuleTableError ? new RuleTableError(error.faults, name) : error
   }
 }
 

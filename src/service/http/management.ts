@@ -1,9 +1,6 @@
 import { isIP } from 'node:net'
 import compress from '@fastify/compress'
-import { type ConsoleData, consoleData } from '../../console/routes/data.ts'
-import { type ConsolePage, consolePage } from '../../console/routes/page.ts'
 import { requireAccess } from './auth/rights.ts'
-import type { Tokens } from './auth/tokens.ts'
 import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
 import type { Readiness } from './routes/health.ts'
@@ -20,12 +17,8 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly document: ApiDocument
   readonly startup: Readiness
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
-  readonly consolePage: ConsolePage
-  readonly consoleData: ConsoleData
-  /** Null: the console's data is open. */
-  readonly tokens: Tokens | null
-  /** Only this machine reaches the listener. */
-  readonly isLoopback: boolean
+  /** Adds the administrators' page; null without one. */
+  readonly console: ((app: HttpApp) => void) | null
 }
 
 const config = { access: 'open', tellsOfMembers: false } as const
@@ -36,7 +29,7 @@ const COMPRESSED_BYTES_MIN = 1_024
  * console at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(needs: ManagementNeeds): HttpApp {
-  const { document, startup, exposeMetrics, tokens } = needs
+  const { document, startup, exposeMetrics } = needs
   const app = createBase(needs)
   app.addHook('onRoute', requireAccess)
   requireHost(app, needs.hosts)
@@ -55,8 +48,7 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
     })
     open.get('/openapi.json', { config }, async () => document as never)
   })
-  app.register(async (page: HttpApp) => consolePage(page, needs.consolePage))
-  app.register(consoleData(needs.consoleData, tokens, needs.isLoopback), { prefix: '/console/data' })
+  needs.console?.(app)
   return app
 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { checkRuleFiles } from '../../../src/authoring/check/check-files.ts'
+import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
-import { createRuleTable } from '../../../src/service/decide/rules/table.ts'
 import { inWords } from '../../service/build.ts'
 import { above, promise, promises as promisesText, type Row, rule, table as tableText } from '../build.ts'
 import {

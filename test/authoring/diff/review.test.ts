@@ -1,5 +1,4 @@
 import t from 'tap'
-import { PROMISE_SHEET } from '../../../src/authoring/check/load-promises.ts'
 import {
   buildProposeUrl,
   type Files,
@@ -10,6 +9,7 @@ import {
   summariseChange,
   type Version,
 } from '../../../src/authoring/diff/review.ts'
+import { PROMISE_SHEET } from '../../../src/service/decide/rules/load-promises.ts'
 import { RULE_SHEET } from '../../../src/service/decide/rules/rule.ts'
 import { someFacts } from '../../service/build.ts'
 import { above, rule } from '../build.ts'

@@ -1,11 +1,13 @@
 import type { WorkbenchStart } from '../../../src/authoring/diff/review.ts'
+import { addConsole } from '../../../src/console/routes/console.ts'
 import type { ConsoleData } from '../../../src/console/routes/data.ts'
-import { readConsolePage } from '../../../src/console/routes/page.ts'
+import { type ConsolePage, readConsolePage } from '../../../src/console/routes/page.ts'
 import type { Requests } from '../../../src/console/routes/request-routes.ts'
 import type { Workbench } from '../../../src/console/routes/workbench-routes.ts'
 import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
 import { showRules } from '../../../src/service/decide/rules/current-rules.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
+import type { TokenRules } from '../../../src/service/http/auth/disagreements.ts'
 import { buildManagement, type ManagementNeeds } from '../../../src/service/http/management.ts'
 import { type Http, serve } from '../../../src/service/http/server/server.ts'
 import type { Blocked } from '../../../src/service/model/block-reasons.ts'
@@ -14,7 +16,7 @@ import type { StoredRequest } from '../../../src/service/model/request/schemas.t
 import { showBlocked } from '../../../src/service/model/service-status.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import { promise, promises, rule, table } from '../../authoring/build.ts'
-import { dependencies, ENTRY, OUTAGE, type WithTokenRules, withKeySet } from '../../service/http/fixture.ts'
+import { dependencies, ENTRY, OUTAGE, withKeySet } from '../../service/http/fixture.ts'
 
 export const PREFERENCES: NewPreferences = {
   email: null,
@@ -165,29 +167,40 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
   }
 }
 
-/** The management listener and its log. */
-export function aManagement({ tokens = null, ...overrides }: WithTokenRules<ManagementNeeds> = {}) {
+interface Parts {
+  readonly tokens: TokenRules | null
+  readonly consolePage: ConsolePage
+  readonly consoleData: ConsoleData
+  readonly isLoopback: boolean
+}
+
+/** The management listener, with the console, and its log. */
+export function aManagement({
+  tokens = null,
+  consolePage = {
+    html: '<!doctype html>',
+    assets: new Map([['main-ABC.js', { type: 'text/javascript', content: Buffer.from('0') }]]),
+  },
+  consoleData = aConsole(),
+  isLoopback = true,
+  ...overrides
+}: Partial<Parts & ManagementNeeds> = {}) {
   const logged: string[] = []
   const log = createLog('info', { write: (line) => void logged.push(line) })
+  const keyed = withKeySet(tokens, log)
   const all: ManagementNeeds = {
     log,
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
     startup: async () => null,
     exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
-    consolePage: {
-      html: '<!doctype html>',
-      assets: new Map([['main-ABC.js', { type: 'text/javascript', content: Buffer.from('0') }]]),
-    },
-    consoleData: aConsole(),
-    tokens: withKeySet(tokens, log),
+    console: (app) => addConsole(app, consolePage, consoleData, { tokens: keyed, isLoopback }),
     isUnavailable: (error) => error === OUTAGE,
     observeResponse: () => {},
     requestCountMax: 100,
-    isLoopback: true,
     ...overrides,
   }
-  return { all, app: buildManagement(all), logged }
+  return { app: buildManagement(all), logged }
 }
 
 /** A listener with the console's page over this data, on a free port. */

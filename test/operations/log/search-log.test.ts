@@ -1,5 +1,6 @@
 import t from 'tap'
-import { listEventTypes, searchLog } from '../../../src/operations/log/search-log.ts'
+import { searchLog } from '../../../src/operations/log/search-log.ts'
+import { listEventTypes } from '../../../src/service/store/read/event-types.ts'
 import { openDatabase } from '../../service/store/fixtures.ts'
 import { record } from '../../service/store/record.ts'
 

@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Against } from '../../../authoring/check/check-files.ts'
-import { PROMISE_SHEET } from '../../../authoring/check/load-promises.ts'
 import type { ChangeSummary } from '../../../authoring/diff/change-summary.ts'
 import { type Cells, diffRows } from '../../../authoring/diff/diff-rows.ts'
 import { mergeRows } from '../../../authoring/diff/merge-rows.ts'
@@ -18,6 +17,7 @@ import {
 import { cellText, FACT_LIST } from '../../../service/decide/decision/facts.ts'
 import { OUTCOMES } from '../../../service/decide/decision/result.ts'
 import { CHANNELS } from '../../../service/decide/party/channel.ts'
+import { PROMISE_SHEET } from '../../../service/decide/rules/load-promises.ts'
 import type { SheetForm } from '../../../service/decide/rules/read-sheet.ts'
 import { RULE_SHEET } from '../../../service/decide/rules/rule.ts'
 

@@ -88,3 +88,10 @@ function conditions({ when }: Pick<Rule, 'when'>) {
     ({ value }) => value !== null,
   )
 }
+
+export function toRuleFacts({
+  eventClass,
+  situation,
+}: Pick<FirstMatch, 'eventClass' | 'situation'>): RuleFacts {
+  return { eventType: eventClass.representative, ...situation }
+}

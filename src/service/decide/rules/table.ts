@@ -1,10 +1,14 @@
+import { wholeFault } from '../../text/faults.ts'
 import type { RuleFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { RuleTableError } from './errors.ts'
-import { findFaults } from './find-faults.ts'
-import { type Enumeration, enumerate } from './first-match.ts'
-import { loadRuleTable } from './load-table.ts'
+import type { Enumeration } from './first-match.ts'
+import { isSoundTable } from './judge-rules.ts'
 import { decideByRule, type Rule } from './rule.ts'
+
+/** Its cure is the list of faults, which only authors need. */
+const CHECK =
+  'it leaves a situation without a rule, sends to nobody, or has a rule that never applies: run `rules check`'
 
 export interface RuleTable {
   /** SHA-256 of `source`, in hex. */
@@ -14,25 +18,9 @@ export interface RuleTable {
   readonly decide: (facts: RuleFacts) => RuleResult
 }
 
-/**
- * Loads a rule table: the rules engine decides every situation of every event class once. `sha256` returns the hash of a text's
- * UTF-8 bytes in hex. Throws RuleTableError with all faults: those of the file, or else situations without a rule, a SEND to
- * nobody, and rules that never apply.
- */
-export async function createRuleTable(
-  csvText: string,
-  knownEventTypes: readonly string[],
-  sha256: (text: string) => string,
-): Promise<RuleTable> {
-  const rules = loadRuleTable(csvText, knownEventTypes)
-  return enumeratedTable(await enumerate(rules, knownEventTypes), csvText, sha256(csvText))
-}
-
-/** The table of enumerated rules. Throws RuleTableError. */
+/** The table of enumerated rules. Throws RuleTableError if they are not sound: `rules check` says why. */
 export function enumeratedTable(enumeration: Enumeration, source: string, revision: string): RuleTable {
-  const faults = findFaults(enumeration)
-  if (faults.length > 0) throw new RuleTableError(faults)
-
+  if (!isSoundTable(enumeration)) throw new RuleTableError([wholeFault(CHECK)])
   // Every answer has a rule: a gap is a fault.
   const { rules, answers, findPosition } = enumeration
   const results = answers.map(({ rule, situation }) => Object.freeze(decideByRule(rule as Rule, situation)))

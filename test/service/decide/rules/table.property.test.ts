@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { createRuleTable } from '../../../../src/authoring/check/compile-table.ts'
 import { firstMismatch } from '../../../../src/service/decide/rules/mismatch.ts'
-import { createRuleTable } from '../../../../src/service/decide/rules/table.ts'
 import { table } from '../../../authoring/build.ts'
 import { ALL_CASES, applying, interpret, isSafe, type Row, tables } from '../../../authoring/random-tables.ts'
 import { faultsOf } from '../../build.ts'

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `serve` with a transport for email in place of the placeholder.
 import { PgBoss } from 'pg-boss'
-import { createApp } from '../../../../src/service/app/app.ts'
+import { createService } from '../../../../src/serve.ts'
 import { createSenders } from '../../../../src/service/app/clients.ts'
 import { loadConfig } from '../../../../src/service/config/config.ts'
 import { createLog } from '../../../../src/service/telemetry/log.ts'
@@ -20,6 +20,9 @@ const boss = new PgBoss({
 })
 boss.on('error', (err) => log.error({ err }, 'the queue cannot be reached'))
 await boss.start()
-const app = await createApp(config, log, { ...createSenders(config, log), EMAIL: createQueueSender(boss) })
+const app = await createService(config, log, {
+  ...createSenders(config, log),
+  EMAIL: createQueueSender(boss),
+})
 stopOnSignals(() => app, config.shutdownGraceMs, log)
 log.info({ url: await app.start() }, 'listening')

@@ -1,14 +1,8 @@
-import type { RuleFacts, Situation } from '../decision/facts.ts'
-import type { FirstMatch } from './first-match.ts'
-import { firstMismatch } from './mismatch.ts'
-import type { Rule } from './rule.ts'
-
-/** A fact that a rule should ask for, and how an author writes it, such as `"found" as its party`. */
-export interface Cell {
-  readonly fact: keyof Situation
-  readonly value: Situation[keyof Situation]
-  readonly words: string
-}
+import type { Situation } from '../../service/decide/decision/facts.ts'
+import { type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
+import type { Cell } from '../../service/decide/rules/judge-rules.ts'
+import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import type { Rule } from '../../service/decide/rules/rule.ts'
 
 /** What is wrong if a rule decides a case; null if nothing is. `cell` would exclude the case, if a cell can. */
 export type FindWrong = (rule: Rule, answer: FirstMatch) => { readonly cell: Cell | null } | null
@@ -93,11 +87,4 @@ function describeRemedy({ id }: Rule, cells: readonly Cell[], last: Rule | null)
   const written = cells.length === 0 ? [] : [`write ${cells.map(({ words }) => words).join(', and ')}`]
   const moved = last === null ? [] : [`move rule "${id}" below row ${last.row} ("${last.id}")`]
   return [...written, ...moved].join(', and ')
-}
-
-export function toRuleFacts({
-  eventClass,
-  situation,
-}: Pick<FirstMatch, 'eventClass' | 'situation'>): RuleFacts {
-  return { eventType: eventClass.representative, ...situation }
 }

@@ -1,16 +1,16 @@
-import { UNREADABLE_OPT_OUTS_RULE_ID } from '../../service/decide/decision/decide.ts'
-import type { ExplainedDecision } from '../../service/decide/decision/recorded-decision.ts'
-import { PRUNED_RULE_ID } from '../../service/decide/decision/skip-pruned.ts'
-import { channelKind, isChannel, nameOfChannel, shownSubject } from '../../service/decide/party/channel.ts'
-import type { RulesByRevision } from '../../service/decide/rules/archived-rules.ts'
 import type {
   DecidedRow,
   ExplainedLogEntry,
   ListedLogEntry,
   RecordedLogEntry,
   Story,
-} from '../../service/model/log/log-entry.ts'
-import { describeGivenUp, toStatus } from '../../service/model/log/status.ts'
+} from '../../model/log/log-entry.ts'
+import { describeGivenUp, toStatus } from '../../model/log/status.ts'
+import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
+import type { ExplainedDecision } from '../decision/recorded-decision.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
+import { channelKind, isChannel, nameOfChannel, shownSubject } from '../party/channel.ts'
+import type { RulesByRevision } from '../rules/archived-rules.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 

@@ -1,6 +1,6 @@
-import type { Rule } from '../../service/decide/rules/rule.ts'
-import type { Fault } from '../../service/text/faults.ts'
-import { didYouMean, isSlip, nearestOnes } from '../../service/text/nearest.ts'
+import type { Fault } from '../../text/faults.ts'
+import { didYouMean, isSlip, nearestOnes } from '../../text/nearest.ts'
+import type { Rule } from './rule.ts'
 
 /**
  * Event types in rules that have no template and, where `seenEventTypes` are known, no recent event: one fault or warning each,

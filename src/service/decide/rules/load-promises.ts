@@ -1,22 +1,13 @@
-import { FACT_COLUMNS } from '../../service/decide/decision/facts.ts'
-import { OUTCOMES, type Outcome, type RuleResult } from '../../service/decide/decision/result.ts'
-import { CHANNELS, type Channel } from '../../service/decide/party/channel.ts'
-import { PromisesError } from '../../service/decide/rules/errors.ts'
-import {
-  type EventTypeCell,
-  eventTypeCells,
-  parsePromisedEventTypes,
-} from '../../service/decide/rules/event-type-cell.ts'
-import {
-  choice,
-  orAny,
-  orBlank,
-  parsePromiseName,
-  parseReason,
-} from '../../service/decide/rules/parse-cells.ts'
-import { readSheet, type SheetForm, type SheetRow } from '../../service/decide/rules/read-sheet.ts'
-import type { Rule } from '../../service/decide/rules/rule.ts'
-import { readWhen, WHEN_COLUMNS, type When } from '../../service/decide/rules/when.ts'
+import { FACT_COLUMNS } from '../decision/facts.ts'
+import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
+import { isAnyOther } from '../event/event-type-pattern.ts'
+import { CHANNELS, type Channel } from '../party/channel.ts'
+import { PromisesError } from './errors.ts'
+import { type EventTypeCell, eventTypeCells, parsePromisedEventTypes } from './event-type-cell.ts'
+import { choice, orAny, orBlank, parsePromiseName, parseReason } from './parse-cells.ts'
+import { readSheet, type SheetForm, type SheetRow } from './read-sheet.ts'
+import type { Rule } from './rule.ts'
+import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
 /** Column headings of the promises, in their usual order. */
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
@@ -70,6 +61,11 @@ export function loadPromises(
   )
   if (faults.length > 0) throw new PromisesError(faults)
   return rows as readonly RulePromise[]
+}
+
+/** The promises that name event types themselves. */
+export function listNaming(promises: readonly RulePromise[]): readonly RulePromise[] {
+  return promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
 }
 
 /** All cells of one row; undefined for each faulty one. */

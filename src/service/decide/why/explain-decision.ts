@@ -1,19 +1,15 @@
-import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../../service/decide/decision/decide.ts'
-import type {
-  ExplainedDecision,
-  FollowedChange,
-  RecordedDecision,
-} from '../../service/decide/decision/recorded-decision.ts'
-import { describeResult } from '../../service/decide/decision/result.ts'
-import { PRUNED_RULE_ID } from '../../service/decide/decision/skip-pruned.ts'
-import { loadStoredMaps, mapOf, sourceText } from '../../service/decide/event/envelope-map.ts'
-import type { RulesByRevision } from '../../service/decide/rules/archived-rules.ts'
-import { mismatchesAbove } from '../../service/decide/rules/mismatch.ts'
-import type { PastRule } from '../../service/decide/rules/rule.ts'
-import { describeSituation } from '../../service/decide/rules/situations.ts'
-import type { ExplainedLogEntry, RecordedLogEntry } from '../../service/model/log/log-entry.ts'
-import { describeGivenUp, nameOfAttempt } from '../../service/model/log/status.ts'
-import { printable } from '../../service/text/sanitize.ts'
+import type { ExplainedLogEntry, RecordedLogEntry } from '../../model/log/log-entry.ts'
+import { describeGivenUp, nameOfAttempt } from '../../model/log/status.ts'
+import { printable } from '../../text/sanitize.ts'
+import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
+import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
+import { describeResult } from '../decision/result.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
+import { loadStoredMaps, mapOf, sourceText } from '../event/envelope-map.ts'
+import type { RulesByRevision } from '../rules/archived-rules.ts'
+import { mismatchesAbove } from '../rules/mismatch.ts'
+import type { PastRule } from '../rules/rule.ts'
+import { describeSituation } from '../rules/situations.ts'
 import { tellStory } from './why-told-or-not.ts'
 
 /** Explains each decision by the rules of its time. `traceUrl` is a trace's web page, with `{traceId}` in it. */

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { loadPromises } from '../../../src/authoring/check/load-promises.ts'
-import { CHANNELS } from '../../../src/service/decide/party/channel.ts'
-import { faultsIn } from '../../service/build.ts'
-import { promise, promises, type Row } from '../build.ts'
+import { CHANNELS } from '../../../../src/service/decide/party/channel.ts'
+import { loadPromises } from '../../../../src/service/decide/rules/load-promises.ts'
+import { promise, promises, type Row } from '../../../authoring/build.ts'
+import { faultsIn } from '../../build.ts'
 
 const faultsOf = (...rows: Row[]) => faultsIn(() => loadPromises(promises(...rows), []))
 

@@ -1,12 +1,13 @@
-import { type Fault, wholeFault } from '../../text/faults.ts'
-import { cellText, FACT_LIST, type Situation } from '../decision/facts.ts'
-import { CHANNEL_KINDS, nameOfChannel } from '../party/channel.ts'
-import { describeClasses, type EventClass } from './event-classes.ts'
-import { type Cell, createRemedies, toRuleFacts } from './find-remedy.ts'
-import type { Enumeration, FirstMatch } from './first-match.ts'
-import { firstMismatch } from './mismatch.ts'
-import type { Rule } from './rule.ts'
-import { describeSituation } from './situations.ts'
+import { cellText, FACT_LIST, type Situation } from '../../service/decide/decision/facts.ts'
+import { nameOfChannel } from '../../service/decide/party/channel.ts'
+import { describeClasses, type EventClass } from '../../service/decide/rules/event-classes.ts'
+import { type Enumeration, toRuleFacts } from '../../service/decide/rules/first-match.ts'
+import { findWrongSend } from '../../service/decide/rules/judge-rules.ts'
+import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import type { Rule } from '../../service/decide/rules/rule.ts'
+import { describeSituation } from '../../service/decide/rules/situations.ts'
+import { type Fault, wholeFault } from '../../service/text/faults.ts'
+import { createRemedies } from './find-remedy.ts'
 
 /** A fault names no more rules or event types: it stays one line. */
 const NAMED_COUNT_MAX = 8
@@ -66,26 +67,6 @@ function mergeFaults({ id, row }: Rule, faults: readonly Made[], remedy: string 
     column: null,
     text: remedy === null ? `${fault.text}${fault.end}` : `${fault.text}: ${remedy}`,
   }))
-}
-
-/** Null if a rule sends nothing, or to a member who can be reached. `cell` would correct it. */
-export function findWrongSend(
-  rule: Rule,
-  { situation }: Pick<FirstMatch, 'situation'>,
-): { readonly words: string; readonly cell: Cell } | null {
-  if (rule.outcome !== 'SEND') return null
-  if (situation.party !== 'found') {
-    const cell = { fact: 'party', value: 'found', words: '"found" as its party' } as const
-    return { words: `rule "${rule.id}" sends without a found party`, cell }
-  }
-  const channel = rule.sendBy ?? situation.preferredChannel
-  const address = CHANNEL_KINDS[channel].address
-  if (address === null || situation[`${address}OnFile`]) return null
-  const words = `rule "${rule.id}" sends by ${nameOfChannel(channel)} with no ${address} on file`
-  return {
-    words,
-    cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${address} on file` },
-  }
 }
 
 /** The rules that never apply: those that others hide, with the first that does, and those that contradict themselves. */

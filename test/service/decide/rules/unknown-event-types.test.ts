@@ -1,9 +1,9 @@
 import t from 'tap'
-import { findUnknownEventTypes } from '../../../src/authoring/check/unknown-event-types.ts'
-import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
-import { inWords } from '../../service/build.ts'
-import { rule, table } from '../build.ts'
-import { EVENT_TYPES } from '../templates/specified-event-types.ts'
+import { loadRuleTable } from '../../../../src/service/decide/rules/load-table.ts'
+import { findUnknownEventTypes } from '../../../../src/service/decide/rules/unknown-event-types.ts'
+import { rule, table } from '../../../authoring/build.ts'
+import { EVENT_TYPES } from '../../../authoring/templates/specified-event-types.ts'
+import { inWords } from '../../build.ts'
 
 function foundIn(eventTypes: string) {
   const rules = loadRuleTable(table(rule({ eventType: eventTypes })))

@@ -1,0 +1,16 @@
+import { RuleTableError } from '../../service/decide/rules/errors.ts'
+import type { RuleTable } from '../../service/decide/rules/table.ts'
+import { describeFault } from '../../service/text/faults.ts'
+import { compileRuleTable } from '../check/compile-table.ts'
+import { diffRuleTables } from './compare-tables.ts'
+import { describeDiff } from './diff-text.ts'
+
+/** The changes from an archived rule table, in sentences; its faults if this version would refuse it. */
+export async function describeChange(before: string, table: RuleTable) {
+  try {
+    return { changes: describeDiff(diffRuleTables(await compileRuleTable(before), table)) }
+  } catch (error) {
+    if (error instanceof RuleTableError) return { faults: error.faults.map(describeFault) }
+    throw error
+  }
+}

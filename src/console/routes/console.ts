@@ -1,0 +1,120 @@
+import { searchLog } from '../../operations/log/search-log.ts'
+import { getRequest, listRequests } from '../../operations/requests/list-requests.ts'
+import { previewRequest } from '../../operations/requests/preview-request.ts'
+import { resolveTarget } from '../../operations/requests/resolve-target.ts'
+import type { ConsoleNeeds } from '../../service/app/listeners.ts'
+import { findSkipReason, type RetryCandidate } from '../../service/decide/attempt/retry-candidate.ts'
+import type { Preferences } from '../../service/decide/party/preferences.ts'
+import { showRules } from '../../service/decide/rules/current-rules.ts'
+import type { Tokens } from '../../service/http/auth/tokens.ts'
+import type { HttpApp } from '../../service/http/server/base.ts'
+import { showBlocked } from '../../service/model/service-status.ts'
+import { readUntil } from '../../service/store/connection/read-until.ts'
+import { listEventTypes } from '../../service/store/read/event-types.ts'
+import { ALL_REJECTED, listRejected } from '../../service/store/read/list-rejected-messages.ts'
+import { listActivations } from '../../service/store/read/read-archive.ts'
+import { getPreferences, listPreferenceChanges } from '../../service/store/read/read-preferences.ts'
+import { addRequest, cancelRequest } from '../../service/store/write/request-row.ts'
+import { share } from '../../service/time/share.ts'
+import { createWorkbench } from './back-tests.ts'
+import { countLogEntries } from './count-log-entries.ts'
+import { type ConsoleData, consoleData, type KnownEventType } from './data.ts'
+import { type ConsolePage, consolePage, readConsolePage } from './page.ts'
+import type { Requests } from './request-routes.ts'
+
+/** Producers seldom send a new type. */
+const EVENT_TYPES_SHARED = { validMs: 30_000, deadlineMs: 15_000 }
+
+/** The administrators' page and its data, for the management listener. */
+export function openConsole(needs: ConsoleNeeds): (app: HttpApp) => void {
+  const [page, data] = [readConsolePage(), createConsoleData(needs)]
+  return (app) => addConsole(app, page, data, needs)
+}
+
+/** Only the data is personal and needs a token. */
+export function addConsole(
+  app: HttpApp,
+  page: ConsolePage,
+  data: ConsoleData,
+  { tokens, isLoopback }: { readonly tokens: Tokens | null; readonly isLoopback: boolean },
+): void {
+  app.register(async (open: HttpApp) => consolePage(open, page))
+  app.register(consoleData(data, tokens, isLoopback), { prefix: '/console/data' })
+}
+
+/** Takes what people ask for. Previews judge by today's preferences and rules, as far as they are known without a look-up. */
+function createRequestDesk({
+  config,
+  ruleFiles: { ruleTable },
+  database: { httpPool, listPool },
+}: ConsoleNeeds): Requests {
+  const willBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) =>
+    findSkipReason(ruleTable.decide, candidate, preferences)
+  return {
+    list: async (page) => listRequests(listPool(), page),
+    get: async (id) => getRequest(httpPool(), id),
+    preview: async (wanted, signal) =>
+      readUntil(signal, listPool(), async (connection) => {
+        const target = await resolveTarget(connection, wanted)
+        return previewRequest(connection, config.retry, target, willBeSkipped)
+      }),
+    add: async (wanted, by, because, key) => {
+      const target = await resolveTarget(httpPool(), wanted)
+      const added = await getRequest(httpPool(), await addRequest(httpPool(), target, by, because, key))
+      if (added === null) throw new Error('the request that was added is gone')
+      return added
+    },
+    cancel: async (id, by) => cancelRequest(httpPool(), id, by),
+  }
+}
+
+function createConsoleData(needs: ConsoleNeeds): ConsoleData {
+  const { config, ruleFiles, logEntries, lookUpFault } = needs
+  const { ruleTable } = ruleFiles
+  const { httpPool, listPool, fault } = needs.database
+  const loggedEventTypes = share(
+    () => listEventTypes(listPool()),
+    EVENT_TYPES_SHARED,
+    () => performance.now(),
+  )
+  const eventTypes = async (): Promise<readonly KnownEventType[]> => {
+    const known = new Map<string, string | null>(needs.eventTypes.authored.map((type) => [type, null]))
+    for (const { eventType, lastAt } of await loggedEventTypes()) known.set(eventType, lastAt)
+    return [...known].map(([eventType, lastAt]) => ({ eventType, lastAt }))
+  }
+  return {
+    logEntries,
+    eventTypes,
+    search: async (text, signal) => {
+      const known = {
+        eventTypes: (await eventTypes()).map(({ eventType }) => eventType),
+        reasons: [...new Set(ruleTable.rules.flatMap(({ reason }) => reason ?? []))],
+      }
+      return readUntil(signal, listPool(), (connection) => searchLog(connection, text, known))
+    },
+    countEntries: async (window, by) => countLogEntries(listPool(), config.retry, window, by),
+    preferences: {
+      get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
+      unknownEventTypes: needs.eventTypes.listUnknown,
+      changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
+    },
+    workbench: createWorkbench(config, ruleFiles, listPool),
+    requests: createRequestDesk(needs),
+    status: async () => {
+      const worker = needs.worker()
+      const [database, lookUps] = await Promise.all([fault(), lookUpFault()])
+      return {
+        isStarting: worker === null,
+        consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
+        database,
+        lookUps,
+        blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),
+      }
+    },
+    listRejected: async (query, page, signal) =>
+      readUntil(signal, listPool(), (connection) =>
+        listRejected(connection, { ...ALL_REJECTED, ...query }, page),
+      ),
+    rules: async () => showRules(ruleTable, await listActivations(httpPool())),
+  }
+}

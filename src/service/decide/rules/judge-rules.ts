@@ -1,0 +1,88 @@
+import type { Situation } from '../decision/facts.ts'
+import type { RuleResult } from '../decision/result.ts'
+import { CHANNEL_KINDS, nameOfChannel } from '../party/channel.ts'
+import { foldEventTypes } from './event-classes.ts'
+import { eventTypeCells } from './event-type-cell.ts'
+import { type Enumeration, type FirstMatch, toRuleFacts } from './first-match.ts'
+import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
+import { firstMismatch } from './mismatch.ts'
+import { decideByRule, type Rule } from './rule.ts'
+import { foldSituations } from './situations.ts'
+
+/** True if every situation has a rule, every rule applies somewhere, and nothing is sent to a member who cannot be reached. */
+export function isSoundTable({ rules, answers }: Enumeration): boolean {
+  const applying = new Set(answers.map(({ rule }) => rule))
+  return (
+    rules.every((rule) => applying.has(rule)) &&
+    answers.every((answer) => answer.rule !== null && findWrongSend(answer.rule, answer) === null)
+  )
+}
+
+/** True if the rules keep every promise, and every promise covers a case. */
+export function keepsPromises(promises: readonly RulePromise[], enumeration: Enumeration): boolean {
+  const cases = listCases(promises, enumeration)
+  return promises.every((promise) => {
+    const own = cases.filter((one) => covers(promise, one))
+    return (
+      own.length > 0 &&
+      own.every(({ rule, situation }) => rule === null || keepsPromise(promise, rule, situation))
+    )
+  })
+}
+
+/** Every case that rules or promises tell apart, with the deciding rule. */
+export function listCases(
+  promises: readonly RulePromise[],
+  { rules, answers, findPosition }: Enumeration,
+): FirstMatch[] {
+  const { classes } = foldEventTypes(eventTypeCells([...rules, ...promises]), [])
+  const { situations } = foldSituations([...rules, ...promises])
+  return classes.flatMap((eventClass) =>
+    situations.map((situation) => {
+      const position = findPosition(toRuleFacts({ eventClass, situation }))
+      return { eventClass, situation, rule: answers[position]?.rule ?? null }
+    }),
+  )
+}
+
+export function covers(promise: RulePromise, one: Pick<FirstMatch, 'eventClass' | 'situation'>): boolean {
+  return firstMismatch(promise, toRuleFacts(one)) === null
+}
+
+/** True if what a rule does in a situation is what a promise expects. */
+export function keepsPromise(promise: RulePromise, rule: Rule, situation: Situation): boolean {
+  const result: RuleResult = decideByRule(rule, situation)
+  const { expected, sendBy, reason } = promise
+  return (
+    EXPECTATIONS.get(expected)?.(result) === true &&
+    (sendBy === null || sendBy === result.channel) &&
+    (reason === null || reason === result.reason)
+  )
+}
+
+/** A fact that a rule should ask for, and how an author writes it, such as `"found" as its party`. */
+export interface Cell {
+  readonly fact: keyof Situation
+  readonly value: Situation[keyof Situation]
+  readonly words: string
+}
+
+/** Null if a rule sends nothing, or to a member who can be reached. `cell` would correct it. */
+export function findWrongSend(
+  rule: Rule,
+  { situation }: Pick<FirstMatch, 'situation'>,
+): { readonly words: string; readonly cell: Cell } | null {
+  if (rule.outcome !== 'SEND') return null
+  if (situation.party !== 'found') {
+    const cell = { fact: 'party', value: 'found', words: '"found" as its party' } as const
+    return { words: `rule "${rule.id}" sends without a found party`, cell }
+  }
+  const channel = rule.sendBy ?? situation.preferredChannel
+  const address = CHANNEL_KINDS[channel].address
+  if (address === null || situation[`${address}OnFile`]) return null
+  const words = `rule "${rule.id}" sends by ${nameOfChannel(channel)} with no ${address} on file`
+  return {
+    words,
+    cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${address} on file` },
+  }
+}
