@@ -4,22 +4,15 @@ import { loadRetryLimits } from '../../service/config/config.ts'
 import { shownSubject } from '../../service/decide/party/channel.ts'
 import type { ListedLogEntry, ListedRow } from '../../service/model/log/log-entry.ts'
 import type { LogPosition } from '../../service/model/log/log-page.ts'
-import { describeStatus, STATUSES, type Status } from '../../service/model/log/status.ts'
+import { describeStatus } from '../../service/model/log/status.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
 import { resolveTime } from '../../service/store/read/resolve-time.ts'
 import { counted } from '../../service/text/count.ts'
 import { printable } from '../../service/text/sanitize.ts'
 import type { Since } from '../../service/time/duration.ts'
 import { checkRule, findNamed, noteUnknown, noteUnknownEventType } from '../../terminal/known-names.ts'
-import {
-  choiceOption,
-  newCommand,
-  notBlank,
-  parseLimit,
-  partyOption,
-  sinceOption,
-  untilOption,
-} from '../../terminal/options.ts'
+import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
+import { newCommand, parseLimit, sinceOption, untilOption } from '../../terminal/options.ts'
 import { note, print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import { LOG_CSV } from './log-csv.ts'
@@ -27,12 +20,17 @@ import { filterFor } from './search-kinds.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
-export const logCommand = newCommand('log', {
-  notes: `DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
+export const logCommand = withLogFilter(
+  newCommand('log', {
+    notes: `DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
 for \`serve\`. `,
-  exitCodes: '0 listed, 1 failed',
-  example: ['log party-0036', 'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv'],
-})
+    exitCodes: '0 listed, 1 failed',
+    example: [
+      'log party-0036',
+      'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv',
+    ],
+  }),
+)
   .description('list log entries, newest first')
   .argument('[name]', 'a member, claim, policy, invoice, event type or reason: only its entries, however old')
   .addOption(sinceOption('how far to go back', '7d'))
@@ -41,12 +39,6 @@ for \`serve\`. `,
     '--not-told',
     'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
   )
-  .addOption(partyOption('only entries of this member'))
-  .option('--reference <text>', 'only entries about this claim, policy or invoice', notBlank)
-  .option('--event-type <type>', 'only events of this type', notBlank)
-  .addOption(choiceOption('--status <status>', 'only entries with this status', STATUSES))
-  .option('--rule <id>', 'only entries that this rule decided last', notBlank)
-  .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
   .option('--limit <count>', 'at most this many entries', parseLimit)
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
   .option('--json', 'one JSON object per line')
@@ -56,20 +48,15 @@ interface Options {
   readonly since: Since
   readonly until?: Since
   readonly notTold?: true
-  readonly party?: string
-  readonly reference?: string
-  readonly eventType?: string
-  readonly status?: Status
-  readonly rule?: string
-  readonly reason?: string
   readonly limit?: number
   readonly csv?: true
   readonly json?: true
 }
 
 async function listLog(name: string | undefined, options: Options, command: Command): Promise<void> {
-  const { since, until, party, reason, limit = Number.POSITIVE_INFINITY, csv, json, ...filter } = options
-  const { rule, eventType } = filter
+  const { since, until, notTold, limit = Number.POSITIVE_INFINITY, csv, json } = options
+  const filter = readLogFilter(options)
+  const { rule, eventType, partyLocator, reference, reasonPrefix } = filter
   const limits = loadRetryLimits(process.env)
   await withDatabase(async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
@@ -88,7 +75,7 @@ async function listLog(name: string | undefined, options: Options, command: Comm
       const found = await listLogEntries(
         pool,
         limits,
-        { ...filter, partyLocator: party, reasonPrefix: reason, from, to, ...(named && filterFor(named)) },
+        { ...filter, notTold, from, to, ...(named && filterFor(named)) },
         page,
       )
       const { items, next } = await explainPage(pool, found)
@@ -99,9 +86,9 @@ async function listLog(name: string | undefined, options: Options, command: Comm
     }
     if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
     if (count === 0) {
-      if (party !== undefined) await noteUnknown(pool, 'member', party)
-      if (filter.reference !== undefined) await noteUnknown(pool, 'reference', filter.reference)
-      if (reason !== undefined) await noteUnknown(pool, 'reason', reason)
+      if (partyLocator !== undefined) await noteUnknown(pool, 'member', partyLocator)
+      if (reference !== undefined) await noteUnknown(pool, 'reference', reference)
+      if (reasonPrefix !== undefined) await noteUnknown(pool, 'reason', reasonPrefix)
     }
     const period = from === undefined ? '' : ` since ${from}`
     const more = after === null ? '' : ', the newest: there are more'

@@ -3,26 +3,26 @@ import { isLogLocator } from '../../service/model/log/log-locator.ts'
 import type { Since } from '../../service/time/duration.ts'
 import { withWriteOptions } from '../../terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from '../../terminal/known-names.ts'
-import { newCommand, notBlank, sinceOption, UsageError, untilOption } from '../../terminal/options.ts'
+import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
+import { newCommand, sinceOption, UsageError, untilOption } from '../../terminal/options.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './follow.ts'
 
-export const retryCommand = withWriteOptions(
-  newCommand('retry', {
-    notes: `An entry that was sent or erased is never retried, and one that would be skipped again stays unchanged. One that fails again is
+export const retryCommand = withLogFilter(
+  withWriteOptions(
+    newCommand('retry', {
+      notes: `An entry that was sent or erased is never retried, and one that would be skipped again stays unchanged. One that fails again is
 retried by the service while it is younger than RETRY_MAX_AGE and has attempts left.
 ${ASK_HELP}`,
-    exitCodes: ASK_EXIT_CODES,
-    example: "retry --since 2d --reason 'contact could not be resolved' --because 'outage is over'",
-  }),
+      exitCodes: ASK_EXIT_CODES,
+      example: "retry --since 2d --reason 'contact could not be resolved' --because 'outage is over'",
+    }),
+  ),
 )
   .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")
   .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
   .addOption(untilOption('only events up to then'))
-  .option('--event-type <type>', 'only events of this type', notBlank)
-  .option('--rule <id>', 'only entries that this rule decided last', notBlank)
-  .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
   .option(
     '--read-again',
     'read the messages of skipped entries again, by the envelope map in force: another type, party or reference takes effect',
@@ -35,15 +35,14 @@ ${ASK_HELP}`,
 interface Options extends AskOptions {
   readonly since?: Since
   readonly until?: Since
-  readonly eventType?: string
-  readonly rule?: string
-  readonly reason?: string
   readonly readAgain?: true
 }
 
 async function retry(locators: readonly string[] = [], options: Options): Promise<void> {
-  const { since, until, eventType, rule, reason, readAgain } = options
-  const isByFilter = [since, until, eventType, rule, reason].some((value) => value !== undefined)
+  const { since, until, readAgain } = options
+  const filter = { ...readLogFilter(options), from: since, to: until }
+  const { rule, eventType } = filter
+  const isByFilter = Object.values(filter).some((value) => value !== undefined)
   if (locators.length > 0 && isByFilter) throw new UsageError('give locators or a filter, not both')
   if (locators.length === 0 && since === undefined)
     throw new UsageError('give locators, or --since: how far to go back')
@@ -51,7 +50,6 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
   await withDatabase(async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
     if (eventType !== undefined) noteUnknownEventType(eventType)
-    const filter = { from: since, to: until, eventType, rule, reasonPrefix: reason }
     const chosen = locators.length > 0 ? { locators } : { filter }
     await ask(pool, { kind: 'retry', ...chosen, readAgain }, options)
   })
