@@ -96,9 +96,9 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
     }
   })
   // A hook of its own: when the first one has run, Node has parsed the chunk, and may have closed the connection.
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, next) => {
     if (request.raw.socket.destroyed) reply.hijack()
-    else if (request.is404) throw new ProblemError('not-found')
+    else next(request.is404 ? new ProblemError('not-found') : undefined)
   })
   // The query parser keeps text that it cannot decode, which would then filter by a wrong value.
   app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {

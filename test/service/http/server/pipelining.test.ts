@@ -19,8 +19,11 @@ function pipelined(path: string, count: number, headers = ''): string {
 }
 
 const LISTENERS = {
-  public: (observeResponse: () => void) => {
-    const list = async () => ({ items: [], next: null })
+  public: (observeResponse: () => void, begin = () => {}) => {
+    const list = async () => {
+      begin()
+      return { items: [], next: null }
+    }
     const needs = dependencies({ observeResponse })
     return buildApp({ ...needs.all, logEntries: { ...needs.all.logEntries, list } })
   },
@@ -32,16 +35,20 @@ for (const [name, build] of Object.entries(LISTENERS)) {
   t.test(
     `${name}: nothing of a flood of pipelined requests is begun once its connection is gone`,
     async (t) => {
-      let answered = 0
-      const http = serve(
-        build(() => {
+      let [answered, begun] = [0, 0]
+      const app = build(
+        () => {
           answered++
-        }),
-        { host: '127.0.0.1', port: 0 },
+        },
+        () => {
+          begun++
+        },
       )
+      const http = serve(app, { host: '127.0.0.1', port: 0 })
       t.teardown(() => http.close(0))
       const url = await http.listen()
-      const flood = pipelined('/', FLOOD_BYTES / pipelined('/', 1).length)
+      const path = name === 'public' ? '/log/list' : '/'
+      const flood = pipelined(path, FLOOD_BYTES / pipelined(path, 1).length)
       const closed = Array.from({ length: CONNECTION_COUNT }, async () => {
         const socket = connect(Number(new URL(url).port), '127.0.0.1')
         // The server may reset it.
@@ -54,6 +61,7 @@ for (const [name, build] of Object.entries(LISTENERS)) {
       await Promise.all(closed)
       const before = answered
       t.ok(before <= CONNECTION_COUNT * UNANSWERED_COUNT_MAX + 2, `${before} requests were answered`)
+      t.equal(begun, 0, 'each connection was gone before its first request was begun')
       t.equal((await fetch(`${url}${probe}`)).status, 200)
       await until(async () => answered > before, { what: 'the count of the probe' })
       t.equal(answered, before + 1, 'nothing goes on')
