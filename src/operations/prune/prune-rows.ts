@@ -103,14 +103,15 @@ function deleteEntries(
   page: readonly { locator: string }[],
 ): Promise<Pick<PruneCounts, 'logEntries' | 'decisions'>> {
   const these = sqlArray('text', listLocators(page))
+  // As arrays: for a join the planner may read all decisions for a page.
   return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
     WITH free AS (
       SELECT locator FROM notifications.notification_log
       WHERE locator = ANY(${these}) AND NOT ${isToBeRetried(limits)} FOR UPDATE SKIP LOCKED
     ), entry AS (
-      DELETE FROM notifications.notification_log WHERE locator IN (SELECT locator FROM free) RETURNING locator
+      DELETE FROM notifications.notification_log WHERE locator = ANY(ARRAY(SELECT locator FROM free)) RETURNING locator
     ), decision AS (
-      DELETE FROM notifications.decision WHERE locator IN (SELECT locator FROM free) RETURNING locator
+      DELETE FROM notifications.decision WHERE locator = ANY(ARRAY(SELECT locator FROM free)) RETURNING locator
     ), counted AS (
       UPDATE notifications.pruning SET
         log_entries = log_entries + (SELECT count(*) FROM entry),
@@ -144,7 +145,7 @@ async function* pruneOrphans(
       SELECT max(locator) AS "end", count(*)::integer AS count, ARRAY(
         SELECT json_build_object('locator', locator, 'decisions', decisions) FROM page
         WHERE decided_at < ${before}::timestamptz
-          AND NOT EXISTS (SELECT FROM notifications.notification_log AS entry WHERE entry.locator = page.locator)
+          AND (SELECT true FROM notifications.notification_log AS entry WHERE entry.locator = page.locator LIMIT 1) IS NULL
       ) AS found
       FROM page`)
     const decisions =
@@ -153,7 +154,9 @@ async function* pruneOrphans(
         : await pool.oneFirst(sql.type(countRow)`
             WITH decision AS (
               DELETE FROM notifications.decision WHERE locator = ANY(${sqlArray('text', listLocators(found))})
-                AND NOT EXISTS (SELECT FROM notifications.notification_log AS entry WHERE entry.locator = decision.locator)
+                AND (
+                  SELECT true FROM notifications.notification_log AS entry WHERE entry.locator = decision.locator LIMIT 1
+                ) IS NULL
               RETURNING locator
             ), counted AS (
               UPDATE notifications.pruning SET decisions = decisions + (SELECT count(*) FROM decision) WHERE id = ${pruning}

@@ -14,7 +14,7 @@ import { fillMisled, MISLEADING, ROW_COUNT } from './misled-log.ts'
 // Each statement reads a number of rows that its page bounds, also if the planner is wrong about how many there are.
 
 const { pool, client } = await openDatabase(t)
-await fillMisled(client)
+await fillMisled(client, ROW_COUNT)
 
 const PAGE_COUNT = 50_000
 const ENTRY_COUNT = 5_000

@@ -31,5 +31,5 @@ export function findEventTypes(
 ): Promise<readonly string[]> {
   return pool.anyFirst(sql.type(loggedType.pick({ eventType: true }))`
     SELECT event_type AS "eventType" FROM unnest(${sqlArray('text', eventTypes)}) AS wanted (event_type)
-    WHERE EXISTS (SELECT FROM notifications.notification_log AS log WHERE log.event_type = wanted.event_type)`)
+    WHERE (SELECT true FROM notifications.notification_log AS log WHERE log.event_type = wanted.event_type LIMIT 1)`)
 }

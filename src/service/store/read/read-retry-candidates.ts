@@ -93,8 +93,10 @@ function readRetryCandidates(
   return pool.any(sql.type(retryCandidate)`
     SELECT
       ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
-      EXISTS (SELECT FROM notifications.decision WHERE decision.locator = notification_log.locator AND erased_at IS NOT NULL)
-        OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
+      (
+        SELECT true FROM notifications.decision
+        WHERE decision.locator = notification_log.locator AND erased_at IS NOT NULL LIMIT 1
+      ) IS NOT NULL OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator) AS "isErased",
       (${selectLastDecision(decision)}) AS decision
     FROM (${isShort ? named : withinBytes(named, order, DUE_BYTES)}) AS notification_log
     ORDER BY ${order}`)
