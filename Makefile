@@ -141,7 +141,7 @@ bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZE
 simulate: build ## 100,000 interleavings of attempts against a store in memory (SCHEDULES, SEED)
 	@$(FIRST) TAP_TIMEOUT=3600 SCHEDULES=$${SCHEDULES:-100000} $(NODE) test/service/attempt/simulator.test.ts
 
-chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
+chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS, BROKERS; POOLER=transaction: through PgBouncer)
 	@$(FIRST) $(NODE) test/chaos/main.ts
 
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)

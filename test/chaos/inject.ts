@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import type { Producer } from 'kafkajs'
 import type { Statement } from '../stack/database-proxy.ts'
+import type { Direction } from '../stack/network.ts'
 import type { Mode } from '../stack/policy-administration.ts'
 import { createRandom } from '../stack/random.ts'
 import { withTransactions } from '../stack/topics.ts'
@@ -23,6 +24,10 @@ const CLIENT_PATIENCE_MS = 2_000
 const FLOOD_RATE = 400
 const FLOOD_CONNECTION_COUNT = 40
 const PRODUCER_COUNT = 3
+const DIRECTIONS = ['requests', 'answers'] as const
+/** Below and beyond the time after which a broker counts as late. */
+const SLOW_MS_MIN = 50
+const SLOW_MS_SPAN = 2_500
 const EVENT_COUNT_MAX = 4
 const PARTY_COUNT = 100
 
@@ -88,18 +93,33 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
   'synchronous fail-over': ({ servers, durationMs }) => servers.failOver('synchronous', durationMs),
   'asynchronous fail-over': ({ servers, durationMs }) => servers.failOver('asynchronous', durationMs),
   'partition locked': partitionLocked,
-  'broker kill': ({ kafka, durationMs }) =>
-    during(
+  'network cut': networkCut(['requests', 'answers']),
+  'network cut one way': (strike) => networkCut([pickBy(strike.dice >> 8, DIRECTIONS)])(strike),
+  'network slow': async ({ replica, durationMs, dice }) => {
+    const network = pickBy(dice, replica.networks)
+    await during(
       durationMs,
-      () => kafka.kill(),
-      () => kafka.start(),
-    ),
-  'broker frozen': ({ kafka, durationMs }) =>
-    during(
+      () => network.slow(SLOW_MS_MIN + (dice % SLOW_MS_SPAN)),
+      () => {},
+    )
+    return network.mend() > 0
+  },
+  'broker kill': ({ cluster, durationMs, dice }) => {
+    const broker = pickBy(dice, cluster)
+    return during(
       durationMs,
-      () => process.kill(Number(kafka.pid()), 'SIGSTOP'),
-      () => process.kill(Number(kafka.pid()), 'SIGCONT'),
-    ),
+      () => broker.kill(),
+      () => broker.start(),
+    )
+  },
+  'broker frozen': ({ cluster, durationMs, dice }) => {
+    const pid = Number(pickBy(dice, cluster).pid())
+    return during(
+      durationMs,
+      () => process.kill(pid, 'SIGSTOP'),
+      () => process.kill(pid, 'SIGCONT'),
+    )
+  },
   'transactions aborted': abortedTransactions,
   'party look-ups fail': outage('down'),
   'party look-ups hang': outage('hang'),
@@ -137,8 +157,25 @@ async function during(durationMs: number, begin: () => unknown, end: () => unkno
   return true
 }
 
+/** What was held up arrives afterwards, or the connections turn out to be broken. */
+function networkCut(directions: readonly Direction[]): Inject {
+  return async ({ replica, durationMs, dice }) => {
+    const network = pickBy(dice, replica.networks)
+    for (const direction of directions) network.cut(direction)
+    await sleep(durationMs)
+    if ((dice >> 4) % 2 === 0) network.breakAll()
+    return network.mend() > 0
+  }
+}
+
+function pickBy<Item>(dice: number, items: readonly Item[]): Item {
+  const item = items[dice % items.length]
+  if (item === undefined) throw new Error('there is nothing to pick from')
+  return item
+}
+
 /** Locks a checkpoint by a session that has forgotten its transaction, until it ends. */
-function partitionLocked({ withDatabase, kafka, topics, isBlocked, durationMs, dice }: Strike) {
+function partitionLocked({ withDatabase, brokers, topics, isBlocked, durationMs, dice }: Strike) {
   const place = placeBy(dice, topics)
   const sinceMs = Date.now()
   return withDatabase(async (client) => {
@@ -148,7 +185,7 @@ function partitionLocked({ withDatabase, kafka, topics, isBlocked, durationMs, d
         'SELECT FROM notifications.projection_checkpoints WHERE (topic, partition_id) = ($1, $2) FOR UPDATE',
         [place.topic, place.partition],
       )
-      await publish(kafka.brokers, [{ ...place, value: eventBy(`locked-${dice}`, dice) }])
+      await publish(brokers, [{ ...place, value: eventBy(`locked-${dice}`, dice) }])
       await sleep(durationMs)
       return rowCount === 1 && (await isBlocked(place, 'locked', sinceMs))
     } finally {
@@ -158,7 +195,7 @@ function partitionLocked({ withDatabase, kafka, topics, isBlocked, durationMs, d
 }
 
 /** Producers that have transactions open at the same time, of which some are aborted: nothing may become of these. */
-async function abortedTransactions({ kafka, topics, durationMs, dice }: Strike): Promise<boolean> {
+async function abortedTransactions({ brokers, topics, durationMs, dice }: Strike): Promise<boolean> {
   const { below } = createRandom(dice)
   const untilMs = performance.now() + durationMs
   let abortedCount = 0
@@ -170,7 +207,7 @@ async function abortedTransactions({ kafka, topics, durationMs, dice }: Strike):
     return transaction.send({ topic, messages: [{ partition, key: Buffer.alloc(4), value }] })
   }
   const ids = Array.from({ length: PRODUCER_COUNT }, (_, i) => `transactions-${dice}-${i}`)
-  await withTransactions(kafka.brokers, ids, async (producers) => {
+  await withTransactions(brokers, ids, async (producers) => {
     while (abortedCount === 0 || performance.now() < untilMs) {
       const open = await Promise.all(producers.map((producer) => producer.transaction()))
       for (let count = 1 + below(EVENT_COUNT_MAX); count > 0; count--) {

@@ -6,25 +6,34 @@ import type { Burst } from './load.ts'
 import type { Stack } from './stack.ts'
 
 const RETRY_MS = 500
+/** Another broker is asked after this time. */
+const ANSWER_MAX_MS = 3_000
 const READ_TIMEOUT_MS = 60_000
 
-/** Publishes each burst at its time, in order. Returns the number of messages. */
-export async function publishAll({ kafka, topics }: Stack, bursts: readonly Burst[]): Promise<number> {
+/** Publishes each burst at its time; a partition whose broker does not answer holds up none of the others. Returns the number of messages. */
+export async function publishAll({ brokers, topics }: Stack, bursts: readonly Burst[]): Promise<number> {
   const startedMs = performance.now()
+  const last = new Map<string, Promise<void>>()
   for (const { atMs, messages } of bursts) {
     await sleep(Math.max(atMs - (performance.now() - startedMs), 0))
-    await publish(
-      kafka.brokers,
-      messages.map((message) => ({ ...message, topic: topics[message.topic] })),
-    )
+    const byPlace = Map.groupBy(messages, ({ topic, partition }) => `${topic}/${partition}`)
+    for (const [place, ofPlace] of byPlace) {
+      const named = ofPlace.map((message) => ({ ...message, topic: topics[message.topic] }))
+      const before = last.get(place) ?? Promise.resolve()
+      last.set(
+        place,
+        before.then(() => publish(brokers, named)),
+      )
+    }
   }
+  await Promise.all(last.values())
   return bursts.reduce((count, { messages }) => count + messages.length, 0)
 }
 
 /** Publishes all again if the outcome is uncertain, as while the broker is down: it may have them twice, but never misses one. */
 export async function publish(brokers: string, messages: TestMessage[]): Promise<void> {
   for (let areThere = false; !areThere; ) {
-    areThere = await produce(brokers, messages).then(
+    areThere = await produce(brokers, messages, { requestTimeout: ANSWER_MAX_MS }).then(
       () => true,
       () => sleep(RETRY_MS, false),
     )

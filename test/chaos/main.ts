@@ -1,4 +1,4 @@
-// SEED=… CYCLES=… REPLICAS=… node test/chaos/main.ts
+// SEED=… CYCLES=… REPLICAS=… BROKERS=… node test/chaos/main.ts
 // Seeded faults on real processes, and a checker that recomputes the truth from the input alone. Exits 1 where the
 // service wrote anything else, and says how to see it again.
 
@@ -15,20 +15,27 @@ endWithSignals()
 const seed = numberFrom('SEED', randomInt(1_000_000), 0)
 const cycleCount = numberFrom('CYCLES', 10)
 const replicaCount = numberFrom('REPLICAS', 2)
+const brokerCount = numberFrom('BROKERS', 1)
 const poolMode = poolModeFrom(process.env.POOLER)
 const again =
-  `make chaos SEED=${seed} CYCLES=${cycleCount} REPLICAS=${replicaCount}` +
+  `make chaos SEED=${seed} CYCLES=${cycleCount} REPLICAS=${replicaCount} BROKERS=${brokerCount}` +
   (poolMode === null ? '' : ` POOLER=${poolMode}`)
 const logDir = fileURLToPath(new URL(`../../.cache/chaos/${seed}/`, import.meta.url))
 console.log(`${again}; logs in ${logDir}`)
 const startedMs = performance.now()
-const report = await runChaos({ seed, cycleCount, replicaCount, poolMode, logDir, log: console.log }).catch(
-  (error) => {
-    console.error(error)
-    console.error(`the run itself failed; to see it again: ${again}`)
-    process.exit(2)
-  },
-)
+const report = await runChaos({
+  seed,
+  cycleCount,
+  replicaCount,
+  brokerCount,
+  poolMode,
+  logDir,
+  log: console.log,
+}).catch((error) => {
+  console.error(error)
+  console.error(`the run itself failed; to see it again: ${again}`)
+  process.exit(2)
+})
 console.log(describe(report, (performance.now() - startedMs) / 1_000))
 process.exit(report.violations.length === 0 ? 0 : 1)
 

@@ -1,5 +1,6 @@
 import { createWriteStream } from 'node:fs'
 import { startDatabaseProxy } from '../stack/database-proxy.ts'
+import type { Network } from '../stack/network.ts'
 import { type LogLine, type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 
@@ -8,10 +9,11 @@ const STOP_TIMEOUT_MS = 25_000
 
 export type Replica = Awaited<ReturnType<typeof startReplica>>
 
-/** One `serve` process at a time, behind its own way to the database. Its log goes to a file. */
+/** One `serve` process at a time, behind its own way to the database and to each broker. Its log goes to a file. */
 export async function startReplica(
   name: string,
   databaseUrl: string,
+  networks: readonly Network[],
   env: Record<string, string>,
   onLine: (line: LogLine) => void,
   logFile: string,
@@ -26,7 +28,7 @@ export async function startReplica(
   async function start(): Promise<void> {
     expectsEnd = false
     const started = await startService(
-      { ...env, DATABASE_URL: proxy.url },
+      { ...env, DATABASE_URL: proxy.url, MQ_BROKERS: networks.map(({ port }) => `127.0.0.1:${port}`).join() },
       {
         onLine: (line) => {
           log.write(`${JSON.stringify(line)}\n`)
@@ -50,6 +52,7 @@ export async function startReplica(
   await start()
   return {
     proxy,
+    networks,
     faults,
     url: () => service.url,
     start,

@@ -33,7 +33,7 @@ export async function runChaos(options: ChaosOptions) {
 
 async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: ChaosOptions) {
   const { withDatabase, replicas, policyAdministration, sends } = stack
-  const records = new Records(stack.kafka.brokers, Object.values(stack.topics))
+  const records = new Records(stack.brokers, Object.values(stack.topics))
   const nextPlan = createSchedule(seed, replicaCount)
   const nextLoad = createLoad(seed, PARTITION_COUNT)
   const struck: InjectedFault[] = []

@@ -17,6 +17,10 @@ const KINDS = {
   // Below and beyond the 5 s after which the database gives up on an idle transaction.
   'connections frozen': ['replica', 1_000, 7_000],
   'HTTP flood': ['replica', 5_000, 9_000],
+  // Between a replica and one broker; below and beyond the session time-out.
+  'network cut': ['replica', 3_000, 15_000],
+  'network cut one way': ['replica', 3_000, 15_000],
+  'network slow': ['replica', 5_000, 15_000],
   'connections terminated': ['database', 0, 0],
   'database crash': ['database', 0, 2_000],
   // Beyond the 18 s after which a statement without an answer is given up.
@@ -25,7 +29,8 @@ const KINDS = {
   'asynchronous fail-over': ['database', 1_000, 3_000],
   // Beyond the 5 s for which a lock is waited for.
   'partition locked': ['database', 6_000, 9_000],
-  'broker kill': ['broker', 0, 1_000],
+  // Below and beyond the time after which others take its place.
+  'broker kill': ['broker', 0, 6_000],
   // Below and beyond the session time-out.
   'broker frozen': ['broker', 3_000, 15_000],
   'transactions aborted': ['broker', 1_000, 4_000],

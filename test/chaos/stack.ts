@@ -5,7 +5,10 @@ import { putPreferences, untilReady } from '../stack/ask.ts'
 import { backlog } from '../stack/backlog.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { preloading } from '../stack/executable.ts'
-import { startKafka } from '../stack/kafka.ts'
+import { freePort } from '../stack/free-port.ts'
+import { startKafkaCluster } from '../stack/kafka/apache.ts'
+import { assertJava, kafkaJars } from '../stack/kafka/jars.ts'
+import { startNetwork } from '../stack/network.ts'
 import { startPgBouncer } from '../stack/pgbouncer.ts'
 import { isInstalled, nginx, startProxy } from '../stack/proxy.ts'
 import type { LogLine } from '../stack/service.ts'
@@ -20,6 +23,7 @@ import { WITNESS_SQL } from './snapshot.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
 
 export const PARTITION_COUNT = 4
+const REPLICATED: readonly TopicName[] = ['claims', 'billing']
 
 /** A broker, a database, policy administration and the replicas between them: all of it may be broken. */
 export type Stack = Awaited<ReturnType<typeof openStack>> & { close(): Promise<void> }
@@ -46,6 +50,8 @@ export type PoolMode = 'session' | 'transaction'
 
 export interface StackOptions {
   readonly replicaCount: number
+  /** With three, two of the topics have a replica on each. */
+  readonly brokerCount: number
   /** The replicas reach the database through PgBouncer. */
   readonly poolMode: PoolMode | null
   /** Folder of the replicas' logs. */
@@ -82,12 +88,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function openStack(
-  { replicaCount, poolMode, logDir, log }: StackOptions,
+  { replicaCount, brokerCount, poolMode, logDir, log }: StackOptions,
   closers: (() => Promise<unknown>)[],
 ) {
-  const [kafka, servers] = await Promise.all([startKafka({ log }), startServers(log)])
-  closers.push(() => Promise.all([kafka.close(), servers.close()]))
-  if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
+  const [{ cluster, networks }, servers] = await Promise.all([
+    startBrokers(brokerCount, replicaCount, closers, log),
+    startServers(log),
+  ])
+  closers.push(servers.close)
   const policyAdministration = await startPolicyAdministrationThread()
   closers.push(policyAdministration.stop)
   const rotating = (await isInstalled(ROTATING))
@@ -107,7 +115,8 @@ async function openStack(
   await pool.query(`ALTER TABLE notifications.notification_log
     ADD CONSTRAINT chaos_refuses CHECK (event_type <> '${REFUSED_EVENT_TYPE}')`)
 
-  const topics = await createTopics(kafka.brokers, PARTITION_COUNT)
+  const brokers = cluster.map((broker) => broker.brokers).join()
+  const topics = await createTopics(brokers, PARTITION_COUNT, brokerCount === 3 ? REPLICATED : [])
   const sends: Send[] = []
   const blocked: BlockedLine[] = []
   const noteLine = ({ msg, time, ...fields }: LogLine) => {
@@ -121,16 +130,16 @@ async function openStack(
   const replicaEnv = {
     ...SETTINGS,
     ...RECORD_RECIPIENTS,
-    MQ_BROKERS: kafka.brokers,
     MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
     POLICY_ADMIN_URL: rotating?.url ?? policyAdministration.url,
   }
   const wayTo = pooler?.through(database.url) ?? database.url
   mkdirSync(logDir, { recursive: true })
   const replicas: readonly Replica[] = await Promise.all(
-    Array.from({ length: replicaCount }, async (_, i) => {
+    networks.map(async (ways, i) => {
       const name = `replica-${i + 1}`
-      const replica = await startReplica(name, wayTo, replicaEnv, noteLine, join(logDir, `${name}.log`))
+      const logFile = join(logDir, `${name}.log`)
+      const replica = await startReplica(name, wayTo, ways, replicaEnv, noteLine, logFile)
       closers.push(replica.close)
       return replica
     }),
@@ -138,7 +147,9 @@ async function openStack(
   await putAllPreferences(replicas[0]?.url() ?? '')
 
   return {
-    kafka,
+    cluster,
+    /** Bootstrap servers, on a way that no fault strikes. */
+    brokers,
     servers,
     policyAdministration,
     topics,
@@ -171,6 +182,34 @@ async function openStack(
       return until(() => blocked.some(isSaid), { what, timeoutMs: BLOCKED_WAIT_MS }).catch(() => false)
     },
   }
+}
+
+/** Starts the brokers, and networks between each replica and each of them. */
+async function startBrokers(
+  brokerCount: number,
+  replicaCount: number,
+  closers: (() => Promise<unknown>)[],
+  log: (line: string) => void,
+) {
+  await assertJava()
+  const jarsDir = await kafkaJars(log)
+  const connect = async () => {
+    const port = await freePort()
+    const network = await startNetwork(port)
+    closers.push(network.close)
+    return { network, route: { port, advertisedPort: network.port } }
+  }
+  const ways = await Promise.all(
+    Array.from({ length: replicaCount }, () =>
+      Promise.all(Array.from({ length: brokerCount }, () => connect())),
+    ),
+  )
+  const routes = Array.from({ length: brokerCount }, (_, broker) =>
+    ways.flatMap((ofReplica) => ofReplica[broker]?.route ?? []),
+  )
+  const cluster = await startKafkaCluster(jarsDir, log, brokerCount, routes)
+  closers.push(() => Promise.all(cluster.map((broker) => broker.close())))
+  return { cluster, networks: ways.map((ofReplica) => ofReplica.map(({ network }) => network)) }
 }
 
 /** A random partition; all are equally likely. */

@@ -2,10 +2,9 @@
 // One member PUTs her preferences RATES (10, 50, 200) times a second, for SECONDS (10) each, while the database is DELAYS (60, 1) ms
 // away and some 35 events/s arrive, one in ten of them hers. Exits 1 if an event of another member takes over 2 s, if hers are out of
 // order, if an answered opt-out is overrun, if an event has no row, or if the opt-out of another member is refused or takes over 2 s.
-import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endWithSignals } from '../stack/environment.ts'
-import { listen } from '../stack/listen.ts'
+import { startNetwork } from '../stack/network.ts'
 import '../stack/record-recipients.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
@@ -46,27 +45,13 @@ const findings: Record<string, boolean> = {}
 for (const delayMs of delaysMs) Object.assign(findings, await soak(delayMs))
 result(findings)
 
-/** Stands between clients and a server on this machine, which then is so far away. Bytes keep their order. */
-async function startDistance(serverUrl: string, roundTripMs: number) {
-  const url = new URL(serverUrl)
-  const { port, hostname } = url
-  const server = createServer((client) => {
-    const upstream = connect(Number(port), hostname)
-    for (const [from, to] of [[client, upstream] as const, [upstream, client] as const]) {
-      from.setNoDelay()
-      from.on('data', (data) => setTimeout(() => to.write(data), roundTripMs / 2))
-      from.on('error', () => {})
-      from.on('close', () => to.destroy())
-    }
-  })
-  url.port = String(await listen(server))
-  return { url: url.href, close: () => server.close() }
-}
-
 async function soak(delayMs: number): Promise<Readonly<Record<string, boolean>>> {
   const world = await createWorld()
-  const distance = await startDistance(world.databaseUrl, delayMs)
-  const service = await world.serve({ DATABASE_URL: distance.url, LOG_LEVEL: 'warn' })
+  const databaseUrl = new URL(world.databaseUrl)
+  const network = await startNetwork(Number(databaseUrl.port))
+  network.slow(delayMs / 2)
+  databaseUrl.port = String(network.port)
+  const service = await world.serve({ DATABASE_URL: databaseUrl.href, LOG_LEVEL: 'warn' })
   const findings: Record<string, boolean> = {}
   let putCount = 0
   try {
@@ -86,7 +71,7 @@ async function soak(delayMs: number): Promise<Readonly<Record<string, boolean>>>
     return findings
   } finally {
     await world.close()
-    distance.close()
+    await network.close()
   }
 
   async function put(party: string, number: number, isOptOut: boolean): Promise<Put> {

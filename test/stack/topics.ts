@@ -35,12 +35,25 @@ export function chooseTopic(eventType: string): TopicName {
   return eventType.startsWith('policy.') ? 'enrollment' : 'billing'
 }
 
-/** Makes the service's topics, with that many partitions each, under unique names. Returns these by the plain names. */
-export async function createTopics(brokers: string, partitionCount: number): Promise<Topics> {
+/**
+ * Makes the service's topics, with that many partitions each, under unique names. Returns these by the plain names.
+ * @param replicated topics with three replicas, of which two must have a message before its producer is answered
+ */
+export async function createTopics(
+  brokers: string,
+  partitionCount: number,
+  replicated: readonly TopicName[] = [],
+): Promise<Topics> {
   const suffix = randomBytes(4).toString('hex')
   const unique = Object.fromEntries(TOPIC_NAMES.map((name) => [name, `${name}-${suffix}`])) as Topics
-  await ensureTopics(brokers, Object.values(unique), partitionCount)
+  const isReplicated = (name: string) => replicated.some((plain) => unique[plain] === name)
+  await ensureTopics(brokers, Object.values(unique), partitionCount, isReplicated)
   return unique
+}
+
+const REPLICATED = {
+  replicationFactor: 3,
+  configEntries: [{ name: 'min.insync.replicas', value: '2' }],
 }
 
 /**
@@ -51,10 +64,11 @@ export async function ensureTopics(
   brokers: string,
   names: readonly string[],
   numPartitions: number,
+  isReplicated: (name: string) => boolean = () => false,
 ): Promise<void> {
   await withAdmin(brokers, async (admin) => {
     try {
-      const topics = names.map((topic) => ({ topic, numPartitions }))
+      const topics = names.map((topic) => ({ topic, numPartitions, ...(isReplicated(topic) && REPLICATED) }))
       await admin.createTopics({ topics, waitForLeaders: false })
       // kafkajs's own wait gives up where a busy broker does not know the topic for a moment.
       const haveLeaders = async () => {
@@ -92,8 +106,12 @@ function aclOf(resourceName: string, { username, operation, on = 'TOPIC' }: Righ
 }
 
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
-export async function produce(brokers: string, messages: TestMessage[]): Promise<void> {
-  const producer = client(brokers).producer({
+export async function produce(
+  brokers: string,
+  messages: TestMessage[],
+  options: Partial<KafkaConfig> = {},
+): Promise<void> {
+  const producer = client(brokers, options).producer({
     allowAutoTopicCreation: false,
     createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
   })

@@ -37,22 +37,35 @@ export interface SecureListener {
   readonly tokens: { readonly keySetUrl: string; readonly issuer: string; readonly audience: string }
 }
 
+/** One more listener of a broker, for clients that reach it by a proxy: the broker advertises the port of the proxy. */
+export interface Route {
+  readonly port: number
+  readonly advertisedPort: number
+}
+
 /** One of the brokers of a cluster, each of which is a controller, too. */
 interface Node {
   readonly id: number
   readonly port: number
   readonly controllerPort: number
+  readonly routes: readonly Route[]
 }
 
-/** Real brokers of one cluster, by id from 1 on. Topics of Kafka itself have a replica on each. */
+/**
+ * Real brokers of one cluster, by id from 1 on. Topics of Kafka itself have a replica on each.
+ * @param routes those of each broker
+ */
 export async function startKafkaCluster(
   jarsDir: string,
   log: (line: string) => void,
   brokerCount: number,
+  routes: readonly (readonly Route[])[] = [],
 ): Promise<readonly Kafka[]> {
   const nodes: Node[] = []
-  for (let id = 1; id <= brokerCount; id++)
-    nodes.push({ id, port: await freePort(), controllerPort: await freePort() })
+  for (let id = 1; id <= brokerCount; id++) {
+    const ports = { port: await freePort(), controllerPort: await freePort() }
+    nodes.push({ id, ...ports, routes: routes[id - 1] ?? [] })
+  }
   const clusterId = createClusterId()
   const starting = nodes.map((node) => startNode(jarsDir, log, node, nodes, clusterId))
   const started = await Promise.allSettled(starting)
@@ -69,7 +82,7 @@ export async function startApacheKafka(
   log: (line: string) => void,
   secure?: SecureListener,
 ): Promise<Kafka> {
-  const node = { id: 1, port: await freePort(), controllerPort: await freePort() }
+  const node = { id: 1, port: await freePort(), controllerPort: await freePort(), routes: [] }
   return startNode(jarsDir, log, node, [node], createClusterId(), secure)
 }
 
@@ -100,7 +113,8 @@ async function startNode(
     const allowed = secure
       ? [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${secure.tokens.keySetUrl}`]
       : []
-    const command = java(jarsDir, ['-Xms256m', '-Xmx512m', ...allowed], BROKER, [properties])
+    const heapMax = nodes.length > 1 ? '256m' : '512m'
+    const command = java(jarsDir, ['-Xms256m', `-Xmx${heapMax}`, ...allowed], BROKER, [properties])
     const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
     log(`kafka: ${brokers}, files in ${keeper.dir}`)
@@ -139,16 +153,27 @@ function dataDirIn(dir: string): string {
 }
 
 /** All other settings are Kafka's defaults, such as the largest message (1 MiB) and the codecs. */
-function plainProperties(dir: string, { id, port, controllerPort }: Node, nodes: readonly Node[]) {
+function plainProperties(dir: string, { id, port, controllerPort, routes }: Node, nodes: readonly Node[]) {
   const replicas = nodes.length
+  const open = [{ port, advertisedPort: port }, ...routes].map((route, i) => ({
+    ...route,
+    name: i === 0 ? 'PLAINTEXT' : `ROUTE${i}`,
+  }))
   return {
     'process.roles': 'broker,controller',
     'node.id': id,
     'controller.quorum.voters': nodes.map((one) => `${one.id}@127.0.0.1:${one.controllerPort}`).join(),
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    listeners: [
+      ...open.map((route) => `${route.name}://127.0.0.1:${route.port}`),
+      `CONTROLLER://127.0.0.1:${controllerPort}`,
+    ].join(),
+    'advertised.listeners': open
+      .map(({ name, advertisedPort }) => `${name}://127.0.0.1:${advertisedPort}`)
+      .join(),
     'controller.listener.names': 'CONTROLLER',
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map': [...open.map(({ name }) => name), 'CONTROLLER']
+      .map((name) => `${name}:PLAINTEXT`)
+      .join(),
     'log.dirs': dataDirIn(dir),
     // A mistyped topic must fail, and a topic that does not exist yet must stay so.
     'auto.create.topics.enable': false,
