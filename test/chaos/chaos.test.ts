@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Checked, check, type InvariantName } from './check.ts'
+import { type Checked, check, type Evidence, type InvariantName, type Send } from './check.ts'
 import { runChaos } from './run.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -10,8 +10,12 @@ const withSnapshot = (change: (snapshot: Snapshot) => Partial<Snapshot>) => (wor
   ...world,
   snapshot: { ...world.snapshot, ...change(world.snapshot) },
 })
-const withSends = (change: (sends: Checked['evidence']['sends']) => object[]) => (world: Checked) =>
-  ({ ...world, evidence: { ...world.evidence, sends: change(world.evidence.sends) } }) as Checked
+const withEvidence = (change: (evidence: Evidence) => Partial<Evidence>) => (world: Checked) => ({
+  ...world,
+  evidence: { ...world.evidence, ...change(world.evidence) },
+})
+const withSends = (change: (sends: readonly Send[]) => readonly Send[]) =>
+  withEvidence(({ sends }) => ({ sends: change(sends) }))
 const withoutRecords = (pattern: RegExp) => (world: Checked) => ({
   ...world,
   records: world.records.filter(({ value }) => !pattern.test(String(value))),
@@ -51,6 +55,22 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
       rejected: [...rejected, ...rejected.slice(0, 1)],
     })),
   },
+  'an acknowledged change of preferences is stored': {
+    'lost changes': withSnapshot(() => ({ changes: [] })),
+  },
+  'a decision follows the newest acknowledged change': {
+    'decisions by no change': withSnapshot(({ decisions }) => ({
+      decisions: decisions.map((decision) => ({ ...decision, change_id: null })),
+    })),
+  },
+  'a reader sees the newest acknowledged change': {
+    'readers who see none': withEvidence(({ reads }) => ({
+      reads: reads.map((read) => ({ ...read, number: null })),
+    })),
+  },
+  'no acknowledged opt-out is overrun': {
+    'only opt-outs': withEvidence(({ puts }) => ({ puts: puts.map((put) => ({ ...put, optsOut: true })) })),
+  },
   'no checkpoint moves back': {
     'one that was deleted': withSnapshot(() => ({
       setBack: [{ topic: 'claims', partition: 0, was: 7, became: null }],
@@ -74,7 +94,7 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
     ]),
     'a message of no row': withSends((sends) => [
       ...sends,
-      { ...LONG_AGO, channel: 'EMAIL', key: 'invented/1' },
+      { ...LONG_AGO, channel: 'EMAIL', key: 'invented/1', to: 'nobody' },
     ]),
   },
   'retries settle': {

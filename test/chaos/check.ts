@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CommittedRecord } from '../stack/kafka/read-committed.ts'
 import { emailOf, phoneOf } from '../stack/policy-administration.ts'
 import type { Offsets } from '../stack/topics.ts'
-import { hangingBy } from './parties.ts'
+import { acknowledgedStored, decidedByNewest, optOutsHeeded, readsNewest } from './check-register.ts'
+import { hangingBy, isFickle, kindOf } from './parties.ts'
+import type { Put, Read } from './register.ts'
 import type { FaultKind } from './schedule.ts'
 import type { DecisionRow, LogRow, Snapshot } from './snapshot.ts'
 import {
@@ -23,6 +25,8 @@ export interface Evidence {
   /** Messages sent before this time must be committed in the snapshot; a retry of later ones may be running. */
   readonly committedUntilMs: number
   readonly faults: readonly InjectedFault[]
+  readonly puts: readonly Put[]
+  readonly reads: readonly Read[]
 }
 
 export interface PartyAnswer {
@@ -69,6 +73,10 @@ const INVARIANTS = {
   'one receipt per row sent by EMAIL or SMS': ['running', oneReceiptPerRow],
   'each message goes to its own party': ['running', toOwnParty],
   'each rejected message once, with its place': ['running', rejectedOnce],
+  'an acknowledged change of preferences is stored': ['running', acknowledgedStored],
+  'a decision follows the newest acknowledged change': ['running', decidedByNewest],
+  'a reader sees the newest acknowledged change': ['running', readsNewest],
+  'no acknowledged opt-out is overrun': ['running', optOutsHeeded],
   'no checkpoint moves back': ['running', noCheckpointMovesBack],
   'nothing lies beyond its checkpoint': ['running', nothingBeyond],
   'all is caught up': ['caught up', caughtUp],
@@ -169,7 +177,12 @@ function rowFaults(row: LogRow, event: TrueEvent): string[] {
   })
 }
 
-function decisionFaults(made: DecisionRow, event: TrueEvent, evidence: Evidence): string[] {
+function decisionFaults(made: DecisionRow, trueEvent: TrueEvent, evidence: Evidence): string[] {
+  const { eventType, partyLocator } = trueEvent
+  const optOuts = kindOf(partyLocator ?? '')?.preferences?.optedOutEvents
+  // Whether the fickle ones had opted out by then, the register knows.
+  const isOptedOut = isFickle(partyLocator) ? made.facts.optedOut === true : optOuts?.includes(eventType)
+  const event = { ...trueEvent, isOptedOut: isOptedOut ?? false }
   const right = made.outcome === 'FAIL' ? decisionOnceFailed(event) : decisionOnceAnswered(event)
   const { reason } = right
   const reasonKept = right.outcome === 'FAIL' && made.reason?.startsWith(reason ?? '') ? made.reason : reason

@@ -19,17 +19,23 @@ export interface Burst {
 }
 
 const BURST_COUNT = 40
-const BURST_PAUSE_MS_MAX = 350
+const BURST_PAUSE_MS_MAX = 600
 const BURST_SIZES = [1, 2, 5, 10, 10, 20, 20, 40, 120] as const
 /** Some of the newest ones are repeated in a later burst. */
 const REMEMBERED_COUNT = 2_000
 
-const EVENT_TYPES = readdirSync(new URL('../first/templates/', import.meta.url))
+export const EVENT_TYPES = readdirSync(new URL('../first/templates/', import.meta.url))
   .filter((file) => file.endsWith('.mustache'))
   .map((file) => file.replace(/\.mustache$/, ''))
   .filter((name) => name !== 'generic')
   .sort() as [string, ...string[]]
-const UNKNOWN_TYPES = ['pet.adopted', 'consent.given', '__proto__', 'constructor', '{{locator}}'] as const
+export const UNKNOWN_TYPES = [
+  'pet.adopted',
+  'consent.given',
+  '__proto__',
+  'constructor',
+  '{{locator}}',
+] as const
 const REASONS = ['damage by wear', 'a <b> & {{locator}}', 'two\nlines', '\0 \ud800', '', 42, null] as const
 const ODD_PARTIES = [
   undefined,

@@ -49,6 +49,7 @@ function describe(report: ChaosReport, seconds: number): string {
   return [
     `${report.messageCount} messages became ${report.rowCount} rows and ${report.rejectedCount} rejected messages in ` +
       `${seconds.toFixed(0)} s; ${report.retryCount} retries; ${report.repeatedSendCount} messages sent again, by the same key; ` +
+      `${report.storedCount} of ${report.putCount} PUTs of preferences answered; ` +
       `the slowest catch-up took ${(report.slowestCatchUpMs / 1_000).toFixed(1)} s`,
     'faults:',
     ...faults,

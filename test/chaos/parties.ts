@@ -20,12 +20,16 @@ const prefers = (preferredChannel: Channel, optedOutEvents: readonly string[] = 
   preferences: { preferredChannel, optedOutEvents },
 })
 
+/** They opt out and in again all the time: see `Register`. */
+const FICKLE = 'party-fickle-'
+
 /**
  * Few of them always fail, so that they alone never look like an outage. No locator is a prefix's beginning of another
  * kind's.
  */
 export const PARTY_KINDS: readonly [PartyKind, ...PartyKind[]] = [
-  { prefix: 'party-plain-', partyCount: 120, share: 34, ...found },
+  { prefix: 'party-plain-', partyCount: 120, share: 24, ...found },
+  { prefix: FICKLE, partyCount: 8, share: 10, ...found },
   { prefix: 'party-email-', partyCount: 10, share: 6, ...found, ...prefers('EMAIL') },
   { prefix: 'party-sms-', partyCount: 20, share: 14, ...found, ...prefers('SMS') },
   { prefix: 'party-app-', partyCount: 10, share: 8, ...found, ...prefers('IN_APP') },
@@ -63,4 +67,12 @@ export function hangingBy(dice: number): string[] {
 
 export function kindOf(partyLocator: string): PartyKind | undefined {
   return PARTY_KINDS.find(({ prefix }) => partyLocator.startsWith(prefix))
+}
+
+export function isFickle(partyLocator: string | null): boolean {
+  return partyLocator?.startsWith(FICKLE) ?? false
+}
+
+export function fickleParties(): readonly [string, ...string[]] {
+  return [`${FICKLE}0`, ...Array.from({ length: 7 }, (_, i) => `${FICKLE}${i + 1}`)]
 }

@@ -3,6 +3,7 @@ import { type Checked, check, type InjectedFault, type Stage, type Violation } f
 import { inject } from './inject.ts'
 import { publishAll, Records } from './input.ts'
 import { createLoad } from './load.ts'
+import { Register } from './register.ts'
 import { createSchedule, type Fault } from './schedule.ts'
 import { readSnapshot } from './snapshot.ts'
 import { PARTITION_COUNT, type Stack, type StackOptions, startStack } from './stack.ts'
@@ -36,6 +37,8 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
   const records = new Records(stack.brokers, Object.values(stack.topics))
   const nextPlan = createSchedule(seed, replicaCount)
   const nextLoad = createLoad(seed, PARTITION_COUNT)
+  const register = new Register(seed, () => replicas.map((replica) => replica.url()))
+  const { puts, reads } = register
   const struck: InjectedFault[] = []
   const violations: (Violation | { invariant: 'processes end in order'; what: string })[] = []
   let missedCount = 0
@@ -82,7 +85,14 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     const committedUntilMs = stage === 'settled' ? Number.POSITIVE_INFINITY : Date.now() - COMMIT_MS_MAX
     const snapshot = await until(() => withDatabase(readSnapshot), { what: 'a snapshot of the database' })
     await records.readOn()
-    const evidence = { answers: policyAdministration.answers, sends, committedUntilMs, faults: struck }
+    const evidence = {
+      answers: policyAdministration.answers,
+      sends,
+      committedUntilMs,
+      faults: struck,
+      puts,
+      reads,
+    }
     const found = { records: records.all, ends: records.ends, snapshot, evidence }
     violations.push(
       ...check(found, stage),
@@ -95,7 +105,7 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
 
   for (let cycle = 1; cycle <= cycleCount && violations.length === 0; cycle++) {
     const plan = nextPlan()
-    const [count] = await Promise.all([publishAll(stack, nextLoad()), strike(plan.faults)])
+    const [count] = await register.during(Promise.all([publishAll(stack, nextLoad()), strike(plan.faults)]))
     messageCount += count
     const settles = plan.settles || cycle === cycleCount
     const caughtUpMs = settles ? await catchUp() : 0
@@ -125,6 +135,9 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     faultCounts: Object.fromEntries([...byKind].map(([kind, { length }]) => [kind, length])),
     /** Messages that senders got again, after a transaction was interrupted or lost. */
     repeatedSendCount: sends.length - new Set(sends.map(({ key }) => key)).size,
+    /** PUTs of preferences: all, and those that were answered. */
+    putCount: puts.length,
+    storedCount: puts.filter(({ answeredMs }) => answeredMs !== null).length,
     /** Faults that found nothing to strike. */
     missedCount,
     slowestCatchUpMs,

@@ -6,6 +6,8 @@ export interface Snapshot {
   /** Ordered by attempt. */
   readonly decisions: readonly DecisionRow[]
   readonly rejected: readonly RejectedRow[]
+  /** Changes of preferences by the numbers of their PUTs, of parties that have such; the ids are in the order of the changes. */
+  readonly changes: readonly { readonly party: string; readonly number: number; readonly id: number }[]
   readonly checkpoints: readonly Place[]
   /** Changes of checkpoints that should not be: set back, or deleted. `became` is null where the row was deleted. */
   readonly setBack: readonly { topic: string; partition: number; was: number; became: number | null }[]
@@ -23,7 +25,10 @@ export type LogRow = Texts<'locator' | 'event_id' | 'event_type' | 'channel' | '
 export type DecisionRow = Place &
   Texts<'locator' | 'event_id' | 'event_type' | 'outcome' | 'channel' | 'rule_id'> &
   Nullable<'party_locator' | 'reason' | 'receipt' | 'send_error'> &
-  Readonly<Record<'attempt' | 'decided_ms', number>> & { readonly facts: Readonly<Record<string, unknown>> }
+  Readonly<Record<'attempt' | 'decided_ms', number>> & {
+    readonly change_id: number | null
+    readonly facts: Readonly<Record<string, unknown>>
+  }
 
 type RejectedRow = Place & Texts<'code'> & Readonly<Record<'key' | 'value', Buffer | null>>
 
@@ -42,9 +47,12 @@ export async function readSnapshot(client: pg.ClientBase): Promise<Snapshot> {
         FROM notifications.notification_log`),
       decisions: await rows(`
         SELECT locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, receipt,
-          send_error, extract(epoch FROM decided_at)::float8 * 1000 AS decided_ms, ${PLACE}
+          send_error, preference_change_id::float8 AS change_id, extract(epoch FROM decided_at)::float8 * 1000 AS decided_ms, ${PLACE}
         FROM notifications.decision ORDER BY attempt`),
       rejected: await rows(`SELECT ${PLACE}, key, value, code FROM notifications.rejected_message`),
+      changes: await rows(`
+        SELECT party_locator AS party, (after ->> 'phone')::integer AS number, id::float8
+        FROM notifications.preference_change WHERE after ->> 'phone' IS NOT NULL`),
       checkpoints: await rows(`SELECT ${PLACE} FROM notifications.projection_checkpoints`),
       setBack: await rows(
         'SELECT topic, partition_id AS partition, was::float8, became::float8 FROM chaos.set_back',

@@ -90,8 +90,13 @@ function insertable(value: unknown): string | null {
   return String(value).toWellFormed().replaceAll('\0', '\ufffd')
 }
 
+/** An event, and whether the party has opted out of events of its type. */
+export interface DecidedEvent extends TrueEvent {
+  readonly isOptedOut: boolean
+}
+
 /** The expected decision if the look-up succeeds. */
-export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
+export function decisionOnceAnswered(event: DecidedEvent): TrueDecision {
   if (event.partyLocator === null) {
     const reason = event.isPartyInvalid ? 'invalid party locator' : 'no party locator'
     return decision(event, 'missing', 'no-party', 'SKIP', 'EMAIL', reason)
@@ -102,7 +107,7 @@ export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
   if (answer === 'error' || answer === 'malformed') return decisionOnceFailed(event)
   if (answer === 'unknown')
     return decision(event, 'not found', 'party-not-found', 'SKIP', channel, 'party not found')
-  if (kind?.preferences?.optedOutEvents.includes(event.eventType)) {
+  if (event.isOptedOut) {
     return decision(event, 'found', 'opted-out', 'SKIP', channel, 'event type opted out')
   }
   if (channel === 'EMAIL' && !kind?.email)
@@ -114,13 +119,13 @@ export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
 }
 
 /** The expected decision if the look-up fails. */
-export function decisionOnceFailed(event: TrueEvent): TrueDecision {
+export function decisionOnceFailed(event: DecidedEvent): TrueDecision {
   const channel = kindOf(event.partyLocator ?? '')?.preferences?.preferredChannel ?? 'EMAIL'
   return decision(event, 'unresolved', 'unresolved', 'FAIL', channel, 'contact could not be resolved: ')
 }
 
 function decision(
-  { eventType, partyLocator }: TrueEvent,
+  { eventType, partyLocator, isOptedOut }: DecidedEvent,
   party: string,
   rule: string,
   outcome: TrueDecision['outcome'],
@@ -137,7 +142,7 @@ function decision(
     facts: {
       eventType,
       party,
-      optedOut: kind?.preferences?.optedOutEvents.includes(eventType) ?? false,
+      optedOut: isOptedOut,
       preferredChannel: channel,
       emailOnFile: found ? kind?.email : null,
       phoneOnFile: found ? kind?.phone : null,

@@ -9,9 +9,15 @@ export async function ask(url: string, init?: RequestInit) {
 }
 
 /** Puts preferences as clients do. */
-export function putPreferences(url: string, party: string, preferences: object) {
+export function putPreferences(
+  url: string,
+  party: string,
+  preferences: object,
+  signal: AbortSignal | null = null,
+) {
   const headers = { 'content-type': 'application/json' }
-  return ask(`${url}/preferences/${party}`, { method: 'PUT', headers, body: JSON.stringify(preferences) })
+  const body = JSON.stringify(preferences)
+  return ask(`${url}/preferences/${party}`, { method: 'PUT', headers, body, signal })
 }
 
 export async function untilReady(url: string): Promise<void> {
