@@ -11,11 +11,8 @@ export interface RegisterWorld {
   }
 }
 
-/**
- * The service decides by preferences that it read at most 100 ms before a send, without a lock: see `WRITE_MAX_MS` in
- * pipeline/attempt.ts. The rest is what a busy machine adds.
- */
-const READ_AHEAD_MS_MAX = 250
+/** The service sends by preferences that it read, without a lock, at most a second before: see pipeline/attempt.ts. */
+const READ_AHEAD_MS_MAX = 1_000
 
 /** Of one party, in the order of their numbers. */
 interface History {

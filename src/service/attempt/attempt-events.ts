@@ -15,6 +15,7 @@ import type { RunStage } from '../decide/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../decide/attempt/store.ts'
 import type { TakenIds } from '../decide/event/conflict.ts'
 import type { PreferencesByParty } from '../decide/party/preferences.ts'
+import { CodedError } from '../text/error-codes.ts'
 
 /** Asks for attempts: the steps of the transaction that differ between a batch, a retry and a redrive. */
 export interface AttemptSource {
@@ -67,6 +68,8 @@ const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
 const SAMPLE_COUNT_MAX = 100
 /** After a longer time between the locks and the send, the preferences are read once more. */
 const WRITE_MAX_MS = 100
+/** A read that takes longer may be older than an opt-out that was acknowledged meanwhile: the attempts are made again. */
+const READ_MAX_MS = 1_000
 
 /**
  * Makes attempts in one transaction; null if the source locks nothing. Once the database refuses data, each next transaction
@@ -108,8 +111,11 @@ function transact(needs: AttemptNeeds, source: AttemptSource, mustProbe: boolean
     const { inserted, taken } = await tx.insertEntries(accepted.filter(isFirst))
     await source.reject?.(tx, { refused, taken })
     const claimed = [...inserted, ...accepted.filter(isRetry)]
-    const isLate = nowMs() - startedMs > WRITE_MAX_MS
+    const writtenMs = nowMs()
+    const isLate = writtenMs - startedMs > WRITE_MAX_MS
     const current = isLate ? await tx.readPreferences(distinctParties(claimed)) : preferences
+    if (nowMs() - writtenMs > READ_MAX_MS)
+      throw new CodedError('ETIMEDOUT', `preferences were not read within ${READ_MAX_MS / 1_000} s`)
     const changed = findChanged(claimed, preferences, current)
     // Nothing comes between this read and the send, so that a party who never stops changing them holds up nobody.
     const latest = claimed.map((attempt) =>

@@ -1,6 +1,7 @@
 import { createMakeAttempts } from '../../../../src/service/attempt/attempt-events.ts'
 import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
 import type { Store } from '../../../../src/service/decide/attempt/store.ts'
+import { readCode } from '../../../../src/service/text/error-codes.ts'
 import { SIMPLE_RULES } from '../../decide/attempt/build.ts'
 import { DatabaseFault, type Session, type Step } from '../memory-store.ts'
 import type { Sabotage } from './defects.ts'
@@ -39,9 +40,14 @@ export function startActor(world: World, sabotage: Sabotage): Actor {
     send: checkedSend(createSend(world, step), world),
     stage: unobserved,
     // Each step takes longer than a write may: preferences that change during one must be noticed.
-    nowMs: () => scheduler.now * 1_000,
+    nowMs: () => scheduler.now * 101,
   })
   return { store, attempt, expected, step }
+}
+
+/** True for an error after which the service backs off and tries again. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof DatabaseFault || readCode(error) === 'ETIMEDOUT'
 }
 
 /** Loses connections and replies to COMMIT, and reports serialization failures. */

@@ -4,8 +4,7 @@ import type { Batch, Dispatch } from '../../../../src/service/decide/attempt/bat
 import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
 import { partitionKey, type TopicPartition } from '../../../../src/service/decide/event/position.ts'
 import { isWorthRestart } from '../../../../src/service/store/connection/errors.ts'
-import { DatabaseFault } from '../memory-store.ts'
-import type { Actor } from './actor.ts'
+import { type Actor, isOutage } from './actor.ts'
 import { lookUpContacts } from './contacts.ts'
 import { parseMessage, TOPIC } from './messages.ts'
 import { SILENT, type World } from './world.ts'
@@ -21,7 +20,7 @@ export async function own(world: World, actor: Actor, owned: readonly number[]):
       await consume(world, actor, places, dispatch)
       return
     } catch (error) {
-      if (!(error instanceof DatabaseFault)) throw error
+      if (!isOutage(error)) throw error
     }
   }
 }

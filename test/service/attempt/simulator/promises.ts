@@ -7,6 +7,9 @@ import { addressOf, eventIdOf, partyOf, TOPIC } from './messages.ts'
 import { DEFERRED } from './transport.ts'
 import type { World } from './world.ts'
 
+/** A second: see `nowMs` in actor.ts. */
+const READ_AGE_STEPS_MAX = 10
+
 /** Checks what must hold after every commit. */
 export function checkCommits(world: World): void {
   const checkpointsBefore = world.partitions.map(() => -1n)
@@ -87,15 +90,15 @@ function checkConsumed({ memory, partitions, promise }: World): void {
   }
 }
 
-/** A store that checks consent and the fence whenever decisions are recorded: by what was answered before the send. */
+/** A store that checks consent whenever messages are sent, and consent and the fence whenever decisions are recorded. */
 export function checkedStore(store: Store, world: World, expected: ReadonlyMap<string, bigint>): Store {
-  const { memory, scheduler, promise } = world
+  const { memory, random, scheduler, promise } = world
   return {
     ...store,
     transaction: (work) =>
       store.transaction((tx) => {
         let lockedAt = 0
-        let sentAt = 0
+        let readAt = 0
         const noting =
           <Args extends unknown[], Result>(lock: (...args: Args) => Promise<Result>) =>
           async (...args: Args) => {
@@ -105,17 +108,30 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
           }
         return work({
           ...tx,
-          lockCheckpoints: noting(tx.lockCheckpoints),
+          lockCheckpoints: async (...args) => {
+            const locked = await tx.lockCheckpoints(...args)
+            lockedAt = scheduler.now
+            readAt = scheduler.now
+            return locked
+          },
           lockEntries: noting(tx.lockEntries),
           lockRejected: noting(tx.lockRejected),
           lockRequest: noting(tx.lockRequest),
           insertEntries: noting(tx.insertEntries),
+          // The network or the process may stand still once they are read.
+          readPreferences: async (parties) => {
+            const preferences = await tx.readPreferences(parties)
+            readAt = scheduler.now
+            if (random.chance(0.1)) await scheduler.step()
+            return preferences
+          },
           handOver: (send) => {
-            sentAt = scheduler.now
+            const isFresh = scheduler.now - readAt <= READ_AGE_STEPS_MAX
+            promise(isFresh, 'messages are sent by preferences that were read long ago')
             return tx.handOver(send)
           },
           recordDecisions: async (attempts, deliveries, revision, moves) => {
-            for (const attempt of attempts) checkConsent(world, attempt, lockedAt, sentAt)
+            for (const attempt of attempts) checkConsent(world, attempt, lockedAt, readAt)
             for (const move of moves) {
               const isOwner = memory.checkpoint(move) === expected.get(partitionKey(move))
               promise(isOwner, 'a consumer that lost its partition sends')
@@ -127,19 +143,19 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
   }
 }
 
-/** An erasure that was answered before the last lock, and an opt-out that was answered before the send, are heeded. */
+/** An erasure that was answered before the last lock, and an opt-out that was answered before the last read, are heeded. */
 function checkConsent(
   { erasedAt, answered, optOuts, counts, promise }: World,
   { eventId, partyLocator, decision, before, request }: Attempt,
   lockedAt: number,
-  sentAt: number,
+  readAt: number,
 ): void {
   const isRequested = request !== null && before !== null
   const isErased = (erasedAt.get(partyLocator ?? '') ?? lockedAt) < lockedAt
   promise(!isRequested || !isErased, `${eventId} is retried on request after an erasure`)
   promise(!isRequested || decision.outcome !== 'SKIP', `${eventId} is skipped again on request`)
   const changeId = Number(decision.preferenceChangeId ?? 0)
-  const last = answered.filter(({ party, at }) => party === partyLocator && at < sentAt).at(-1)
+  const last = answered.filter(({ party, at }) => party === partyLocator && at < readAt).at(-1)
   if (last !== undefined) counts.heeded++
   promise(changeId >= (last?.id ?? 0), `${eventId} is decided by preferences of the past`)
   const isSend = decision.outcome === 'SEND'

@@ -4,8 +4,8 @@ import { placeKey } from '../../../../src/service/decide/event/position.ts'
 import type { StoredRejectedMessage } from '../../../../src/service/decide/event/rejected-message.ts'
 import type { TakenRequest } from '../../../../src/service/model/request/schemas.ts'
 import { aCandidateDecision, aRetryCandidate } from '../../decide/attempt/build.ts'
-import { DatabaseFault, type MemoryStore, type StoredRejection } from '../memory-store.ts'
-import type { Actor } from './actor.ts'
+import type { MemoryStore, StoredRejection } from '../memory-store.ts'
+import { type Actor, isOutage } from './actor.ts'
 import { lookUpContacts } from './contacts.ts'
 import { repaired } from './messages.ts'
 import { dispatchNeeds } from './owner.ts'
@@ -32,7 +32,7 @@ export async function serve(world: World, actor: Actor): Promise<void> {
 /** The database may refuse a decision that is made again just before the send: the next turn finds it before it sends. */
 async function processOrFail(world: World, actor: Actor, request: TakenRequest): Promise<void> {
   await processPage(requestNeeds(world, actor), request).catch((error) => {
-    if (!(error instanceof DatabaseFault)) throw error
+    if (!isOutage(error)) throw error
   })
 }
 

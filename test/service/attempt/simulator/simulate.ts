@@ -1,5 +1,4 @@
-import { DatabaseFault } from '../memory-store.ts'
-import { type Actor, startActor } from './actor.ts'
+import { type Actor, isOutage, startActor } from './actor.ts'
 import type { Sabotage } from './defects.ts'
 import { own } from './owner.ts'
 import { ask, changePreferences, erase, neverStopChanging } from './people.ts'
@@ -22,8 +21,7 @@ export async function simulate(
 
   function spawn(run: (actor: Actor) => Promise<void>): void {
     run(startActor(world, sabotage)).catch((error) => {
-      if (!(error instanceof DatabaseFault))
-        violations.push(error instanceof Error ? (error.stack ?? '') : '')
+      if (!isOutage(error)) violations.push(error instanceof Error ? (error.stack ?? '') : '')
     })
   }
 
