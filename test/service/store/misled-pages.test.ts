@@ -1,8 +1,9 @@
 import t, { type Test } from 'tap'
-import { findEventTypes, namesQuery } from '../../../src/operations/log/search-log.ts'
+import { namesQuery } from '../../../src/operations/log/search-log.ts'
 import { beginPruning, prune } from '../../../src/operations/prune/prune-rows.ts'
 import { PREVIEW_COUNT_MAX, previewRequest } from '../../../src/operations/requests/preview-request.ts'
 import type { DatabasePool } from '../../../src/service/store/connection/pool.ts'
+import { findEventTypes } from '../../../src/service/store/read/event-types.ts'
 import { listDueEntries } from '../../../src/service/store/read/list-due-entries.ts'
 import {
   ALL_REJECTED,
