@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { acceptedEventTypes } from '../authoring/outcomes/list-outcomes.ts'
 import { checkTemplates } from '../authoring/templates/check-templates.ts'
@@ -38,6 +38,9 @@ try {
 function writeModule(sources: readonly TemplateSource[]): string {
   return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
 import { compileTemplates } from '../service/decide/templates/render.ts'
+
+/** The folder in HOUSE that they are from; null: this one. */
+export const house: string | null = ${JSON.stringify(process.env.HOUSE ? resolve(process.env.HOUSE) : null)}
 
 export const templates = compileTemplates(${JSON.stringify(sources, null, 2)})
 `

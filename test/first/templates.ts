@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { readTemplates } from '../../src/authoring/templates/read-templates.ts'
 import { readTemplateFiles } from '../../src/authoring/templates/template-files.ts'
 
+export const house = null
+
 export const templates = readTemplates(readTemplateFiles(join(import.meta.dirname, 'templates')), {
   sha256: (text) => hash('sha256', text),
 })

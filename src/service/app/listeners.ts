@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { isLoopback } from '../config/loopback.ts'
 import { explain } from '../decide/why/explain-decision.ts'
 import { createKeySet } from '../http/auth/key-set.ts'
 import type { Tokens } from '../http/auth/tokens.ts'
@@ -152,9 +153,4 @@ function createPreferences(
       return stored
     },
   }
-}
-
-/** True if only this machine reaches a listener with this host. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { templates } from '#generated/templates.ts'
+import { house, templates } from '#generated/templates.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../decide/event/envelope-map.ts'
 import type { Message } from '../decide/event/message.ts'
 import { type Parsed, parseEvent } from '../decide/event/parse-event.ts'
@@ -15,6 +15,8 @@ import { enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
 import { findUnknownEventTypes } from '../decide/rules/unknown-event-types.ts'
 import type { Templates } from '../decide/templates/template.ts'
 import { CorrectableError, describeFault, wholeFault } from '../text/faults.ts'
+
+const HOUSE = process.env.HOUSE ? resolve(process.env.HOUSE) : null
 
 export const TEMPLATES = authored('templates')
 export const RULE_TABLE = authored('rules/dispatch.csv')
@@ -92,8 +94,12 @@ export async function readText(file: string): Promise<string> {
   return (await readBytes(file)).toString()
 }
 
-/** Throws CorrectableError. */
+/** Throws CorrectableError; for any file if texts of another folder are compiled in, as after `make rules-check HOUSE=…`. */
 export async function readBytes(file: string): Promise<Buffer> {
+  if (house !== HOUSE)
+    throw new CorrectableError(
+      `the compiled texts are those of ${house ?? 'this folder'}: run \`make build${HOUSE === null ? '' : ` HOUSE=${HOUSE}`}\``,
+    )
   try {
     return await readFile(file)
   } catch (error) {
@@ -106,7 +112,7 @@ export async function readBytes(file: string): Promise<Buffer> {
 
 /** Those of the folder `HOUSE`; under the condition `first-rules` those of the tests: see "imports" in package.json. */
 function authored(path: string): string {
-  if (process.env.HOUSE) return resolve(process.env.HOUSE, path)
+  if (HOUSE !== null) return resolve(HOUSE, path)
   return fileURLToPath(import.meta.resolve(`#authored/${path}`))
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ANY_PARTY } from '../model/party-claim.ts'
 import { CorrectableError } from '../text/faults.ts'
 import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, findWarnings, ignoredFault } from './warnings.ts'
@@ -140,7 +141,7 @@ function buildConfig(value: Values) {
             operatorScope: value.IDP_OPERATOR_SCOPE ?? null,
             /** The name of a claim, or a JSON Pointer, which starts with a slash. */
             adminClaim: value.IDP_ADMIN_CLAIM,
-            /** Null: any token may use anyone's preferences. Never set without `adminScope`. */
+            /** `ANY_PARTY`; or null: no token is that of a party. Never set without `adminScope`. */
             partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },
     tracing: buildTracing(value),
@@ -250,9 +251,9 @@ function incompleteSettings(set: Environment): Fault[] {
     ['POLICY_ADMIN_KEY_FILE', 'POLICY_ADMIN_CERT_FILE'],
     ['POLICY_ADMIN_HEADER', 'POLICY_ADMIN_HEADER_FILE'],
     ['POLICY_ADMIN_HEADER_FILE', 'POLICY_ADMIN_HEADER'],
-    // Otherwise nobody could access the preferences of another party.
-    ['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'],
   ]
+  // Otherwise nobody could access the preferences of another party.
+  if (set.IDP_PARTY_CLAIM !== ANY_PARTY) needed.push(['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'])
   for (const name of loginNeeds(set)) needed.push(['MQ_SASL_MECHANISM', name])
   for (const name of tokenNeeds(set, 'POLICY_ADMIN_')) needed.push(['POLICY_ADMIN_TOKEN_URL', name])
   return needed

@@ -74,7 +74,11 @@ export function duration(min: string, max: string) {
   const { error, text } = must(
     `a duration from ${min} to ${max} (a number and ms, s, m, h or d; a bare number is milliseconds)`,
   )
+  const isBare = (found: string) => /^\d+$/.test(found)
+  const unitless = ({ input }: { readonly input?: unknown }) =>
+    `must have a unit: ${input} is ${input} milliseconds. Write ${input}h, ${input}m or ${input}s`
   return text
+    .refine((found) => !(isBare(found) && Number(found) < minMs), { error: unitless, abort: true })
     .refine(
       (found) => {
         const value = milliseconds(found)

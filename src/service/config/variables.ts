@@ -231,7 +231,7 @@ export const variables = z.object({
   }),
   IDP_PARTY_CLAIM: PRINTABLE.meta({
     description:
-      'The claim with the party of a token, which without the admin scope may use only its preferences; unset: any party',
+      'The claim with the party of a token, which without the admin scope may use only its preferences; `none`: any valid token may use those of any party; unset: only administrators',
     example: 'party_locator',
   }),
   OTEL_ENDPOINT: baseUrl().optional().meta({
@@ -257,7 +257,7 @@ export const variables = z.object({
     description: 'No effect: failed rows are retried every 60 seconds',
     example: '60s',
   }),
-  RETRY_MAX_AGE: duration('1ms', '3650d')
+  RETRY_MAX_AGE: duration('1s', '3650d')
     .prefault('24h')
     .describe('Only failed rows younger than this are retried'),
   RETRY_MAX_ATTEMPTS: integer(0, 1_000)

@@ -1,4 +1,6 @@
+import { ANY_PARTY } from '../model/party-claim.ts'
 import { nearest } from '../text/nearest.ts'
+import { isLoopback } from './loopback.ts'
 import { type Values, variables } from './variables.ts'
 
 /** The variables that are set. */
@@ -123,6 +125,24 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
   [
     'IDP_AUDIENCE is not set: tokens that the identity provider issued for other services are valid here',
     (value) => value.IDP_JWKS_URI && !value.IDP_AUDIENCE,
+  ],
+  [
+    'IDP_ISSUER is not set: tokens of every issuer whose keys are in the key set are valid here',
+    (value) => value.IDP_JWKS_URI && !value.IDP_ISSUER,
+  ],
+  [
+    'IDP_PARTY_CLAIM is not set: the tokens of members are refused. Set it to the claim that names the party of a token; ' +
+      'or to none, and any valid token reads and changes the preferences of every party',
+    (value) => value.IDP_JWKS_URI && value.IDP_ADMIN_SCOPE && !value.IDP_PARTY_CLAIM,
+  ],
+  [
+    'IDP_PARTY_CLAIM is none: any valid token reads and changes the preferences of every party',
+    (value) => value.IDP_JWKS_URI && value.IDP_PARTY_CLAIM === ANY_PARTY,
+  ],
+  [
+    'MANAGEMENT_HOST lets other machines in, and IDP_JWKS_URI is not set: whoever reaches it reads the whole log',
+    (value) =>
+      value.MANAGEMENT_PORT !== undefined && !value.IDP_JWKS_URI && !isLoopback(value.MANAGEMENT_HOST),
   ],
   [
     "IDP_ADMIN_SCOPE is not set: any valid token reads the whole log and everyone's preferences",

@@ -265,7 +265,13 @@ const LOOK_UP_CLIENT = {
   POLICY_ADMIN_CLIENT_SECRET: 'hunter2',
 }
 const HEADER = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: FILE }
-const NO_CHECKS = { issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
+const NO_CHECKS = {
+  issuer: null,
+  audience: null,
+  adminScope: null,
+  adminClaim: 'scope',
+  partyClaim: null,
+}
 const lookUps = (expected: object) => ({ policyAdministration: expected })
 const broker = (expected: object) => ({ broker: { connection: expected } })
 
@@ -365,7 +371,8 @@ const lineOf = (env: Record<string, string>) =>
     .map((pair) => pair.join('='))
     .join(' ')
 const [CLIENT, LOOK_UPS, HEAD] = [TOKEN_CLIENT, LOOK_UP_CLIENT, HEADER].map(lineOf)
-const IDP = 'IDP_JWKS_URI=https://idp/keys IDP_AUDIENCE=us IDP_ADMIN_SCOPE=admin'
+const IDP =
+  'IDP_JWKS_URI=https://idp/keys IDP_ISSUER=https://idp IDP_AUDIENCE=us IDP_ADMIN_SCOPE=admin IDP_PARTY_CLAIM=party'
 const ONE_CREDENTIAL =
   'cannot be combined with POLICY_ADMIN_HEADER: look-ups carry one credential. Remove one of the two'
 
@@ -431,11 +438,16 @@ POLICY_ADMIN_CA_FILE=${PEM} | POLICY_ADMIN_CA_FILE has no effect: POLICY_ADMIN_U
 ${IDP}
 ${IDP} IDP_JWKS_URI=http://idp/keys | IDP_JWKS_URI is an http:// URL
 ${IDP} IDP_AUDIENCE= | IDP_AUDIENCE is not set
-${IDP} IDP_ADMIN_SCOPE= | IDP_ADMIN_SCOPE is not set
+${IDP} IDP_ISSUER= | IDP_ISSUER is not set
+${IDP} IDP_PARTY_CLAIM= | IDP_PARTY_CLAIM is not set: the tokens of members are refused
+${IDP} IDP_PARTY_CLAIM=none | IDP_PARTY_CLAIM is none: any valid token
+MANAGEMENT_PORT=4007 MANAGEMENT_HOST=0.0.0.0 | MANAGEMENT_HOST lets other machines in
+MANAGEMENT_PORT=4007
+${IDP} IDP_ADMIN_SCOPE= IDP_PARTY_CLAIM= | IDP_ADMIN_SCOPE is not set
 ${IDP} IDP_ADMIN_CLAIM=https://insurer.example/roles
 ${IDP} IDP_ADMIN_CLAIM=/insurer.roles
 ${IDP} IDP_ADMIN_CLAIM=insurer.roles | IDP_ADMIN_CLAIM has a dot
-${IDP} IDP_ADMIN_CLAIM=roles IDP_ADMIN_SCOPE= | IDP_ADMIN_CLAIM has no effect | IDP_ADMIN_SCOPE is not set
+${IDP} IDP_ADMIN_CLAIM=roles IDP_ADMIN_SCOPE= IDP_PARTY_CLAIM= | IDP_ADMIN_CLAIM has no effect | IDP_ADMIN_SCOPE is not set
 IDP_ISSUER=x | IDP_ISSUER has no effect: without IDP_JWKS_URI all routes are open
 DATABASE_POOL_MAX=5 MQ_PARTITIONS_AT_ONCE=4 | DATABASE_POOL_MAX is too small
 DATABASE_POOL_MAX=6 MQ_PARTITIONS_AT_ONCE=4
@@ -465,6 +477,13 @@ t.test('a duration has a unit, or is in milliseconds', async (t) => {
   const durations = { '24h': 86_400_000, '90m': 5_400_000, '30s': 30_000, '2d': 172_800_000, ' 1500 ': 1_500 }
   for (const [value, ms] of Object.entries(durations))
     t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms, value)
+})
+
+t.test('a bare number that is too short for a duration is taken for a forgotten unit', async (t) => {
+  t.throws(
+    () => loadConfig({ ...REQUIRED, RETRY_MAX_AGE: '24' }),
+    /RETRY_MAX_AGE must have a unit: 24 is 24 milliseconds. Write 24h, 24m or 24s/,
+  )
 })
 
 t.test('the configuration is deeply frozen', async (t) => {

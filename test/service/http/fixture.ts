@@ -10,6 +10,7 @@ import { type Http, serve } from '../../../src/service/http/server/server.ts'
 import type { ExplainedLogEntry, ListedLogEntry } from '../../../src/service/model/log/log-entry.ts'
 import type { LogFilter } from '../../../src/service/model/log/log-filter.ts'
 import type { LogPosition, PageRequest } from '../../../src/service/model/log/log-page.ts'
+import { ANY_PARTY } from '../../../src/service/model/party-claim.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import type { Since } from '../../../src/service/time/duration.ts'
 import {
@@ -69,7 +70,7 @@ export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUr
     adminScope: ADMIN_SCOPE,
     operatorScope: OPERATOR_SCOPE,
     adminClaim: 'scope',
-    partyClaim: null,
+    partyClaim: ANY_PARTY,
   }
 }
 
@@ -82,7 +83,7 @@ export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>):
     adminScope: null,
     operatorScope: null,
     adminClaim: 'scope',
-    partyClaim: null,
+    partyClaim: ANY_PARTY,
   }
 }
 

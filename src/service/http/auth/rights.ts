@@ -1,4 +1,5 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
+import { ANY_PARTY } from '../../model/party-claim.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
 import { lackOfRight, type Refusal, type TokenRules, wordsIn } from './disagreements.ts'
@@ -9,8 +10,8 @@ export const CHALLENGE = 'Bearer realm="notifications-service"'
 /**
  * The token that a route needs if tokens are validated: `open` none, `token` any valid one, `admin` one with the scope for the
  * administrative views (specification, "Authentication" and "Endpoints"). `operator`: one with the scope to ask the service, or none
- * where `findAskRefusal` allows it. `party`: without `IDP_PARTY_CLAIM` any valid token; with it, a token of the party in the path, or
- * one with the administrators' scope.
+ * where `findAskRefusal` allows it. `party`: a token of the party in the path (`IDP_PARTY_CLAIM`), one with the administrators' scope,
+ * or, if IDP_PARTY_CLAIM is `none`, any valid one.
  */
 export type Access = 'open' | 'token' | 'party' | 'admin' | 'operator'
 
@@ -53,11 +54,11 @@ export function requireRight(
   { partyClaim, adminScope, adminClaim }: TokenRules,
 ): void {
   const { access, tellsOfMembers } = request.routeOptions.config
-  const isForParty = access === 'party' && partyClaim !== null
+  const isForParty = access === 'party' && partyClaim !== ANY_PARTY
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
   const partyLocator = partyInPath(request)
   // An exact match: locators are case-sensitive.
-  if (isForParty && partyLocator !== undefined && token[partyClaim] === partyLocator) {
+  if (isForParty && partyClaim !== null && partyLocator !== undefined && token[partyClaim] === partyLocator) {
     ofOwnParty.add(request)
     return
   }
@@ -67,9 +68,12 @@ export function requireRight(
   const missing = `${adminScope} in its claim ${adminClaim}`
   // A role is not a scope that a client could request.
   const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
-  const allows = `allows only the preferences of the party in its claim ${partyClaim}`
+  const allows =
+    partyClaim === null
+      ? 'allows no preferences: IDP_PARTY_CLAIM, the claim that names the party of a token, is not set'
+      : `allows only the preferences of the party in its claim ${partyClaim}`
   throw new ProblemError('forbidden', {
-    detail: isForParty ? `The token ${allows}.` : `The token needs ${missing}.`,
+    detail: isForParty && partyClaim !== null ? `The token ${allows}.` : `The token needs ${missing}.`,
     cause: {
       reason: `the token does not have ${missing}${isForParty ? `, and the token ${allows}` : ''}`,
       disagreements: [lackOfRight(token, { adminClaim }, adminScope, 'IDP_ADMIN_SCOPE')],

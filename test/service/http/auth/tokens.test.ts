@@ -244,6 +244,14 @@ t.test('a token without a scope is sufficient if none is configured', async (t) 
   t.equal((await get()).statusCode, 401)
 })
 
+t.test('without a claim of the party, the tokens of members are refused', async (t) => {
+  const { get, logged } = appWith({ ...tokensOf(idp), partyClaim: null })
+  const member = `Bearer ${await idp.forge({ sub: 'member-1', scope: 'openid', party: 'PTY-1' })}`
+  t.equal((await get(member, '/preferences/PTY-1')).statusCode, 403)
+  t.match(refusal(logged), { tokenSubject: 'member-1', reason: /IDP_PARTY_CLAIM.* is not set/ })
+  t.equal((await get(`Bearer ${good}`, '/preferences/PTY-1')).statusCode, 404)
+})
+
 t.test('a token reads and writes only the preferences of the party in its claim', async (t) => {
   const { app } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
   const statusOf = async (claims: object, party: string, method: 'GET' | 'PUT' | 'HEAD' = 'PUT') => {
