@@ -194,6 +194,13 @@ t.test('filters choose by time, event type, rule and reason', async (t) => {
     [['--since', '1d', '--rule', 'party-not-found'], 1, 'party not found'],
     [['--since', '3d', '--event-type', 'claim.approved'], 1, 'event type opted out'],
     [['--since', '3d', '--reason', 'party not'], 2, 'party not found'],
+    [['--since', '3d', '--party', 'party-1', '--event-id', 'older'], 1, 'party not found'],
+    [['--since', '3d', '--reference', 'CLM-1', '--rule', 'party-not-found'], 2, 'party not found'],
+    [
+      ['--since', '3d', '--status', 'SKIPPED', '--channel', 'EMAIL', '--event-id', 'other'],
+      1,
+      'event type opted out',
+    ],
   ]
   for (const [args, count, reason] of choices) {
     const { stdout } = await retry(...args, '--dry-run', '--json')
