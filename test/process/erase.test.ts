@@ -1,6 +1,9 @@
 import pg from 'pg'
 import t from 'tap'
+import { type RequestTarget, requestTarget } from '../../src/service/model/request/schemas.ts'
+import { openPool } from '../../src/service/store/connection/pool.ts'
 import { ERASURE_LOCK } from '../../src/service/store/sql/advisory-locks.ts'
+import { addRequest } from '../../src/service/store/write/request-row.ts'
 import { putPreferences } from '../stack/ask.ts'
 import { ADVISORY_LOCK_WAITS } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
@@ -163,4 +166,78 @@ t.test('a request that waits too long for an erasure says so, and is carried out
   await erasure.query('COMMIT')
   t.match(await redrive, { stdout: /still rejected/ })
   await service.stop()
+})
+
+t.test('requests keep their counts, and nothing that names the person', async (t) => {
+  const pool = await openPool({ databaseUrl: world.databaseUrl, connectionCountMax: 1 })
+  t.teardown(() => pool.end())
+  const service = await world.serve()
+  const event = anEvent({ partyLocator: 'party.5', payload: { locator: 'CLM-5' } })
+  const other = anEvent({ partyLocator: 'party.50', payload: { locator: 'CLM-50' } })
+  await world.publish([event, other, { value: '{"partyLocator": "party.5"}' }])
+  await world.caughtUp()
+  await service.stop()
+  await world.sql('TRUNCATE notifications.request')
+  const locatorOf = async (eventId: string): Promise<string> => {
+    const query = 'SELECT locator FROM notifications.notification_log WHERE event_id = $1'
+    return (await world.sql(query, [eventId]))[0]?.locator
+  }
+  const [locator, otherLocator] = [await locatorOf(event.eventId), await locatorOf(other.eventId)]
+  const [message] = await world.sql(
+    `SELECT id::text FROM notifications.rejected_message WHERE convert_from(value, 'UTF8') ~ 'party.5"'`,
+  )
+  const to = '2026-01-01T00:00:00.000000Z'
+  const retry = (filter: object): RequestTarget =>
+    requestTarget.parse({ kind: 'retry', target: { filter: { ...filter, to } } })
+  const byFilter = [
+    { partyLocator: 'party.5' },
+    { reference: 'CLM-5', eventType: 'claim.paid' },
+    { eventId: event.eventId },
+    { locator },
+    { reason: 'party.5 has moved' },
+    { reasonPrefix: 'refused: (party.5)' },
+  ].map(retry)
+  const byName: readonly RequestTarget[] = [
+    { kind: 'retry', target: { locators: [otherLocator, locator] } },
+    { kind: 'dismiss', target: { ids: [message?.id] } },
+  ]
+  const ofOthers: readonly RequestTarget[] = [
+    ...[{ partyLocator: 'party.50' }, { reference: 'CLM-50' }, { reason: 'party-5' }, {}].map(retry),
+    { kind: 'retry', target: { locators: [otherLocator] } },
+  ]
+  const asked: string[] = []
+  for (const target of [...byFilter, ...byName]) {
+    asked.push(await addRequest(pool, target, 'o', 'she called'))
+    asked.push(await addRequest(pool, target, 'o', 'she called'))
+    await world.sql(
+      `UPDATE notifications.request SET state = 'done', ended_at = now(), counts = '{"SENT": 1}' WHERE id = $1`,
+      [asked.at(-1)],
+    )
+  }
+  asked.push(await addRequest(pool, retry({}), 'o', "party.5's husband called"))
+  for (const target of ofOthers) await addRequest(pool, target, 'o', 'party.50 called')
+  const requests = (isHers: boolean) =>
+    world.sql(
+      `SELECT kind, target, because, state, counts FROM notifications.request WHERE id = ANY($1::bigint[]) = $2 ORDER BY id`,
+      [asked, isHers],
+    )
+  const others = await requests(false)
+
+  const args = ['--party', 'party.5']
+  t.match(await erase(...args, '--dry-run'), { stdout: new RegExp(`, ${asked.length} requests, `) })
+  t.match(await erase(...args, '--yes'), { stdout: new RegExp(`, ${asked.length} requests, `) })
+  const hers = await requests(true)
+  for (const { kind, target, because } of hers) {
+    t.equal(because, 'erased')
+    t.notMatch(JSON.stringify(target), /party\.5|CLM-5/)
+    t.same(requestTarget.parse({ kind, target }), { kind, target }, 'it can be read as before')
+  }
+  const states = byFilter.flatMap(() => ['cancelled', 'done'])
+  t.same(
+    hers.map(({ state }) => state),
+    [...states, ...byName.flatMap(() => ['waiting', 'done']), 'waiting'],
+  )
+  t.equal(hers.filter(({ counts }) => counts.SENT === 1).length, byFilter.length + byName.length)
+  t.same(await requests(false), others)
+  t.match(await erase(...args, '--yes'), { stdout: /^Nothing left to erase/ })
 })

@@ -10,20 +10,23 @@ import { withDatabase } from '../../terminal/with-database.ts'
 import { entriesToErase, eraseEntries } from './erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from './erase-preferences.ts'
 import { eraseRejected } from './erase-rejected-messages.ts'
+import { eraseRequests, findRequests, type Naming, readNames } from './erase-requests.ts'
 import { beginErasure, type ErasureCounts, finishErasures } from './erasure-record.ts'
 import { findMention, isUnreadable } from './find-mention.ts'
 
 export const eraseCommand = withWriteOptions(
   newCommand('erase', {
     notes: `Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. Every
-failed row becomes SKIPPED, given up or not. Events that arrive later are new: run the command again. It can be
-interrupted and run again. Backups, messages in the broker and requests (\`requests list\`), whose filters and reasons may name the
-party or a reference, are not touched. DATABASE_URL names the database.`,
+failed row becomes SKIPPED, given up or not. Requests that name the party or its entries stay with their counts; an open one whose
+filter names them is cancelled. Events that arrive later are new: run the command again. It can be interrupted and run again.
+Backups and messages in the broker are not touched. DATABASE_URL names the database.`,
     exitCodes: '0 done, 1 failed',
     example: 'erase --party PTY-000042 --dry-run',
   }),
 )
-  .description('erase the personal data of a party: texts, inserted values, contacts, rejected messages')
+  .description(
+    'erase the personal data of a party: texts, inserted values, contacts, rejected messages, requests',
+  )
   .addOption(partyOption('locator of the party').makeOptionMandatory())
   .option('--dry-run', 'write nothing; show what would be erased')
   .option('--json', 'print the result as one JSON object')
@@ -39,6 +42,7 @@ interface Options extends WriteOptions {
 interface Found extends ErasureCounts {
   /** Rejected messages without a readable envelope. */
   readonly searchedAsBytes: number
+  readonly requests: number
 }
 
 async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
@@ -59,8 +63,14 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
   }, CONNECTION_COUNT)
 }
 
-function isNothing({ logEntries, preferences, preferenceChanges, rejectedMessages }: Found): boolean {
-  return logEntries + preferences + preferenceChanges + rejectedMessages === 0
+function isNothing({
+  logEntries,
+  preferences,
+  preferenceChanges,
+  rejectedMessages,
+  requests,
+}: Found): boolean {
+  return logEntries + preferences + preferenceChanges + rejectedMessages + requests === 0
 }
 
 interface Search {
@@ -79,6 +89,13 @@ async function eraseAll(search: Search, by: string): Promise<Found> {
 /** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
 async function run({ pool, party, envelopeMaps }: Search, erasure: bigint | null): Promise<Found> {
   const sum = { logEntries: 0, retries: 0, rejectedMessages: 0, searchedAsBytes: 0 }
+  const requestIds = new Set<bigint>()
+  // Before what leads to them is erased: an interrupted erasure finds them again.
+  const onRequests = async (naming: Naming) => {
+    const ids = await (erasure === null ? findRequests : eraseRequests)(pool, naming)
+    for (const id of ids) requestIds.add(id)
+  }
+  await onRequests({ names: [party], word: party })
   const preferences =
     erasure === null
       ? await countPreferencesToErase(pool, party)
@@ -88,6 +105,7 @@ async function run({ pool, party, envelopeMaps }: Search, erasure: bigint | null
     const ids = page
       .filter(({ topic, message }) => findMention(message, party, mapOf(envelopeMaps, topic)) !== null)
       .map(({ id }) => id)
+    if (ids.length > 0) await onRequests({ ids })
     sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
     sum.searchedAsBytes += page.filter(({ topic, message }) =>
       isUnreadable(message.value, mapOf(envelopeMaps, topic)),
@@ -96,6 +114,7 @@ async function run({ pool, party, envelopeMaps }: Search, erasure: bigint | null
   }
   const onDecisions = (decisions: number) => showProgress(`${decisions} decisions compared with the log`)
   for await (const { locators, retries } of entriesToErase(pool, party, onDecisions)) {
+    await onRequests({ names: await readNames(pool, locators) })
     const counts =
       erasure === null
         ? { logEntries: locators.length, retries }
@@ -104,7 +123,7 @@ async function run({ pool, party, envelopeMaps }: Search, erasure: bigint | null
     sum.retries += counts.retries
     showProgress(`${sum.logEntries} log entries`)
   }
-  return { ...sum, ...preferences }
+  return { ...sum, ...preferences, requests: requestIds.size }
 }
 
 function describeFound({
@@ -113,9 +132,11 @@ function describeFound({
   preferences,
   preferenceChanges,
   rejectedMessages,
+  requests,
 }: Found): string {
   return [
     `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
+    counted(requests, 'request'),
     `contacts in ${counted(preferences, 'set', 'sets')} of preferences and ${counted(preferenceChanges, 'preference change')}`,
     counted(rejectedMessages, 'rejected message'),
   ].join(', ')
