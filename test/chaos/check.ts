@@ -3,10 +3,13 @@ import type { CommittedRecord } from '../stack/kafka/read-committed.ts'
 import { emailOf, phoneOf } from '../stack/policy-administration.ts'
 import type { Offsets } from '../stack/topics.ts'
 import { acknowledgedStored, decidedByNewest, optOutsHeeded, readsNewest } from './check-register.ts'
-import { hangingBy, isFickle, kindOf } from './parties.ts'
+import { hangingBy, isFickle, kindOf, mentionsForgotten } from './parties.ts'
+import type { Erasure } from './people.ts'
 import type { Put, Read } from './register.ts'
+import type { Run } from './replica.ts'
 import type { FaultKind } from './schedule.ts'
 import type { DecisionRow, LogRow, Snapshot } from './snapshot.ts'
+import { tableOf } from './tables.ts'
 import {
   decisionOnceAnswered,
   decisionOnceFailed,
@@ -27,6 +30,8 @@ export interface Evidence {
   readonly faults: readonly InjectedFault[]
   readonly puts: readonly Put[]
   readonly reads: readonly Read[]
+  readonly erasures: readonly Erasure[]
+  readonly runs: readonly Run[]
 }
 
 export interface PartyAnswer {
@@ -77,11 +82,14 @@ const INVARIANTS = {
   'a decision follows the newest acknowledged change': ['running', decidedByNewest],
   'a reader sees the newest acknowledged change': ['running', readsNewest],
   'no acknowledged opt-out is overrun': ['running', optOutsHeeded],
+  'a decision follows a rule table that runs': ['running', decidedByRunningTable],
+  'an erased member leaves no text': ['running', erasedLeaveNothing],
   'no checkpoint moves back': ['running', noCheckpointMovesBack],
   'nothing lies beyond its checkpoint': ['running', nothingBeyond],
   'all is caught up': ['caught up', caughtUp],
   'each row is sent, and sent once': ['caught up', sentOnce],
   'retries settle': ['settled', retriesSettled],
+  'requests end': ['settled', requestsEnd],
 } as const satisfies Record<string, readonly [Stage, (world: World) => Iterable<string>]>
 
 export type InvariantName = keyof typeof INVARIANTS
@@ -162,13 +170,16 @@ function* rowsAllowed(world: World): Iterable<string> {
     }
     const { event } = truth
     const of = (fault: string) => `${row.event_id}: ${fault}`
-    yield* rowFaults(row, event).map(of)
+    const isErased = decisions.some(({ is_erased }) => is_erased)
+    yield* rowFaults(row, event, isErased).map(of)
+    if (isErased && !world.evidence.erasures.some(({ party }) => party === row.party_locator))
+      yield of('erased, and nobody asked for it')
     for (const decision of decisions) yield* decisionFaults(decision, event, world.evidence).map(of)
   }
 }
 
-function rowFaults(row: LogRow, event: TrueEvent): string[] {
-  const text = row.status === 'SKIPPED' ? { subject: null, body: null } : textOf(event)
+function rowFaults(row: LogRow, event: TrueEvent, isErased: boolean): string[] {
+  const text = row.status === 'SKIPPED' || isErased ? { subject: null, body: null } : textOf(event)
   return differences(row, {
     event_id: event.eventId,
     event_type: event.eventType,
@@ -182,7 +193,9 @@ function decisionFaults(made: DecisionRow, trueEvent: TrueEvent, evidence: Evide
   const optOuts = kindOf(partyLocator ?? '')?.preferences?.optedOutEvents
   // Whether the fickle ones had opted out by then, the register knows.
   const isOptedOut = isFickle(partyLocator) ? made.facts.optedOut === true : optOuts?.includes(eventType)
-  const event = { ...trueEvent, isOptedOut: isOptedOut ?? false }
+  const table = tableOf(made.rule_table_revision)
+  if (table === undefined) return [`decided by an unknown rule table, ${made.rule_table_revision}`]
+  const event = { ...trueEvent, isOptedOut: isOptedOut ?? false, table }
   const right = made.outcome === 'FAIL' ? decisionOnceFailed(event) : decisionOnceAnswered(event)
   const { reason } = right
   const reasonKept = right.outcome === 'FAIL' && made.reason?.startsWith(reason ?? '') ? made.reason : reason
@@ -285,10 +298,12 @@ function* decisionsAgree({ snapshot, rowsByLocator, decisionsByLocator }: World)
       yield `${row.event_id}: a row without a decision`
       continue
     }
+    // A failed row that is erased is not retried any more.
+    const isGone = last.is_erased && last.outcome === 'FAIL'
     const faults = differences(row, {
-      status: STATUS_OF[last.outcome],
+      status: isGone ? 'SKIPPED' : STATUS_OF[last.outcome],
       channel: last.channel,
-      failure_reason: last.reason,
+      failure_reason: isGone ? 'erased before it was sent' : last.reason,
       attempt_count: last.attempt,
       event_id: last.event_id,
     })
@@ -297,7 +312,11 @@ function* decisionsAgree({ snapshot, rowsByLocator, decisionsByLocator }: World)
     const attempts = decisions.map(({ attempt }) => attempt)
     const inOrder = attempts.every((attempt, i) => attempt === firstAttempt + i)
     if (!inOrder) yield `${row.event_id}: decisions have the attempts ${attempts}`
-    const settledEarly = decisions.slice(0, -1).some(({ outcome }) => outcome !== 'FAIL')
+    // A skipped row is decided again only on request.
+    const settledEarly = decisions.slice(0, -1).some(({ outcome }, i) => {
+      const isAsked = outcome === 'SKIP' && (decisions[i + 1]?.request_id ?? null) !== null
+      return outcome !== 'FAIL' && !isAsked
+    })
     if (settledEarly)
       yield `${row.event_id}: decided again after it was ${decisions.map(({ outcome }) => outcome)}`
   }
@@ -340,7 +359,11 @@ function* rejectedOnce(world: World): Iterable<string> {
     if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and should not be`
     const kept = { code, key: record?.key, value: record?.value }
     if (code !== undefined)
-      for (const row of rows) yield* differences(row, kept).map((fault) => `${place}: ${fault}`)
+      for (const row of rows) {
+        const isErased = row.is_erased && mentionsForgotten(record?.value ?? null)
+        const right = isErased ? { ...kept, key: null, value: null } : kept
+        yield* differences(row, right).map((fault) => `${place}: ${fault}`)
+      }
   }
   // If a batch has several refused events with the same id, only the first is tried.
   const refusedIds = new Set(
@@ -442,6 +465,41 @@ function* retriesSettled({ snapshot, decisionsByLocator }: World): Iterable<stri
     const facts = decisionsByLocator.get(row.locator)?.[0]
     if (!/^(error|malformed)-/.test(facts?.party_locator ?? ''))
       yield `${row.event_id} is still FAILED: ${row.failure_reason}`
+  }
+}
+
+function* decidedByRunningTable({ snapshot, evidence }: World): Iterable<string> {
+  for (const { event_id, rule_table_revision, decided_ms } of snapshot.decisions) {
+    const table = tableOf(rule_table_revision)
+    const isRunning = evidence.runs.some(
+      (run) => run.table === table && run.fromMs <= decided_ms && decided_ms <= (run.toMs ?? decided_ms) + 1,
+    )
+    if (!isRunning)
+      yield `${event_id} was decided at ${decided_ms} by the ${table} table, by which no replica decided then`
+  }
+}
+
+function* requestsEnd({ snapshot: { openRequestCount } }: World): Iterable<string> {
+  if (openRequestCount > 0) yield `${openRequestCount} requests are still open`
+}
+
+/** A transaction that was under way when an erasure began may have committed after it. */
+const UNDER_WAY_MS_MAX = 20_000
+
+function* erasedLeaveNothing({ snapshot, evidence, decisionsByLocator }: World): Iterable<string> {
+  const lost = evidence.faults.filter(({ kind }) => kind === 'asynchronous fail-over')
+  const mayBeLost = ({ startedMs, endedMs }: Erasure) =>
+    lost.some(({ fromMs, toMs }) => startedMs <= toMs && (endedMs ?? toMs) >= fromMs)
+  for (const erasure of evidence.erasures) {
+    if (erasure.endedMs === null || mayBeLost(erasure)) continue
+    for (const row of snapshot.log) {
+      if (row.party_locator !== erasure.party) continue
+      const decisions = decisionsByLocator.get(row.locator) ?? []
+      const isOld = (decisions[0]?.decided_ms ?? 0) < erasure.startedMs - UNDER_WAY_MS_MAX
+      const holdsText = row.subject !== null || row.body !== null
+      if (isOld && (holdsText || decisions.some(({ has_variables }) => has_variables)))
+        yield `${row.event_id} of ${erasure.party} holds text after the erasure of ${erasure.startedMs}`
+    }
   }
 }
 

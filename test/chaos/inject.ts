@@ -37,6 +37,10 @@ type Inject = (strike: Strike) => Promise<boolean>
 const INJECT: Readonly<Record<FaultKind, Inject>> = {
   kill: ({ replica, durationMs }) => during(durationMs, replica.kill, replica.start),
   stop: ({ replica, durationMs }) => during(durationMs, replica.stop, replica.start),
+  'another rule table': ({ replica, durationMs }) => {
+    replica.changeTable()
+    return during(durationMs, replica.stop, replica.start)
+  },
   zombie: ({ replica, durationMs }) => during(durationMs, replica.sleep, replica.wake),
   'zombie before START TRANSACTION': asleepBefore('START TRANSACTION'),
   'zombie before COMMIT': asleepBefore('COMMIT'),

@@ -22,14 +22,17 @@ const prefers = (preferredChannel: Channel, optedOutEvents: readonly string[] = 
 
 /** They opt out and in again all the time: see `Register`. */
 const FICKLE = 'party-fickle-'
+/** They are erased, one a cycle: see `People`. */
+const FORGOTTEN = 'party-forgotten-'
 
 /**
  * Few of them always fail, so that they alone never look like an outage. No locator is a prefix's beginning of another
  * kind's.
  */
 export const PARTY_KINDS: readonly [PartyKind, ...PartyKind[]] = [
-  { prefix: 'party-plain-', partyCount: 120, share: 24, ...found },
+  { prefix: 'party-plain-', partyCount: 120, share: 20, ...found },
   { prefix: FICKLE, partyCount: 8, share: 10, ...found },
+  { prefix: FORGOTTEN, partyCount: 12, share: 4, ...found },
   { prefix: 'party-email-', partyCount: 10, share: 6, ...found, ...prefers('EMAIL') },
   { prefix: 'party-sms-', partyCount: 20, share: 14, ...found, ...prefers('SMS') },
   { prefix: 'party-app-', partyCount: 10, share: 8, ...found, ...prefers('IN_APP') },
@@ -75,4 +78,13 @@ export function isFickle(partyLocator: string | null): boolean {
 
 export function fickleParties(): readonly [string, ...string[]] {
   return [`${FICKLE}0`, ...Array.from({ length: 7 }, (_, i) => `${FICKLE}${i + 1}`)]
+}
+
+export function forgottenParties(): readonly [string, ...string[]] {
+  return [`${FORGOTTEN}0`, ...Array.from({ length: 11 }, (_, i) => `${FORGOTTEN}${i + 1}`)]
+}
+
+/** Whether a message may name one of them. */
+export function mentionsForgotten(value: Uint8Array | null): boolean {
+  return value !== null && Buffer.from(value).includes(FORGOTTEN)
 }

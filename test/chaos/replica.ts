@@ -3,9 +3,17 @@ import { startDatabaseProxy } from '../stack/database-proxy.ts'
 import type { Network } from '../stack/network.ts'
 import { type LogLine, type ServiceProcess, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
+import type { TableName } from './tables.ts'
 
 /** Above the grace period, SHUTDOWN_GRACE: the process must end by itself. */
 const STOP_TIMEOUT_MS = 25_000
+
+/** Times are milliseconds since 1970; null while it runs. */
+export interface Run {
+  readonly table: TableName
+  readonly fromMs: number
+  toMs: number | null
+}
 
 export type Replica = Awaited<ReturnType<typeof startReplica>>
 
@@ -15,6 +23,7 @@ export async function startReplica(
   databaseUrl: string,
   networks: readonly Network[],
   env: Record<string, string>,
+  secondHouse: string,
   onLine: (line: LogLine) => void,
   logFile: string,
 ) {
@@ -24,11 +33,20 @@ export async function startReplica(
   const faults: string[] = []
   let service: ServiceProcess
   let expectsEnd = false
+  const runs: Run[] = []
+  let table: TableName = 'first'
 
   async function start(): Promise<void> {
     expectsEnd = false
+    const run: Run = { table, fromMs: Date.now(), toMs: null }
+    runs.push(run)
     const started = await startService(
-      { ...env, DATABASE_URL: proxy.url, MQ_BROKERS: networks.map(({ port }) => `127.0.0.1:${port}`).join() },
+      {
+        ...env,
+        DATABASE_URL: proxy.url,
+        MQ_BROKERS: networks.map(({ port }) => `127.0.0.1:${port}`).join(),
+        HOUSE: table === 'first' ? '' : secondHouse,
+      },
       {
         onLine: (line) => {
           log.write(`${JSON.stringify(line)}\n`)
@@ -38,6 +56,7 @@ export async function startReplica(
     )
     service = started
     void started.exited.then(({ code, signal }) => {
+      run.toMs = Date.now()
       if (expectsEnd || service !== started) return
       faults.push(`${name} ended by itself: ${code ?? signal} ${started.stderr.join('\n')}`)
     })
@@ -54,9 +73,15 @@ export async function startReplica(
     proxy,
     networks,
     faults,
+    /** Oldest first. */
+    runs: runs as readonly Run[],
     url: () => service.url,
     start,
     kill,
+    /** Once it starts again, it decides by the other of two rule tables. */
+    changeTable: (): void => {
+      table = table === 'first' ? 'second' : 'first'
+    },
     /** SIGTERM: it must end with 0 within its grace period. */
     stop: async (): Promise<void> => {
       expectsEnd = true

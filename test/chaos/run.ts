@@ -3,10 +3,12 @@ import { type Checked, check, type InjectedFault, type Stage, type Violation } f
 import { inject } from './inject.ts'
 import { publishAll, Records } from './input.ts'
 import { createLoad } from './load.ts'
+import { People } from './people.ts'
 import { Register } from './register.ts'
 import { createSchedule, type Fault } from './schedule.ts'
 import { readSnapshot } from './snapshot.ts'
 import { PARTITION_COUNT, type Stack, type StackOptions, startStack } from './stack.ts'
+import { tableOf } from './tables.ts'
 
 export interface ChaosOptions extends StackOptions {
   readonly seed: number
@@ -39,6 +41,8 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
   const nextLoad = createLoad(seed, PARTITION_COUNT)
   const register = new Register(seed, () => replicas.map((replica) => replica.url()))
   const { puts, reads } = register
+  const people = new People(seed, stack.databaseUrl)
+  const { erasures } = people
   const struck: InjectedFault[] = []
   const violations: (Violation | { invariant: 'processes end in order'; what: string })[] = []
   let missedCount = 0
@@ -75,6 +79,7 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
           SELECT FROM notifications.notification_log
           WHERE status = 'FAILED'
             AND (party_locator !~ '^(error|malformed)-' OR last_attempt_at < now() - interval '${RETRY_PAUSE}')
+          UNION ALL SELECT FROM notifications.request WHERE ended_at IS NULL
           LIMIT 1`)
         return rowCount === 0
       })
@@ -92,6 +97,8 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
       faults: struck,
       puts,
       reads,
+      erasures,
+      runs: replicas.flatMap(({ runs }) => runs),
     }
     const found = { records: records.all, ends: records.ends, snapshot, evidence }
     violations.push(
@@ -105,7 +112,9 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
 
   for (let cycle = 1; cycle <= cycleCount && violations.length === 0; cycle++) {
     const plan = nextPlan()
-    const [count] = await register.during(Promise.all([publishAll(stack, nextLoad()), strike(plan.faults)]))
+    const [count] = await register.during(
+      Promise.all([publishAll(stack, nextLoad()), strike(plan.faults), people.act()]),
+    )
     messageCount += count
     const settles = plan.settles || cycle === cycleCount
     const caughtUpMs = settles ? await catchUp() : 0
@@ -135,6 +144,12 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     faultCounts: Object.fromEntries([...byKind].map(([kind, { length }]) => [kind, length])),
     /** Messages that senders got again, after a transaction was interrupted or lost. */
     repeatedSendCount: sends.length - new Set(sends.map(({ key }) => key)).size,
+    /** Attempts that people asked for. */
+    requestedCount: decisions.filter(({ request_id }) => request_id !== null).length,
+    secondTableCount: decisions.filter(({ rule_table_revision }) => tableOf(rule_table_revision) === 'second')
+      .length,
+    erasedCount: decisions.filter(({ is_erased }) => is_erased).length,
+    erasureCount: erasures.filter(({ endedMs }) => endedMs !== null).length,
     /** PUTs of preferences: all, and those that were answered. */
     putCount: puts.length,
     storedCount: puts.filter(({ answeredMs }) => answeredMs !== null).length,

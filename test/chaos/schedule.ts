@@ -7,6 +7,7 @@ import { createRandom, type Random } from '../stack/random.ts'
 const KINDS = {
   kill: ['replica', 0, 2_000],
   stop: ['replica', 0, 2_000],
+  'another rule table': ['replica', 0, 0],
   // Past the session time-out, 6 s.
   zombie: ['replica', 7_000, 9_000],
   'zombie before START TRANSACTION': ['replica', 7_000, 9_000],

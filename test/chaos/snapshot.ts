@@ -13,6 +13,7 @@ export interface Snapshot {
   readonly setBack: readonly { topic: string; partition: number; was: number; became: number | null }[]
   /** The number of transactions that left a decision beyond the checkpoint of its partition. */
   readonly beyondCount: number
+  readonly openRequestCount: number
 }
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>
@@ -23,14 +24,22 @@ export type LogRow = Texts<'locator' | 'event_id' | 'event_type' | 'channel' | '
   Nullable<'party_locator' | 'subject' | 'body' | 'failure_reason'> & { readonly attempt_count: number }
 
 export type DecisionRow = Place &
-  Texts<'locator' | 'event_id' | 'event_type' | 'outcome' | 'channel' | 'rule_id'> &
+  Texts<'locator' | 'event_id' | 'event_type' | 'outcome' | 'channel' | 'rule_id' | 'rule_table_revision'> &
   Nullable<'party_locator' | 'reason' | 'receipt' | 'send_error'> &
   Readonly<Record<'attempt' | 'decided_ms', number>> & {
     readonly change_id: number | null
+    /** Null unless a person asked for it. */
+    readonly request_id: number | null
+    readonly is_erased: boolean
+    readonly has_variables: boolean
     readonly facts: Readonly<Record<string, unknown>>
   }
 
-type RejectedRow = Place & Texts<'code'> & Readonly<Record<'key' | 'value', Buffer | null>>
+type RejectedRow = Place &
+  Texts<'code'> &
+  Readonly<Record<'key' | 'value', Buffer | null>> & {
+    readonly is_erased: boolean
+  }
 
 const PLACE = 'topic, partition_id AS partition, "offset"::float8'
 
@@ -39,17 +48,20 @@ export async function readSnapshot(client: pg.ClientBase): Promise<Snapshot> {
   const rows = async <Row>(query: string) => (await client.query(query)).rows as Row[]
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
   try {
-    const [beyond] = await rows<{ count: number }>('SELECT count(*)::int FROM chaos.beyond')
+    const count = async (from: string) =>
+      (await rows<{ count: number }>(`SELECT count(*)::int FROM ${from}`))[0]?.count ?? 0
     return {
       log: await rows(`
         SELECT locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason,
           attempt_count
         FROM notifications.notification_log`),
       decisions: await rows(`
-        SELECT locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, receipt,
-          send_error, preference_change_id::float8 AS change_id, extract(epoch FROM decided_at)::float8 * 1000 AS decided_ms, ${PLACE}
+        SELECT locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, rule_table_revision, reason, facts, receipt,
+          send_error, preference_change_id::float8 AS change_id,
+          request_id::float8, erased_at IS NOT NULL AS is_erased, variables IS NOT NULL AS has_variables, extract(epoch FROM decided_at)::float8 * 1000 AS decided_ms, ${PLACE}
         FROM notifications.decision ORDER BY attempt`),
-      rejected: await rows(`SELECT ${PLACE}, key, value, code FROM notifications.rejected_message`),
+      rejected: await rows(`SELECT ${PLACE}, key, value, code, erased_at IS NOT NULL AS is_erased
+        FROM notifications.rejected_message`),
       changes: await rows(`
         SELECT party_locator AS party, (after ->> 'phone')::integer AS number, id::float8
         FROM notifications.preference_change WHERE after ->> 'phone' IS NOT NULL`),
@@ -57,7 +69,8 @@ export async function readSnapshot(client: pg.ClientBase): Promise<Snapshot> {
       setBack: await rows(
         'SELECT topic, partition_id AS partition, was::float8, became::float8 FROM chaos.set_back',
       ),
-      beyondCount: beyond?.count ?? 0,
+      beyondCount: await count('chaos.beyond'),
+      openRequestCount: await count('notifications.request WHERE ended_at IS NULL'),
     }
   } finally {
     await client.query('ROLLBACK')

@@ -20,6 +20,7 @@ import { startPolicyAdministrationThread } from './policy-administration-thread.
 import { type Replica, startReplica } from './replica.ts'
 import { startServers } from './servers.ts'
 import { WITNESS_SQL } from './snapshot.ts'
+import { writeSecondHouse } from './tables.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
 
 export const PARTITION_COUNT = 4
@@ -135,11 +136,13 @@ async function openStack(
   }
   const wayTo = pooler?.through(database.url) ?? database.url
   mkdirSync(logDir, { recursive: true })
+  const secondHouse = join(logDir, 'second-house')
+  writeSecondHouse(secondHouse)
   const replicas: readonly Replica[] = await Promise.all(
     networks.map(async (ways, i) => {
       const name = `replica-${i + 1}`
       const logFile = join(logDir, `${name}.log`)
-      const replica = await startReplica(name, wayTo, ways, replicaEnv, noteLine, logFile)
+      const replica = await startReplica(name, wayTo, ways, replicaEnv, secondHouse, noteLine, logFile)
       closers.push(replica.close)
       return replica
     }),
@@ -151,6 +154,8 @@ async function openStack(
     /** Bootstrap servers, on a way that no fault strikes. */
     brokers,
     servers,
+    /** On a way that no fault strikes but those of the server. */
+    databaseUrl: database.url,
     policyAdministration,
     topics,
     replicas,

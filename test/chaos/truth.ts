@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readdirSync, readFileSync } from 'node:fs'
 import mustache from 'mustache'
 import { type Channel, kindOf } from './parties.ts'
+import type { TableName } from './tables.ts'
 
 // The expected results, from the specification and the design, without a line of the service.
 
@@ -90,9 +91,10 @@ function insertable(value: unknown): string | null {
   return String(value).toWellFormed().replaceAll('\0', '\ufffd')
 }
 
-/** An event, and whether the party has opted out of events of its type. */
+/** An event, with whether the party has opted out of events of its type, and the rule table that decides. */
 export interface DecidedEvent extends TrueEvent {
   readonly isOptedOut: boolean
+  readonly table: TableName
 }
 
 /** The expected decision if the look-up succeeds. */
@@ -112,6 +114,8 @@ export function decisionOnceAnswered(event: DecidedEvent): TrueDecision {
   }
   if (channel === 'EMAIL' && !kind?.email)
     return decision(event, 'found', 'no-email', 'SKIP', channel, 'no email on file')
+  if (channel === 'SMS' && !kind?.phone && kind?.email && event.table === 'second')
+    return decision(event, 'found', 'no-phone-email', 'SEND', 'EMAIL', null)
   if (channel === 'SMS' && !kind?.phone)
     return decision(event, 'found', 'no-phone', 'SKIP', channel, 'no phone on file')
   const rule = { EMAIL: 'email', SMS: 'sms', IN_APP: 'in-app' }[channel]
@@ -143,7 +147,7 @@ function decision(
       eventType,
       party,
       optedOut: isOptedOut,
-      preferredChannel: channel,
+      preferredChannel: kind?.preferences?.preferredChannel ?? 'EMAIL',
       emailOnFile: found ? kind?.email : null,
       phoneOnFile: found ? kind?.phone : null,
     },
