@@ -10,12 +10,7 @@ import type pg from 'pg'
  */
 export async function fillLog(client: pg.Client, count: number, perSecond = 500): Promise<void> {
   const createdAt = `'2026-01-01Z'::timestamptz + n / ${perSecond} * interval '1 second'`
-  const { rows: indexes } = await client.query(`
-    SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
-    WHERE indrelid = 'notifications.notification_log'::regclass AND NOT indisunique`)
-  await client.query(`SET maintenance_work_mem = '256MB'`)
-  // Much faster than to keep them up to date row by row.
-  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+  const createIndexes = await dropIndexes(client, ['notifications.notification_log'])
   await client.query('ALTER TABLE notifications.notification_log SET UNLOGGED')
   await client.query(
     `INSERT INTO notifications.notification_log (
@@ -41,8 +36,25 @@ export async function fillLog(client: pg.Client, count: number, perSecond = 500)
     ) AS row`,
     [count, QUIET.from, QUIET.to],
   )
-  for (const { definition } of indexes) await client.query(definition)
+  await createIndexes()
   await client.query('ANALYZE notifications.notification_log')
+}
+
+/** Drops the indexes of tables until the returned function is called: much faster than to keep them up to date row by row. */
+export async function dropIndexes(
+  client: pg.Client,
+  tables: readonly string[],
+): Promise<() => Promise<void>> {
+  const { rows: indexes } = await client.query(
+    `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
+    WHERE indrelid = ANY($1::regclass[]) AND NOT indisunique`,
+    [tables],
+  )
+  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+  return async () => {
+    await client.query(`SET maintenance_work_mem = '256MB'`)
+    for (const { definition } of indexes) await client.query(definition)
+  }
 }
 
 const LOCATOR = `'NTF-01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0')`

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { dropIndexes } from './fill-log.ts'
 
 /** `make soak-plans` asks for more. */
 export const ROW_COUNT = Number(process.env.ROWS ?? 120_000)
@@ -8,12 +9,10 @@ export const ROW_COUNT = Number(process.env.ROWS ?? 120_000)
  * row. A tenth of the rows is of one party, another one failed long ago.
  */
 export async function fillMisled(client: pg.Client, rowCount: number): Promise<void> {
-  // Much faster than to keep indexes up to date row by row.
-  const { rows: indexes } = await client.query(`
-    SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
-    WHERE indrelid = ANY('{notifications.notification_log,notifications.decision}'::regclass[]) AND NOT indisunique`)
-  await client.query(`SET maintenance_work_mem = '256MB'`)
-  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+  const createIndexes = await dropIndexes(client, [
+    'notifications.notification_log',
+    'notifications.decision',
+  ])
   const locator = `'NTF-01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0')`
   await client.query(
     `INSERT INTO notifications.notification_log (locator, event_id, party_locator, event_type, channel, status, subject,
@@ -34,7 +33,7 @@ export async function fillMisled(client: pg.Client, rowCount: number): Promise<v
     FROM generate_series(1, $1::integer) AS n, generate_series(1, CASE n % 10 WHEN 0 THEN 2 ELSE 1 END) AS attempt`,
     [rowCount],
   )
-  for (const { definition } of indexes) await client.query(definition)
+  await createIndexes()
 }
 
 /** Fills in rejected messages: two of three are dismissed, after a redrive in vain. All but the newest tenth are old. */
