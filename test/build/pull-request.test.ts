@@ -196,10 +196,13 @@ t.test('make takes rules and texts from HOUSE, and their history from its reposi
   })
   // Without HOUSE the product's rules would go with the texts of the house.
   const { HOUSE: _, NODE_OPTIONS: __, ...env } = process.env
-  t.match(spawnSync('src/main.ts', ['rules', 'check'], { cwd: product, env, encoding: 'utf8' }), {
-    status: 1,
-    stderr: /the compiled texts are those of .*house: run `make build`/,
-  })
+  t.match(
+    spawnSync(join(product, 'src/main.ts'), ['rules', 'check'], { cwd: product, env, encoding: 'utf8' }),
+    {
+      status: 1,
+      stderr: /the compiled texts are those of .*house: run `make build`/,
+    },
+  )
   t.match(make(product, 'rules-summary', { HOUSE }), {
     status: 0,
     stdout:
