@@ -149,7 +149,7 @@ mutants: build ## Apply small defects one by one, and show which tests notice th
 
 soak: soak-brokers soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member soak-plans ## Run all soak tests below
 
-soak-brokers: build ## Each of three brokers frozen for 40 s and killed in turn, ROUNDS (1) times, beside a consumer by librdkafka (kcat)
+soak-brokers: build ## Each of three brokers frozen for 40 s, killed, unreachable and slow in turn, ROUNDS (1) times, beside a consumer by librdkafka (kcat)
 	@$(FIRST) $(NODE) test/soak/brokers.ts
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)

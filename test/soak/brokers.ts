@@ -1,6 +1,7 @@
 // node test/soak/brokers.ts
-// Three brokers, each of which is stopped (SIGSTOP) for 40 s and killed in turn, ROUNDS (1) times. The partitions that the other two
-// lead must pause at most 2 s longer than those of a consumer by librdkafka (kcat) beside ours; after a kill, 3 s.
+// Three brokers, each of which in turn is stopped (SIGSTOP) for 40 s, is killed, and has a network to its consumers that is cut, loses
+// answers or requests, or is slow, ROUNDS (1) times. The partitions that the other two lead must pause at most 2 s longer than those of
+// a consumer by librdkafka (kcat) beside ours; after a kill, 3 s.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,12 +12,19 @@ import { createConsumer } from '../../src/service/consume/consumer.ts'
 import type { Checkpoint } from '../../src/service/decide/event/position.ts'
 import { committedAt } from '../service/build.ts'
 import { numberFrom } from '../stack/environment.ts'
-import { type Kafka, startKafkaCluster } from '../stack/kafka/apache.ts'
+import { freePort } from '../stack/free-port.ts'
+import { type Kafka, type Route, startKafkaCluster } from '../stack/kafka/apache.ts'
 import { kafkaJars } from '../stack/kafka/jars.ts'
+import { type Network, startNetwork } from '../stack/network.ts'
 import { until } from '../stack/until.ts'
 import { result, say } from './report.ts'
 
+const BROKER_COUNT = 3
 const PARTITION_COUNT = 6
+/** Deaf: requests do not reach it; mute: its answers reach nobody; slow: both take a second longer. */
+const KINDS = ['frozen', 'killed', 'cut off', 'deaf', 'mute', 'slow'] as const
+type Kind = (typeof KINDS)[number]
+const SLOW_MS = 1_000
 const TOPIC = 'claims'
 const PUBLISH_EVERY_MS = 50
 /** kcat waits until it has read 1 kB. */
@@ -25,7 +33,7 @@ const FREEZE_MS = 40_000
 const DEAD_MS = 15_000
 /** Until all is as before. */
 const CALM_MS = 25_000
-const FROZEN_LONGER_MAX_MS = 2_000
+const LONGER_MAX_MS = 2_000
 const KILLED_LONGER_MAX_MS = 3_000
 
 /** Times at which messages of a partition arrived, in ms. */
@@ -37,8 +45,18 @@ const arrived = (arrivals: Arrivals, partition: number): void => {
   times.push(performance.now())
 }
 
-const cluster = await startKafkaCluster(await kafkaJars(say), say, 3)
+const networks: Network[] = []
+const routes: Route[][] = []
+for (let broker = 0; broker < BROKER_COUNT; broker++) {
+  const port = await freePort()
+  const network = await startNetwork(port)
+  networks.push(network)
+  routes.push([{ port, advertisedPort: network.port }])
+}
+const cluster = await startKafkaCluster(await kafkaJars(say), say, BROKER_COUNT, routes)
+/** For producers, on a way that no network disturbs, and for both consumers. */
 const addresses = cluster.map(({ brokers }) => brokers)
+const routed = networks.map(({ port }) => `127.0.0.1:${port}`)
 const children: ChildProcess[] = []
 try {
   await createTopic()
@@ -55,13 +73,13 @@ try {
   const findings: Record<string, boolean> = {}
   for (let round = 1; round <= numberFrom('ROUNDS', 1); round++)
     for (const [i, broker] of cluster.entries())
-      for (const kind of ['frozen', 'killed'] as const) {
+      for (const kind of KINDS) {
         const { led, coordinator } = await describe()
         const others = [...led].filter(([, leader]) => leader !== i + 1).map(([partition]) => partition)
         const startMs = performance.now()
-        await disturb(broker, kind)
+        await disturb(broker, networks[i], kind)
         const [our, their] = [longestPause(ours, others, startMs), longestPause(theirs, others, startMs)]
-        const longerMaxMs = kind === 'frozen' ? FROZEN_LONGER_MAX_MS : KILLED_LONGER_MAX_MS
+        const longerMaxMs = kind === 'killed' ? KILLED_LONGER_MAX_MS : LONGER_MAX_MS
         const role = coordinator === i + 1 ? ', the coordinator' : ''
         findings[
           `round ${round}: broker ${i + 1}${role} ${kind}: the others pause ${seconds(our)}, by librdkafka ${seconds(their)}`
@@ -73,18 +91,24 @@ try {
   result(findings)
 } finally {
   for (const child of children) child.kill('SIGKILL')
-  await Promise.all(cluster.map((broker) => broker.close()))
+  await Promise.all([...cluster, ...networks].map((one) => one.close()))
 }
 
-async function disturb(broker: Kafka, kind: 'frozen' | 'killed'): Promise<void> {
+async function disturb(broker: Kafka, network: Network | undefined, kind: Kind): Promise<void> {
   if (kind === 'frozen') {
     process.kill(broker.pid() ?? 0, 'SIGSTOP')
     await sleep(FREEZE_MS)
     process.kill(broker.pid() ?? 0, 'SIGCONT')
-  } else {
+  } else if (kind === 'killed') {
     await broker.kill()
     await sleep(DEAD_MS)
     await broker.start()
+  } else {
+    if (kind === 'slow') network?.slow(SLOW_MS)
+    if (kind === 'cut off' || kind === 'deaf') network?.cut('requests')
+    if (kind === 'cut off' || kind === 'mute') network?.cut('answers')
+    await sleep(FREEZE_MS)
+    network?.mend()
   }
   await sleep(CALM_MS)
 }
@@ -131,7 +155,7 @@ function consume(arrivals: Arrivals) {
   const checkpoints = new Map<string, Checkpoint>()
   return createConsumer(
     {
-      connection: { brokers: addresses, ssl: null, sasl: null },
+      connection: { brokers: routed, ssl: null, sasl: null },
       groupId: 'ours',
       topics: [TOPIC],
       sessionTimeoutMs: 30_000,
@@ -164,7 +188,7 @@ function consume(arrivals: Arrivals) {
 
 function readByKcat(arrivals: Arrivals): void {
   const options = ['-X', 'session.timeout.ms=30000', '-X', 'auto.offset.reset=earliest', '-u', '-q']
-  const child = start(['-b', addresses.join(), ...options, '-f', '%p\n', '-G', 'theirs', TOPIC])
+  const child = start(['-b', routed.join(), ...options, '-f', '%p\n', '-G', 'theirs', TOPIC])
   if (child.stdout) createInterface(child.stdout).on('line', (line) => arrived(arrivals, Number(line)))
 }
 
