@@ -69,6 +69,9 @@ const SETTINGS = {
   LOG_LEVEL: 'debug',
 }
 
+/** Of a replica: `DATABASE_POOL_MAX` and `DATABASE_HTTP_POOL_MAX`. */
+const CONNECTION_COUNT_MAX = 14
+
 /** Between the replicas and policy administration; it closes each connection after a few requests. */
 const ROTATING = nginx(50)
 const RECORD_RECIPIENTS = preloading(new URL('../stack/record-recipients.ts', import.meta.url))
@@ -105,9 +108,15 @@ async function openStack(
   if (rotating === null) log('nginx is not installed: look-ups go to policy administration directly')
   else closers.push(rotating.close)
   const database = await createMigratedDatabase(servers.url)
-  // Otherwise it would wait 15 s after each refused connection.
   const pooler =
-    poolMode && (await startPgBouncer(servers.url, { pool_mode: poolMode, server_login_retry: '1' }))
+    poolMode &&
+    (await startPgBouncer(servers.url, {
+      pool_mode: poolMode,
+      // By session it must have one for each connection of the replicas, or batches wait. The default is 20.
+      default_pool_size: String(replicaCount * CONNECTION_COUNT_MAX),
+      // Otherwise it would wait 15 s after each refused connection.
+      server_login_retry: '1',
+    }))
   if (pooler) closers.push(() => pooler.close())
   const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
   pool.on('error', () => {})
