@@ -12,7 +12,7 @@ import { listCheckpoints } from '../store/read/list-checkpoints.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
-import { archiveRuleFiles, type DescribeChange, recordInForce } from './in-force.ts'
+import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createDatabase, type Database } from './pools.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
@@ -85,9 +85,21 @@ export async function createApp(
   async function work(): Promise<void> {
     const pool = await database.reach(stopping.signal, (reached) => archiveRuleFiles(reached, ruleFiles))
     if (stopping.signal.aborted) return
-    const onFirstDecision = () => recordInForce(pool, ruleFiles, config.gitCommit, wings.describeChange, log)
-    const needs = { config, connection, brokers, ruleFiles, senders, parties, pool, metrics, tracing, log }
-    worker = createWorker({ ...needs, onFirstDecision })
+    const { describeChange } = wings
+    const needs = {
+      config,
+      connection,
+      brokers,
+      ruleFiles,
+      senders,
+      parties,
+      pool,
+      metrics,
+      tracing,
+      describeChange,
+      log,
+    }
+    worker = createWorker(needs)
     opened.defer(worker.stop)
     await worker.run()
   }

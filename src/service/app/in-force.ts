@@ -8,7 +8,7 @@ import type { LogPage } from '../model/log/log-page.ts'
 import type { DatabasePool } from '../store/connection/pool.ts'
 import { readArchived } from '../store/read/read-archive.ts'
 import { activateRuleTable } from '../store/write/activate-rule-table.ts'
-import { archiveEnvelopeMap, archiveRevisions } from '../store/write/archive-revisions.ts'
+import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../store/write/archive-revisions.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 /** The rules that made these decisions, from the archive. */
@@ -45,23 +45,46 @@ export type DescribeChange = (
   table: RuleTable,
 ) => Promise<{ readonly changes: readonly string[] } | { readonly faults: readonly string[] }>
 
-/** Records that the archived rule table is in force from now on, and logs the changes. */
-export async function recordInForce(
+/** Records once a decision is committed that the archived rule table is in force, and logs the changes. */
+export function createActivation(
   pool: DatabasePool,
   { ruleTable }: RuleFiles,
   gitCommit: string | null,
   describeChange: DescribeChange,
   log: Logger,
+) {
+  let recording: Promise<void> | null = null
+
+  async function record(): Promise<void> {
+    const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
+    if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, describeChange, log)
+  }
+
+  return {
+    /** Waits for nothing. Records again after a failure. */
+    begin: (): void => {
+      recording ??= record().catch((error) => {
+        recording = null
+        log.warn({ err: error }, 'the rule table in force could not be recorded; the next batch tries again')
+      })
+    },
+    settled: async () => recording,
+  }
+}
+
+async function logActivation(
+  table: RuleTable,
+  before: Revision | null,
+  gitCommit: string | null,
+  describeChange: DescribeChange,
+  log: Logger,
 ): Promise<void> {
-  const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
-  if (activation === null) return
-  const { before } = activation
-  const fields = { revision: ruleTable.revision, gitCommit, revisionBefore: before?.revision ?? null }
+  const fields = { revision: table.revision, gitCommit, revisionBefore: before?.revision ?? null }
   if (before === null) {
     log.info(fields, 'a rule table is in force for the first time')
     return
   }
-  const described = await describeChange(before.source, ruleTable)
+  const described = await describeChange(before.source, table)
   if ('changes' in described)
     log.info({ ...fields, ...described }, `a new rule table is in force: ${described.changes[0]}`)
   else

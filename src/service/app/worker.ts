@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { type AttemptNeeds, createMakeAttempts, type MakeAttempts } from '../attempt/attempt-events.ts'
 import { createRequests, type RequestNeeds } from '../attempt/carry-out.ts'
 import { createDispatch, type DispatchNeeds } from '../attempt/dispatch.ts'
 import { createLanes } from '../attempt/lanes.ts'
 import { createLocators } from '../attempt/locators.ts'
 import type { LookUpNeeds } from '../attempt/look-up.ts'
 import { createRetry, type RetryNeeds } from '../attempt/retry.ts'
+import type { AttemptMaker } from '../attempt/transact.ts'
 import type { Config } from '../config/config.ts'
 import type { Brokers } from '../consume/brokers.ts'
 import type { KafkaConnection } from '../consume/client.ts'
@@ -45,6 +45,7 @@ import {
 import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import type { StartTimer } from '../time/timer.ts'
+import { createActivation, type DescribeChange } from './in-force.ts'
 import { createParseBy, type RuleFiles } from './rule-files.ts'
 import { skipBatch } from './skip-batch.ts'
 
@@ -63,8 +64,7 @@ interface WorkerNeeds {
   readonly brokers: Brokers
   readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost'>
   readonly tracing: Tracing | null
-  /** Called after the first attempt is committed; after the next one if it rejects. */
-  readonly onFirstDecision: () => Promise<void>
+  readonly describeChange: DescribeChange
   readonly log: Logger
 }
 
@@ -76,21 +76,21 @@ export function createWorker(needs: WorkerNeeds) {
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attemptNeeds: AttemptNeeds = {
+  const activation = createActivation(needs.pool, ruleFiles, config.gitCommit, needs.describeChange, log)
+  const createMaker = (): AttemptMaker => ({
     ruleTable: ruleFiles.ruleTable,
     templates: ruleFiles.templates,
     store: createStore(pool),
     send: sendByChannel(needs.senders),
     stage,
     nowMs: () => performance.now(),
-  }
-  const { observed, settled } = observeFirst(needs.onFirstDecision, log)
-  // Consumer, retry and requests each probe for refused rows: a bad row of one must not slow the others.
-  const newAttempt = () => observed(createMakeAttempts(attemptNeeds))
+    onCommit: activation.begin,
+    mustProbe: false,
+  })
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
-  const consumer = createConsumer(options, consumerNeeds(needs, pool, newAttempt(), stage), log)
-  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, newAttempt(), stage))
-  const requests = createRequests(requestNeeds(needs, pool, newAttempt(), stage, consumer.assignment))
+  const consumer = createConsumer(options, consumerNeeds(needs, pool, createMaker(), stage), log)
+  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, createMaker(), stage))
+  const requests = createRequests(requestNeeds(needs, pool, createMaker(), stage, consumer.assignment))
   return {
     ...consumer,
     run: () => {
@@ -100,7 +100,7 @@ export function createWorker(needs: WorkerNeeds) {
     },
     stop: async () => {
       await Promise.all([consumer.stop(), retry.stop(), requests.stop()])
-      await settled()
+      await activation.settled()
     },
   }
 }
@@ -108,12 +108,12 @@ export function createWorker(needs: WorkerNeeds) {
 function consumerNeeds(
   { config, ruleFiles, parties, metrics, log }: WorkerNeeds,
   pool: DatabasePool,
-  makeAttempts: MakeAttempts,
+  maker: AttemptMaker,
   stage: RunStage,
 ): ConsumerNeeds {
   const needs: DispatchNeeds = {
     ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
-    makeAttempts,
+    maker,
     isWorthRestart,
     countRestart: metrics.countRestart,
     startTimer,
@@ -133,7 +133,7 @@ function consumerNeeds(
 function retryNeeds(
   { config, parties, log }: WorkerNeeds,
   pool: DatabasePool,
-  makeAttempts: MakeAttempts,
+  maker: AttemptMaker,
   stage: RunStage,
 ): RetryNeeds<LogPosition> {
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
@@ -141,7 +141,7 @@ function retryNeeds(
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
     lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
-    makeAttempts,
+    maker,
     stage,
     clock: {
       nowMs: () => performance.now(),
@@ -154,7 +154,7 @@ function retryNeeds(
 function requestNeeds(
   { config, brokers, ruleFiles, parties, log }: WorkerNeeds,
   pool: DatabasePool,
-  makeAttempts: MakeAttempts,
+  maker: AttemptMaker,
   stage: RunStage,
   assignment: () => Assignment | null,
 ): RequestNeeds {
@@ -171,7 +171,7 @@ function requestNeeds(
     lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
     lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
-    makeAttempts,
+    maker,
     record,
     dismissPage: (request) => dismissPage(pool, request),
     skip: async (request, target) => {
@@ -183,28 +183,6 @@ function requestNeeds(
     notePaused: () => notePaused(pool),
     sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
     log,
-  }
-}
-
-/** Calls `onFirst` after the first committed attempt, without waiting for it; again after the next one if it rejects. */
-function observeFirst(onFirst: () => Promise<void>, log: Logger) {
-  let called: Promise<void> | null = null
-  return {
-    observed:
-      (makeAttempts: MakeAttempts): MakeAttempts =>
-      async (source) => {
-        const made = await makeAttempts(source)
-        if (made !== null && made.attempts.length > 0)
-          called ??= onFirst().catch((error) => {
-            called = null
-            log.warn(
-              { err: error },
-              'the rule table in force could not be recorded; the next batch tries again',
-            )
-          })
-        return made
-      },
-    settled: async () => called,
   }
 }
 

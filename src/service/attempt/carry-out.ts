@@ -24,13 +24,13 @@ import type {
   TakenRequest,
 } from '../model/request/schemas.ts'
 import { errorMessage } from '../text/faults.ts'
-import type { Made } from './attempt-events.ts'
 import type { LookUpNeeds } from './look-up.ts'
 import { lookUpRejected, redrive } from './redrive.ts'
-import { lockLookedUp, type RetryNeeds } from './retry.ts'
+import { type RetryNeeds, retryLocked } from './retry.ts'
+import { type AttemptsResult, NO_ATTEMPTS, transact } from './transact.ts'
 
 export interface RequestNeeds
-  extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'lookUpContactsAgain' | 'makeAttempts'> {
+  extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'lookUpContactsAgain' | 'maker'> {
   /** Takes the open request that has waited longest for its next page; null if there is none. */
   readonly take: () => Promise<TakenRequest | null>
   /** The next page of a retry's log entries, newest first; `next` is null on the last one. */
@@ -191,16 +191,15 @@ async function commitRequested(
   position: LogPosition | null,
 ): Promise<void> {
   const entries = [...page.values()].filter((one) => 'due' in one)
-  await needs.makeAttempts({
-    lock: async (tx) =>
-      (await tx.lockRequest(request)) ? { open: await lockLookedUp(tx, entries, request), moves: [] } : null,
-    finish: async (tx, made) => {
-      const results = [...page].map(
-        ([locator, one]) => [locator, 'due' in one ? findResult(locator, made) : one] as const,
-      )
-      const progress = addResults(request.progress, position, results)
-      await tx.recordProgress(request.id, progress, position === null ? DONE : null)
-    },
+  await transact(needs.maker, async (run) => {
+    if (!(await run.tx.lockRequest(request))) return NO_ATTEMPTS
+    const result = await retryLocked(run, entries, request)
+    const results = [...page].map(
+      ([locator, one]) => [locator, 'due' in one ? findResult(locator, result) : one] as const,
+    )
+    const progress = addResults(request.progress, position, results)
+    await run.tx.recordProgress(request.id, progress, position === null ? DONE : null)
+    return result
   })
 }
 
@@ -263,7 +262,10 @@ async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<fal
   return false
 }
 
-function findResult(locator: string, { attempts, refused, unchanged }: Made): string | { reason: string } {
+function findResult(
+  locator: string,
+  { attempts, refused, unchanged }: AttemptsResult,
+): string | { reason: string } {
   const attempt = attempts.find((one) => one.locator === locator)
   if (attempt !== undefined) return attempt.status
   const error = [...refused].find(([one]) => one.locator === locator)?.[1]
@@ -291,7 +293,7 @@ async function redrivePage(needs: RequestNeeds, taken: RejectedRequest): Promise
       const lookedUp = await lookUpRejected(needs.lookUps, message)
       const isUnresolved = lookedUp.open.some(({ contact }) => contact?.state === 'unresolved')
       if (isUnresolved && needs.isDown()) return postponed(needs, request)
-      const done = await redrive(needs.makeAttempts, message, lookedUp, request, after)
+      const done = await redrive(needs.maker, message, lookedUp, request, after)
       if (done === null) return true
       progress = done
     }

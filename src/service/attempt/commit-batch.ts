@@ -1,19 +1,23 @@
 import { distinctParties, toLoggedRow } from '../decide/attempt/attempt.ts'
 import type { CommitResult } from '../decide/attempt/batch.ts'
 import type { Move } from '../decide/attempt/store.ts'
-import { describeConflict, findDifferences } from '../decide/event/conflict.ts'
+import { describeConflict, findDifferences, type TakenIds } from '../decide/event/conflict.ts'
 import { partitionKey } from '../decide/event/position.ts'
 import type { RejectedMessage } from '../decide/event/rejected-message.ts'
 import { REJECTIONS } from '../decide/event/rejection.ts'
-import type { MakeAttempts, Unwritten } from './attempt-events.ts'
 import type { LookedUpBatch } from './look-up.ts'
+import {
+  type AttemptMaker,
+  decideAccepted,
+  NO_ATTEMPTS,
+  type Refusals,
+  sendAndRecord,
+  transact,
+} from './transact.ts'
 
 /** Makes the attempts of a batch and moves its checkpoint, under the checkpoint's lock. */
-export async function commitBatch(
-  makeAttempts: MakeAttempts,
-  lookedUp: LookedUpBatch,
-): Promise<CommitResult> {
-  const [result] = await commitBatches(makeAttempts, [lookedUp])
+export async function commitBatch(maker: AttemptMaker, lookedUp: LookedUpBatch): Promise<CommitResult> {
+  const [result] = await commitBatches(maker, [lookedUp])
   if (result == null) throw new Error('a checkpoint that was waited for is not locked')
   return result
 }
@@ -23,42 +27,45 @@ export async function commitBatch(
  * whose checkpoint another session locks. A batch whose checkpoint was moved does not hold up the others.
  */
 export async function commitBatches(
-  makeAttempts: MakeAttempts,
+  maker: AttemptMaker,
   batches: readonly LookedUpBatch[],
 ): Promise<readonly (CommitResult | null)[]> {
-  let offsets: ReadonlyMap<string, bigint> = new Map()
-  let owned: readonly LookedUpBatch[] = []
-  let rejected: ReadonlyMap<LookedUpBatch, readonly RejectedMessage[]> = new Map()
-  const made = await makeAttempts({
-    lock: async (tx) => {
-      const parties = distinctParties(batches.flatMap(({ open }) => open))
-      const locked = await tx.lockCheckpoints(
-        batches.map(({ batch }) => batch),
-        parties,
-      )
-      offsets = locked.offsets
-      owned = batches.filter(({ batch }) => offsets.get(partitionKey(batch)) === batch.expectedCheckpoint)
-      if (owned.length === 0) return null
-      const open = owned.flatMap((one) => one.open)
-      return { open, moves: owned.map(toMove), preferences: locked.preferences }
-    },
-    reject: async (tx, unwritten) => {
-      rejected = new Map(owned.map((lookedUp) => [lookedUp, collectRejected(lookedUp, unwritten)]))
-      for (const [{ batch }, some] of rejected) await tx.insertRejected(batch, some)
-    },
+  const { offsets, attempts, rejected } = await transact(maker, async (run) => {
+    const { tx } = run
+    const { offsets, preferences } = await tx.lockCheckpoints(
+      batches.map(({ batch }) => batch),
+      distinctParties(batches.flatMap(({ open }) => open)),
+    )
+    const owned = batches.filter(({ batch }) => offsets.get(partitionKey(batch)) === batch.expectedCheckpoint)
+    const rejected = new Map<LookedUpBatch, readonly RejectedMessage[]>()
+    if (owned.length === 0) return { ...NO_ATTEMPTS, offsets, rejected }
+    const open = owned.flatMap((lookedUp) => lookedUp.open)
+    const moves = owned.map(toMove)
+    const { accepted, refused } = await decideAccepted(run, open, preferences, moves)
+    // Events that got a row in the meantime are left out.
+    const { inserted, taken } = await tx.insertEntries(accepted)
+    for (const lookedUp of owned) {
+      const some = collectRejected(lookedUp, refused, taken)
+      rejected.set(lookedUp, some)
+      await tx.insertRejected(lookedUp.batch, some)
+    }
+    const stored = await sendAndRecord(run, inserted, preferences, moves)
+    return { ...stored, refused, offsets, rejected }
   })
-  const inserted = Map.groupBy(made?.attempts ?? [], ({ origin }) => partitionKey(origin))
+  const inserted = Map.groupBy(attempts, ({ origin }) => partitionKey(origin))
   return batches.map((lookedUp) => {
     const { batch, tombstoneCount } = lookedUp
     const key = partitionKey(batch)
     const checkpoint = offsets.get(key)
     if (checkpoint === undefined) return null
-    if (made === null || !owned.includes(lookedUp)) return { kind: 'moved', checkpoint }
+    const some = rejected.get(lookedUp)
+    if (some === undefined) return { kind: 'moved', checkpoint }
+    const { lastOffset } = batch
     return {
       kind: 'committed',
-      lastOffset: batch.lastOffset,
+      lastOffset,
       inserted: inserted.get(key) ?? [],
-      rejected: rejected.get(lookedUp) ?? [],
+      rejected: some,
       tombstoneCount,
     }
   })
@@ -72,7 +79,11 @@ function toMove({ batch: { topic, partition, lastOffset: offset, lastMessage } }
  * The rejected messages of a batch, with all messages of the events that the database refuses, and those that differ from the row
  * of their id: another message of the batch, or of another partition meanwhile, has it.
  */
-export function collectRejected(lookedUp: LookedUpBatch, { refused, taken }: Unwritten): RejectedMessage[] {
+export function collectRejected(
+  lookedUp: LookedUpBatch,
+  refused: Refusals,
+  taken: TakenIds,
+): RejectedMessage[] {
   const { batch, open, rejected, repeated, readings } = lookedUp
   const byDatabase = [...refused].flatMap(([{ eventId, origin }, { message: words }]) => {
     // Another partition of the shared transaction may have an event with the same id.

@@ -3,12 +3,12 @@ import type { Batch, BatchResult, CommitResult, Dispatch } from '../decide/attem
 import { messageBytes } from '../decide/event/message.ts'
 import type { RejectedMessage } from '../decide/event/rejected-message.ts'
 import type { StartTimer } from '../time/timer.ts'
-import type { MakeAttempts } from './attempt-events.ts'
 import { commitBatch, commitBatches } from './commit-batch.ts'
 import { beginLookUps, type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
+import type { AttemptMaker } from './transact.ts'
 
 export interface DispatchNeeds extends LookUpNeeds {
-  readonly makeAttempts: MakeAttempts
+  readonly maker: AttemptMaker
   /** True if the batch starts again from its look-ups: another transaction won, or a plan was out of date. */
   readonly isWorthRestart: (error: unknown) => boolean
   readonly countRestart: () => void
@@ -30,7 +30,7 @@ const SMALL_BYTES_MAX = 64 * 1024
 const CONFLICT_WARNING_MS = 60_000
 
 /**
- * Returns the function that takes batches through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock
+ * Returns the function that takes batches through the pipeline: parse, look up, then the transaction of `commit-batch.ts` under the lock
  * of the partition's checkpoint. Small ones share a look-up of rows and a transaction; each has its own where that fails. A result
  * rejects on infrastructure errors, never because of a message's content.
  */
@@ -50,7 +50,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
     for (let restartCount = 0; ; restartCount++) {
       try {
         const lookedUp = await lookUpBatch(needs, batch)
-        const committed = await commit(batch, () => commitBatch(needs.makeAttempts, lookedUp))
+        const committed = await commit(batch, () => commitBatch(needs.maker, lookedUp))
         if (committed !== null) return committed
       } catch (error) {
         if (!needs.isWorthRestart(error)) throw error
@@ -86,7 +86,7 @@ type Group = ReturnType<typeof createGroup>
 
 /** Batches that share a look-up of rows and a transaction. Those whose contacts take long share another one, or have their own. */
 function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
-  const { makeAttempts, startTimer } = needs
+  const { maker, startTimer } = needs
   let begun: ReturnType<typeof beginLookUps> | null = null
   let leftCount = batches.length
   let waiting: (PromiseWithResolvers<CommitResult | null> & { readonly lookedUp: LookedUpBatch })[] = []
@@ -98,7 +98,7 @@ function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
     stopTimer()
     try {
       const results = await commitBatches(
-        makeAttempts,
+        maker,
         together.map(({ lookedUp }) => lookedUp),
       )
       for (const [i, { resolve }] of together.entries()) resolve(results[i] ?? null)

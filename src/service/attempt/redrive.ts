@@ -1,3 +1,4 @@
+import { distinctParties, type StoredAttempts } from '../decide/attempt/attempt.ts'
 import type { Batch } from '../decide/attempt/batch.ts'
 import type {
   RedriveResult,
@@ -6,9 +7,9 @@ import type {
 } from '../decide/event/rejected-message.ts'
 import type { Progress } from '../model/request/request.ts'
 import type { TakenRequest } from '../model/request/schemas.ts'
-import type { Made, MakeAttempts } from './attempt-events.ts'
 import { collectRejected } from './commit-batch.ts'
 import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
+import { type AttemptMaker, decideAccepted, NO_ATTEMPTS, sendAndRecord, transact } from './transact.ts'
 
 /** Parses and looks up one rejected message; no checkpoint is involved. */
 export function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessage): Promise<LookedUpBatch> {
@@ -26,37 +27,39 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessa
 }
 
 /**
- * Takes a rejected message, once looked up, through the rest of the pipeline, and records the result with the request's progress after it, which it
- * returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica processed it.
+ * Takes a rejected message, once looked up, through the rest of the pipeline, and records the result with the request's progress
+ * after it, which it returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica
+ * processed it.
  */
 export async function redrive<Position>(
-  makeAttempts: MakeAttempts,
+  maker: AttemptMaker,
   message: StoredRejectedMessage,
   lookedUp: LookedUpBatch,
   request: TakenRequest,
   progressAfter: (result: string | { readonly reason: string }) => Progress<Position>,
 ): Promise<Progress<Position> | null> {
-  let isGone = false
-  let rejected: readonly RejectedMessage[] = []
-  let progress: Progress<Position> | null = null
-  const made = await makeAttempts({
-    lock: async (tx) => {
-      if (!(await tx.lockRequest(request))) return null
-      isGone = !(await tx.lockRejected(message.id))
-      return { open: isGone ? [] : lookedUp.open.map((attempt) => ({ ...attempt, request })), moves: [] }
-    },
-    reject: async (tx, unwritten) => {
-      rejected = collectRejected(lookedUp, unwritten)
-      if (!isGone) await tx.insertRejected(message, rejected)
-    },
-    finish: async (tx, attempted) => {
-      const result = toRedriveResult(rejected, attempted)
-      if (!isGone) await tx.recordRedrive(message.id, request.by, result)
-      progress = progressAfter(isGone ? GONE : toRequestResult(result))
+  const { progress } = await transact(maker, async (run) => {
+    const { tx } = run
+    if (!(await tx.lockRequest(request))) return { ...NO_ATTEMPTS, progress: null }
+    if (!(await tx.lockRejected(message.id))) {
+      const progress = progressAfter(GONE)
       await tx.recordProgress(request.id, progress, null)
-    },
+      return { ...NO_ATTEMPTS, progress }
+    }
+    const open = lookedUp.open.map((attempt) => ({ ...attempt, request }))
+    const preferences = await tx.readPreferences(distinctParties(open))
+    const { accepted, refused } = await decideAccepted(run, open, preferences)
+    const { inserted, taken } = await tx.insertEntries(accepted)
+    const rejected = collectRejected(lookedUp, refused, taken)
+    await tx.insertRejected(message, rejected)
+    const stored = await sendAndRecord(run, inserted, preferences)
+    const result = toRedriveResult(rejected, stored)
+    await tx.recordRedrive(message.id, request.by, result)
+    const progress = progressAfter(toRequestResult(result))
+    await tx.recordProgress(request.id, progress, null)
+    return { ...stored, refused, progress }
   })
-  return made === null ? null : progress
+  return progress
 }
 
 const GONE = { reason: 'it was erased or pruned meanwhile' }
@@ -67,7 +70,7 @@ function toRequestResult(redriven: RedriveResult): string | { readonly reason: s
 
 function toRedriveResult(
   [rejected]: readonly RejectedMessage[],
-  { attempts: [inserted] }: Made,
+  { attempts: [inserted] }: StoredAttempts,
 ): RedriveResult {
   if (inserted !== undefined) return { result: 'logged', locator: inserted.locator }
   return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }

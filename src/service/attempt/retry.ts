@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type AttemptRequest, distinctParties, type OpenAttempt } from '../decide/attempt/attempt.ts'
+import { type AttemptRequest, distinctParties } from '../decide/attempt/attempt.ts'
 import {
   isPostponed,
   type LookedUpEntry,
@@ -8,9 +8,16 @@ import {
   type RetryEntry,
 } from '../decide/attempt/retry-entry.ts'
 import type { RunStage } from '../decide/attempt/stage.ts'
-import type { Transaction } from '../decide/attempt/store.ts'
 import type { Contact } from '../decide/party/contact.ts'
-import { type Made, type MakeAttempts, NONE_MADE } from './attempt-events.ts'
+import {
+  type AttemptMaker,
+  type AttemptRun,
+  type AttemptsResult,
+  decideAccepted,
+  NO_ATTEMPTS,
+  sendAndRecord,
+  transact,
+} from './transact.ts'
 
 const PAGE_COUNT_MAX = 500
 
@@ -25,7 +32,7 @@ export interface RetryNeeds<Cursor> {
   readonly lookUpContactsAgain: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
-  readonly makeAttempts: MakeAttempts
+  readonly maker: AttemptMaker
   readonly stage: RunStage
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
   readonly log: Logger
@@ -121,21 +128,21 @@ async function* pagesFrom<Cursor>(
 
 /** An error on this page must not prevent the following ones. */
 async function commitPage(
-  { makeAttempts, stage, log }: Pick<RetryNeeds<unknown>, 'makeAttempts' | 'stage' | 'log'>,
+  { maker, stage, log }: Pick<RetryNeeds<unknown>, 'maker' | 'stage' | 'log'>,
   entries: readonly LookedUpEntry[],
-): Promise<Made> {
-  if (entries.length === 0) return NONE_MADE
+): Promise<AttemptsResult> {
+  if (entries.length === 0) return NO_ATTEMPTS
   try {
-    const made = await stage('retry', entries, () => commitRetries(makeAttempts, entries))
-    for (const [{ locator }, { message }] of made.refused)
+    const result = await stage('retry', entries, () => commitRetries(maker, entries))
+    for (const [{ locator }, { message }] of result.refused)
       log.error(
         { locator, error: message },
         'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
       )
-    return made
+    return result
   } catch (error) {
     log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
-    return NONE_MADE
+    return NO_ATTEMPTS
   }
 }
 
@@ -159,24 +166,28 @@ async function* lookUpParties(
 }
 
 /** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
-export async function commitRetries(
-  makeAttempts: MakeAttempts,
+export function commitRetries(
+  maker: AttemptMaker,
   entries: readonly LookedUpEntry[],
-): Promise<Made> {
-  const lock = async (tx: Transaction) => ({ open: await lockLookedUp(tx, entries, null), moves: [] })
-  return (await makeAttempts({ lock })) ?? NONE_MADE
+): Promise<AttemptsResult> {
+  return transact(maker, (run) => retryLocked(run, entries, null))
 }
 
-/** Locks the rows that nobody else has locked or changed since they were read, and opens their next attempts. */
-export async function lockLookedUp(
-  tx: Transaction,
+/** Locks the rows that nobody else has locked or changed since they were read, and makes their next attempts. */
+export async function retryLocked(
+  run: AttemptRun,
   entries: readonly LookedUpEntry[],
   request: AttemptRequest | null,
-): Promise<OpenAttempt[]> {
+): Promise<AttemptsResult> {
+  const { tx } = run
   const due = entries.map((entry) => entry.due)
   const locked = await tx.lockEntries(due, request !== null)
-  return entries.flatMap((entry) => {
+  const open = entries.flatMap((entry) => {
     const row = locked.get(entry.due.locator)
     return row === undefined ? [] : [nextAttempt(entry, row, request)]
   })
+  const preferences = await tx.readPreferences(distinctParties(open))
+  const { accepted, refused } = await decideAccepted(run, open, preferences)
+  const stored = await sendAndRecord(run, accepted, preferences)
+  return { ...stored, refused }
 }

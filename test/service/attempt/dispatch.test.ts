@@ -1,6 +1,5 @@
 import pino from 'pino'
 import t from 'tap'
-import { createMakeAttempts } from '../../../src/service/attempt/attempt-events.ts'
 import { createDispatch, type DispatchNeeds } from '../../../src/service/attempt/dispatch.ts'
 import { lookUpBatch, type Reading } from '../../../src/service/attempt/look-up.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
@@ -11,8 +10,9 @@ import type { Event } from '../../../src/service/decide/event/parse-event.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage } from '../build.ts'
-import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
+import { aLoggedRow, aParsedEvent, FOUND, recordingSend } from '../decide/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
+import { aMaker } from './store.contract.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
 function world(given: {
@@ -70,13 +70,7 @@ function world(given: {
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
-    makeAttempts: createMakeAttempts({
-      ...SIMPLE_RULES,
-      store,
-      send: recording.send,
-      stage: unobserved,
-      nowMs: () => 0,
-    }),
+    maker: aMaker(store, recording.send),
     countRestart: () => {
       restarts.count++
     },

@@ -21,7 +21,7 @@ import { aFound, aMessage, sha256 } from '../build.ts'
 import { aParsedEvent, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
 import { decisionPages, openDatabase } from '../store/fixtures.ts'
 import { ruleTable } from '../store/record.ts'
-import { makeAttempts } from './store.contract.ts'
+import { aMaker } from './store.contract.ts'
 
 const { pool, client } = await openDatabase(t)
 const table = await ruleTable()
@@ -53,7 +53,7 @@ async function dispatchAll(
     stage: unobserved,
     newLocator: createLocators(),
     takeFingerprint,
-    makeAttempts: makeAttempts(createStore(pool), recording.send, {
+    maker: aMaker(createStore(pool), recording.send, {
       ...SIMPLE_RULES,
       ruleTable: table,
       templates,

@@ -18,7 +18,7 @@ import {
   recordingSend,
 } from '../decide/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
-import { makeAttempts, REJECTED } from './store.contract.ts'
+import { aMaker, REJECTED } from './store.contract.ts'
 
 const UNASKED: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
 
@@ -40,7 +40,7 @@ function aRequest(
     lookUpContactsAgain: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
     lookUps: {} as never,
-    makeAttempts: makeAttempts(memory.connect(), recordingSend().send),
+    maker: aMaker(memory.connect(), recordingSend().send),
     record: unused,
     dismissPage: unused,
     skip: unused,
@@ -232,7 +232,10 @@ t.test('a redrive waits while policy administration is down', async (t) => {
       newLocator: () => 'NTF-1',
       stage: unobserved,
     } as unknown as LookUpNeeds,
-    makeAttempts: () => Promise.reject(new Error('an attempt is made')),
+    maker: aMaker(
+      { transaction: () => Promise.reject(new Error('an attempt is made')), refusesData: () => false },
+      recordingSend().send,
+    ),
   })
   const request = { ...taken(), kind: 'redrive', target: { filter: { upTo: '9' } } } as TakenRequest
   t.equal(await processPage(needs, request), false)

@@ -1,21 +1,15 @@
 import { pino } from 'pino'
 import t from 'tap'
 import { createRetry } from '../../../src/service/attempt/retry.ts'
-import { type Attempt, decideAttempts } from '../../../src/service/decide/attempt/attempt.ts'
+import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { RetryEntry } from '../../../src/service/decide/attempt/retry-entry.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
-import type { Transaction } from '../../../src/service/decide/attempt/store.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { aFound } from '../build.ts'
-import { aDueEntry, anOpenAttempt, SIMPLE_RULES } from '../decide/attempt/build.ts'
+import { aDueEntry } from '../decide/attempt/build.ts'
+import { aRetryMaker } from './retry-maker.ts'
 
 const due = (eventId: string, partyLocator: string | null = 'party-1') => aDueEntry(eventId, { partyLocator })
-
-const { origin, variables } = anOpenAttempt('')
-const LOCKS_ALL = {
-  lockEntries: async (due: readonly RetryEntry[]) =>
-    new Map(due.map(({ locator }) => [locator, { origin, variables, templateRevision: 'rev' }])),
-} as unknown as Transaction
 
 /** The retry over pages of due rows, with a clock that stands until the test moves it. */
 function world(given: {
@@ -45,13 +39,10 @@ function world(given: {
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
     },
     isDown: given.isDown ?? (() => false),
-    makeAttempts: async (source) => {
-      const locked = await source.lock(LOCKS_ALL)
-      const attempts = decideAttempts(SIMPLE_RULES, locked?.open ?? [], new Map())
+    maker: aRetryMaker(async (attempts) => {
       retried.push(...attempts)
       await given.committed
-      return { attempts, refused: new Map(), unchanged: new Map() }
-    },
+    }),
     stage: unobserved,
     clock: {
       nowMs: () => nowMs,

@@ -1,13 +1,9 @@
 import type { Test } from 'tap'
-import {
-  createMakeAttempts,
-  type MakeAttempts,
-  NONE_MADE,
-} from '../../../src/service/attempt/attempt-events.ts'
 import { commitBatch } from '../../../src/service/attempt/commit-batch.ts'
 import type { LookedUpBatch } from '../../../src/service/attempt/look-up.ts'
 import { lookUpRejected, redrive } from '../../../src/service/attempt/redrive.ts'
-import { commitRetries, lockLookedUp } from '../../../src/service/attempt/retry.ts'
+import { commitRetries, retryLocked } from '../../../src/service/attempt/retry.ts'
+import { type AttemptMaker, NO_ATTEMPTS, transact } from '../../../src/service/attempt/transact.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { AttemptRequest, OpenAttempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../src/service/decide/attempt/delivery.ts'
@@ -102,20 +98,17 @@ type Batched = Pick<
 > &
   Pick<LookedUpBatch, 'rejected'>
 
-export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES, nowMs = () => 0): MakeAttempts {
-  return createMakeAttempts({ ...rules, store, send, stage: unobserved, nowMs })
+export function aMaker(store: Store, send: Send, rules = SIMPLE_RULES, nowMs = () => 0): AttemptMaker {
+  return { ...rules, store, send, stage: unobserved, nowMs, onCommit: () => {}, mustProbe: false }
 }
 
 /** The attempts of a request on these rows, without its page and progress. */
 export async function commitRequested(
-  attempt: MakeAttempts,
+  maker: AttemptMaker,
   asked: readonly LookedUpEntry[],
   request: AttemptRequest,
 ) {
-  return (
-    (await attempt({ lock: async (tx) => ({ open: await lockLookedUp(tx, asked, request), moves: [] }) }))
-      ?.attempts ?? []
-  )
+  return (await transact(maker, (run) => retryLocked(run, asked, request))).attempts
 }
 
 const askedOf = (due: readonly RetryEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
@@ -146,26 +139,26 @@ type Attempts = ReturnType<typeof attemptsOn>
 /** A store beside attempts on it that note the keys they send by. */
 function attemptsOn(store: TestStore) {
   const { keys, send } = recordingSend((eventId) => seen.answerOf(eventId))
-  const attempt = makeAttempts(store.store, send)
+  const maker = aMaker(store.store, send)
   const seen = {
     ...store,
     keys,
     send,
-    attempt,
+    maker,
     answerOf: (_eventId: string): Delivery => SENT,
-    dispatch: (...batch: Parameters<typeof aLookedUpBatch>) => commitBatch(attempt, aLookedUpBatch(...batch)),
+    dispatch: (...batch: Parameters<typeof aLookedUpBatch>) => commitBatch(maker, aLookedUpBatch(...batch)),
     /** A page of a request, by default of a new one. */
     retryOnRequest: async (asked: readonly LookedUpEntry[] = [], request?: TakenRequest) => {
       const taken = request ?? (await store.request())
-      const made = await attempt({
-        lock: async (tx) =>
-          (await tx.lockRequest(taken)) ? { open: await lockLookedUp(tx, asked, taken), moves: [] } : null,
-        finish: (tx) => tx.recordProgress(taken.id, { ...taken.progress, position: PAGE_1 }, null),
+      return transact(maker, async (run) => {
+        if (!(await run.tx.lockRequest(taken))) return NO_ATTEMPTS
+        const result = await retryLocked(run, asked, taken)
+        await run.tx.recordProgress(taken.id, { ...taken.progress, position: PAGE_1 }, null)
+        return result
       })
-      return made ?? NONE_MADE
     },
     /** Retries all that is due. */
-    retry: async (contact = FOUND) => commitRetries(attempt, askedOf(await store.due(), contact)),
+    retry: async (contact = FOUND) => commitRetries(maker, askedOf(await store.due(), contact)),
   }
   return seen
 }
@@ -282,24 +275,38 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     })
   })
 
-  /** Attempts whose inserts take a second, during which `meanwhile` runs. */
-  function slowAttempts({ store, send }: Attempts, meanwhile: () => Promise<void>): MakeAttempts {
-    let insertCount = 0
+  /** Takes a second over the insert of new rows, or over the locks of rows to retry and their preferences: `meanwhile` runs then. */
+  function slowMaker({ store, send }: Attempts, meanwhile: () => Promise<void>): AttemptMaker {
+    let nowMs = 0
+    const waits = async () => {
+      nowMs += 1_000
+      await meanwhile()
+    }
     const slow: Store = {
       ...store,
       transaction: (work) =>
-        store.transaction((tx) =>
-          work({
+        store.transaction((tx) => {
+          let isRetry = false
+          return work({
             ...tx,
             insertEntries: async (attempts) => {
-              insertCount++
-              await meanwhile()
+              await waits()
               return tx.insertEntries(attempts)
             },
-          }),
-        ),
+            lockEntries: (...args) => {
+              isRetry = true
+              return tx.lockEntries(...args)
+            },
+            readPreferences: async (parties) => {
+              const preferences = await tx.readPreferences(parties)
+              if (isRetry) await waits()
+              isRetry = false
+              return preferences
+            },
+          })
+        }),
     }
-    return makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000)
+    return aMaker(slow, send, SIMPLE_RULES, () => nowMs)
   }
 
   async function commitSlowly(
@@ -307,23 +314,19 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     open: readonly OpenAttempt[],
     meanwhile: () => Promise<void>,
   ): Promise<void> {
-    await commitBatch(slowAttempts(seen, meanwhile), aLookedUpBatch(open))
+    await commitBatch(slowMaker(seen, meanwhile), aLookedUpBatch(open))
   }
 
   test('preferences that change while a retry waits are heeded, on request too', async (t, seen) => {
     await seen.dispatch(failed('a', 'b'))
     const [a, b] = await seen.due()
     const optOut = () => seen.putPreferences('party-1', OPT_OUT)
-    await commitRetries(slowAttempts(seen, optOut), askedOf(a === undefined ? [] : [a]))
+    await commitRetries(slowMaker(seen, optOut), askedOf(a === undefined ? [] : [a]))
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED', attemptCount: 1, wasTried: true }, {}])
 
     await seen.putPreferences('party-1', { ...OPT_OUT, optedOutEvents: [] })
     const request = await seen.request()
-    const made = await commitRequested(
-      slowAttempts(seen, optOut),
-      askedOf(b === undefined ? [] : [b]),
-      request,
-    )
+    const made = await commitRequested(slowMaker(seen, optOut), askedOf(b === undefined ? [] : [b]), request)
     t.same(made, [])
     t.match(await seen.rows(), [{}, { eventId: 'b', status: 'FAILED', attemptCount: 0 }])
     t.same(seen.keys, [])
@@ -478,7 +481,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
       const again = { message: copy, event: aParsedEvent('bad') }
       const readings = (id: string) => [...lookedUp.readings(id), ...(id === 'bad' ? [again] : [])]
-      const result = await commitBatch(seen.attempt, { ...lookedUp, readings })
+      const result = await commitBatch(seen.maker, { ...lookedUp, readings })
       t.match(result, { kind: 'committed', rejected: { length: 2 }, inserted: { length: 7 } })
       t.match(await seen.rejected(), [
         { offset: 3n, error: /^the database refuses the row: .*trap/ },
@@ -511,10 +514,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [due] = await seen.due()
     t.match(due, { eventId: 'a', attemptCount: 0, sendCount: 0, unknownKey: null, body: 'B' })
     const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
-    const { attempts } = await commitRetries(
-      makeAttempts(seen.store, seen.send, next),
-      askedOf(await seen.due()),
-    )
+    const { attempts } = await commitRetries(aMaker(seen.store, seen.send, next), askedOf(await seen.due()))
     t.match(attempts, [{ status: 'SENT', address: 'member@example.com' }])
     t.same(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
@@ -537,7 +537,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [a, b] = await seen.due()
     if (a === undefined || b === undefined) throw new Error('too little is due')
     const asked = [...askedOf([a], NOT_FOUND), ...askedOf([b], UNRESOLVED)]
-    await commitRetries(seen.attempt, asked)
+    await commitRetries(seen.maker, asked)
     t.match(await seen.rows(), [
       { status: 'SKIPPED', attemptCount: 1, subject: null, body: null, failureReason: 'not found' },
       { status: 'FAILED', attemptCount: 1, body: 'B' },
@@ -548,13 +548,13 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch(failed('a', 'b', 'c'))
     const due = await seen.due()
     const made = await Promise.all([
-      commitRetries(seen.attempt, askedOf(due)),
-      commitRetries(seen.attempt, askedOf(due)),
+      commitRetries(seen.maker, askedOf(due)),
+      commitRetries(seen.maker, askedOf(due)),
     ])
     t.equal(made.flatMap((one) => one.attempts).length, 3)
     t.same(seen.keys.sort(), ['a/1', 'b/1', 'c/1'])
     t.same(
-      (await commitRetries(seen.attempt, askedOf(due))).attempts,
+      (await commitRetries(seen.maker, askedOf(due))).attempts,
       [],
       'a row that has changed is left alone',
     )
@@ -565,7 +565,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const due = await seen.due()
     seen.answerOf = () => REFUSED
     for (const count of [1, 0]) {
-      const { attempts, refused } = await commitRetries(seen.attempt, askedOf(due))
+      const { attempts, refused } = await commitRetries(seen.maker, askedOf(due))
       t.same([attempts.length, refused.size], [count, 0])
     }
     t.same(seen.keys, ['a/1'])
@@ -613,7 +613,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
     const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
-    t.same((await commitRetries(seen.attempt, askedOf(failedOnes))).attempts, [], 'they are not FAILED')
+    t.same((await commitRetries(seen.maker, askedOf(failedOnes))).attempts, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
     const { attempts, unchanged } = await seen.retryOnRequest(asked)
     t.match(attempts, [{ locator: 'NTF-a' }])
@@ -721,7 +721,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const rejected = { ...REJECTED, id, message }
     const redriveOnce = async (message: StoredRejectedMessage, request?: TakenRequest) =>
       redrive(
-        seen.attempt,
+        seen.maker,
         message,
         await lookUpRejected(needs, message),
         request ?? (await seen.request()),

@@ -4,13 +4,12 @@ import { mock } from 'node:test'
 import { pino } from 'pino'
 import t from 'tap'
 import { createRetry } from '../../../src/service/attempt/retry.ts'
-import { type Attempt, decideAttempts } from '../../../src/service/decide/attempt/attempt.ts'
-import type { RetryEntry } from '../../../src/service/decide/attempt/retry-entry.ts'
+import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
-import type { Transaction } from '../../../src/service/decide/attempt/store.ts'
 import { close, listen } from '../../stack/listen.ts'
 import { until } from '../../stack/until.ts'
-import { aDueEntry, anOpenAttempt, SIMPLE_RULES } from '../decide/attempt/build.ts'
+import { aRetryMaker } from '../attempt/retry-maker.ts'
+import { aDueEntry } from '../decide/attempt/build.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 // Many a defect lets a look-up wait without end.
@@ -102,14 +101,9 @@ function retryOf(
   parties: readonly string[],
   needs: Pick<Parameters<typeof createRetry>[0], 'isDown' | 'lookUpContactsAgain'>,
 ) {
-  const { origin, variables } = anOpenAttempt('')
   const rows = new Map<string, Pick<Attempt, 'status' | 'attemptCount'>>(
     parties.map((party) => [party, { status: 'FAILED', attemptCount: 0 }]),
   )
-  const locked = { origin, variables, templateRevision: 'rev' }
-  const tx = {
-    lockEntries: async (due: readonly RetryEntry[]) => new Map(due.map(({ locator }) => [locator, locked])),
-  } as unknown as Transaction
   const retry = createRetry<number>({
     ...needs,
     listDueEntries: async () => {
@@ -119,12 +113,9 @@ function retryOf(
       )
       return { due, next: null }
     },
-    makeAttempts: async (source) => {
-      const open = (await source.lock(tx))?.open ?? []
-      const attempts = decideAttempts(SIMPLE_RULES, open, new Map())
+    maker: aRetryMaker(async (attempts) => {
       for (const { eventId, status, attemptCount } of attempts) rows.set(eventId, { status, attemptCount })
-      return { attempts, refused: new Map(), unchanged: new Map() }
-    },
+    }),
     stage: unobserved,
     clock: { nowMs: () => 0, sleep: async () => {} },
     log: pino({ level: 'silent' }),

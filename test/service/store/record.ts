@@ -22,7 +22,7 @@ import { archiveRevisions } from '../../../src/service/store/write/archive-revis
 import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../src/service/store/write/postgres-store.ts'
 import { DEFAULT_TABLE } from '../../authoring/default-table.ts'
-import { aLookedUpBatch, makeAttempts } from '../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../attempt/store.contract.ts'
 import { aFound, sha256 } from '../build.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../decide/attempt/build.ts'
 
@@ -78,10 +78,10 @@ export async function record(
     const preferences = all[start]?.preferences
     const count = all.slice(start).findIndex((known) => known.preferences !== preferences)
     const end = count === -1 ? all.length : start + count
-    const attempt = attemptBy(pool, inForce, send, preferences)
+    const maker = makerBy(pool, inForce, send, preferences)
     const { offset: expectedCheckpoint } = await ensureCheckpoint(pool, 'claims', 0)
     const batch = aLookedUpBatch(open.slice(start, end), { expectedCheckpoint })
-    const { kind } = await commitBatch(attempt, batch)
+    const { kind } = await commitBatch(maker, batch)
     if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')
     start = end
   }
@@ -108,7 +108,7 @@ export async function retryAll(
   const { due } = await listDueEntries(pool, limits, null, 1_000)
   const asked = due.map((entry) => ({ due: entry, contact }))
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
-  await commitRetries(attemptBy(pool, inForce, send, preferences), asked)
+  await commitRetries(makerBy(pool, inForce, send, preferences), asked)
 }
 
 /** Compares the whole log with its decisions, in pages of 5, and inserts missing rows where told to. */
@@ -129,7 +129,7 @@ export async function replayAll(pool: DatabasePool, { rebuild }: { rebuild: bool
 }
 
 /** Attempts for parties that all have the given preferences, whatever is stored. */
-function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferences: Preferences | undefined) {
+function makerBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferences: Preferences | undefined) {
   const stored = createStore(pool)
   const readPreferences = async (parties: readonly string[]): Promise<PreferencesByParty> =>
     new Map(preferences === undefined ? [] : parties.map((party) => [party, preferences]))
@@ -147,5 +147,5 @@ function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferenc
         }),
       ),
   }
-  return makeAttempts(store, send, { ...SIMPLE_RULES, ruleTable: inForce, templates })
+  return aMaker(store, send, { ...SIMPLE_RULES, ruleTable: inForce, templates })
 }

@@ -175,7 +175,7 @@ export function outgoingMessages(attempts: readonly Attempt[]): OutgoingMessage[
 }
 
 /** Attempts after the send, as they are stored. */
-export interface Delivered {
+export interface StoredAttempts {
   readonly attempts: readonly Attempt[]
   /** The reasons, by the locators of the retries whose rows stay unchanged. */
   readonly unchanged: ReadonlyMap<string, string>
@@ -185,7 +185,7 @@ export interface Delivered {
  * An attempt is FAILED if the sender did not accept its message. A deferred message costs no attempt: a new row counts 0, that of
  * a retry stays unchanged.
  */
-export function afterDelivery(all: readonly Attempt[], deliveries: Deliveries): Delivered {
+export function afterDelivery(all: readonly Attempt[], deliveries: Deliveries): StoredAttempts {
   const attempts: Attempt[] = []
   const unchanged = new Map<string, string>()
   for (const attempt of all) {

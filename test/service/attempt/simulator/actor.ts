@@ -1,18 +1,17 @@
-import { createMakeAttempts } from '../../../../src/service/attempt/attempt-events.ts'
+import type { AttemptMaker } from '../../../../src/service/attempt/transact.ts'
+import type { Attempt } from '../../../../src/service/decide/attempt/attempt.ts'
 import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
-import type { Store } from '../../../../src/service/decide/attempt/store.ts'
 import { readCode } from '../../../../src/service/text/error-codes.ts'
 import { SIMPLE_RULES } from '../../decide/attempt/build.ts'
 import { DatabaseFault, type Session, type Step } from '../memory-store.ts'
 import type { Sabotage } from './defects.ts'
 import { checkedSend, checkedStore } from './promises.ts'
 import { createSend } from './transport.ts'
-import type { World } from './world.ts'
+import type { Counts, World } from './world.ts'
 
 /** A process that may crash, pause or lose its connection. */
 export interface Actor {
-  readonly store: Store
-  readonly attempt: ReturnType<typeof createMakeAttempts>
+  readonly maker: AttemptMaker
   /** The expected checkpoints of the batches under way, by `partitionKey`. */
   readonly expected: Map<string, bigint>
   /** Waits until the seed picks this actor; never resolves once it has crashed. */
@@ -34,15 +33,26 @@ export function startActor(world: World, sabotage: Sabotage): Actor {
   const session: Session = memory.connect(faultyConnection(world, step))
   const expected = new Map<string, bigint>()
   const store = checkedStore(sabotage(session, expected), world, expected)
-  const attempt = createMakeAttempts({
+  const maker: AttemptMaker = {
     ...SIMPLE_RULES,
     store,
     send: checkedSend(createSend(world, step), world),
     stage: unobserved,
     // Each step takes longer than a write may: preferences that change during one must be noticed.
     nowMs: () => scheduler.now * 101,
-  })
-  return { store, attempt, expected, step }
+    onCommit: (attempts) => countAttempts(counts, attempts),
+    mustProbe: false,
+  }
+  return { maker, expected, step }
+}
+
+function countAttempts(counts: Counts, attempts: readonly Attempt[]): void {
+  for (const { before, request, origin, decision } of attempts) {
+    if (before !== null) counts.retried++
+    if (request === null) continue
+    if (before === null) counts.redriven++
+    else if (origin.envelopeMapRevision !== 'map' && decision.facts.party === 'found') counts.readAgain++
+  }
 }
 
 /** True for an error after which the service backs off and tries again. */

@@ -83,7 +83,7 @@ export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: s
     lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
     newLocator: () => `NTF-${world.locatorCount++}`,
     takeFingerprint,
-    makeAttempts: (source) => actor.attempt(source),
+    maker: actor.maker,
     countRestart: () => {},
     stage: unobserved,
     isWorthRestart,

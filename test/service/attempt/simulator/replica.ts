@@ -45,7 +45,7 @@ export async function serveToTheEnd(world: World, actor: Actor): Promise<void> {
 }
 
 function requestNeeds(world: World, actor: Actor): RequestNeeds {
-  const { memory, partitions, counts } = world
+  const { memory, partitions } = world
   const unused = () => Promise.reject(new Error('not part of the simulation'))
   return {
     take: unused,
@@ -67,17 +67,9 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
       )
     },
     lookUps: dispatchNeeds(world, actor, 'next map'),
-    makeAttempts: async (source) => {
-      const made = await actor.attempt(source)
-      for (const { before, origin, decision } of made?.attempts ?? []) {
-        counts[before === null ? 'redriven' : 'retried']++
-        const isReadAgain = before !== null && origin.envelopeMapRevision !== 'map'
-        if (isReadAgain && decision.facts.party === 'found') counts.readAgain++
-      }
-      return made
-    },
+    maker: actor.maker,
     record: (request, progress, end) =>
-      actor.store.transaction(async (tx) => {
+      actor.maker.store.transaction(async (tx) => {
         if (await tx.lockRequest(request)) await tx.recordProgress(request.id, progress, end)
       }),
     dismissPage: unused,

@@ -8,7 +8,7 @@ const ATTEMPT_COUNT_MAX = 5
 
 /** A few passes of the background retry. */
 export async function retryInBackground(world: World, actor: Actor): Promise<void> {
-  const { memory, scheduler, random, counts } = world
+  const { memory, scheduler, random } = world
   const { pass } = createRetry<number>({
     listDueEntries: async () => {
       await actor.step()
@@ -17,11 +17,7 @@ export async function retryInBackground(world: World, actor: Actor): Promise<voi
     },
     lookUpContactsAgain: (parties) => lookUpContacts(world, actor, parties),
     isDown: () => false,
-    makeAttempts: async (source) => {
-      const made = await actor.attempt(source)
-      counts.retried += made?.attempts.length ?? 0
-      return made
-    },
+    maker: actor.maker,
     stage: unobserved,
     clock: { nowMs: () => scheduler.now, sleep: async () => {} },
     log: SILENT,

@@ -7,7 +7,7 @@ import { archiveEnvelopeMap } from '../../../../src/service/store/write/archive-
 import { ensureCheckpoint } from '../../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
 import { putPreferences } from '../../../../src/service/store/write/put-preferences.ts'
-import { aLookedUpBatch, commitRequested, makeAttempts } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker, commitRequested } from '../../attempt/store.contract.ts'
 import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 
@@ -20,10 +20,10 @@ t.test('an entry has its decisions, oldest first', async (t) => {
   for (const source of ['{}', 'another']) await archiveEnvelopeMap(pool, { revision: 'ghi', source })
   const open = anOpenAttempt('a', { contact: UNRESOLVED })
   const { send } = recordingSend()
-  const attempt = makeAttempts(createStore(pool), send)
+  const maker = aMaker(createStore(pool), send)
   const expectedCheckpoint = 9_007_199_254_740_992n
   await client.query('UPDATE notifications.projection_checkpoints SET "offset" = $1', [expectedCheckpoint])
-  await commitBatch(attempt, aLookedUpBatch([open], { expectedCheckpoint }))
+  await commitBatch(maker, aLookedUpBatch([open], { expectedCheckpoint }))
   const { due } = await listDueEntries(
     pool,
     { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 },
@@ -37,7 +37,7 @@ t.test('an entry has its decisions, oldest first', async (t) => {
   t.match(await nextRetry(), { isOverdue: true })
   const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'next' } }
   await commitRequested(
-    makeAttempts(createStore(pool), send, next),
+    aMaker(createStore(pool), send, next),
     due.map((entry) => ({ due: entry, contact: FOUND })),
     { id: '1', by: 'alice', because: 'an outage' },
   )
@@ -91,11 +91,11 @@ t.test('a decision has the change of preferences that it followed', async (t) =>
     optedOutEvents: [],
   }
   const optedOut = { ...preferences, optedOutEvents: ['claim.paid'] }
-  const attempt = makeAttempts(createStore(pool), recordingSend().send)
+  const maker = aMaker(createStore(pool), recordingSend().send)
   const decideAfter = async (stored: NewPreferences, changedBy: string) => {
     await putPreferences(pool, 'party-1', stored, changedBy)
     const { offset: expectedCheckpoint } = await ensureCheckpoint(pool, 'claims', 0)
-    await commitBatch(attempt, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))
+    await commitBatch(maker, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))
     return (await getLogEntry(pool, LIMITS, `NTF-${changedBy}`))?.decisions[0]?.preferenceChange
   }
   const first = await decideAfter(optedOut, 'alice')

@@ -5,7 +5,7 @@ import { sendByChannel } from '../../../../src/service/send/send.ts'
 import type { Sender } from '../../../../src/service/send/sender.ts'
 import { ensureCheckpoint } from '../../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
-import { aLookedUpBatch, makeAttempts } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../../attempt/store.contract.ts'
 import { anOpenAttempt } from '../../decide/attempt/build.ts'
 import { someSenders } from '../../send/build.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -37,8 +37,8 @@ function dispatch(
     countMax: 1,
     send: async ([message], { query }) => [await send(message?.idempotencyKey ?? '', query)],
   }
-  const attempt = makeAttempts(createStore(pool), sendByChannel(someSenders({ EMAIL: sender }), deadlineMs))
-  return commitBatch(attempt, aLookedUpBatch(eventIds.map((id) => anOpenAttempt(id))))
+  const maker = aMaker(createStore(pool), sendByChannel(someSenders({ EMAIL: sender }), deadlineMs))
+  return commitBatch(maker, aLookedUpBatch(eventIds.map((id) => anOpenAttempt(id))))
 }
 
 t.test('the writes of a sender are committed with the row, or not at all', async (t) => {

@@ -9,7 +9,7 @@ import { listDueEntries } from '../../../../src/service/store/read/list-due-entr
 import { insertRejectedMessages } from '../../../../src/service/store/write/insert-rejected-messages.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
 import { until } from '../../../stack/until.ts'
-import { commitRequested, makeAttempts } from '../../attempt/store.contract.ts'
+import { aMaker, commitRequested } from '../../attempt/store.contract.ts'
 import { aMessage } from '../../build.ts'
 import { FOUND } from '../../decide/attempt/build.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -53,10 +53,10 @@ async function retry(
   request: typeof REQUEST | null = REQUEST,
 ) {
   const asked = [{ due: entry, contact: FOUND }]
-  const attempt = makeAttempts(store, send)
+  const maker = aMaker(store, send)
   return request === null
-    ? (await commitRetries(attempt, asked)).attempts
-    : commitRequested(attempt, asked, request)
+    ? (await commitRetries(maker, asked)).attempts
+    : commitRequested(maker, asked, request)
 }
 
 t.test('a row erased after it was read is never retried', async (t) => {

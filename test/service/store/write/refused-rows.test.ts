@@ -9,7 +9,7 @@ import { findRows } from '../../../../src/service/store/read/find-rows.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { ensureCheckpoint } from '../../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
-import { aLookedUpBatch, makeAttempts } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../../attempt/store.contract.ts'
 import { anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -41,8 +41,8 @@ async function dispatched(
   const open = Array.from({ length: 20 }, (_, i) =>
     i === 13 ? anOpenAttempt('bad', ofBad) : anOpenAttempt(`event-${i}`),
   )
-  const attempt = makeAttempts(createStore(of), send)
-  const result = await commitBatch(attempt, aLookedUpBatch(open)).catch((error: Error) => error.message)
+  const maker = aMaker(createStore(of), send)
+  const result = await commitBatch(maker, aLookedUpBatch(open)).catch((error: Error) => error.message)
   const { rowCount } = await client.query('SELECT FROM notifications.notification_log')
   const { rows } = await client.query('SELECT error FROM notifications.rejected_message')
   return { result, rowCount, rejected: rows.map(({ error }) => error), keys }
@@ -166,14 +166,14 @@ t.test('a row that a trigger discards without an error is rejected', async (t) =
 
 t.test('a retry whose row a trigger leaves unchanged without an error is not sent again', async (t) => {
   const { send, keys } = recordingSend()
-  const attempt = makeAttempts(createStore(pool), send)
+  const maker = aMaker(createStore(pool), send)
   const failed = ['a', 'bad', 'c'].map((eventId) => anOpenAttempt(eventId, { contact: UNRESOLVED }))
-  await commitBatch(attempt, aLookedUpBatch(failed))
+  await commitBatch(maker, aLookedUpBatch(failed))
   await withTrigger(t, 'UPDATE', { does: 'RETURN NULL' })
   for (let pass = 1; pass <= 2; pass++) {
     const { due } = await listDueEntries(pool, LIMITS, null, 10)
     const { refused } = await commitRetries(
-      attempt,
+      maker,
       due.map((entry) => ({ due: entry, contact: FOUND })),
     )
     t.match([...refused.values()], [/discards the row/], `pass ${pass}`)
@@ -216,7 +216,7 @@ t.test('a plan that was made before a column got another type rejects nothing', 
   const store = createStore(pool)
   const open = ['a', 'b'].map((eventId) => anOpenAttempt(eventId))
   const batch = aLookedUpBatch(open)
-  await commitBatch(makeAttempts(store, send), batch)
+  await commitBatch(aMaker(store, send), batch)
   // Each connection has the plan that reads the rows of duplicates.
   const connections = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
   const all = Promise.all(connections.map(({ promise }) => promise))
@@ -235,7 +235,7 @@ t.test('a plan that was made before a column got another type rejects nothing', 
   const duplicates = open.map((attempt) => ({ ...attempt, locator: `${attempt.locator}-again` }))
   const again = aLookedUpBatch(duplicates, { expectedCheckpoint: batch.batch.lastOffset })
   for (let restarts = 0; ; restarts++) {
-    const result = await commitBatch(makeAttempts(store, send), again).catch((error: Error) => error)
+    const result = await commitBatch(aMaker(store, send), again).catch((error: Error) => error)
     if (!(result instanceof Error)) {
       t.match(result, { kind: 'committed', inserted: { length: 0 }, rejected: { length: 0 } })
       t.ok(restarts > 0, 'there were such plans')

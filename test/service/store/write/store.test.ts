@@ -14,12 +14,12 @@ import { createStore } from '../../../../src/service/store/write/postgres-store.
 import { recordDecisions } from '../../../../src/service/store/write/record-decisions.ts'
 import { addRequest, takeRequest } from '../../../../src/service/store/write/request-row.ts'
 import { skipUnreadable } from '../../../../src/service/store/write/skip-unreadable.ts'
-import { aLookedUpBatch, makeAttempts } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../../attempt/store.contract.ts'
 import { anAttempt, anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
-const attempt = makeAttempts(createStore(pool), recordingSend().send)
+const maker = aMaker(createStore(pool), recordingSend().send)
 await ensureCheckpoint(pool, 'claims', 0)
 
 /** The beginning of each statement that `run` sends, one per round trip. */
@@ -39,7 +39,7 @@ async function statementsOf(run: () => Promise<unknown>): Promise<readonly strin
 
 t.test('a batch without rejected messages takes five round trips, without new events four', async (t) => {
   const open = [anOpenAttempt('a'), anOpenAttempt('b', { contact: UNRESOLVED })]
-  const statements = await statementsOf(() => commitBatch(attempt, aLookedUpBatch(open)))
+  const statements = await statementsOf(() => commitBatch(maker, aLookedUpBatch(open)))
   t.match(statements, [
     /^START TRANSACTION/,
     /^WITH locked AS .* FOR UPDATE .* SKIP LOCKED .* FROM notifications.notification_preferences/,
@@ -49,14 +49,14 @@ t.test('a batch without rejected messages takes five round trips, without new ev
   ])
   t.equal(statements.length, 5)
   const empty = aLookedUpBatch([], { expectedCheckpoint: 1n, lastOffset: 2n })
-  t.equal((await statementsOf(() => commitBatch(attempt, empty))).length, 4)
+  t.equal((await statementsOf(() => commitBatch(maker, empty))).length, 4)
 })
 
 t.test('a page of retries takes six round trips, however many rows it has', async (t) => {
   const limits = { maxAgeMs: 3_600_000, attemptCountMax: 3, minPauseMs: -3_600_000 }
   const { due } = await listDueEntries(pool, limits, null, 10)
   const asked = due.map((entry) => ({ due: entry, contact: FOUND }))
-  const statements = await statementsOf(() => commitRetries(attempt, asked))
+  const statements = await statementsOf(() => commitRetries(maker, asked))
   t.match(statements, [/^START/, /FOR UPDATE/, /preferences/, /^UPDATE/, /^INSERT .*decision/, /^COMMIT/])
   t.equal(statements.length, 6)
 })
@@ -67,7 +67,7 @@ t.test('an event with a long reference has its row, and the whole reference find
   const about = (eventId: string, locator: string) =>
     anOpenAttempt(eventId, { variables: { eventType: 'claim.paid', locator, reason: null } })
   const open = [about('long-1', `${long}1`), about('long-2', `${long}2`)]
-  const result = await commitBatch(attempt, aLookedUpBatch(open, { expectedCheckpoint: offset }))
+  const result = await commitBatch(maker, aLookedUpBatch(open, { expectedCheckpoint: offset }))
   t.match(result, { kind: 'committed', inserted: { length: 2 }, rejected: [] })
   const { items } = await listLogEntries(pool, LIMITS, { reference: `${long}2` }, { limit: 10, after: null })
   t.same(
@@ -84,7 +84,7 @@ t.test('a batch of which every row is refused costs little more than a try for e
   const count = 256
   const open = Array.from({ length: count }, (_, i) => anOpenAttempt(`refused-${i}`))
   const statements = await statementsOf(async () => {
-    const result = await commitBatch(attempt, aLookedUpBatch(open, { expectedCheckpoint }))
+    const result = await commitBatch(maker, aLookedUpBatch(open, { expectedCheckpoint }))
     t.match(result, { kind: 'committed', inserted: [], rejected: { length: count } })
   })
   const tries = statements.filter((statement) => statement.startsWith('SAVEPOINT')).length

@@ -1,7 +1,6 @@
 import {
   type Attempt,
   afterDelivery,
-  type Delivered,
   decideAttempt,
   decideAttempts,
   distinctParties,
@@ -9,58 +8,46 @@ import {
   outgoingMessages,
   probeAttempt,
   type RulesInForce,
+  type StoredAttempts,
 } from '../decide/attempt/attempt.ts'
 import type { Deliveries, Delivery, Send } from '../decide/attempt/delivery.ts'
 import type { RunStage } from '../decide/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../decide/attempt/store.ts'
-import type { TakenIds } from '../decide/event/conflict.ts'
 import type { PreferencesByParty } from '../decide/party/preferences.ts'
 import { CodedError } from '../text/error-codes.ts'
 
-/** Asks for attempts: the steps of the transaction that differ between a batch, a retry and a redrive. */
-export interface AttemptSource {
-  /** Takes the locks and returns what to do under them, or null if other processes do it: then nothing is written. */
-  lock(tx: Transaction): Promise<Locked | null>
-  /** Called before anything is sent. */
-  reject?(tx: Transaction, unwritten: Unwritten): Promise<void>
-  /** Called last. */
-  finish?(tx: Transaction, made: Made): Promise<void>
-}
-
-export interface Locked {
-  readonly open: readonly OpenAttempt[]
-  /** The new positions of the locked checkpoints; none for attempts that belong to no checkpoint. */
-  readonly moves: readonly Move[]
-  /** The preferences of the attempts' parties, if they were read with the locks. */
-  readonly preferences?: PreferencesByParty
-}
-
-/** The attempts whose row or decision the database refuses, each with its error. */
-export type Refused = ReadonlyMap<Attempt, Error>
-
-/** Attempts that are not made. */
-export interface Unwritten {
-  readonly refused: Refused
-  readonly taken: TakenIds
-}
-
-export interface Made extends Delivered {
-  readonly refused: Refused
-}
-
-export type MakeAttempts = (source: AttemptSource) => Promise<Made | null>
-
-export interface AttemptNeeds extends RulesInForce {
+/** Makes attempts. Dispatch, retry and requests have one each: a row that is refused to one must not slow the others. */
+export interface AttemptMaker extends RulesInForce {
   readonly store: Store
   readonly send: Send
   readonly stage: RunStage
   readonly nowMs: () => number
+  /** Called with the attempts of a transaction once it is committed, unless it made none. */
+  readonly onCommit: (attempts: readonly Attempt[]) => void
+  /** Set by a refusal, until a transaction refuses nothing. */
+  mustProbe: boolean
+}
+
+/** A running transaction of attempts. */
+export interface AttemptRun {
+  readonly maker: AttemptMaker
+  readonly tx: Transaction
+  /** Refused rows must be found before anything is sent. */
+  readonly mustProbe: boolean
+  readonly startedMs: number
+}
+
+/** The attempts whose row or decision the database refuses, each with its error. */
+export type Refusals = ReadonlyMap<Attempt, Error>
+
+export interface AttemptsResult extends StoredAttempts {
+  readonly refused: Refusals
 }
 
 const NO_MOVES: readonly Move[] = []
-const NONE_REFUSED: Refused = new Map()
+const NONE_REFUSED: Refusals = new Map()
 const NOBODY: ReadonlySet<string> = new Set()
-export const NONE_MADE: Made = { attempts: [], unchanged: new Map(), refused: NONE_REFUSED }
+export const NO_ATTEMPTS: AttemptsResult = { attempts: [], unchanged: new Map(), refused: NONE_REFUSED }
 /** What may be written about a message after the send. */
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
@@ -72,64 +59,81 @@ const WRITE_MAX_MS = 100
 const READ_MAX_MS = 1_000
 
 /**
- * Makes attempts in one transaction; null if the source locks nothing. Once the database refuses data, each next transaction
- * finds the refused rows before it sends anything, until one refuses nothing: decisions and retried rows are written after the
- * send, so that a refusal there would repeat the send each time. Rejects on any other error; nothing is written then.
+ * Runs `work` in one transaction. Once the database refuses data, `work` runs again, and each next transaction finds the refused
+ * rows before it sends anything, until one refuses nothing: decisions and retried rows are written after the send, so that a refusal
+ * there would repeat the send each time. Rejects on any other error; nothing is written then.
  */
-export function createMakeAttempts(needs: AttemptNeeds): MakeAttempts {
-  /** Set by a refusal, until a transaction refuses nothing. */
-  let mustProbe = false
-  return async (source) => {
-    if (!mustProbe) {
-      try {
-        return await transact(needs, source, false)
-      } catch (error) {
-        if (!needs.store.refusesData(error)) throw error
-        mustProbe = true
-      }
+export async function transact<Result extends AttemptsResult>(
+  maker: AttemptMaker,
+  work: (run: AttemptRun) => Promise<Result>,
+): Promise<Result> {
+  if (!maker.mustProbe) {
+    try {
+      return await runOnce(maker, false, work)
+    } catch (error) {
+      if (!maker.store.refusesData(error)) throw error
+      maker.mustProbe = true
     }
-    const made = await transact(needs, source, true)
-    const isSound = made !== null && made.attempts.length > 0 && made.refused.size === 0
-    mustProbe = !isSound
-    return made
   }
+  const result = await runOnce(maker, true, work)
+  const isSound = result.attempts.length > 0 && result.refused.size === 0
+  maker.mustProbe = !isSound
+  return result
 }
 
-function transact(needs: AttemptNeeds, source: AttemptSource, mustProbe: boolean): Promise<Made | null> {
-  const { store, send, ruleTable, stage, nowMs } = needs
-  return store.transaction(async (tx) => {
-    const startedMs = nowMs()
-    const locked = await source.lock(tx)
-    if (locked === null) return null
-    const { open, moves } = locked
-    // After the locks: an opt-out that was answered before them must be seen.
-    const preferences = locked.preferences ?? (await tx.readPreferences(distinctParties(open)))
-    const decided = decideAttempts(needs, open, preferences)
-    const refused = mustProbe ? await findRefused(tx, decided, moves) : NONE_REFUSED
-    const accepted = decided.filter((attempt) => !refused.has(attempt))
-    // Events that got a row in the meantime are left out.
-    const { inserted, taken } = await tx.insertEntries(accepted.filter(isFirst))
-    await source.reject?.(tx, { refused, taken })
-    const claimed = [...inserted, ...accepted.filter(isRetry)]
-    const writtenMs = nowMs()
-    const isLate = writtenMs - startedMs > WRITE_MAX_MS
-    const current = isLate ? await tx.readPreferences(distinctParties(claimed)) : preferences
-    if (nowMs() - writtenMs > READ_MAX_MS)
-      throw new CodedError('ETIMEDOUT', `preferences were not read within ${READ_MAX_MS / 1_000} s`)
-    const changed = findChanged(claimed, preferences, current)
-    // Nothing comes between this read and the send, so that a party who never stops changing them holds up nobody.
-    const latest = claimed.map((attempt) =>
-      isOf(changed, attempt) ? decideAttempt(needs, attempt, current) : attempt,
-    )
-    const messages = outgoingMessages(latest)
-    const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
-    const delivered = afterDelivery(latest, deliveries)
-    // After the send, because the row of a deferred retry stays unchanged.
-    await recordAll(tx, delivered.attempts, deliveries, ruleTable.revision, moves, changed)
-    const made = { ...delivered, refused }
-    await source.finish?.(tx, made)
-    return made
-  })
+async function runOnce<Result extends AttemptsResult>(
+  maker: AttemptMaker,
+  mustProbe: boolean,
+  work: (run: AttemptRun) => Promise<Result>,
+): Promise<Result> {
+  const result = await maker.store.transaction((tx) =>
+    work({ maker, tx, mustProbe, startedMs: maker.nowMs() }),
+  )
+  if (result.attempts.length > 0) maker.onCommit(result.attempts)
+  return result
+}
+
+/**
+ * Decides attempts under the locks. Leaves out those that the database refuses, if they must be found first.
+ *
+ * @param preferences must be read after the locks: an opt-out that was answered before them must be seen
+ * @param moves the new positions of the locked checkpoints
+ */
+export async function decideAccepted(
+  { maker, tx, mustProbe }: AttemptRun,
+  open: readonly OpenAttempt[],
+  preferences: PreferencesByParty,
+  moves: readonly Move[] = NO_MOVES,
+): Promise<{ readonly accepted: readonly Attempt[]; readonly refused: Refusals }> {
+  const decided = decideAttempts(maker, open, preferences)
+  const refused = mustProbe ? await findRefused(tx, decided, moves) : NONE_REFUSED
+  return { accepted: decided.filter((attempt) => !refused.has(attempt)), refused }
+}
+
+/** Sends the messages of inserted or locked rows, then records the decisions and moves the checkpoints. */
+export async function sendAndRecord(
+  { maker, tx, startedMs }: AttemptRun,
+  attempts: readonly Attempt[],
+  preferences: PreferencesByParty,
+  moves: readonly Move[] = NO_MOVES,
+): Promise<StoredAttempts> {
+  const { send, stage, nowMs, ruleTable } = maker
+  const writtenMs = nowMs()
+  const isLate = writtenMs - startedMs > WRITE_MAX_MS
+  const current = isLate ? await tx.readPreferences(distinctParties(attempts)) : preferences
+  if (nowMs() - writtenMs > READ_MAX_MS)
+    throw new CodedError('ETIMEDOUT', `preferences were not read within ${READ_MAX_MS / 1_000} s`)
+  const changed = findChanged(attempts, preferences, current)
+  // Nothing comes between this read and the send, so that a party who never stops changing them holds up nobody.
+  const latest = attempts.map((attempt) =>
+    isOf(changed, attempt) ? decideAttempt(maker, attempt, current) : attempt,
+  )
+  const messages = outgoingMessages(latest)
+  const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
+  const stored = afterDelivery(latest, deliveries)
+  // After the send, because the row of a deferred retry stays unchanged.
+  await recordAll(tx, stored.attempts, deliveries, ruleTable.revision, moves, changed)
+  return stored
 }
 
 /** The parties whose preferences changed between two reads. */
@@ -157,7 +161,7 @@ async function findRefused(
   tx: Transaction,
   attempts: readonly Attempt[],
   moves: readonly Move[],
-): Promise<Refused> {
+): Promise<Refusals> {
   if (attempts.length === 0) return NONE_REFUSED
   await requireSoundSchema(tx, attempts, moves)
   const refused = new Map<Attempt, Error>()
@@ -216,7 +220,7 @@ async function tryBothDeliveries(
   return tx.tryOut((savepoint) => writeAll(savepoint, attempts, NOT_ACCEPTED, moves))
 }
 
-/** Writes what `transact` writes, with the same delivery for each message that has an address. */
+/** Writes what an attempt writes, with the same delivery for each message that has an address. */
 async function writeAll(
   tx: Transaction,
   attempts: readonly Attempt[],

@@ -1,0 +1,26 @@
+import type { AttemptMaker } from '../../../src/service/attempt/transact.ts'
+import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
+import type { Store } from '../../../src/service/decide/attempt/store.ts'
+import { anOpenAttempt, recordingSend } from '../decide/attempt/build.ts'
+import { MemoryStore } from './memory-store.ts'
+import { aMaker } from './store.contract.ts'
+
+/** Retries whatever is due, in a store that locks each row and keeps nothing but what `record` does with the attempts. */
+export function aRetryMaker(record: (attempts: readonly Attempt[]) => Promise<void>): AttemptMaker {
+  const { origin, variables } = anOpenAttempt('')
+  const locked = { origin, variables, templateRevision: 'rev' }
+  const session = new MemoryStore().connect()
+  const store: Store = {
+    ...session,
+    transaction: (work) =>
+      session.transaction((tx) =>
+        work({
+          ...tx,
+          lockEntries: async (due) => new Map(due.map(({ locator }) => [locator, locked])),
+          updateEntries: async () => {},
+          recordDecisions: record,
+        }),
+      ),
+  }
+  return aMaker(store, recordingSend().send)
+}
