@@ -254,7 +254,7 @@ async function readEntry(
   // A message with that id may have a row, or get one later: its member would be told twice.
   if (now.event.eventId !== eventId) return { reason: 'the envelope map in force gives it another event id' }
   const read = { eventType, partyLocator, isPartyInvalid, variables: pickVariables(now.event) }
-  return { ...candidate, ...read, envelopeMapRevision }
+  return { ...candidate, status: 'SKIPPED', ...read, envelopeMapRevision }
 }
 
 async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<false> {

@@ -1,4 +1,4 @@
-import { distinctParties, type OpenAttempt } from '../decide/attempt/attempt.ts'
+import { distinctParties, type FirstAttempt } from '../decide/attempt/attempt.ts'
 import type { Batch, FindLogged, LoggedEvents } from '../decide/attempt/batch.ts'
 import type { RunStage } from '../decide/attempt/stage.ts'
 import { isPruned, type Pruned } from '../decide/decision/skip-pruned.ts'
@@ -37,7 +37,7 @@ export interface LookedUpBatch extends Pick<ParsedBatch, 'repeated' | 'readings'
   /** The batch, cut before the first event whose party was not asked in time. */
   readonly batch: Batch
   /** Attempts for the events without a log row. */
-  readonly open: readonly OpenAttempt[]
+  readonly open: readonly FirstAttempt[]
   readonly rejected: readonly RejectedMessage[]
   readonly tombstoneCount: number
 }
@@ -183,9 +183,10 @@ function firstAttempt(
   { event, offset, timestampMs }: LocatedEvent,
   contacts: Contacts,
   pruned: readonly Pruned[],
-): OpenAttempt {
+): FirstAttempt {
   const { eventId, eventType, partyLocator, isPartyInvalid, traceId } = event
   return {
+    kind: 'first',
     locator: newLocator(),
     eventId,
     eventType,
@@ -194,9 +195,7 @@ function firstAttempt(
     contact: contacts.get(partyLocator ?? ''),
     origin: { topic, partition, offset, traceId, envelopeMapRevision },
     variables: pickVariables(event),
-    stored: null,
     isPruned: isPruned(pruned, offset, timestampMs),
-    before: null,
     request: null,
   }
 }

@@ -149,8 +149,8 @@ function findChanged(
 
 const isOf = (parties: ReadonlySet<string>, { partyLocator }: Attempt): boolean =>
   partyLocator !== null && parties.has(partyLocator)
-const isRetry = ({ before }: Attempt): boolean => before !== null
-const isFirst = ({ before }: Attempt): boolean => before === null
+const isRetry = ({ kind }: Attempt): boolean => kind !== 'first'
+const isFirst = ({ kind }: Attempt): boolean => kind === 'first'
 
 /**
  * Finds the attempts whose rows or decisions the database refuses, in savepoints that are rolled back: the part to try doubles

@@ -214,9 +214,9 @@ t.test('a message is parsed once, however many events the database refuses', asy
 t.test('a schema that breaks while refused rows are looked for rejects no message', async (t) => {
   const { run, memory } = world({})
   let probeCount = 0
-  memory.refuses = (table, { locator, before }) => {
+  memory.refuses = (table, { locator, kind }) => {
     if (!locator.startsWith('NTF-probe')) return 'no'
-    if (table === 'log' && before === null) probeCount++
+    if (table === 'log' && kind === 'first') probeCount++
     return probeCount > 1 ? 'gone' : null
   }
   await t.rejects(run('a', 'b'), /gone/)

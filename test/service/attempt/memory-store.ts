@@ -33,17 +33,18 @@ type Row = ReturnType<typeof rowOf>
 
 /** The decision of an attempt. */
 function recordOf(attempt: Attempt, deliveries: Deliveries, ruleTableRevision: string, decidedAt: number) {
-  const { locator, eventId, partyLocator, decision, text, stored, variables, origin } = attempt
+  const { locator, eventId, partyLocator, decision, variables, origin } = attempt
+  const text = attempt.text ?? (attempt.kind === 'stored retry' ? attempt.stored : null)
   const { outcome, channel, preferenceChangeId } = decision
   const { receipt = null, error: sendError = null, isUnknown = false } = deliveries.get(locator) ?? {}
-  const wasUnknown = (attempt.before?.unknownKey ?? null) !== null
+  const wasUnknown = attempt.kind !== 'first' && attempt.before.unknownKey !== null
   return {
     ...{ locator, eventId, partyLocator, outcome, channel, receipt, sendError, preferenceChangeId },
     ...{ ruleTableRevision, variables, origin, decidedAt },
     attempt: attempt.attemptCount,
     unknownKey: sendError !== null && (isUnknown || wasUnknown) ? nextKeyNumber(attempt) : null,
-    templateRevision: (text ?? stored)?.templateRevision ?? null,
-    requestedBy: attempt.before === null ? null : (attempt.request?.by ?? null),
+    templateRevision: text?.templateRevision ?? null,
+    requestedBy: attempt.kind === 'first' ? null : (attempt.request?.by ?? null),
     request: attempt.request?.id ?? null,
   }
 }
@@ -205,7 +206,7 @@ export class MemoryStore {
   }
 
   /** All rows with a status, as a retry reads them. */
-  entries(status: 'FAILED' | 'SKIPPED'): RetryEntry[] {
+  entries<Status extends RetryEntry['status']>(status: Status) {
     const decisions = this.decisions()
     return this.rows()
       .filter((row) => row.status === status)
@@ -215,7 +216,7 @@ export class MemoryStore {
         const sends = decisions.filter(isSend)
         const unknownKey = sends.at(-1)?.unknownKey ?? null
         const counts = { attemptCount, sendCount: sends.length, unknownKey }
-        return { locator, eventId, eventType, partyLocator, subject, body, ...counts }
+        return { locator, eventId, eventType, partyLocator, status, subject, body, ...counts }
       })
   }
 
@@ -346,9 +347,8 @@ export class MemoryStore {
   }
 
   #lockEntry(scope: Scope, due: RetryEntry): [string, LockedRow][] {
-    const { locator, attemptCount } = due
+    const { locator, status, attemptCount } = due
     const row = this.#read<Row>(scope, `log ${locator}`)
-    const status = due.variables === undefined ? 'FAILED' : 'SKIPPED'
     if (row === undefined || this.#isLockedByOther(scope, `row ${locator}`)) return []
     const last = this.#all<RecordedAttempt>('decision', scope)
       .filter((decision) => decision.locator === locator)

@@ -5,9 +5,13 @@ import { lookUpRejected, redrive } from '../../../src/service/attempt/redrive.ts
 import { commitRetries, retryLocked } from '../../../src/service/attempt/retry.ts'
 import { type AttemptMaker, NO_ATTEMPTS, transact } from '../../../src/service/attempt/transact.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
-import type { AttemptRequest, OpenAttempt } from '../../../src/service/decide/attempt/attempt.ts'
+import type { AttemptRequest, FirstAttempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../src/service/decide/attempt/delivery.ts'
-import type { LookedUpEntry, RetryEntry } from '../../../src/service/decide/attempt/retry-entry.ts'
+import type {
+  LookedUpEntry,
+  RetryEntry,
+  SkippedEntry,
+} from '../../../src/service/decide/attempt/retry-entry.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Store } from '../../../src/service/decide/attempt/store.ts'
 import type { Parsed } from '../../../src/service/decide/event/parse-event.ts'
@@ -63,7 +67,7 @@ const OPT_OUT: NewPreferences = {
 
 /** A batch of these attempts, one message each, from offset 0 on. */
 export function aLookedUpBatch(
-  open: readonly OpenAttempt[],
+  open: readonly FirstAttempt[],
   { partition = 0, expectedCheckpoint = -1n, rejected = [], ...rest }: Partial<Batched> = {},
 ): LookedUpBatch {
   const messages = open.map((attempt, i) => ({
@@ -74,7 +78,7 @@ export function aLookedUpBatch(
   }))
   const readings = (id: string) =>
     open.flatMap(({ eventId, eventType, partyLocator, variables }, i) => {
-      const event = aParsedEvent(id, { eventType, partyLocator, reference: variables?.locator ?? '' })
+      const event = aParsedEvent(id, { eventType, partyLocator, reference: variables.locator })
       const message = messages[i]
       return eventId === id && message !== undefined ? [{ message, event }] : []
     })
@@ -118,10 +122,19 @@ const skippedOne = (eventId: string) => anOpenAttempt(eventId, { contact: NOT_FO
 const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-2', reason: null }
 
 /** The row of a skipped attempt, for a retry on request. */
-function skippedRow(id: string): RetryEntry {
+function skippedRow(id: string): SkippedEntry {
   const { locator, eventId, eventType, partyLocator } = anOpenAttempt(id)
-  const row = { locator, eventId, eventType, partyLocator, subject: null, body: null }
-  return { ...row, attemptCount: 0, sendCount: 0, unknownKey: null, variables: VARIABLES }
+  const row = {
+    locator,
+    eventId,
+    eventType,
+    partyLocator,
+    status: 'SKIPPED',
+    subject: null,
+    body: null,
+  } as const
+  const counts = { attemptCount: 0, sendCount: 0, unknownKey: null }
+  return { ...row, ...counts, variables: VARIABLES, isPartyInvalid: false, envelopeMapRevision: null }
 }
 
 /** Waits until `count` parties have called it. */
@@ -311,7 +324,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
 
   async function commitSlowly(
     seen: Attempts,
-    open: readonly OpenAttempt[],
+    open: readonly FirstAttempt[],
     meanwhile: () => Promise<void>,
   ): Promise<void> {
     await commitBatch(slowMaker(seen, meanwhile), aLookedUpBatch(open))
@@ -612,7 +625,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   test('a skipped row is retried on request only, and rendered if it is sent', async (t, seen) => {
     await seen.dispatch([skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
-    const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
+    const failedOnes = skipped.map((row) => ({ ...row, status: 'FAILED' as const, subject: 'S', body: 'B' }))
     t.same((await commitRetries(seen.maker, askedOf(failedOnes))).attempts, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
     const { attempts, unchanged } = await seen.retryOnRequest(asked)

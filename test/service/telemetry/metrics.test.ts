@@ -195,7 +195,7 @@ const NOT_FOUND: Contact = { state: 'not found' }
 const DATA: readonly [
   title: string,
   count: number,
-  Partial<Attempt>,
+  Pick<Partial<Attempt>, 'partyLocator' | 'eventType'>,
   Contact,
   fault: string | null,
   isAlert: boolean,
@@ -212,7 +212,7 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     const { metrics, read } = theMetrics()
     const { log, lines } = aJournal()
     const ids = Array.from({ length: count }, (_, i) => `event-${i}`)
-    const pass = async (change: Partial<Attempt>, contact: Contact) => {
+    const pass = async (change: Pick<Partial<Attempt>, 'partyLocator' | 'eventType'>, contact: Contact) => {
       await metrics.stage('batch', batchOf(count), async () =>
         committed(ids.map((id) => anAttempt(id, change))),
       )

@@ -49,8 +49,7 @@ export interface LockedRow {
   readonly templateRevision: string | null
 }
 
-/** An undecided attempt. */
-export interface OpenAttempt {
+interface AttemptSubject {
   readonly locator: string
   readonly eventId: string
   readonly eventType: string
@@ -60,19 +59,38 @@ export interface OpenAttempt {
   /** Undefined if the event names no party. */
   readonly contact: Contact | undefined
   readonly origin: Origin
-  /** Null if the text is stored. */
-  readonly variables: Variables | null
-  /** The stored text; null if it is rendered after the decision. */
-  readonly stored: RenderedText | null
-  /** The event may have had a row that was pruned: it is not sent again. */
-  readonly isPruned: boolean
-  /** Null for a new event. */
-  readonly before: RowBefore | null
   /** Null unless somebody asked for the attempt. */
   readonly request: AttemptRequest | null
 }
 
-export interface Attempt extends OpenAttempt {
+/** The attempt for an event that has no row. */
+export interface FirstAttempt extends AttemptSubject {
+  readonly kind: 'first'
+  readonly variables: Variables
+  /** The event may have had a row that was pruned: it is not sent again. */
+  readonly isPruned: boolean
+}
+
+/** The next attempt of a row that stores its text. */
+export interface StoredRetry extends AttemptSubject {
+  readonly kind: 'stored retry'
+  readonly before: RowBefore
+  readonly stored: RenderedText
+  /** Null if the row's last decision has none. */
+  readonly variables: Variables | null
+}
+
+/** The next attempt of a row that stores no text, because it was SKIPPED. */
+export interface RenderedRetry extends AttemptSubject {
+  readonly kind: 'rendered retry'
+  readonly before: RowBefore
+  readonly variables: Variables
+}
+
+/** An undecided attempt. */
+export type OpenAttempt = FirstAttempt | StoredRetry | RenderedRetry
+
+interface AttemptOutcome {
   readonly decision: Decision
   readonly status: Status
   /** The row's `attempt_count` after the attempt. A first attempt counts only if something is sent. */
@@ -82,6 +100,8 @@ export interface Attempt extends OpenAttempt {
   /** The address on file for the channel; never stored. Null unless the channel is EMAIL or SMS. */
   readonly address: string | null
 }
+
+export type Attempt = OpenAttempt & AttemptOutcome
 
 export interface RulesInForce {
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: RuleFacts) => RuleResult }
@@ -108,24 +128,29 @@ export function decideAttempt(
   open: OpenAttempt,
   preferencesOf: PreferencesByParty,
 ): Attempt {
-  const { eventType, partyLocator, isPartyInvalid, contact, before } = open
+  const { eventType, partyLocator, isPartyInvalid, contact } = open
   const preferences = preferencesOf.get(partyLocator ?? '')
   const recipient = { partyLocator, isPartyInvalid }
   const decided = decide(ruleTable.decide, eventType, recipient, contact, preferences)
-  const decision = open.isPruned ? skipPruned(decided) : decided
+  const decision = open.kind === 'first' && open.isPruned ? skipPruned(decided) : decided
   return {
     ...open,
     decision,
     status: STATUS_OF[decision.outcome],
-    attemptCount: before === null ? (decision.outcome === 'SEND' ? 1 : 0) : before.attemptCount + 1,
-    text: decision.outcome === 'SKIP' ? null : (open.stored ?? renderText(templates, open)),
+    attemptCount: countAttempts(open, decision),
+    text: decision.outcome === 'SKIP' ? null : findText(templates, open),
     address: decision.outcome === 'SEND' ? addressFor(decision.channel, contact) : null,
   }
 }
 
-function renderText(templates: Templates, { locator, variables }: OpenAttempt): RenderedText {
-  if (variables === null) throw new Error(`${locator} has no variables to render`)
-  const { subject, body, revision } = render(templates, variables)
+function countAttempts(open: OpenAttempt, { outcome }: Decision): number {
+  if (open.kind === 'first') return outcome === 'SEND' ? 1 : 0
+  return open.before.attemptCount + 1
+}
+
+function findText(templates: Templates, open: OpenAttempt): RenderedText {
+  if (open.kind === 'stored retry') return open.stored
+  const { subject, body, revision } = render(templates, open.variables)
   return { subject, body, templateRevision: revision }
 }
 
@@ -158,8 +183,10 @@ export function distinctParties(all: readonly { readonly partyLocator: string | 
  * Number in the idempotency key (2 in `event-1/2`). It counts committed sends, so a send whose transaction was rolled back is
  * repeated under the same key. It does not change while it is unknown whether the last message was sent.
  */
-export function nextKeyNumber({ before }: OpenAttempt): number {
-  return before === null ? 1 : (before.unknownKey ?? before.sendCount + 1)
+export function nextKeyNumber(attempt: OpenAttempt): number {
+  if (attempt.kind === 'first') return 1
+  const { unknownKey, sendCount } = attempt.before
+  return unknownKey ?? sendCount + 1
 }
 
 export function outgoingMessages(attempts: readonly Attempt[]): OutgoingMessage[] {
@@ -190,8 +217,7 @@ export function afterDelivery(all: readonly Attempt[], deliveries: Deliveries): 
   const unchanged = new Map<string, string>()
   for (const attempt of all) {
     const { error = null, isDeferred = false } = deliveries.get(attempt.locator) ?? {}
-    const isFirst = attempt.before === null
-    const reason = isFirst ? null : isDeferred ? error : whyUnchanged(attempt)
+    const reason = attempt.kind === 'first' ? null : isDeferred ? error : whyUnchanged(attempt)
     if (reason !== null) unchanged.set(attempt.locator, reason)
     else if (error === null) attempts.push(attempt)
     else attempts.push({ ...attempt, status: 'FAILED', ...(isDeferred && { attemptCount: 0 }) })
@@ -216,7 +242,11 @@ function whyUnchanged({ decision, request }: Attempt): string | null {
  */
 export function probeAttempt(locator: string, before: RowBefore | null): Attempt {
   const eventType = 'probe'
+  const text = { subject: 'probe', body: 'probe', templateRevision: null }
   return {
+    ...(before === null
+      ? { kind: 'first', isPruned: false }
+      : { kind: 'stored retry', before, stored: text }),
     locator,
     eventId: locator,
     eventType,
@@ -225,9 +255,6 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
     contact: undefined,
     origin: { topic: 'probe', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: null },
     variables: { eventType, locator: '', reason: null },
-    stored: null,
-    isPruned: false,
-    before,
     request: null,
     decision: {
       ruleId: 'probe',
@@ -240,7 +267,7 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
     },
     status: 'FAILED',
     attemptCount: (before?.attemptCount ?? -1) + 1,
-    text: { subject: 'probe', body: 'probe', templateRevision: null },
+    text,
     address: null,
   }
 }

@@ -9,8 +9,8 @@ import type { Preferences } from '../party/preferences.ts'
 import { type RetryEntry, retryEntry } from './retry-entry.ts'
 
 /** A row that somebody asks to retry, with data from its last decision. */
-const { status, createdAt, failureReason } = logEntry.shape
-export const retryCandidate = retryEntry.extend({ status, createdAt, failureReason }).extend({
+const { createdAt, failureReason } = logEntry.shape
+export const retryCandidate = retryEntry.extend({ createdAt, failureReason }).extend({
   /** FAILED, and past its last retry. */
   isGivenUp: z.boolean(),
   /** The row or its party was erased at some time. */
@@ -71,8 +71,9 @@ export function findSkipReason(
 /** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
 export function toDueEntry(candidate: RetryCandidate): RetryEntry {
   const { status, decision } = candidate
-  if (status === 'FAILED') return candidate
+  if (status === 'FAILED') return { ...candidate, status }
   if (decision === null || decision.variables === null)
     throw new Error(`${candidate.locator} has no variables to render`)
-  return { ...candidate, variables: decision.variables, isPartyInvalid: decision.hasInvalidParty }
+  const { variables, hasInvalidParty: isPartyInvalid } = decision
+  return { ...candidate, status: 'SKIPPED', variables, isPartyInvalid, envelopeMapRevision: null }
 }

@@ -12,13 +12,13 @@ export const RETRY_INTERVAL_MS = 60_000
  */
 export const RETRY_MIN_PAUSE_MS = 55_000
 
-/** A row to retry. The retry of a FAILED row sends its stored text. */
 export const retryEntry = logEntry
   .pick({
     locator: true,
     eventId: true,
     eventType: true,
     partyLocator: true,
+    status: true,
     attemptCount: true,
     subject: true,
     body: true,
@@ -27,13 +27,24 @@ export const retryEntry = logEntry
     sendCount: z.int(),
     unknownKey: z.int().nullable(),
   })
-export interface RetryEntry extends Readonly<z.infer<typeof retryEntry>> {
-  /** Set only for a SKIPPED row, which stores no text: a requested retry renders one. */
-  readonly variables?: Variables
-  readonly isPartyInvalid?: boolean
-  /** Set only if the message was read again, by this envelope map. */
-  readonly envelopeMapRevision?: string
+type RetryRow = Readonly<z.infer<typeof retryEntry>>
+
+/** A FAILED row, whose retry sends its stored text. */
+export interface FailedEntry extends RetryRow {
+  readonly status: 'FAILED'
 }
+
+/** A SKIPPED row, which stores no text: a requested retry renders one. */
+export interface SkippedEntry extends RetryRow {
+  readonly status: 'SKIPPED'
+  readonly variables: Variables
+  readonly isPartyInvalid: boolean
+  /** Of the envelope map by which the message was read again; null if it was not. */
+  readonly envelopeMapRevision: string | null
+}
+
+/** A row to retry. */
+export type RetryEntry = FailedEntry | SkippedEntry
 
 /** A row to retry, with its party's contact; undefined if it has no party. */
 export interface LookedUpEntry {
@@ -51,23 +62,28 @@ export function nextAttempt(
   locked: LockedRow,
   request: AttemptRequest | null,
 ): OpenAttempt {
-  const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey } = due
-  const { templateRevision } = locked
-  return {
+  const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey, body } = due
+  const read = due.status === 'SKIPPED' ? due : null
+  const subject = {
     locator,
     eventId,
     eventType,
     partyLocator,
-    isPartyInvalid: due.isPartyInvalid ?? false,
+    isPartyInvalid: read?.isPartyInvalid ?? false,
     contact,
     origin: {
       ...locked.origin,
-      envelopeMapRevision: due.envelopeMapRevision ?? locked.origin.envelopeMapRevision,
+      envelopeMapRevision: read?.envelopeMapRevision ?? locked.origin.envelopeMapRevision,
     },
-    variables: due.variables ?? locked.variables,
-    stored: due.body === null ? null : { subject: due.subject ?? '', body: due.body, templateRevision },
-    isPruned: false,
     before: { attemptCount, sendCount, unknownKey },
     request,
   }
+  const { templateRevision } = locked
+  const variables = read?.variables ?? locked.variables
+  if (body !== null) {
+    const stored = { subject: due.subject ?? '', body, templateRevision }
+    return { kind: 'stored retry', ...subject, stored, variables }
+  }
+  if (variables === null) throw new Error(`${locator} has no variables to render`)
+  return { kind: 'rendered retry', ...subject, variables }
 }

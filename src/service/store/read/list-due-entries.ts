@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { type RetryEntry, retryEntry } from '../../decide/attempt/retry-entry.ts'
+import { type FailedEntry, retryEntry } from '../../decide/attempt/retry-entry.ts'
 import type { LogPosition } from '../../model/log/log-page.ts'
 import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
 import { DUE_BYTES, DUE_COLUMNS, WITH_DECIDED } from '../sql/log-columns.ts'
@@ -13,7 +13,7 @@ export interface RetryLimits extends GivenUpLimits {
   readonly minPauseMs: number
 }
 
-const dueRow = retryEntry.extend({ createdAt: z.string(), found: z.int() })
+const dueRow = retryEntry.extend({ status: z.literal('FAILED'), createdAt: z.string(), found: z.int() })
 
 /**
  * The next page of due rows, oldest first, by the database's clock: after `after` and up to `upTo`, at most `countMax` and
@@ -25,7 +25,7 @@ export async function listDueEntries(
   after: LogPosition | null,
   countMax: number,
   upTo: LogPosition | null = null,
-): Promise<{ due: readonly RetryEntry[]; next: LogPosition | null }> {
+): Promise<{ due: readonly FailedEntry[]; next: LogPosition | null }> {
   const end =
     upTo === null
       ? sql.fragment``

@@ -92,7 +92,7 @@ function readRetryCandidates(
   const order = sql.fragment`nr`
   return pool.any(sql.type(retryCandidate)`
     SELECT
-      ${DUE_COLUMNS}, status, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
+      ${DUE_COLUMNS}, failure_reason AS "failureReason", ${isGivenUp(limits)} AS "isGivenUp",
       (
         SELECT true FROM notifications.decision
         WHERE decision.locator = notification_log.locator AND erased_at IS NOT NULL LIMIT 1

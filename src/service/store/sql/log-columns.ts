@@ -15,7 +15,7 @@ export const LOG_COLUMNS = sql.fragment`
 
 /** The columns of a row to retry, joined `WITH_DECIDED`. */
 export const DUE_COLUMNS = sql.fragment`
-  locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
+  locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", status, subject, body,
   attempt_count AS "attemptCount", created_at AS "createdAt", send_count AS "sendCount", unknown_key AS "unknownKey"`
 
 /** Joins a row with what its decisions say of a retry. A decision to send with attempt 0 was deferred. */

@@ -39,7 +39,7 @@ export async function lockEntries(
     JOIN unnest(
       ${column('text', ({ locator }) => locator)},
       ${column('int4', ({ attemptCount }) => attemptCount)},
-      ${column('text', ({ variables }) => (variables === undefined ? 'FAILED' : 'SKIPPED'))},
+      ${column('text', ({ status }) => status)},
       ${column('text', ({ partyLocator }) => partyLocator)}
     ) AS due (locator, attempt_count, status, party_locator) USING (locator, attempt_count, status)
     JOIN LATERAL (${last}) AS last ON last.attempt <= notification_log.attempt_count AND last.erased_at IS NULL

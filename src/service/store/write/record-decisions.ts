@@ -59,7 +59,7 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('text', ({ decision }) => decision.ruleId)},
       ${column('text', ({ decision }) => decision.failureReason)},
       ${column('jsonb', ({ variables }) => (variables === null ? null : JSON.stringify(variables)))},
-      ${column('text', ({ text, stored }) => (text ?? stored)?.templateRevision ?? null)},
+      ${column('text', findTemplateRevision)},
       ${column('text', (attempt) => findDelivery(attempt)?.receipt ?? null)},
       ${column('boolean', (attempt) => recordedOnlyText(findDelivery(attempt)))},
       ${column('text', (attempt) => findDelivery(attempt)?.error ?? null)},
@@ -76,9 +76,15 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
     ) AS attempt (facts, ${COLUMNS})`
 }
 
+/** A retry that skips its row keeps naming the template of the text that it clears. */
+function findTemplateRevision(attempt: Attempt): string | null {
+  const text = attempt.text ?? (attempt.kind === 'stored retry' ? attempt.stored : null)
+  return text?.templateRevision ?? null
+}
+
 /** A redrive is no retry: its request is named by its id alone. */
 function isRetryOnRequest(attempt: Attempt): attempt is Attempt & { readonly request: AttemptRequest } {
-  return attempt.request !== null && attempt.before !== null
+  return attempt.request !== null && attempt.kind !== 'first'
 }
 
 /** True or false in words, as the column is sent; null without a receipt. */
@@ -90,6 +96,6 @@ function recordedOnlyText(delivery: Delivery | undefined): string | null {
 function nextUnknownKey(attempt: Attempt, deliveries: Deliveries): number | null {
   const delivery = deliveries.get(attempt.locator)
   if (delivery === undefined || delivery.error === null) return null
-  const isUnknown = delivery.isUnknown === true || (attempt.before?.unknownKey ?? null) !== null
-  return isUnknown ? nextKeyNumber(attempt) : null
+  const wasUnknown = attempt.kind !== 'first' && attempt.before.unknownKey !== null
+  return delivery.isUnknown === true || wasUnknown ? nextKeyNumber(attempt) : null
 }

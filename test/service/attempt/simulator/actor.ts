@@ -47,10 +47,10 @@ export function startActor(world: World, sabotage: Sabotage): Actor {
 }
 
 function countAttempts(counts: Counts, attempts: readonly Attempt[]): void {
-  for (const { before, request, origin, decision } of attempts) {
-    if (before !== null) counts.retried++
+  for (const { kind, request, origin, decision } of attempts) {
+    if (kind !== 'first') counts.retried++
     if (request === null) continue
-    if (before === null) counts.redriven++
+    if (kind === 'first') counts.redriven++
     else if (origin.envelopeMapRevision !== 'map' && decision.facts.party === 'found') counts.readAgain++
   }
 }

@@ -101,7 +101,7 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
     wrap(store, (tx) => ({
       updateEntries: (attempts, deliveries) =>
         tx.updateEntries(
-          attempts.filter(({ before }) => before !== null),
+          attempts.filter(({ kind }) => kind !== 'first'),
           deliveries,
         ),
     })),
@@ -196,7 +196,9 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
     wrap(store, (tx) => ({
       lockEntries: (due, isRequested) => {
         const unnamed = due.map((entry) =>
-          entry.envelopeMapRevision ? { ...entry, partyLocator: null } : entry,
+          entry.status === 'SKIPPED' && entry.envelopeMapRevision !== null
+            ? { ...entry, partyLocator: null }
+            : entry,
         )
         return tx.lockEntries(unnamed, isRequested)
       },

@@ -1,4 +1,4 @@
-import { type Attempt, nextKeyNumber } from '../../../../src/service/decide/attempt/attempt.ts'
+import type { Attempt } from '../../../../src/service/decide/attempt/attempt.ts'
 import type { OutgoingMessage, Send } from '../../../../src/service/decide/attempt/delivery.ts'
 import type { Store } from '../../../../src/service/decide/attempt/store.ts'
 import { partitionKey } from '../../../../src/service/decide/event/position.ts'
@@ -146,11 +146,11 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
 /** An erasure that was answered before the last lock, and an opt-out that was answered before the last read, are heeded. */
 function checkConsent(
   { erasedAt, answered, optOuts, counts, promise }: World,
-  { eventId, partyLocator, decision, before, request }: Attempt,
+  { eventId, partyLocator, decision, kind, request }: Attempt,
   lockedAt: number,
   readAt: number,
 ): void {
-  const isRequested = request !== null && before !== null
+  const isRequested = request !== null && kind !== 'first'
   const isErased = (erasedAt.get(partyLocator ?? '') ?? lockedAt) < lockedAt
   promise(!isRequested || !isErased, `${eventId} is retried on request after an erasure`)
   promise(!isRequested || decision.outcome !== 'SKIP', `${eventId} is skipped again on request`)
@@ -179,9 +179,9 @@ function checkMessage({ memory, promise }: World, { idempotencyKey, to, channel 
   const isSent = memory.rows().some((row) => row.eventId === eventId && row.status === 'SENT')
   promise(!isSent, `${eventId} is sent again`)
   const untold = [...memory.entries('FAILED'), ...memory.entries('SKIPPED')]
-  const before = untold.find((entry) => entry.eventId === eventId) ?? null
-  const isNextKey = Number(number) === nextKeyNumber({ before } as Attempt)
-  promise(isNextKey, `${eventId} is sent by the key ${idempotencyKey}`)
+  const row = untold.find((entry) => entry.eventId === eventId)
+  const nextKey = row === undefined ? 1 : (row.unknownKey ?? row.sendCount + 1)
+  promise(Number(number) === nextKey, `${eventId} is sent by the key ${idempotencyKey}`)
 }
 
 /** Checks what must hold once the faults are over and everything had its time. */

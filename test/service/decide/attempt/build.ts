@@ -1,7 +1,12 @@
-import type { Attempt, OpenAttempt, RulesInForce } from '../../../../src/service/decide/attempt/attempt.ts'
+import type {
+  Attempt,
+  FirstAttempt,
+  RulesInForce,
+  StoredRetry,
+} from '../../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../../src/service/decide/attempt/delivery.ts'
 import type { RetryCandidate } from '../../../../src/service/decide/attempt/retry-candidate.ts'
-import type { RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import type { FailedEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
 import type { Decision } from '../../../../src/service/decide/decision/decide.ts'
 import type { LoggedRow } from '../../../../src/service/decide/event/conflict.ts'
 import type { Event } from '../../../../src/service/decide/event/parse-event.ts'
@@ -58,8 +63,9 @@ function aDecision(overrides: Partial<Decision> = {}): Decision {
 }
 
 /** A first attempt for party-1, who has an address. */
-export function anOpenAttempt(eventId: string, overrides: Partial<OpenAttempt> = {}): OpenAttempt {
+export function anOpenAttempt(eventId: string, overrides: Partial<FirstAttempt> = {}): FirstAttempt {
   return {
+    kind: 'first',
     locator: `NTF-${eventId}`,
     eventId,
     eventType: 'claim.paid',
@@ -68,34 +74,48 @@ export function anOpenAttempt(eventId: string, overrides: Partial<OpenAttempt> =
     contact: FOUND,
     origin: { topic: 'claims', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: 'ghi' },
     variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
-    stored: null,
     isPruned: false,
-    before: null,
     request: null,
     ...overrides,
   }
 }
 
+const TEXT = { subject: 'S', body: 'B', templateRevision: 'rev' }
+
+/** A retry after one attempt, for party-1, who has an address. */
+export function anOpenRetry(eventId: string, overrides: Partial<StoredRetry> = {}): StoredRetry {
+  const { isPruned: _, ...subject } = anOpenAttempt(eventId)
+  const before = { attemptCount: 1, sendCount: 0, unknownKey: null }
+  return { ...subject, kind: 'stored retry', before, stored: TEXT, ...overrides }
+}
+
+type Outcome = Pick<Attempt, 'decision' | 'status' | 'attemptCount' | 'text' | 'address'>
+const SENT: Outcome = {
+  decision: aDecision(),
+  status: 'SENT',
+  attemptCount: 1,
+  text: TEXT,
+  address: EMAIL,
+}
+
 /** A first attempt that was sent by EMAIL. */
-export function anAttempt(eventId: string, overrides: Partial<Attempt> = {}): Attempt {
-  return {
-    ...anOpenAttempt(eventId),
-    decision: aDecision(),
-    status: 'SENT',
-    attemptCount: 1,
-    text: { subject: 'S', body: 'B', templateRevision: 'rev' },
-    address: EMAIL,
-    ...overrides,
-  }
+export function anAttempt(eventId: string, overrides: Partial<FirstAttempt & Outcome> = {}): Attempt {
+  return { ...anOpenAttempt(eventId), ...SENT, ...overrides }
+}
+
+/** A retry that was sent by EMAIL. */
+export function aRetry(eventId: string, overrides: Partial<StoredRetry & Outcome> = {}): Attempt {
+  return { ...anOpenRetry(eventId), ...SENT, attemptCount: 2, ...overrides }
 }
 
 /** A FAILED row with one attempt behind it. */
-export function aDueEntry(eventId: string, overrides: Partial<RetryEntry> = {}): RetryEntry {
+export function aDueEntry(eventId: string, overrides: Partial<FailedEntry> = {}): FailedEntry {
   return {
     locator: `NTF-${eventId}`,
     eventId,
     eventType: 'claim.paid',
     partyLocator: 'party-1',
+    status: 'FAILED',
     subject: 'S',
     body: 'B',
     attemptCount: 1,

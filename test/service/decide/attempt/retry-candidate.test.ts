@@ -1,6 +1,7 @@
 import t from 'tap'
 import { findRefusal, toDueEntry } from '../../../../src/service/decide/attempt/retry-candidate.ts'
-import { aCandidateDecision, aRetryCandidate } from './build.ts'
+import { nextAttempt } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import { aCandidateDecision, aDueEntry, anOpenAttempt, aRetryCandidate, FOUND } from './build.ts'
 
 const SKIPPED = aRetryCandidate('NTF-1')
 const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
@@ -20,17 +21,29 @@ t.test('skipped and given-up rows can be retried on request, others cannot', asy
 
 t.test('a failed row is sent as stored, a skipped one rendered from its variables', async (t) => {
   const failed = toDueEntry(FAILED)
-  t.match(failed, { subject: 'S', body: 'B' })
-  t.equal(failed.variables, undefined)
-  t.match(toDueEntry(SKIPPED), { isPartyInvalid: false, variables: SKIPPED.decision?.variables })
+  t.match(failed, { status: 'FAILED', subject: 'S', body: 'B' })
+  t.match(toDueEntry(SKIPPED), {
+    status: 'SKIPPED',
+    isPartyInvalid: false,
+    variables: SKIPPED.decision?.variables,
+  })
 })
 
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
   const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidParty: true })
-  t.equal(toDueEntry({ ...SKIPPED, partyLocator: null, decision }).isPartyInvalid, true)
+  t.match(toDueEntry({ ...SKIPPED, partyLocator: null, decision }), { isPartyInvalid: true })
 })
 
 t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
   const decision = aCandidateDecision({ variables: null })
   t.match(findRefusal(aRetryCandidate('e', { decision })), /rendered from is not stored/)
+})
+
+t.test('a row without a text is rendered, and not retried if nothing can be rendered', async (t) => {
+  const { origin, variables } = anOpenAttempt('e')
+  const entry = { due: aDueEntry('e', { subject: null, body: null }), contact: FOUND }
+  const retry = (recorded: typeof variables | null) =>
+    nextAttempt(entry, { origin, variables: recorded, templateRevision: null }, null)
+  t.match(retry(variables), { kind: 'rendered retry', variables })
+  t.throws(() => retry(null), /no variables to render/)
 })

@@ -4,7 +4,11 @@ import { eraseRejected } from '../../../../src/operations/erase/erase-rejected-m
 import { beginErasure } from '../../../../src/operations/erase/erasure-record.ts'
 import { commitRetries } from '../../../../src/service/attempt/retry.ts'
 import type { Deliveries, Send } from '../../../../src/service/decide/attempt/delivery.ts'
-import type { RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import type {
+  FailedEntry,
+  RetryEntry,
+  SkippedEntry,
+} from '../../../../src/service/decide/attempt/retry-entry.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { insertRejectedMessages } from '../../../../src/service/store/write/insert-rejected-messages.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
@@ -18,6 +22,12 @@ import { record, UNRESOLVED } from '../record.ts'
 const { pool, client } = await openDatabase(t)
 const store = createStore(pool)
 const REQUEST = { id: '1', by: 'alice', because: 'an outage' }
+const SKIPPED = {
+  status: 'SKIPPED',
+  variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+  isPartyInvalid: false,
+  envelopeMapRevision: null,
+} as const
 const ANY = { maxAgeMs: 3_600_000, attemptCountMax: 3, minPauseMs: -3_600_000 }
 
 t.beforeEach(async () => {
@@ -31,20 +41,19 @@ const LOCK_WAITS = `
   SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
 const isErasureWaiting = async () => (await client.query(LOCK_WAITS)).rowCount === 1
 
-async function retryEntry(): Promise<RetryEntry> {
+async function failedEntry(): Promise<FailedEntry> {
   const { due } = await listDueEntries(pool, ANY, null, 1)
   if (due[0] === undefined) throw new Error('nothing is due')
   return due[0]
 }
 
 /** The row as SKIPPED, to be retried on request. */
-async function skippedEntry(): Promise<RetryEntry> {
-  const entry = await retryEntry()
+async function skippedEntry(): Promise<SkippedEntry> {
+  const entry = await failedEntry()
   await client.query(`
     UPDATE notifications.notification_log
     SET status = 'SKIPPED', subject = NULL, body = NULL, last_attempt_at = NULL`)
-  const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
-  return { ...entry, subject: null, body: null, variables }
+  return { ...entry, subject: null, body: null, ...SKIPPED }
 }
 
 async function retry(
@@ -60,13 +69,12 @@ async function retry(
 }
 
 t.test('a row erased after it was read is never retried', async (t) => {
-  const failed = await retryEntry()
+  const failed = await failedEntry()
   const erasure = await beginErasure(pool, 'party-1', 'bob')
   await eraseEntries(pool, erasure, [failed.locator])
   t.same(await retry(failed, undefined, null), [])
   await client.query('TRUNCATE notifications.erasure')
-  const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
-  t.same(await retry({ ...failed, variables }), [], 'its decision is erased')
+  t.same(await retry({ ...failed, ...SKIPPED }), [], 'its decision is erased')
 })
 
 t.test('a row of a party under erasure is not retried on request', async (t) => {
@@ -78,7 +86,7 @@ t.test('a row of a party under erasure is not retried on request', async (t) => 
 for (const request of [REQUEST, null]) {
   const what = request === null ? 'running' : 'requested'
   t.test(`an erasure waits for a ${what} retry, and blanks the text that it wrote`, async (t) => {
-    const entry = request === null ? await retryEntry() : await skippedEntry()
+    const entry = request === null ? await failedEntry() : await skippedEntry()
     const erasure = await beginErasure(pool, request === null ? 'party-1' : 'party-2', 'bob')
     const sending = Promise.withResolvers<void>()
     const sent = Promise.withResolvers<Deliveries>()

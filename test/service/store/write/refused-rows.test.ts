@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { commitBatch } from '../../../../src/service/attempt/commit-batch.ts'
 import { commitRetries } from '../../../../src/service/attempt/retry.ts'
-import type { OpenAttempt } from '../../../../src/service/decide/attempt/attempt.ts'
+import type { FirstAttempt } from '../../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery } from '../../../../src/service/decide/attempt/delivery.ts'
 import { isWorthRestart, refusesData } from '../../../../src/service/store/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../../../src/service/store/connection/pool.ts'
@@ -35,7 +35,7 @@ t.beforeEach(async () => {
 /** Twenty events, one of them `bad`; the senders accept the messages of the others, and of that one as told. */
 async function dispatched(
   of: DatabasePool = pool,
-  { ofBad = {}, answer = ACCEPTED }: { ofBad?: Partial<OpenAttempt>; answer?: Delivery } = {},
+  { ofBad = {}, answer = ACCEPTED }: { ofBad?: Partial<FirstAttempt>; answer?: Delivery } = {},
 ) {
   const { send, keys } = recordingSend((eventId) => (eventId === 'bad' ? answer : ACCEPTED))
   const open = Array.from({ length: 20 }, (_, i) =>
