@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { createRequests, type RequestNeeds } from '../attempt/carry-out.ts'
-import { createDispatch, type DispatchNeeds } from '../attempt/dispatch.ts'
+import { createRequests } from '../attempt/carry-out.ts'
+import { createDispatch } from '../attempt/dispatch.ts'
 import { createLanes } from '../attempt/lanes.ts'
 import { createLocators } from '../attempt/locators.ts'
 import type { LookUpNeeds } from '../attempt/look-up.ts'
-import { createRetry, type RetryNeeds } from '../attempt/retry.ts'
+import { createRetry } from '../attempt/retry.ts'
 import type { AttemptMaker } from '../attempt/transact.ts'
 import type { Config } from '../config/config.ts'
 import type { Brokers } from '../consume/brokers.ts'
@@ -19,10 +19,10 @@ import { RETRY_MIN_PAUSE_MS } from '../decide/attempt/retry-entry.ts'
 import { type RunStage, unobserved } from '../decide/attempt/stage.ts'
 import { mapOf } from '../decide/event/envelope-map.ts'
 import { parseEvent } from '../decide/event/parse-event.ts'
-import { type Assignment, listPartitions } from '../decide/event/position.ts'
+import { listPartitions } from '../decide/event/position.ts'
 import type { LogPosition } from '../model/log/log-page.ts'
 import { type Senders, sendByChannel } from '../send/send.ts'
-import { isLocked, isWorthRestart } from '../store/connection/errors.ts'
+import { isLocked } from '../store/connection/errors.ts'
 import { observedPool } from '../store/connection/observed-pool.ts'
 import type { DatabasePool } from '../store/connection/pool.ts'
 import { findLogged } from '../store/read/find-logged.ts'
@@ -34,17 +34,10 @@ import { listRetryCandidates } from '../store/read/read-retry-candidates.ts'
 import { ensureCheckpoint, resetCheckpoint } from '../store/write/checkpoints.ts'
 import { dismissPage } from '../store/write/dismiss-page.ts'
 import { createStore } from '../store/write/postgres-store.ts'
-import {
-  lockRequest,
-  notePaused,
-  postponeRequest,
-  recordProgress,
-  releaseRequest,
-  takeRequest,
-} from '../store/write/request-row.ts'
+import { notePaused, postponeRequest, releaseRequest, takeRequest } from '../store/write/request-row.ts'
 import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import type { StartTimer } from '../time/timer.ts'
+import type { Clock } from '../time/clock.ts'
 import { createActivation, type DescribeChange } from './in-force.ts'
 import { createParseBy, type RuleFiles } from './rule-files.ts'
 import { skipBatch } from './skip-batch.ts'
@@ -70,27 +63,59 @@ interface WorkerNeeds {
 
 /** The consumer and the retry, for a database that is ready. */
 export function createWorker(needs: WorkerNeeds) {
-  const { config, connection, ruleFiles, metrics, tracing, log } = needs
+  const { config, connection, brokers, ruleFiles, parties, metrics, tracing, log } = needs
   const pool = tracing === null ? needs.pool : observedPool(needs.pool, tracing.statement)
   const stage: RunStage =
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
   const activation = createActivation(needs.pool, ruleFiles, config.gitCommit, needs.describeChange, log)
+  // Dispatch, retry and requests each find refused rows for themselves: a bad row of one must not slow the others.
   const createMaker = (): AttemptMaker => ({
     ruleTable: ruleFiles.ruleTable,
     templates: ruleFiles.templates,
     store: createStore(pool),
     send: sendByChannel(needs.senders),
     stage,
-    nowMs: () => performance.now(),
+    clock: CLOCK,
     onCommit: activation.begin,
     mustProbe: false,
   })
+  const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, stage)
+  const dispatch = createDispatch(createMaker(), lookUps, metrics.countRestart, log)
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
-  const consumer = createConsumer(options, consumerNeeds(needs, pool, createMaker(), stage), log)
-  const retry = createRetry<LogPosition>(retryNeeds(needs, pool, createMaker(), stage))
-  const requests = createRequests(requestNeeds(needs, pool, createMaker(), stage, consumer.assignment))
+  const consumerNeeds: ConsumerNeeds = {
+    ensureCheckpoint: (...place) => ensureCheckpoint(pool, ...place),
+    resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
+    listCheckpoints: (topics) => listCheckpoints(pool, topics),
+    processNext: createLanes(config.broker.partitionsAtOnce, CLOCK.startTimer, dispatch),
+    findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
+    countLost: metrics.countLost,
+  }
+  const consumer = createConsumer(options, consumerNeeds, log)
+  const retryLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
+  const retry = createRetry<LogPosition>(
+    createMaker(),
+    parties,
+    (...page) => listDueEntries(pool, retryLimits, ...page),
+    log,
+  )
+  const requests = createRequests({
+    maker: createMaker(),
+    parties,
+    lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
+    takeRequest: () => takeRequest(pool, listPartitions(consumer.assignment() ?? {}), parties.isDown()),
+    listRetryCandidates: (...page) => listRetryCandidates(pool, config.retry, ...page),
+    readMessages: (places) => readMessages(brokers, places),
+    listRejected: (target, after) =>
+      readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
+    dismissPage: (request) => dismissPage(pool, request),
+    skipBatch: (...skip) => skipBatch(pool, brokers, ...skip),
+    releaseRequest: (id) => releaseRequest(pool, id),
+    postponeRequest: (...why) => postponeRequest(pool, ...why),
+    notePaused: () => notePaused(pool),
+    log,
+  })
   return {
     ...consumer,
     run: () => {
@@ -102,87 +127,6 @@ export function createWorker(needs: WorkerNeeds) {
       await Promise.all([consumer.stop(), retry.stop(), requests.stop()])
       await activation.settled()
     },
-  }
-}
-
-function consumerNeeds(
-  { config, ruleFiles, parties, metrics, log }: WorkerNeeds,
-  pool: DatabasePool,
-  maker: AttemptMaker,
-  stage: RunStage,
-): ConsumerNeeds {
-  const needs: DispatchNeeds = {
-    ...createLookUps(ruleFiles, parties.lookUp, pool, stage),
-    maker,
-    isWorthRestart,
-    countRestart: metrics.countRestart,
-    startTimer,
-    nowMs: () => performance.now(),
-    log,
-  }
-  return {
-    ensureCheckpoint: (topic, partition) => ensureCheckpoint(pool, topic, partition),
-    resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
-    listCheckpoints: (topics) => listCheckpoints(pool, topics),
-    processNext: createLanes(config.broker.partitionsAtOnce, startTimer, createDispatch(needs)),
-    findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
-    countLost: metrics.countLost,
-  }
-}
-
-function retryNeeds(
-  { config, parties, log }: WorkerNeeds,
-  pool: DatabasePool,
-  maker: AttemptMaker,
-  stage: RunStage,
-): RetryNeeds<LogPosition> {
-  const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
-  return {
-    listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
-    lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
-    isDown: parties.isDown,
-    maker,
-    stage,
-    clock: {
-      nowMs: () => performance.now(),
-      sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
-    },
-    log,
-  }
-}
-
-function requestNeeds(
-  { config, brokers, ruleFiles, parties, log }: WorkerNeeds,
-  pool: DatabasePool,
-  maker: AttemptMaker,
-  stage: RunStage,
-  assignment: () => Assignment | null,
-): RequestNeeds {
-  const record: RequestNeeds['record'] = (request, progress, end) =>
-    pool.transaction(async (tx) => {
-      if (await lockRequest(tx, request)) await recordProgress(tx, request.id, progress, end)
-    })
-  return {
-    take: () => takeRequest(pool, listPartitions(assignment() ?? {}), parties.isDown()),
-    listCandidates: (target, after) => listRetryCandidates(pool, config.retry, target, after),
-    readMessages: (places) => readMessages(brokers, places),
-    listRejected: (target, after) =>
-      readRejectedPage(pool, toRejectedFilter(target), BigInt(after ?? 0), REDRIVEN_COUNT_MAX),
-    lookUpContactsAgain: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
-    isDown: parties.isDown,
-    lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
-    maker,
-    record,
-    dismissPage: (request) => dismissPage(pool, request),
-    skip: async (request, target) => {
-      const refusal = await skipBatch(pool, brokers, request, target)
-      if (refusal !== null) await record(request, request.progress, { state: 'stopped', note: refusal })
-    },
-    release: (id) => releaseRequest(pool, id),
-    postpone: (id, note) => postponeRequest(pool, id, note),
-    notePaused: () => notePaused(pool),
-    sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
-    log,
   }
 }
 
@@ -209,7 +153,11 @@ function createLookUps(
   }
 }
 
-const startTimer: StartTimer = (durationMs, run) => {
-  const timer = setTimeout(run, durationMs)
-  return () => clearTimeout(timer)
+const CLOCK: Clock = {
+  monotonicMs: () => performance.now(),
+  startTimer: (durationMs, run) => {
+    const timer = setTimeout(run, durationMs)
+    return () => clearTimeout(timer)
+  },
+  sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
 }

@@ -24,17 +24,19 @@ import type {
   TakenRequest,
 } from '../model/request/schemas.ts'
 import { errorMessage } from '../text/faults.ts'
-import type { LookUpNeeds } from './look-up.ts'
+import type { LookUpNeeds, PartiesAgain } from './look-up.ts'
 import { lookUpRejected, redrive } from './redrive.ts'
-import { type RetryNeeds, retryLocked } from './retry.ts'
-import { type AttemptsResult, NO_ATTEMPTS, transact } from './transact.ts'
+import { retryLocked } from './retry.ts'
+import { type AttemptMaker, type AttemptsResult, NO_ATTEMPTS, transact } from './transact.ts'
 
-export interface RequestNeeds
-  extends Pick<RetryNeeds<LogPosition>, 'isDown' | 'lookUpContactsAgain' | 'maker'> {
+export interface RequestNeeds {
+  readonly maker: AttemptMaker
+  readonly parties: PartiesAgain
+  readonly lookUps: LookUpNeeds
   /** Takes the open request that has waited longest for its next page; null if there is none. */
-  readonly take: () => Promise<TakenRequest | null>
+  readonly takeRequest: () => Promise<TakenRequest | null>
   /** The next page of a retry's log entries, newest first; `next` is null on the last one. */
-  readonly listCandidates: (
+  readonly listRetryCandidates: (
     target: RetryTarget,
     after: LogPosition | null,
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
@@ -45,20 +47,16 @@ export interface RequestNeeds
     target: RejectedTarget,
     after: string | null,
   ) => Promise<readonly StoredRejectedMessage[]>
-  readonly lookUps: LookUpNeeds
-  /** Writes progress outside an attempt, unless the request has ended or another replica has processed the page. */
-  readonly record: (request: TakenRequest, progress: Progress, end: End | null) => Promise<void>
   /** Dismisses a page of rejected messages, and records the progress. */
   readonly dismissPage: (request: RejectedRequest) => Promise<void>
-  /** Skips an unreadable batch and records the end. */
-  readonly skip: (request: TakenRequest, target: SkipTarget) => Promise<void>
+  /** Skips an unreadable batch and records the end. Returns why nothing was skipped, or null. */
+  readonly skipBatch: (request: TakenRequest, target: SkipTarget) => Promise<string | null>
   /** Gives a request back to all replicas after a page. */
-  readonly release: (id: string) => Promise<void>
+  readonly releaseRequest: (id: string) => Promise<void>
   /** Lets a request wait a few seconds, and says why. */
-  readonly postpone: (id: string, note: string) => Promise<void>
+  readonly postponeRequest: (id: string, note: string) => Promise<void>
   /** Notes on open requests that policy administration is down. */
   readonly notePaused: () => Promise<void>
-  readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
 }
 
@@ -82,7 +80,7 @@ export function createRequests(needs: RequestNeeds) {
         if (lanes.size < LANE_COUNT_MAX) open(false)
         await processTaken(request)
       } else if (!isFirst) return
-      else await needs.sleep(POLL_MS, stopping.signal).catch(() => {})
+      else await needs.maker.clock.sleep(POLL_MS, stopping.signal).catch(() => {})
     }
   }
 
@@ -93,8 +91,8 @@ export function createRequests(needs: RequestNeeds) {
 
   async function take(): Promise<TakenRequest | null> {
     try {
-      if (needs.isDown()) await needs.notePaused()
-      return await needs.take()
+      if (needs.parties.isDown()) await needs.notePaused()
+      return await needs.takeRequest()
     } catch (error) {
       needs.log.warn({ err: error }, 'requests cannot be read; they wait')
       return null
@@ -106,10 +104,10 @@ export function createRequests(needs: RequestNeeds) {
     const { id, kind } = request
     try {
       const isDone = await processPage(needs, request)
-      if (isDone) await needs.release(id)
+      if (isDone) await needs.releaseRequest(id)
     } catch (error) {
       needs.log.warn({ err: error, request: id, kind }, 'a page of a request failed; it is tried again')
-      await needs.postpone(id, `tries again: ${errorMessage(error)}`).catch(() => {})
+      await needs.postponeRequest(id, `tries again: ${errorMessage(error)}`).catch(() => {})
     }
   }
 
@@ -136,22 +134,43 @@ export async function processPage(needs: RequestNeeds, request: TakenRequest): P
       await needs.dismissPage(request)
       return true
     case 'skip':
-      await needs.skip(request, request.target)
+      await skip(needs, request, request.target)
       return true
     default:
       return request satisfies never
   }
 }
 
+async function skip(needs: RequestNeeds, request: TakenRequest, target: SkipTarget): Promise<void> {
+  const note = await needs.skipBatch(request, target)
+  if (note !== null) await record(needs, request, request.progress, { state: 'stopped', note })
+}
+
+/** Writes progress outside an attempt, unless the request has ended or another replica has processed the page. */
+function record(
+  { maker }: RequestNeeds,
+  request: TakenRequest,
+  progress: Progress,
+  end: End | null,
+): Promise<void> {
+  return maker.store.transaction(async (tx) => {
+    if (await tx.lockRequest(request)) await tx.recordProgress(request.id, progress, end)
+  })
+}
+
+function lookUpAgain({ maker, parties }: RequestNeeds, asked: readonly string[]): Promise<Contacts> {
+  return maker.stage('retry_contacts', asked, () => parties.lookUpAgain(asked))
+}
+
 /** Retries one page of log entries in one transaction, together with the progress. */
 async function retryPage(needs: RequestNeeds, request: RetryRequest): Promise<boolean> {
-  if (needs.isDown()) return postponed(needs, request)
+  if (needs.parties.isDown()) return postponed(needs, request)
   const { target, progress } = request
-  const { candidates, next } = await needs.listCandidates(target, progress.position)
+  const { candidates, next } = await needs.listRetryCandidates(target, progress.position)
   const prepared = await prepareEntries(needs, target, candidates)
   const allowed = prepared.filter((one) => one !== null && 'locator' in one)
-  const contacts = await needs.lookUpContactsAgain(distinctParties(allowed))
-  const isDown = needs.isDown()
+  const contacts = await lookUpAgain(needs, distinctParties(allowed))
+  const isDown = needs.parties.isDown()
   const page: Page = new Map()
   for (const [i, { locator }] of candidates.entries()) {
     const judged = judgePrepared(prepared[i] ?? null, contacts, isDown)
@@ -258,7 +277,7 @@ async function readEntry(
 }
 
 async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<false> {
-  await needs.postpone(id, PAUSED)
+  await needs.postponeRequest(id, PAUSED)
   return false
 }
 
@@ -278,21 +297,21 @@ function findResult(
 /** Takes a page of rejected messages through the pipeline again, each in its own transaction, with the progress. */
 async function redrivePage(needs: RequestNeeds, taken: RejectedRequest): Promise<boolean> {
   const messages = await needs.listRejected(taken.target, taken.progress.position)
-  if (messages.length === 0) await needs.record(taken, taken.progress, DONE)
+  if (messages.length === 0) await record(needs, taken, taken.progress, DONE)
   let request = taken
   for (const message of messages) {
-    if (needs.isDown()) return postponed(needs, request)
+    if (needs.parties.isDown()) return postponed(needs, request)
     const id = String(message.id)
     const reason = findRedriveRefusal(message.code, message.erasedAt !== null)
     const after = (result: string | { reason: string }) => addResults(request.progress, id, [[id, result]])
     let progress: Progress<string>
     if (reason !== null) {
       progress = after({ reason })
-      await needs.record(request, progress, null)
+      await record(needs, request, progress, null)
     } else {
       const lookedUp = await lookUpRejected(needs.lookUps, message)
       const isUnresolved = lookedUp.open.some(({ contact }) => contact?.state === 'unresolved')
-      if (isUnresolved && needs.isDown()) return postponed(needs, request)
+      if (isUnresolved && needs.parties.isDown()) return postponed(needs, request)
       const done = await redrive(needs.maker, message, lookedUp, request, after)
       if (done === null) return true
       progress = done

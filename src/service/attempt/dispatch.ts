@@ -2,20 +2,10 @@ import type { Logger } from 'pino'
 import type { Batch, BatchResult, CommitResult, Dispatch } from '../decide/attempt/batch.ts'
 import { messageBytes } from '../decide/event/message.ts'
 import type { RejectedMessage } from '../decide/event/rejected-message.ts'
-import type { StartTimer } from '../time/timer.ts'
+import type { Clock } from '../time/clock.ts'
 import { commitBatch, commitBatches } from './commit-batch.ts'
 import { beginLookUps, type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
 import type { AttemptMaker } from './transact.ts'
-
-export interface DispatchNeeds extends LookUpNeeds {
-  readonly maker: AttemptMaker
-  /** True if the batch starts again from its look-ups: another transaction won, or a plan was out of date. */
-  readonly isWorthRestart: (error: unknown) => boolean
-  readonly countRestart: () => void
-  readonly startTimer: StartTimer
-  readonly nowMs: () => number
-  readonly log: Logger
-}
 
 const RESTART_COUNT_MAX = 5
 /** A partition whose transaction took longer has its own next: it must not hold up the others again and again. */
@@ -34,27 +24,33 @@ const CONFLICT_WARNING_MS = 60_000
  * of the partition's checkpoint. Small ones share a look-up of rows and a transaction; each has its own where that fails. A result
  * rejects on infrastructure errors, never because of a message's content.
  */
-export function createDispatch(needs: DispatchNeeds): Dispatch {
-  const warnOfConflicts = createConflictWarning(needs.nowMs, needs.log)
+export function createDispatch(
+  maker: AttemptMaker,
+  lookUps: LookUpNeeds,
+  countRestart: () => void,
+  log: Logger,
+): Dispatch {
+  const { store, stage, clock } = maker
+  const warnOfConflicts = createConflictWarning(clock, log)
 
   /** Runs the transaction of a batch, or its part of a shared one; null if that one left the batch out. */
   async function commit(batch: Batch, run: () => Promise<CommitResult | null>): Promise<BatchResult | null> {
-    const startMs = needs.nowMs()
-    const result = await needs.stage('commit', batch, run)
+    const startMs = clock.monotonicMs()
+    const result = await stage('commit', batch, run)
     if (result === null) return null
     if (result.kind === 'committed' && result.rejected.length > 0) warnOfConflicts(batch, result.rejected)
-    return { ...result, wasSlow: needs.nowMs() - startMs >= SLOW_MS }
+    return { ...result, wasSlow: clock.monotonicMs() - startMs >= SLOW_MS }
   }
 
   async function runAlone(batch: Batch): Promise<BatchResult> {
     for (let restartCount = 0; ; restartCount++) {
       try {
-        const lookedUp = await lookUpBatch(needs, batch)
-        const committed = await commit(batch, () => commitBatch(needs.maker, lookedUp))
+        const lookedUp = await lookUpBatch(lookUps, batch)
+        const committed = await commit(batch, () => commitBatch(maker, lookedUp))
         if (committed !== null) return committed
       } catch (error) {
-        if (!needs.isWorthRestart(error)) throw error
-        needs.countRestart()
+        if (!store.isWorthRestart(error)) throw error
+        countRestart()
         if (restartCount === RESTART_COUNT_MAX) throw error
       }
     }
@@ -63,9 +59,9 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
   async function runInGroup(group: Group, batch: Batch): Promise<BatchResult> {
     const lookedUp = await group.lookUp(batch)
     const committed = await commit(batch, () => group.commit(lookedUp)).catch((error) => {
-      if (needs.isWorthRestart(error)) needs.countRestart()
+      if (store.isWorthRestart(error)) countRestart()
       const { topic, partition } = batch
-      needs.log.debug({ err: error, topic, partition }, 'the shared transaction failed')
+      log.debug({ err: error, topic, partition }, 'the shared transaction failed')
       return null
     })
     return committed ?? runAlone(batch)
@@ -73,9 +69,9 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
 
   return (turns) => {
     const small = turns.filter(({ batch, isAlone }) => !isAlone && isSmall(batch)).map(({ batch }) => batch)
-    const group = small.length > 1 ? createGroup(needs, small) : null
+    const group = small.length > 1 ? createGroup(maker, lookUps, small) : null
     return turns.map(({ batch }) =>
-      needs.stage('batch', batch, () =>
+      stage('batch', batch, () =>
         group !== null && small.includes(batch) ? runInGroup(group, batch) : runAlone(batch),
       ),
     )
@@ -85,8 +81,7 @@ export function createDispatch(needs: DispatchNeeds): Dispatch {
 type Group = ReturnType<typeof createGroup>
 
 /** Batches that share a look-up of rows and a transaction. Those whose contacts take long share another one, or have their own. */
-function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
-  const { maker, startTimer } = needs
+function createGroup(maker: AttemptMaker, lookUps: LookUpNeeds, batches: readonly Batch[]) {
   let begun: ReturnType<typeof beginLookUps> | null = null
   let leftCount = batches.length
   let waiting: (PromiseWithResolvers<CommitResult | null> & { readonly lookedUp: LookedUpBatch })[] = []
@@ -111,7 +106,7 @@ function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
     /** Rejects without holding up the other batches. */
     lookUp: async (batch: Batch): Promise<LookedUpBatch> => {
       try {
-        begun ??= beginLookUps(needs, batches)
+        begun ??= beginLookUps(lookUps, batches)
         const complete = (await begun)[batches.indexOf(batch)]
         if (complete === undefined) throw new Error('the batch is not in the group')
         return await complete()
@@ -123,7 +118,7 @@ function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
     /** Commits with the others whose look-ups end at about the same time; null if another session locks the checkpoint. */
     commit: (lookedUp: LookedUpBatch): Promise<CommitResult | null> => {
       const one = { ...Promise.withResolvers<CommitResult | null>(), lookedUp }
-      if (waiting.push(one) === 1) stopTimer = startTimer(SHARE_WAIT_MS, commitWaiting)
+      if (waiting.push(one) === 1) stopTimer = maker.clock.startTimer(SHARE_WAIT_MS, commitWaiting)
       if (--leftCount === 0) void commitWaiting()
       return one.promise
     },
@@ -131,20 +126,20 @@ function createGroup(needs: DispatchNeeds, batches: readonly Batch[]) {
 }
 
 /** Warns of messages whose event id has the row of another one: of the first at once, of later ones once a minute. */
-function createConflictWarning(nowMs: () => number, log: Logger) {
+function createConflictWarning({ monotonicMs }: Clock, log: Logger) {
   let lastMs = Number.NEGATIVE_INFINITY
   let count = 0
   return ({ topic, partition }: Batch, rejected: readonly RejectedMessage[]): void => {
     const conflicts = rejected.filter(({ rejection }) => rejection.code === 'conflict')
     const [example] = conflicts
     count += conflicts.length
-    if (example === undefined || nowMs() - lastMs < CONFLICT_WARNING_MS) return
+    if (example === undefined || monotonicMs() - lastMs < CONFLICT_WARNING_MS) return
     const { message, rejection } = example
     log.warn(
       { count, topic, partition, offset: String(message.offset), error: rejection.error },
       'messages have the event id of another one: their members are not told; see `rejected list --code conflict`',
     )
-    lastMs = nowMs()
+    lastMs = monotonicMs()
     count = 0
   }
 }

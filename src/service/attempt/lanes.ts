@@ -7,7 +7,7 @@ import type {
   Turn,
   WaitingPartition,
 } from '../decide/attempt/batch.ts'
-import type { StartTimer } from '../time/timer.ts'
+import type { StartTimer } from '../time/clock.ts'
 
 /** Groups under way at once: with more, each would be smaller and have its own transaction. */
 const BUSY_GROUP_COUNT_MAX = 3

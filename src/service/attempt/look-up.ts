@@ -28,6 +28,14 @@ export interface LookUpNeeds {
   readonly stage: RunStage
 }
 
+/** Policy administration, as retries and requests ask it. */
+export interface PartiesAgain {
+  /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
+  readonly lookUpAgain: (partyLocators: readonly string[]) => Promise<Contacts>
+  /** True while it is known to be down. */
+  readonly isDown: () => boolean
+}
+
 export interface Reading {
   readonly message: Message
   readonly event: Event

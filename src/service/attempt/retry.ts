@@ -7,8 +7,7 @@ import {
   RETRY_INTERVAL_MS,
   type RetryEntry,
 } from '../decide/attempt/retry-entry.ts'
-import type { RunStage } from '../decide/attempt/stage.ts'
-import type { Contact } from '../decide/party/contact.ts'
+import type { PartiesAgain } from './look-up.ts'
 import {
   type AttemptMaker,
   type AttemptRun,
@@ -21,22 +20,12 @@ import {
 
 const PAGE_COUNT_MAX = 500
 
-export interface RetryNeeds<Cursor> {
-  /** One page of due rows, oldest first, after `after` and up to `upTo`; `next` is null on the last page. */
-  readonly listDueEntries: (
-    after: Cursor | null,
-    countMax: number,
-    upTo: Cursor | null,
-  ) => Promise<{ due: readonly RetryEntry[]; next: Cursor | null }>
-  /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
-  readonly lookUpContactsAgain: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
-  /** True while policy administration is known to be down: a pass ends early. */
-  readonly isDown: () => boolean
-  readonly maker: AttemptMaker
-  readonly stage: RunStage
-  readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
-  readonly log: Logger
-}
+/** One page of due rows, oldest first, after `after` and up to `upTo`; `next` is null on the last page. */
+type ListDueEntries<Cursor> = (
+  after: Cursor | null,
+  countMax: number,
+  upTo: Cursor | null,
+) => Promise<{ due: readonly RetryEntry[]; next: Cursor | null }>
 
 /** Due rows with the contacts of their parties. */
 interface LookedUp {
@@ -51,20 +40,28 @@ interface LookedUpPage<Cursor> extends LookedUp {
 }
 
 /** The background retry: one pass over all due rows every 60 seconds, until stopped. */
-export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
+export function createRetry<Cursor>(
+  maker: AttemptMaker,
+  parties: PartiesAgain,
+  listDueEntries: ListDueEntries<Cursor>,
+  log: Logger,
+) {
+  const { clock, stage } = maker
   const stopping = new AbortController()
   let running: Promise<void> = Promise.resolve()
+  const lookUp: PartiesAgain['lookUpAgain'] = (asked) =>
+    stage('retry_contacts', asked, () => parties.lookUpAgain(asked))
   /** The next pass continues after this row; null: it starts with the oldest. */
   let cursor: Cursor | null = null
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const startedMs = needs.clock.nowMs()
+      const startedMs = clock.monotonicMs()
       await pass().catch((error) =>
-        needs.log.error({ err: error }, 'a retry pass failed; the next one tries again'),
+        log.error({ err: error }, 'a retry pass failed; the next one tries again'),
       )
-      const elapsedMs = needs.clock.nowMs() - startedMs
-      await needs.clock.sleep(Math.max(RETRY_INTERVAL_MS - elapsedMs, 0), stopping.signal).catch(() => {})
+      const elapsedMs = clock.monotonicMs() - startedMs
+      await clock.sleep(Math.max(RETRY_INTERVAL_MS - elapsedMs, 0), stopping.signal).catch(() => {})
     }
   }
 
@@ -74,15 +71,15 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, unchanged: 0 }
-    const pages = pagesFrom(needs, cursor)
+    const pages = pagesFrom(listDueEntries, lookUp, cursor)
     let { value: page } = await pages.next()
     while (page) {
       counts.postponed += page.postponed.length
-      const isStopped: boolean = stopping.signal.aborted || needs.isDown()
+      const isStopped: boolean = stopping.signal.aborted || parties.isDown()
       const following = isStopped ? null : pages.next()
       // An error of the next page is thrown after the running commit, which a stop waits for.
       following?.catch(() => {})
-      const { attempts, unchanged } = await commitPage(needs, page.entries)
+      const { attempts, unchanged } = await commitPage(maker, page.entries, log)
       for (const { status } of attempts) counts[status]++
       counts.unchanged += unchanged.size
       cursor = isStopped ? page.after : null
@@ -90,9 +87,8 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       if (page) cursor = page.after
       if (stopping.signal.aborted) break
     }
-    if (Object.values(counts).some((count) => count > 0))
-      needs.log.info(counts, 'retried failed notifications')
-    else needs.log.debug('no failed notification is due')
+    if (Object.values(counts).some((count) => count > 0)) log.info(counts, 'retried failed notifications')
+    else log.debug('no failed notification is due')
   }
 
   return {
@@ -112,15 +108,16 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
  * start the next page.
  */
 async function* pagesFrom<Cursor>(
-  needs: RetryNeeds<Cursor>,
+  listDueEntries: ListDueEntries<Cursor>,
+  lookUp: PartiesAgain['lookUpAgain'],
   start: Cursor | null,
 ): AsyncGenerator<LookedUpPage<Cursor>, undefined> {
   const toNewest = { from: start, upTo: null }
   for (const { from, upTo } of start === null ? [toNewest] : [toNewest, { from: null, upTo: start }]) {
     let after: Cursor | null = from
     do {
-      const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX, upTo)
-      for await (const part of lookUpParties(needs, due)) yield { after, ...part }
+      const { due, next } = await listDueEntries(after, PAGE_COUNT_MAX, upTo)
+      for await (const part of lookUpParties(lookUp, due)) yield { after, ...part }
       after = next
     } while (after !== null)
   }
@@ -128,12 +125,13 @@ async function* pagesFrom<Cursor>(
 
 /** An error on this page must not prevent the following ones. */
 async function commitPage(
-  { maker, stage, log }: Pick<RetryNeeds<unknown>, 'maker' | 'stage' | 'log'>,
+  maker: AttemptMaker,
   entries: readonly LookedUpEntry[],
+  log: Logger,
 ): Promise<AttemptsResult> {
   if (entries.length === 0) return NO_ATTEMPTS
   try {
-    const result = await stage('retry', entries, () => commitRetries(maker, entries))
+    const result = await maker.stage('retry', entries, () => commitRetries(maker, entries))
     for (const [{ locator }, { message }] of result.refused)
       log.error(
         { locator, error: message },
@@ -148,11 +146,11 @@ async function commitPage(
 
 /** Looks up the parties of due rows, in parts: rows whose party was not asked in time are in a later part. */
 async function* lookUpParties(
-  { lookUpContactsAgain }: Pick<RetryNeeds<unknown>, 'lookUpContactsAgain'>,
+  lookUp: PartiesAgain['lookUpAgain'],
   due: readonly RetryEntry[],
 ): AsyncGenerator<LookedUp> {
   for (let left = due; left.length > 0; ) {
-    const contacts = await lookUpContactsAgain(distinctParties(left))
+    const contacts = await lookUp(distinctParties(left))
     const isAsked = ({ partyLocator }: RetryEntry) => partyLocator === null || contacts.has(partyLocator)
     const found = left
       .filter(isAsked)

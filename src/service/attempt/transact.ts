@@ -15,13 +15,14 @@ import type { RunStage } from '../decide/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../decide/attempt/store.ts'
 import type { PreferencesByParty } from '../decide/party/preferences.ts'
 import { CodedError } from '../text/error-codes.ts'
+import type { Clock } from '../time/clock.ts'
 
 /** Makes attempts. Dispatch, retry and requests have one each: a row that is refused to one must not slow the others. */
 export interface AttemptMaker extends RulesInForce {
   readonly store: Store
   readonly send: Send
   readonly stage: RunStage
-  readonly nowMs: () => number
+  readonly clock: Clock
   /** Called with the attempts of a transaction once it is committed, unless it made none. */
   readonly onCommit: (attempts: readonly Attempt[]) => void
   /** Set by a refusal, until a transaction refuses nothing. */
@@ -87,7 +88,7 @@ async function runOnce<Result extends AttemptsResult>(
   work: (run: AttemptRun) => Promise<Result>,
 ): Promise<Result> {
   const result = await maker.store.transaction((tx) =>
-    work({ maker, tx, mustProbe, startedMs: maker.nowMs() }),
+    work({ maker, tx, mustProbe, startedMs: maker.clock.monotonicMs() }),
   )
   if (result.attempts.length > 0) maker.onCommit(result.attempts)
   return result
@@ -117,11 +118,11 @@ export async function sendAndRecord(
   preferences: PreferencesByParty,
   moves: readonly Move[] = NO_MOVES,
 ): Promise<StoredAttempts> {
-  const { send, stage, nowMs, ruleTable } = maker
-  const writtenMs = nowMs()
+  const { send, stage, clock, ruleTable } = maker
+  const writtenMs = clock.monotonicMs()
   const isLate = writtenMs - startedMs > WRITE_MAX_MS
   const current = isLate ? await tx.readPreferences(distinctParties(attempts)) : preferences
-  if (nowMs() - writtenMs > READ_MAX_MS)
+  if (clock.monotonicMs() - writtenMs > READ_MAX_MS)
     throw new CodedError('ETIMEDOUT', `preferences were not read within ${READ_MAX_MS / 1_000} s`)
   const changed = findChanged(attempts, preferences, current)
   // Nothing comes between this read and the send, so that a party who never stops changing them holds up nobody.

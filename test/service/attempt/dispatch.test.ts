@@ -1,7 +1,7 @@
 import pino from 'pino'
 import t from 'tap'
-import { createDispatch, type DispatchNeeds } from '../../../src/service/attempt/dispatch.ts'
-import { lookUpBatch, type Reading } from '../../../src/service/attempt/look-up.ts'
+import { createDispatch } from '../../../src/service/attempt/dispatch.ts'
+import { type LookUpNeeds, lookUpBatch, type Reading } from '../../../src/service/attempt/look-up.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Store } from '../../../src/service/decide/attempt/store.ts'
 import type { LoggedRow } from '../../../src/service/decide/event/conflict.ts'
@@ -10,7 +10,7 @@ import type { Event } from '../../../src/service/decide/event/parse-event.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage } from '../build.ts'
-import { aLoggedRow, aParsedEvent, FOUND, recordingSend } from '../decide/attempt/build.ts'
+import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
 import { aMaker } from './store.contract.ts'
 
@@ -25,7 +25,6 @@ function world(given: {
   /** Called at the start of each transaction. */
   begin?: () => void
   nowMs?: () => number
-  isWorthRestart?: (error: unknown) => boolean
   /** Called before contacts are answered. */
   lookUp?: (parties: readonly string[]) => Promise<void>
   /** Called before each statement. */
@@ -34,17 +33,19 @@ function world(given: {
   const asked: string[][] = []
   const parsed: string[] = []
   const memory = new MemoryStore()
-  const store: Store = memory.connect(async (statement) => {
+  const session = memory.connect(async (statement) => {
     if (statement === 'BEGIN') given.begin?.()
     await given.step?.(statement)
     return undefined
   })
+  const isWorthRestart = (error: unknown) => error instanceof Error && error.message === 'rollback'
+  const store: Store = { ...session, isWorthRestart }
   const recording = recordingSend()
   const timers = new Set<() => void>()
   const warnings: object[] = []
   const restarts = { count: 0 }
   let locatorCount = 0
-  const parse: ReturnType<DispatchNeeds['parserFor']> = ({ value }) => {
+  const parse: ReturnType<LookUpNeeds['parserFor']> = ({ value }) => {
     const text = String(value)
     parsed.push(text)
     if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
@@ -57,7 +58,7 @@ function world(given: {
       ),
     }
   }
-  const needs: DispatchNeeds = {
+  const lookUps: LookUpNeeds = {
     parserFor: () => parse,
     envelopeMapRevision: 'ghi',
     parseBy: (_topic, message, revision) =>
@@ -70,18 +71,6 @@ function world(given: {
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
-    maker: aMaker(store, recording.send),
-    countRestart: () => {
-      restarts.count++
-    },
-    startTimer: (_durationMs, run) => {
-      timers.add(run)
-      return () => timers.delete(run)
-    },
-    nowMs: given.nowMs ?? (() => 0),
-    log: pino({ base: null }, { write: (line) => warnings.push(JSON.parse(line)) }),
-    isWorthRestart:
-      given.isWorthRestart ?? ((error) => error instanceof Error && error.message === 'rollback'),
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
     takeFingerprint: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
@@ -94,7 +83,16 @@ function world(given: {
     lastOffset: BigInt(values.length - 1),
     lastMessage: null,
   })
-  const dispatch = createDispatch(needs)
+  const maker = aMaker(store, recording.send, SIMPLE_RULES, {
+    monotonicMs: given.nowMs ?? (() => 0),
+    startTimer: (_durationMs, run) => {
+      timers.add(run)
+      return () => timers.delete(run)
+    },
+  })
+  const countRestart = () => void restarts.count++
+  const log = pino({ base: null }, { write: (line) => warnings.push(JSON.parse(line)) })
+  const dispatch = createDispatch(maker, lookUps, countRestart, log)
   return {
     run: async (...values: string[]) => {
       const [result] = await Promise.all(dispatch([{ batch: batchOf(values), isAlone: false }]))
@@ -111,7 +109,7 @@ function world(given: {
           })),
         ),
       ),
-    lookUp: (...values: string[]) => lookUpBatch(needs, batchOf(values)),
+    lookUp: (...values: string[]) => lookUpBatch(lookUps, batchOf(values)),
     timers,
     restarts,
     warnings,

@@ -14,7 +14,7 @@ import type { RedriveResult, RejectedMessage } from '../../../src/service/decide
 import type { Preferences, PreferencesByParty } from '../../../src/service/decide/party/preferences.ts'
 import type { End } from '../../../src/service/model/request/request.ts'
 import type { RequestTarget, TakenRequest } from '../../../src/service/model/request/schemas.ts'
-import { refusesData } from '../../../src/service/store/connection/errors.ts'
+import { isWorthRestart, refusesData } from '../../../src/service/store/connection/errors.ts'
 
 /** The log row of an attempt. */
 function rowOf(
@@ -101,6 +101,7 @@ export class MemoryStore {
     const open = new Set<Scope>()
     return {
       refusesData,
+      isWorthRestart,
       kill: () => {
         for (const scope of open) this.#end(scope)
         open.clear()

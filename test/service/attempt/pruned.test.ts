@@ -5,8 +5,9 @@ import { beginPruning } from '../../../src/operations/prune/prune-rows.ts'
 import { createArchive } from '../../../src/operations/replay/archive.ts'
 import { recordedEntryPages } from '../../../src/operations/replay/list-recorded-entries.ts'
 import { verify } from '../../../src/operations/replay/verify-entry.ts'
-import { createDispatch, type DispatchNeeds } from '../../../src/service/attempt/dispatch.ts'
+import { createDispatch } from '../../../src/service/attempt/dispatch.ts'
 import { createLocators } from '../../../src/service/attempt/locators.ts'
+import type { LookUpNeeds } from '../../../src/service/attempt/look-up.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import { readRules } from '../../../src/service/decide/rules/archived-rules.ts'
@@ -42,7 +43,7 @@ async function dispatchAll(
   }))
   const lastOffset = expectedCheckpoint + BigInt(messages.length)
   const recording = recordingSend()
-  const needs: DispatchNeeds = {
+  const lookUps: LookUpNeeds = {
     parserFor:
       () =>
       ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
@@ -53,19 +54,12 @@ async function dispatchAll(
     stage: unobserved,
     newLocator: createLocators(),
     takeFingerprint,
-    maker: aMaker(createStore(pool), recording.send, {
-      ...SIMPLE_RULES,
-      ruleTable: table,
-      templates,
-    }),
-    countRestart: () => {},
-    startTimer: () => () => {},
-    nowMs: () => 0,
-    log: pino({ enabled: false }),
-    isWorthRestart: () => false,
   }
+  const rules = { ...SIMPLE_RULES, ruleTable: table, templates }
+  const maker = aMaker(createStore(pool), recording.send, rules)
+  const dispatch = createDispatch(maker, lookUps, () => {}, pino({ enabled: false }))
   const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }
-  await Promise.all(createDispatch(needs)([{ batch, isAlone: false }]))
+  await Promise.all(dispatch([{ batch, isAlone: false }]))
   return recording.sent
 }
 

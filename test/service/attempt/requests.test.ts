@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import t from 'tap'
 import { createRequests, processPage, type RequestNeeds } from '../../../src/service/attempt/carry-out.ts'
-import type { LookUpNeeds } from '../../../src/service/attempt/look-up.ts'
+import type { LookUpNeeds, PartiesAgain } from '../../../src/service/attempt/look-up.ts'
 import type { RetryCandidate } from '../../../src/service/decide/attempt/retry-candidate.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Message } from '../../../src/service/decide/event/message.ts'
@@ -25,7 +25,7 @@ const UNASKED: Contact = { state: 'unresolved', error: 'it is down', costsNoAtte
 /** A request for all entries over one page of candidates, none of which has a row: whatever is asked for stays unchanged. */
 function aRequest(
   candidates: readonly RetryCandidate[],
-  overrides: Partial<RequestNeeds> = {},
+  { lookUpAgain, isDown, ...overrides }: Partial<RequestNeeds & PartiesAgain> = {},
   readAgain?: true,
 ) {
   const memory = new MemoryStore()
@@ -33,21 +33,21 @@ function aRequest(
   const postponed: string[] = []
   const unused = () => Promise.reject(new Error('not part of this test'))
   const needs: RequestNeeds = {
-    take: async () => null,
-    listCandidates: async () => ({ candidates, next: null }),
+    takeRequest: async () => null,
+    listRetryCandidates: async () => ({ candidates, next: null }),
     readMessages: async () => new Map(),
     listRejected: unused,
-    lookUpContactsAgain: async (parties) => new Map(parties.map((party) => [party, FOUND])),
-    isDown: () => false,
+    parties: {
+      lookUpAgain: lookUpAgain ?? (async (parties) => new Map(parties.map((party) => [party, FOUND]))),
+      isDown: isDown ?? (() => false),
+    },
     lookUps: {} as never,
     maker: aMaker(memory.connect(), recordingSend().send),
-    record: unused,
     dismissPage: unused,
-    skip: unused,
-    release: async () => {},
-    postpone: async (_, note) => void postponed.push(note),
+    skipBatch: unused,
+    releaseRequest: async () => {},
+    postponeRequest: async (_, note) => void postponed.push(note),
     notePaused: async () => {},
-    sleep: async () => {},
     log: pino({ level: 'silent' }),
     ...overrides,
   }
@@ -82,7 +82,7 @@ t.test('a request goes on where its page ended, until there is no other', async 
   const next = { createdAt: '2026-01-31T12:00:00.000Z', locator: 'a' }
   const begins: (object | null)[] = []
   const { page, taken } = aRequest([], {
-    listCandidates: async (_, after) => {
+    listRetryCandidates: async (_, after) => {
       begins.push(after)
       return { candidates: [aCandidate('a')], next: after === null ? next : null }
     },
@@ -147,7 +147,7 @@ t.test('a message that is read again must be the one of its entry', async (t) =>
         }
         return read
       },
-      lookUpContactsAgain: async (parties) => {
+      lookUpAgain: async (parties) => {
         asked.push(...parties)
         return new Map(parties.map((party) => [party, FOUND]))
       },
@@ -175,7 +175,7 @@ t.test('a message that is read again must be the one of its entry', async (t) =>
 
 t.test('entries whose party was not asked in time begin the next page', async (t) => {
   const { page, taken } = aRequest([aCandidate('c'), aCandidate('b'), aCandidate('a')], {
-    lookUpContactsAgain: async ([first = '']) => new Map([[first, FOUND]]),
+    lookUpAgain: async ([first = '']) => new Map([[first, FOUND]]),
   })
   await page()
   t.match(taken(), { end: null, progress: { position: { locator: 'c' }, counts: { unchanged: 1 } } })
@@ -192,7 +192,7 @@ t.test('entries that were not asked because it went down in between begin the ne
   let isDown = false
   const { page, taken, postponed } = aRequest([aCandidate('b'), aCandidate('a')], {
     isDown: () => isDown,
-    lookUpContactsAgain: async () => {
+    lookUpAgain: async () => {
       isDown = true
       return new Map([
         ['b', FOUND],
@@ -208,7 +208,7 @@ t.test('entries that were not asked because it went down in between begin the ne
 
 t.test('an entry whose party alone cannot be asked is left unchanged, and holds up no other', async (t) => {
   const { page, taken } = aRequest([aCandidate('a')], {
-    lookUpContactsAgain: async () => new Map([['a', UNASKED]]),
+    lookUpAgain: async () => new Map([['a', UNASKED]]),
   })
   await page()
   t.match(taken(), {
@@ -233,7 +233,11 @@ t.test('a redrive waits while policy administration is down', async (t) => {
       stage: unobserved,
     } as unknown as LookUpNeeds,
     maker: aMaker(
-      { transaction: () => Promise.reject(new Error('an attempt is made')), refusesData: () => false },
+      {
+        transaction: () => Promise.reject(new Error('an attempt is made')),
+        refusesData: () => false,
+        isWorthRestart: () => false,
+      },
       recordingSend().send,
     ),
   })
@@ -248,16 +252,18 @@ t.test('a page that fails is tried again later, and others go on beside it', asy
   const served: string[] = []
   const done = Promise.withResolvers<void>()
   const { needs, postponed } = aRequest([], {
-    take: async () => open.shift() ?? null,
-    listCandidates: async () => {
+    takeRequest: async () => open.shift() ?? null,
+    listRetryCandidates: async () => {
       served.push('page')
       throw new Error('the connection is lost')
     },
-    postpone: async (id, note) => {
+    postponeRequest: async (id, note) => {
       postponed.push(`${id} ${note}`)
       if (postponed.length === 2) done.resolve()
     },
-    sleep: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+    maker: aMaker(new MemoryStore().connect(), recordingSend().send, undefined, {
+      sleep: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+    }),
   })
   const requests = createRequests(needs)
   requests.start()
@@ -274,7 +280,7 @@ t.test('an outage that is found out only now costs no attempt', async (t) => {
   const failed: Contact = { state: 'unresolved', error: 'HTTP 503', costsNoAttempt: false }
   const { page, taken, postponed } = aRequest([aCandidate('b'), aCandidate('a')], {
     isDown: () => isDown,
-    lookUpContactsAgain: async (parties) => {
+    lookUpAgain: async (parties) => {
       isDown = true
       return new Map(parties.map((party) => [party, failed]))
     },

@@ -1,12 +1,16 @@
 import type { AttemptMaker } from '../../../src/service/attempt/transact.ts'
 import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Store } from '../../../src/service/decide/attempt/store.ts'
-import { anOpenAttempt, recordingSend } from '../decide/attempt/build.ts'
+import type { Clock } from '../../../src/service/time/clock.ts'
+import { anOpenAttempt, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
 import { aMaker } from './store.contract.ts'
 
 /** Retries whatever is due, in a store that locks each row and keeps nothing but what `record` does with the attempts. */
-export function aRetryMaker(record: (attempts: readonly Attempt[]) => Promise<void>): AttemptMaker {
+export function aRetryMaker(
+  record: (attempts: readonly Attempt[]) => Promise<void>,
+  ticking: Partial<Clock> = {},
+): AttemptMaker {
   const { origin, variables } = anOpenAttempt('')
   const locked = { origin, variables, templateRevision: 'rev' }
   const session = new MemoryStore().connect()
@@ -22,5 +26,5 @@ export function aRetryMaker(record: (attempts: readonly Attempt[]) => Promise<vo
         }),
       ),
   }
-  return aMaker(store, recordingSend().send)
+  return aMaker(store, recordingSend().send, SIMPLE_RULES, ticking)
 }

@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import t from 'tap'
+import type { PartiesAgain } from '../../../src/service/attempt/look-up.ts'
 import { createRetry } from '../../../src/service/attempt/retry.ts'
 import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { RetryEntry } from '../../../src/service/decide/attempt/retry-entry.ts'
-import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { aFound } from '../build.ts'
 import { aDueEntry } from '../decide/attempt/build.ts'
@@ -26,26 +26,13 @@ function world(given: {
   const sleeps: { durationMs: number; wake: () => void }[] = []
   let nowMs = 0
   let pagesRead = 0
-  const retry = createRetry<number>({
-    listDueEntries: async (after, _, upTo) => {
-      const page = after ?? 0
-      pagesRead++
-      nowMs += given.passMs ?? 0
-      return { due: given.pages[page] ?? [], next: page + 1 < (upTo ?? given.pages.length) ? page + 1 : null }
-    },
-    lookUpContactsAgain: async (parties) => {
-      asked.push([...parties])
-      const inTime = parties.filter((party) => !given.unasked?.(party))
-      return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
-    },
-    isDown: given.isDown ?? (() => false),
-    maker: aRetryMaker(async (attempts) => {
+  const maker = aRetryMaker(
+    async (attempts) => {
       retried.push(...attempts)
       await given.committed
-    }),
-    stage: unobserved,
-    clock: {
-      nowMs: () => nowMs,
+    },
+    {
+      monotonicMs: () => nowMs,
       sleep: (durationMs, signal) =>
         new Promise((resolve, reject) => {
           const abort = () => reject(new Error('aborted'))
@@ -54,8 +41,26 @@ function world(given: {
           sleeps.push({ durationMs, wake: resolve })
         }),
     },
-    log: pino({ level: 'silent' }),
-  })
+  )
+  const parties: PartiesAgain = {
+    lookUpAgain: async (parties) => {
+      asked.push([...parties])
+      const inTime = parties.filter((party) => !given.unasked?.(party))
+      return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
+    },
+    isDown: given.isDown ?? (() => false),
+  }
+  const retry = createRetry<number>(
+    maker,
+    parties,
+    async (after, _, upTo) => {
+      const page = after ?? 0
+      pagesRead++
+      nowMs += given.passMs ?? 0
+      return { due: given.pages[page] ?? [], next: page + 1 < (upTo ?? given.pages.length) ? page + 1 : null }
+    },
+    pino({ level: 'silent' }),
+  )
   return { retry, retried, asked, sleeps, pagesRead: () => pagesRead }
 }
 

@@ -18,6 +18,7 @@ import type { Parsed } from '../../../src/service/decide/event/parse-event.ts'
 import type { StoredRejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
 import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
 import type { RequestTarget, RetryRequest, TakenRequest } from '../../../src/service/model/request/schemas.ts'
+import type { Clock } from '../../../src/service/time/clock.ts'
 import {
   anAttempt,
   anOpenAttempt,
@@ -102,8 +103,17 @@ type Batched = Pick<
 > &
   Pick<LookedUpBatch, 'rejected'>
 
-export function aMaker(store: Store, send: Send, rules = SIMPLE_RULES, nowMs = () => 0): AttemptMaker {
-  return { ...rules, store, send, stage: unobserved, nowMs, onCommit: () => {}, mustProbe: false }
+const STOPPED_CLOCK: Clock = { monotonicMs: () => 0, startTimer: () => () => {}, sleep: async () => {} }
+
+/** Makes attempts under a clock that stands, except for `ticking`. */
+export function aMaker(
+  store: Store,
+  send: Send,
+  rules = SIMPLE_RULES,
+  ticking: Partial<Clock> = {},
+): AttemptMaker {
+  const clock = { ...STOPPED_CLOCK, ...ticking }
+  return { ...rules, store, send, stage: unobserved, clock, onCommit: () => {}, mustProbe: false }
 }
 
 /** The attempts of a request on these rows, without its page and progress. */
@@ -319,7 +329,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
           })
         }),
     }
-    return aMaker(slow, send, SIMPLE_RULES, () => nowMs)
+    return aMaker(slow, send, SIMPLE_RULES, { monotonicMs: () => nowMs })
   }
 
   async function commitSlowly(

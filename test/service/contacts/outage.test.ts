@@ -3,9 +3,9 @@ import { createServer as createTcpServer } from 'node:net'
 import { mock } from 'node:test'
 import { pino } from 'pino'
 import t from 'tap'
+import type { PartiesAgain } from '../../../src/service/attempt/look-up.ts'
 import { createRetry } from '../../../src/service/attempt/retry.ts'
 import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
-import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import { close, listen } from '../../stack/listen.ts'
 import { until } from '../../stack/until.ts'
 import { aRetryMaker } from '../attempt/retry-maker.ts'
@@ -97,29 +97,21 @@ t.test('a service that hangs opens the circuit after the deadline', async (t) =>
 })
 
 /** The background retry of these parties' FAILED rows, which gives up after three attempts. */
-function retryOf(
-  parties: readonly string[],
-  needs: Pick<Parameters<typeof createRetry>[0], 'isDown' | 'lookUpContactsAgain'>,
-) {
+function retryOf(parties: readonly string[], client: PartiesAgain) {
   const rows = new Map<string, Pick<Attempt, 'status' | 'attemptCount'>>(
     parties.map((party) => [party, { status: 'FAILED', attemptCount: 0 }]),
   )
-  const retry = createRetry<number>({
-    ...needs,
-    listDueEntries: async () => {
-      const open = [...rows].filter(([, row]) => row.status === 'FAILED' && row.attemptCount < 3)
-      const due = open.map(([party, { attemptCount }]) =>
-        aDueEntry(party, { partyLocator: party, attemptCount }),
-      )
-      return { due, next: null }
-    },
-    maker: aRetryMaker(async (attempts) => {
-      for (const { eventId, status, attemptCount } of attempts) rows.set(eventId, { status, attemptCount })
-    }),
-    stage: unobserved,
-    clock: { nowMs: () => 0, sleep: async () => {} },
-    log: pino({ level: 'silent' }),
+  const maker = aRetryMaker(async (attempts) => {
+    for (const { eventId, status, attemptCount } of attempts) rows.set(eventId, { status, attemptCount })
   })
+  const listDue = async () => {
+    const open = [...rows].filter(([, row]) => row.status === 'FAILED' && row.attemptCount < 3)
+    const due = open.map(([party, { attemptCount }]) =>
+      aDueEntry(party, { partyLocator: party, attemptCount }),
+    )
+    return { due, next: null }
+  }
+  const retry = createRetry<number>(maker, client, listDue, pino({ level: 'silent' }))
   return { pass: retry.pass, rows }
 }
 
@@ -129,7 +121,7 @@ for (const lost of ['refuses', 'closes'] as const) {
     const port = await listen(closing)
     if (lost === 'refuses') closing.close()
     const { client } = clientOf(t, `http://127.0.0.1:${port}`)
-    const { pass, rows } = retryOf(locators(6), { ...client, lookUpContactsAgain: client.lookUpAgain })
+    const { pass, rows } = retryOf(locators(6), client)
     for (let minute = 0; minute < 4; minute++) await pass()
     t.match([...rows.values()], Array(6).fill({ status: 'FAILED', attemptCount: 0 }))
     if (lost === 'closes') await new Promise((resolve) => closing.close(resolve))

@@ -14,6 +14,8 @@ export interface Store {
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
   /** True if the database refuses the data itself: no retry can succeed. */
   refusesData(error: unknown): boolean
+  /** True if the work may succeed from its look-ups on: another transaction won, or a plan was out of date. */
+  isWorthRestart(error: unknown): boolean
 }
 
 /** New position of a partition's checkpoint. */

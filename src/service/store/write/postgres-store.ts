@@ -1,6 +1,6 @@
 import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
 import type { Store, Transaction } from '../../decide/attempt/store.ts'
-import { databaseMessage, refusesData } from '../connection/errors.ts'
+import { databaseMessage, isWorthRestart, refusesData } from '../connection/errors.ts'
 import { readPreferences } from '../read/read-preferences.ts'
 import { lockCheckpoints } from './checkpoints.ts'
 import { handOver } from './hand-over.ts'
@@ -17,6 +17,7 @@ export function createStore(pool: DatabasePool): Store {
   return {
     transaction: (work) => pool.transaction((tx) => work(createTransaction(tx))),
     refusesData,
+    isWorthRestart,
   }
 }
 

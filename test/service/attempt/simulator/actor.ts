@@ -39,7 +39,17 @@ export function startActor(world: World, sabotage: Sabotage): Actor {
     send: checkedSend(createSend(world, step), world),
     stage: unobserved,
     // Each step takes longer than a write may: preferences that change during one must be noticed.
-    nowMs: () => scheduler.now * 101,
+    clock: {
+      monotonicMs: () => scheduler.now * 101,
+      startTimer: (durationMs, run) => {
+        let isStopped = false
+        void scheduler.step(durationMs).then(() => isStopped || run())
+        return () => {
+          isStopped = true
+        }
+      },
+      sleep: async () => {},
+    },
     onCommit: (attempts) => countAttempts(counts, attempts),
     mustProbe: false,
   }

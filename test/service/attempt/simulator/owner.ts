@@ -1,9 +1,9 @@
-import { createDispatch, type DispatchNeeds } from '../../../../src/service/attempt/dispatch.ts'
+import { createDispatch } from '../../../../src/service/attempt/dispatch.ts'
+import type { LookUpNeeds } from '../../../../src/service/attempt/look-up.ts'
 import { takeFingerprint } from '../../../../src/service/consume/records/record.ts'
 import type { Batch, Dispatch } from '../../../../src/service/decide/attempt/batch.ts'
 import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
 import { partitionKey, type TopicPartition } from '../../../../src/service/decide/event/position.ts'
-import { isWorthRestart } from '../../../../src/service/store/connection/errors.ts'
 import { type Actor, isOutage } from './actor.ts'
 import { lookUpContacts } from './contacts.ts'
 import { parseMessage, TOPIC } from './messages.ts'
@@ -11,7 +11,7 @@ import { SILENT, type World } from './world.ts'
 
 /** Consumes partitions to their ends, several at once, and again from their checkpoints whenever the database fails. */
 export async function own(world: World, actor: Actor, owned: readonly number[]): Promise<void> {
-  const dispatch = createDispatch(dispatchNeeds(world, actor, 'map'))
+  const dispatch = createDispatch(actor.maker, lookUpNeeds(world, actor, 'map'), () => {}, SILENT)
   const places = owned.map((partition) => ({ topic: TOPIC, partition }))
   for (let tries = 0; tries < 30 * owned.length; tries++) {
     await actor.step()
@@ -70,8 +70,8 @@ function nextBatch(
 }
 
 /** @param envelopeMapRevision `map`, or `next map`, which finds the party of each message */
-export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: string): DispatchNeeds {
-  const { memory, scheduler } = world
+export function lookUpNeeds(world: World, actor: Actor, envelopeMapRevision: string): LookUpNeeds {
+  const { memory } = world
   return {
     parserFor: () => (message) => parseMessage(message, envelopeMapRevision),
     envelopeMapRevision,
@@ -83,18 +83,6 @@ export function dispatchNeeds(world: World, actor: Actor, envelopeMapRevision: s
     lookUpContacts: (parties) => lookUpContacts(world, actor, parties),
     newLocator: () => `NTF-${world.locatorCount++}`,
     takeFingerprint,
-    maker: actor.maker,
-    countRestart: () => {},
     stage: unobserved,
-    isWorthRestart,
-    nowMs: () => scheduler.now,
-    log: SILENT,
-    startTimer: (durationMs, run) => {
-      let isStopped = false
-      void scheduler.step(durationMs).then(() => isStopped || run())
-      return () => {
-        isStopped = true
-      }
-    },
   }
 }

@@ -6,9 +6,9 @@ import type { TakenRequest } from '../../../../src/service/model/request/schemas
 import { aCandidateDecision, aRetryCandidate } from '../../decide/attempt/build.ts'
 import type { MemoryStore, StoredRejection } from '../memory-store.ts'
 import { type Actor, isOutage } from './actor.ts'
-import { lookUpContacts } from './contacts.ts'
+import { parties } from './contacts.ts'
 import { repaired } from './messages.ts'
-import { dispatchNeeds } from './owner.ts'
+import { lookUpNeeds } from './owner.ts'
 import { SILENT, type World } from './world.ts'
 
 /** Items of a page of a request. */
@@ -48,8 +48,10 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
   const { memory, partitions } = world
   const unused = () => Promise.reject(new Error('not part of the simulation'))
   return {
-    take: unused,
-    listCandidates: (target, after) => listCandidates(world, actor, target, after),
+    maker: actor.maker,
+    parties: parties(world, actor),
+    takeRequest: unused,
+    listRetryCandidates: (target, after) => listCandidates(world, actor, target, after),
     listRejected: async (_, after) => {
       await actor.step()
       const left = memory.rejected().filter(({ id }) => id > BigInt(after ?? 0))
@@ -58,26 +60,18 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
         .slice(0, PAGE_COUNT)
         .map(describeRejected)
     },
-    lookUpContactsAgain: (parties) => lookUpContacts(world, actor, parties),
-    isDown: () => false,
     readMessages: async (places) => {
       await actor.step()
       return new Map(
         places.map((place) => [placeKey(place), partitions[place.partition]?.[Number(place.offset)] ?? null]),
       )
     },
-    lookUps: dispatchNeeds(world, actor, 'next map'),
-    maker: actor.maker,
-    record: (request, progress, end) =>
-      actor.maker.store.transaction(async (tx) => {
-        if (await tx.lockRequest(request)) await tx.recordProgress(request.id, progress, end)
-      }),
+    lookUps: lookUpNeeds(world, actor, 'next map'),
     dismissPage: unused,
-    skip: unused,
-    release: unused,
-    postpone: async () => {},
+    skipBatch: unused,
+    releaseRequest: unused,
+    postponeRequest: async () => {},
     notePaused: unused,
-    sleep: unused,
     log: SILENT,
   }
 }
@@ -85,8 +79,8 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
 async function listCandidates(
   { memory }: World,
   actor: Actor,
-  target: Parameters<RequestNeeds['listCandidates']>[0],
-  after: Parameters<RequestNeeds['listCandidates']>[1],
+  target: Parameters<RequestNeeds['listRetryCandidates']>[0],
+  after: Parameters<RequestNeeds['listRetryCandidates']>[1],
 ) {
   await actor.step()
   const wanted = memory
