@@ -39,8 +39,8 @@ export async function checkRuleFiles(
   /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
 }> {
-  const { value: rules, faults: ruleFaults } = tryLoad(() => loadRuleTable(tableText, knownEventTypes))
-  const { value: promises, faults: promiseFaults } = tryLoad(() =>
+  const { value: rules, faults: ruleFaults } = tryLoading(() => loadRuleTable(tableText, knownEventTypes))
+  const { value: promises, faults: promiseFaults } = tryLoading(() =>
     loadPromises(promisesText, rules ?? [], knownEventTypes),
   )
   if (rules === null) {
@@ -107,7 +107,7 @@ function faulty(faults: readonly Fault[]): FileReport {
   return { faults, warnings: [], summary: null }
 }
 
-function tryLoad<T>(load: () => T): { readonly value: T | null; readonly faults: readonly Fault[] } {
+function tryLoading<T>(load: () => T): { readonly value: T | null; readonly faults: readonly Fault[] } {
   try {
     return { value: load(), faults: [] }
   } catch (error) {

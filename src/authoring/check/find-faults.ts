@@ -31,7 +31,7 @@ export function findFaults(
     return answer.rule === null || found === null ? [] : [{ ...answer, rule: answer.rule, ...found }]
   })
   const byCause = Map.groupBy(wrong, ({ rule, words }) => `${rule.row} ${words}`)
-  const sends = [...byCause.values()].map((cases): Made => {
+  const sends = [...byCause.values()].map((cases): RuleFault => {
     const [{ rule, words, cell }] = cases as [(typeof wrong)[0]]
     return {
       rule,
@@ -41,23 +41,23 @@ export function findFaults(
     }
   })
   const [hidden, contradictory] = neverApplying(enumeration)
-  const made = Map.groupBy([...sends, ...hidden], ({ rule }) => rule)
+  const faultsByRule = Map.groupBy([...sends, ...hidden], ({ rule }) => rule)
   return [
     ...(uncovered.length === 0 ? [] : [wholeFault(`no rule covers: ${summariseCases(uncovered, classes)}`)]),
-    ...[...made].flatMap(([rule, faults]) => mergeFaults(rule, faults, findRemedy(rule))),
+    ...[...faultsByRule].flatMap(([rule, faults]) => mergeFaults(rule, faults, findRemedy(rule))),
     ...contradictory,
   ]
 }
 
 /** A fault of a rule, which shows at this row. `end` is said if no one change mends the rule. */
-interface Made {
+interface RuleFault {
   readonly rule: Rule
   readonly row: number
   readonly text: string
   readonly end: string
 }
 
-function mergeFaults({ id, row }: Rule, faults: readonly Made[], remedy: string | null): Fault[] {
+function mergeFaults({ id, row }: Rule, faults: readonly RuleFault[], remedy: string | null): Fault[] {
   if (remedy !== null && faults.length > 1) {
     const text = `rule "${id}" makes ${faults.length} faults, which one change mends: ${remedy}`
     return [{ row, column: null, text, lines: faults.map((fault) => fault.text) }]
@@ -70,7 +70,7 @@ function mergeFaults({ id, row }: Rule, faults: readonly Made[], remedy: string 
 }
 
 /** The rules that never apply: those that others hide, with the first that does, and those that contradict themselves. */
-function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contradictory: Fault[]] {
+function neverApplying({ rules, answers }: Enumeration): [hidden: RuleFault[], contradictory: Fault[]] {
   const applying = new Set(answers.map(({ rule }) => rule))
   const dead = rules
     .filter((rule) => !applying.has(rule))
@@ -89,7 +89,7 @@ function neverApplying({ rules, answers }: Enumeration): [hidden: Made[], contra
     dead.filter(({ hiders }) => hiders.length > 0),
     ({ rule, hiders }) => (hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`),
   )
-  const hidden = [...byHiders.values()].map((group): Made => {
+  const hidden = [...byHiders.values()].map((group): RuleFault => {
     const [{ rule, hiders }] = group as [(typeof dead)[0]]
     const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
     if (group.length > 1) {

@@ -57,17 +57,17 @@ export function createParties(
 }
 
 function createCredential({ header, tokenClient }: Config['policyAdministration']): Credential | null {
-  const nowMs = () => performance.now()
+  const monotonicMs = () => performance.now()
   if (header !== null) {
     const { name, file } = header
     return {
-      secret: createFileSecret(file, 'POLICY_ADMIN_HEADER_FILE', nowMs),
+      secret: createFileSecret(file, 'POLICY_ADMIN_HEADER_FILE', monotonicMs),
       headers: (value) => ({ [name]: value }),
     }
   }
   return (
     tokenClient && {
-      secret: createAccessToken(tokenClient, 'POLICY_ADMIN_', nowMs),
+      secret: createAccessToken(tokenClient, 'POLICY_ADMIN_', monotonicMs),
       headers: (token) => ({ authorization: `Bearer ${token}` }),
     }
   )

@@ -26,14 +26,14 @@ interface Name {
  * many connections want it. Its answer is used for a second, and for a day while the name servers send none, but not if they say
  * that the name does not exist.
  */
-export function createLookup(lookUp: Lookup, nowMs: () => number) {
+export function createLookup(lookUp: Lookup, monotonicMs: () => number) {
   const names = new Map<string, Name>()
 
   function find(key: string, host: string, options: LookupOptions, found: Found): void {
     const name = names.get(key) ?? { known: null, running: null }
     names.set(key, name)
     const { known } = name
-    if (known !== null && nowMs() - known.atMs < FRESH_MS) {
+    if (known !== null && monotonicMs() - known.atMs < FRESH_MS) {
       process.nextTick(found, null, known.addresses)
       return
     }
@@ -52,7 +52,7 @@ export function createLookup(lookUp: Lookup, nowMs: () => number) {
     lookUp(host, { ...options, all: true }, (error, addresses) => {
       clearTimeout(timer)
       name.running = null
-      if (error === null) name.known = { addresses, atMs: nowMs() }
+      if (error === null) name.known = { addresses, atMs: monotonicMs() }
       else if (readCode(error) === 'ENOTFOUND') name.known = null
       const answer = error === null ? addresses : usable(name)
       for (const found of take(running.waiting)) found(answer === null ? error : null, answer ?? [])
@@ -61,7 +61,7 @@ export function createLookup(lookUp: Lookup, nowMs: () => number) {
   }
 
   function usable({ known }: Name): LookupAddress[] | null {
-    return known !== null && nowMs() - known.atMs < STALE_MS_MAX ? known.addresses : null
+    return known !== null && monotonicMs() - known.atMs < STALE_MS_MAX ? known.addresses : null
   }
 
   function answerLate(name: Name, host: string, found: Found): void {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createRequests } from '../attempt/carry-out.ts'
 import { createDispatch } from '../attempt/dispatch.ts'
-import { createLanes } from '../attempt/lanes.ts'
+import { createGroups } from '../attempt/groups.ts'
 import { createLocators } from '../attempt/locators.ts'
 import type { LookUpNeeds } from '../attempt/look-up.ts'
 import { createRetry } from '../attempt/retry.ts'
@@ -88,7 +88,7 @@ export function createWorker(needs: WorkerNeeds) {
     ensureCheckpoint: (...place) => ensureCheckpoint(pool, ...place),
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
-    processNext: createLanes(config.broker.partitionsAtOnce, CLOCK.startTimer, dispatch),
+    processNext: createGroups(config.broker.partitionsAtOnce, CLOCK.startTimer, dispatch),
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
   }

@@ -25,7 +25,7 @@ import type {
 } from '../model/request/schemas.ts'
 import { errorMessage } from '../text/faults.ts'
 import type { LookUpNeeds, PartiesAgain } from './look-up.ts'
-import { lookUpRejected, redrive } from './redrive.ts'
+import { lookUpRejected, type Refusal, redrive } from './redrive.ts'
 import { retryLocked } from './retry.ts'
 import { type AttemptMaker, type AttemptsResult, NO_ATTEMPTS, transact } from './transact.ts'
 
@@ -62,22 +62,22 @@ export interface RequestNeeds {
 
 const POLL_MS = 1_000
 /** Requests that a replica works on at the same time. */
-const LANE_COUNT_MAX = 3
+const LOOP_COUNT_MAX = 3
 
 /** Messages that a page reads again: the others begin the next one. */
 const READ_COUNT_MAX = 100
 
-/** Carries out what people asked for: page by page, in turns, beside dispatch and the background retry. */
+/** Carries out what people asked for: page by page, one request after the other, beside dispatch and the background retry. */
 export function createRequests(needs: RequestNeeds) {
   const stopping = new AbortController()
-  const lanes = new Set<Promise<void>>()
+  const loops = new Set<Promise<void>>()
 
-  /** The first lane waits for requests; others help while there is more than one, and end when there is none left to take. */
+  /** The first loop waits for requests; others help while there is more than one, and end when there is none left to take. */
   async function work(isFirst: boolean): Promise<void> {
     while (!stopping.signal.aborted) {
       const request = await take()
       if (request !== null) {
-        if (lanes.size < LANE_COUNT_MAX) open(false)
+        if (loops.size < LOOP_COUNT_MAX) open(false)
         await processTaken(request)
       } else if (!isFirst) return
       else await needs.maker.clock.sleep(POLL_MS, stopping.signal).catch(() => {})
@@ -85,8 +85,8 @@ export function createRequests(needs: RequestNeeds) {
   }
 
   function open(isFirst: boolean): void {
-    const lane = work(isFirst).finally(() => lanes.delete(lane))
-    lanes.add(lane)
+    const loop = work(isFirst).finally(() => loops.delete(loop))
+    loops.add(loop)
   }
 
   async function take(): Promise<TakenRequest | null> {
@@ -115,7 +115,7 @@ export function createRequests(needs: RequestNeeds) {
     start: (): void => open(true),
     stop: async (): Promise<void> => {
       stopping.abort()
-      await Promise.all(lanes)
+      await Promise.all(loops)
     },
   }
 }
@@ -185,14 +185,14 @@ async function retryPage(needs: RequestNeeds, request: RetryRequest): Promise<bo
 }
 
 /** By locator, the entries to retry and those that stay as they are. */
-type Page = Map<string, LookedUpEntry | Unchanged>
+type Page = Map<string, LookedUpEntry | Refusal>
 
 /** Null if it begins the next page: it was not read or looked up in time, or policy administration went down. */
 function judgePrepared(
-  prepared: RetryEntry | Unchanged | null,
+  prepared: RetryEntry | Refusal | null,
   contacts: Contacts,
   isDown: boolean,
-): LookedUpEntry | Unchanged | null {
+): LookedUpEntry | Refusal | null {
   if (prepared === null || 'reason' in prepared) return prepared
   const { partyLocator } = prepared
   const contact = contacts.get(partyLocator ?? '')
@@ -222,16 +222,12 @@ async function commitRequested(
   })
 }
 
-interface Unchanged {
-  readonly reason: string
-}
-
 /** Each candidate as an entry to retry, or why it stays as it is; null if its message was not read in time. */
 async function prepareEntries(
   { readMessages, lookUps }: RequestNeeds,
   { readAgain }: RetryTarget,
   candidates: readonly RetryCandidate[],
-): Promise<readonly (RetryEntry | Unchanged | null)[]> {
+): Promise<readonly (RetryEntry | Refusal | null)[]> {
   const refusals = candidates.map(
     (candidate) => findRefusal(candidate) ?? (readAgain ? findReadingRefusal(candidate) : null),
   )
@@ -257,7 +253,7 @@ async function readEntry(
   candidate: RetryCandidate,
   message: Message | null,
   { topic, envelopeMapRevision: revisionThen }: NonNullable<RetryCandidate['decision']>,
-): Promise<RetryEntry | Unchanged> {
+): Promise<RetryEntry | Refusal> {
   const { eventId } = candidate
   if (message === null) return { reason: 'the broker has no message at its offset any more' }
   const then = await parseBy(topic, message, revisionThen)
@@ -303,18 +299,16 @@ async function redrivePage(needs: RequestNeeds, taken: RejectedRequest): Promise
     if (needs.parties.isDown()) return postponed(needs, request)
     const id = String(message.id)
     const reason = findRedriveRefusal(message.code, message.erasedAt !== null)
-    const after = (result: string | { reason: string }) => addResults(request.progress, id, [[id, result]])
-    let progress: Progress<string>
+    let progress: Progress<string> | null
     if (reason !== null) {
-      progress = after({ reason })
+      progress = addResults(request.progress, id, [[id, { reason }]])
       await record(needs, request, progress, null)
     } else {
       const lookedUp = await lookUpRejected(needs.lookUps, message)
       const isUnresolved = lookedUp.open.some(({ contact }) => contact?.state === 'unresolved')
       if (isUnresolved && needs.parties.isDown()) return postponed(needs, request)
-      const done = await redrive(needs.maker, message, lookedUp, request, after)
-      if (done === null) return true
-      progress = done
+      progress = await redrive(needs.maker, message, lookedUp, request)
+      if (progress === null) return true
     }
     request = { ...request, progress }
   }

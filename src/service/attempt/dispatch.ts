@@ -10,7 +10,7 @@ import type { AttemptMaker } from './transact.ts'
 const RESTART_COUNT_MAX = 5
 /** A partition whose transaction took longer has its own next: it must not hold up the others again and again. */
 const SLOW_MS = 500
-/** Maximum time that a batch waits for the look-ups of the others in its group. */
+/** Maximum time that a batch waits for the look-ups of those that it shares a transaction with. */
 const SHARE_WAIT_MS = 5
 /** A batch below both limits shares a transaction with those of other partitions: it costs about as much as one event. */
 const SMALL_COUNT_MAX = 100
@@ -56,9 +56,9 @@ export function createDispatch(
     }
   }
 
-  async function runInGroup(group: Group, batch: Batch): Promise<BatchResult> {
-    const lookedUp = await group.lookUp(batch)
-    const committed = await commit(batch, () => group.commit(lookedUp)).catch((error) => {
+  async function runShared(shared: SharedTransaction, batch: Batch): Promise<BatchResult> {
+    const lookedUp = await shared.lookUp(batch)
+    const committed = await commit(batch, () => shared.commit(lookedUp)).catch((error) => {
       if (store.isWorthRestart(error)) countRestart()
       const { topic, partition } = batch
       log.debug({ err: error, topic, partition }, 'the shared transaction failed')
@@ -67,21 +67,21 @@ export function createDispatch(
     return committed ?? runAlone(batch)
   }
 
-  return (turns) => {
-    const small = turns.filter(({ batch, isAlone }) => !isAlone && isSmall(batch)).map(({ batch }) => batch)
-    const group = small.length > 1 ? createGroup(maker, lookUps, small) : null
-    return turns.map(({ batch }) =>
+  return (group) => {
+    const small = group.filter(({ batch, isAlone }) => !isAlone && isSmall(batch)).map(({ batch }) => batch)
+    const shared = small.length > 1 ? createSharedTransaction(maker, lookUps, small) : null
+    return group.map(({ batch }) =>
       stage('batch', batch, () =>
-        group !== null && small.includes(batch) ? runInGroup(group, batch) : runAlone(batch),
+        shared !== null && small.includes(batch) ? runShared(shared, batch) : runAlone(batch),
       ),
     )
   }
 }
 
-type Group = ReturnType<typeof createGroup>
+type SharedTransaction = ReturnType<typeof createSharedTransaction>
 
 /** Batches that share a look-up of rows and a transaction. Those whose contacts take long share another one, or have their own. */
-function createGroup(maker: AttemptMaker, lookUps: LookUpNeeds, batches: readonly Batch[]) {
+function createSharedTransaction(maker: AttemptMaker, lookUps: LookUpNeeds, batches: readonly Batch[]) {
   let begun: ReturnType<typeof beginLookUps> | null = null
   let leftCount = batches.length
   let waiting: (PromiseWithResolvers<CommitResult | null> & { readonly lookedUp: LookedUpBatch })[] = []
@@ -108,7 +108,7 @@ function createGroup(maker: AttemptMaker, lookUps: LookUpNeeds, batches: readonl
       try {
         begun ??= beginLookUps(lookUps, batches)
         const complete = (await begun)[batches.indexOf(batch)]
-        if (complete === undefined) throw new Error('the batch is not in the group')
+        if (complete === undefined) throw new Error('the batch does not share this transaction')
         return await complete()
       } catch (error) {
         if (--leftCount === 0 && waiting.length > 0) void commitWaiting()

@@ -5,7 +5,7 @@ import type {
   RejectedMessage,
   StoredRejectedMessage,
 } from '../decide/event/rejected-message.ts'
-import type { Progress } from '../model/request/request.ts'
+import { addResults, type Progress } from '../model/request/request.ts'
 import type { TakenRequest } from '../model/request/schemas.ts'
 import { collectRejected } from './commit-batch.ts'
 import { type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
@@ -31,13 +31,14 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: StoredRejectedMessa
  * after it, which it returns. If its event got a row in the meantime, nothing is sent. Null if the request ended, or another replica
  * processed it.
  */
-export async function redrive<Position>(
+export async function redrive(
   maker: AttemptMaker,
   message: StoredRejectedMessage,
   lookedUp: LookedUpBatch,
   request: TakenRequest,
-  progressAfter: (result: string | { readonly reason: string }) => Progress<Position>,
-): Promise<Progress<Position> | null> {
+): Promise<Progress<string> | null> {
+  const id = String(message.id)
+  const progressAfter = (result: string | Refusal) => addResults(request.progress, id, [[id, result]])
   const { progress } = await transact(maker, async (run) => {
     const { tx } = run
     if (!(await tx.lockRequest(request))) return { ...NO_ATTEMPTS, progress: null }
@@ -62,9 +63,14 @@ export async function redrive<Position>(
   return progress
 }
 
+/** Why an entry or a message stays as it is. */
+export interface Refusal {
+  readonly reason: string
+}
+
 const GONE = { reason: 'it was erased or pruned meanwhile' }
 
-function toRequestResult(redriven: RedriveResult): string | { readonly reason: string } {
+function toRequestResult(redriven: RedriveResult): string | Refusal {
   return redriven.result === 'rejected' ? { reason: `still rejected: ${redriven.error}` } : redriven.result
 }
 

@@ -28,13 +28,13 @@ type ListDueEntries<Cursor> = (
 ) => Promise<{ due: readonly RetryEntry[]; next: Cursor | null }>
 
 /** Due rows with the contacts of their parties. */
-interface LookedUp {
+interface RetryPart {
   readonly entries: readonly LookedUpEntry[]
   /** Rows that stay due because policy administration is down or their party timed out recently. */
   readonly postponed: readonly RetryEntry[]
 }
 
-interface LookedUpPage<Cursor> extends LookedUp {
+interface RetryPage<Cursor> extends RetryPart {
   /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
   readonly after: Cursor | null
 }
@@ -111,7 +111,7 @@ async function* pagesFrom<Cursor>(
   listDueEntries: ListDueEntries<Cursor>,
   lookUp: PartiesAgain['lookUpAgain'],
   start: Cursor | null,
-): AsyncGenerator<LookedUpPage<Cursor>, undefined> {
+): AsyncGenerator<RetryPage<Cursor>, undefined> {
   const toNewest = { from: start, upTo: null }
   for (const { from, upTo } of start === null ? [toNewest] : [toNewest, { from: null, upTo: start }]) {
     let after: Cursor | null = from
@@ -148,7 +148,7 @@ async function commitPage(
 async function* lookUpParties(
   lookUp: PartiesAgain['lookUpAgain'],
   due: readonly RetryEntry[],
-): AsyncGenerator<LookedUp> {
+): AsyncGenerator<RetryPart> {
   for (let left = due; left.length > 0; ) {
     const contacts = await lookUp(distinctParties(left))
     const isAsked = ({ partyLocator }: RetryEntry) => partyLocator === null || contacts.has(partyLocator)

@@ -21,7 +21,8 @@ export interface BacklogNeeds {
   /** The last processed offset of each partition that has one. */
   readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly failedRows: () => Promise<FailedRows>
-  readonly nowMs: () => number
+  readonly wallMs: () => number
+  readonly monotonicMs: () => number
 }
 
 /** Well below Prometheus's default timeout of 10 s. */
@@ -41,15 +42,15 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const checkpoints = new Map<string, bigint>()
   /** Time since the next offset last changed, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
-  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_SHARED, needs.nowMs)
+  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_SHARED, needs.monotonicMs)
 
   const readDatabase = inTime(async () => {
     for (const { topic, partition, offset } of await needs.checkpoints()) {
       checkpoints.set(partitionKey({ topic, partition }), offset)
     }
     return true
-  }, needs.nowMs)
-  const readFailedRows = inTime(failedRows, needs.nowMs)
+  }, needs.monotonicMs)
+  const readFailedRows = inTime(failedRows, needs.monotonicMs)
 
   const readBroker = inTime(async () => {
     const ends = await needs.ends()
@@ -62,13 +63,13 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
         const next = nextOffset(checkpoints.get(key) ?? -1n, found)
         const messageCount = Number(found.end - next)
         const unmoved = unmovedSince.get(key)
-        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.nowMs()
+        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.wallMs()
         if (messageCount > 0) unmovedSince.set(key, { next, sinceMs })
         else unmovedSince.delete(key)
         const oldestMs = (messageCount > 0 ? needs.oldestMs(topic, partition) : null) ?? sinceMs
-        return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.nowMs() - oldestMs) / 1_000 }
+        return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.wallMs() - oldestMs) / 1_000 }
       })
-  }, needs.nowMs)
+  }, needs.monotonicMs)
 
   /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
   async function ofOtherMembers(others: readonly string[]): Promise<ReadonlySet<string>> {
@@ -100,8 +101,8 @@ function nextOffset(checkpoint: bigint, { earliest, end }: Ends): bigint {
 }
 
 /** Resolves to null if the read fails or takes too long. */
-function inTime<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T | null> {
-  const shared = share(read, { validMs: 0, deadlineMs: DEADLINE_MS }, nowMs)
+function inTime<T>(read: () => Promise<T>, monotonicMs: () => number): () => Promise<T | null> {
+  const shared = share(read, { validMs: 0, deadlineMs: DEADLINE_MS }, monotonicMs)
   return async () => {
     const answered = new AbortController()
     const late = sleep(DEADLINE_MS, null, { signal: answered.signal }).catch(() => null)

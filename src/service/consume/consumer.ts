@@ -60,7 +60,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       .commit(offsets)
       .catch((error) => log.debug({ err: error }, 'could not commit the offsets to Kafka')),
   )
-  const fetcher = new Fetcher({ cluster, sleep: pause, nowMs: Date.now, log })
+  const fetcher = new Fetcher({ cluster, sleep: pause, wallMs: Date.now, log })
   const partitions = new AssignedPartitions(
     createPartitionNeeds(options, needs, cluster, fetcher, log),
     commits.add,
@@ -222,7 +222,7 @@ function createPartitionNeeds(
     onWanted,
     budget: createBudget(INBOXES_BYTES_MAX, onWanted),
     batchCountMax,
-    nowMs: Date.now,
+    wallMs: Date.now,
     sleep: pause,
     log,
   }

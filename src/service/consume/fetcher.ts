@@ -17,7 +17,7 @@ export interface FetcherNeeds {
   /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   /** In ms since 1970. */
-  readonly nowMs: () => number
+  readonly wallMs: () => number
   readonly log: Logger
 }
 
@@ -92,7 +92,7 @@ export class Fetcher {
   /** Set if the broker that leads the partition has not answered for a while. */
   silence(partition: TopicPartition): Unserved | null {
     const sinceMs = this.#loops.get(this.#needs.cluster.leaderOf(partition) ?? -1)?.silentSinceMs ?? null
-    if (sinceMs === null || this.#needs.nowMs() - sinceMs < SILENCE_MS) return null
+    if (sinceMs === null || this.#needs.wallMs() - sinceMs < SILENCE_MS) return null
     return { topic: partition.topic, reason: 'no-answer', sinceMs }
   }
 
@@ -158,12 +158,12 @@ export class Fetcher {
 
   /** Looks for new leaders again and again while an answer is late, and reports a broker that stays silent. */
   async #watch<T>(loop: Loop, answer: Promise<T>): Promise<T> {
-    const { nowMs, log } = this.#needs
-    const sinceMs = loop.silentSinceMs ?? nowMs()
+    const { wallMs, log } = this.#needs
+    const sinceMs = loop.silentSinceMs ?? wallMs()
     loop.silentSinceMs = sinceMs
     const timer = setInterval(() => {
       this.#refresh()
-      if (loop.isReported || nowMs() - sinceMs < SILENCE_MS) return
+      if (loop.isReported || wallMs() - sinceMs < SILENCE_MS) return
       loop.isReported = true
       log.warn(
         { broker: loop.nodeId },

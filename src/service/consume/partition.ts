@@ -48,7 +48,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly onWanted: () => void
   readonly budget: Budget
   readonly batchCountMax: number
-  readonly nowMs: () => number
+  readonly wallMs: () => number
   /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
@@ -196,7 +196,7 @@ export class PartitionConsumer {
   /** Processes batches until the end. Throws the error that stops them. */
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
-      this.#begunMs = this.#needs.nowMs()
+      this.#begunMs = this.#needs.wallMs()
       try {
         const processed = await this.#needs.processNext({
           bytes: this.#inbox.bytes,
@@ -365,7 +365,7 @@ export class PartitionConsumer {
     )
   }
 
-  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.nowMs()): Blocked {
+  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.wallMs()): Blocked {
     return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
 
@@ -381,7 +381,7 @@ export class PartitionConsumer {
   #stuck(): Blocked | null {
     if (this.#before !== null) return this.#before.#stuck()
     const sinceMs = this.#begunMs
-    const tookMs = sinceMs === null ? 0 : this.#needs.nowMs() - sinceMs
+    const tookMs = sinceMs === null ? 0 : this.#needs.wallMs() - sinceMs
     if (sinceMs === null || tookMs < STUCK_MS) return null
     return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }

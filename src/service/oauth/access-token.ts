@@ -26,13 +26,13 @@ const ENDPOINT = 'TOKEN_ENDPOINT'
  *
  * @param prefix of the client's configuration variables, named in messages
  */
-export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number) {
+export function createAccessToken(client: TokenClient, prefix: string, monotonicMs: () => number) {
   return cached(async () => {
-    const askedAtMs = nowMs()
+    const askedAtMs = monotonicMs()
     const secret = await resolveSecret(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
     const { token, validMs } = await requestToken(client, secret, prefix)
     return { secret: token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
-  }, nowMs)
+  }, monotonicMs)
 }
 
 async function requestToken(

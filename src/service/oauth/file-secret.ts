@@ -12,11 +12,11 @@ interface Loaded {
 }
 
 /** Shares one secret among all callers until its time is over or a server refuses it. Never loads two at once. */
-export function cached(load: () => Promise<Loaded>, nowMs: () => number) {
+export function cached(load: () => Promise<Loaded>, monotonicMs: () => number) {
   let known: Loaded | null = null
   let loading: Promise<Loaded> | null = null
   return async (refused?: string): Promise<string> => {
-    if (known !== null && known.secret !== refused && nowMs() < known.usedUntilMs) return known.secret
+    if (known !== null && known.secret !== refused && monotonicMs() < known.usedUntilMs) return known.secret
     loading ??= load().finally(() => {
       loading = null
     })
@@ -30,14 +30,14 @@ export function cached(load: () => Promise<Loaded>, nowMs: () => number) {
  *
  * @param variable the configuration variable with the file's name
  */
-export function createFileSecret(file: string, variable: string, nowMs: () => number) {
+export function createFileSecret(file: string, variable: string, monotonicMs: () => number) {
   return cached(async () => {
-    const usedUntilMs = nowMs() + VALID_MS
+    const usedUntilMs = monotonicMs() + VALID_MS
     const secret = await readSecret(file, variable)
     if (!/^[\t -~]+$/.test(secret))
       throw new CodedError(SECRET_FILE, `${variable} contains more than one line of printable ASCII`)
     return { secret, usedUntilMs }
-  }, nowMs)
+  }, monotonicMs)
 }
 
 /** A secret of the configuration: its text, or the file from which it is read each time. */

@@ -12,18 +12,18 @@ interface Durations {
 export function share<Args extends readonly [] | readonly [unknown], Value>(
   read: (...args: Args) => Promise<Value>,
   { validMs, deadlineMs }: Durations,
-  nowMs: () => number,
+  monotonicMs: () => number,
 ): (...args: Args) => Promise<Value> {
   const results = new Map<unknown, { readonly value: Promise<Value>; untilMs: number }>()
   return (...args) => {
     const [key] = args
     const known = results.get(key)
-    if (known !== undefined && nowMs() < known.untilMs) return known.value
-    const result = { value: read(...args), untilMs: nowMs() + deadlineMs }
+    if (known !== undefined && monotonicMs() < known.untilMs) return known.value
+    const result = { value: read(...args), untilMs: monotonicMs() + deadlineMs }
     results.set(key, result)
     result.value.then(
       () => {
-        result.untilMs = nowMs() + validMs
+        result.untilMs = monotonicMs() + validMs
       },
       () => {
         if (results.get(key) === result) results.delete(key)

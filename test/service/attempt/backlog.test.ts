@@ -20,7 +20,8 @@ function partition(
     checkpoints: async () =>
       checkpoint === undefined ? [] : [{ topic: 'claims', partition: 0, offset: BigInt(checkpoint) }],
     failedRows: async () => ({ waiting: 2, givenUp: 1, expired: 0 }),
-    nowMs: () => NOW_MS,
+    wallMs: () => NOW_MS,
+    monotonicMs: () => NOW_MS,
     ...overrides,
   })
   return { backlog, lag: async () => (await backlog()).partitions[0] }
@@ -94,7 +95,8 @@ t.test('while no message is fetched, the age is the time since the checkpoint mo
   const { lag } = partition({
     agesS: [99, 90, 3],
     checkpoints: async () => [{ topic: 'claims', partition: 0, offset: checkpoint }],
-    nowMs: () => nowMs,
+    wallMs: () => nowMs,
+    monotonicMs: () => nowMs,
   })
   t.match(await lag(), { messageCount: 2, oldestAgeS: 0 })
   nowMs += 30_000
@@ -108,7 +110,8 @@ t.test('the first message after a quiet time is no older than the look that find
   const { lag } = partition({
     checkpoint: 0,
     ends: async () => new Map([['claims/0', { topic: 'claims', partition: 0, earliest: 0n, end }]]),
-    nowMs: () => nowMs,
+    wallMs: () => nowMs,
+    monotonicMs: () => nowMs,
   })
   t.match(await lag(), { messageCount: 0, oldestAgeS: 0 })
   nowMs += 7_200_000
@@ -146,7 +149,8 @@ t.test('failed rows are counted once a minute', async (t) => {
   let nowMs = NOW_MS
   let asked = 0
   const { backlog } = partition({
-    nowMs: () => nowMs,
+    wallMs: () => nowMs,
+    monotonicMs: () => nowMs,
     failedRows: async () => ({ waiting: ++asked, givenUp: 0, expired: 0 }),
   })
   await backlog()

@@ -24,7 +24,7 @@ function world(given: {
   unasked?: string[]
   /** Called at the start of each transaction. */
   begin?: () => void
-  nowMs?: () => number
+  monotonicMs?: () => number
   /** Called before contacts are answered. */
   lookUp?: (parties: readonly string[]) => Promise<void>
   /** Called before each statement. */
@@ -84,7 +84,7 @@ function world(given: {
     lastMessage: null,
   })
   const maker = aMaker(store, recording.send, SIMPLE_RULES, {
-    monotonicMs: given.nowMs ?? (() => 0),
+    monotonicMs: given.monotonicMs ?? (() => 0),
     startTimer: (_durationMs, run) => {
       timers.add(run)
       return () => timers.delete(run)
@@ -188,7 +188,7 @@ t.test('a row of an earlier envelope map is compared as that map reads the messa
 
 t.test('conflicts are warned of once a minute', async (t) => {
   let nowMs = 0
-  const { run, memory, warnings } = world({ nowMs: () => nowMs, logged: [aLoggedRow('a')] })
+  const { run, memory, warnings } = world({ monotonicMs: () => nowMs, logged: [aLoggedRow('a')] })
   for (const ms of [0, 1, 2, 60_000]) {
     nowMs = ms
     memory.setCheckpoint({ topic: 'claims', partition: 0 }, -1n)
@@ -410,7 +410,7 @@ t.test('a result says whether its transaction was slow', async (t) => {
       begin: () => {
         nowMs += tookMs
       },
-      nowMs: () => nowMs,
+      monotonicMs: () => nowMs,
     })
     t.match(await runAll([['a'], ['b']]), [{ value: { wasSlow } }, { value: { wasSlow } }])
   }

@@ -22,7 +22,7 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
     onWanted: () => {},
     budget: createBudget(Number.POSITIVE_INFINITY),
     batchCountMax: 500,
-    nowMs: () => 0,
+    wallMs: () => 0,
     sleep: async () => {},
     log: pino({ level: 'silent' }),
     ...given,

@@ -28,7 +28,7 @@ async function joined(numbers = [0]) {
       return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
     },
     onWanted: () => calls.push('wanted'),
-    nowMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs,
   })
   const find = (wanted: number) => [...partitions.list()].find(({ name }) => name.partition === wanted)
   /** One message, as a broker answers a request for it. */

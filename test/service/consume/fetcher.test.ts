@@ -61,7 +61,7 @@ async function fetching(
         return cluster.refreshCount
       },
     },
-    nowMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs,
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
       await new Promise((resolve) => setImmediate(resolve))

@@ -84,7 +84,7 @@ export function onePartition(given: Given = {}) {
     commitToKafka: ({ offset }) => reports.push(offset),
     budget,
     batchCountMax: given.batchCountMax ?? 500,
-    nowMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs,
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
       await new Promise((resolve) => setImmediate(resolve))

@@ -64,13 +64,13 @@ export interface ProcessedBatch {
   readonly result: BatchResult
 }
 
-/** Takes the next batch of a partition when its turn comes, and commits it; null if there was none. */
+/** Takes the next batch of a partition when a group starts with it, and commits it; null if there was none. */
 export type ProcessNext = (partition: WaitingPartition) => Promise<ProcessedBatch | null>
 
-/** A batch whose turn has come. */
-export interface Turn extends Pick<WaitingPartition, 'isAlone'> {
+/** A batch of the group that starts. */
+export interface GroupedBatch extends Pick<WaitingPartition, 'isAlone'> {
   readonly batch: Batch
 }
 
 /** Commits batches of different partitions, each with a result of its own, in their order. */
-export type Dispatch = (turns: readonly Turn[]) => readonly Promise<BatchResult>[]
+export type Dispatch = (group: readonly GroupedBatch[]) => readonly Promise<BatchResult>[]

@@ -27,7 +27,7 @@ export interface LockedCheckpoints {
   readonly preferences: PreferencesByParty
 }
 
-export interface Inserted {
+export interface InsertResult {
   readonly inserted: readonly Attempt[]
   /** The rows that the events of the other attempts have. */
   readonly taken: TakenIds
@@ -56,7 +56,7 @@ export interface Transaction {
   /** Sees every change committed before this call. */
   readPreferences(partyLocators: readonly string[]): Promise<PreferencesByParty>
   /** Inserts rows, ordered by event id, for the events that have none. */
-  insertEntries(attempts: readonly Attempt[]): Promise<Inserted>
+  insertEntries(attempts: readonly Attempt[]): Promise<InsertResult>
   /**
    * Runs `send`, with its statements one by one, none after it has settled. A statement that the database refuses is undone
    * alone. Rejects if one loses against another transaction.

@@ -29,7 +29,7 @@ export interface Refusal {
 export function findDisagreements(
   token: string,
   { issuer, audience }: Pick<TokenRules, 'issuer' | 'audience'>,
-  nowMs: number,
+  wallMs: number,
 ): Disagreement[] {
   const claims = decode(token.split('.')[1])
   if (claims === null) return []
@@ -38,10 +38,10 @@ export function findDisagreements(
     found.push({ claim, found: show(value), wanted, variable })
   const time = (claim: string) => (typeof claims[claim] === 'number' ? claims[claim] * 1_000 : null)
   const [exp, nbf] = [time('exp'), time('nbf')]
-  if (exp === null || exp + CLOCK_TOLERANCE_MS < nowMs)
-    add('exp', `a time after ${isoTime(nowMs)}`, CLOCKS, exp === null ? claims.exp : isoTime(exp))
-  if (nbf !== null && nbf - CLOCK_TOLERANCE_MS > nowMs)
-    add('nbf', `a time before ${isoTime(nowMs)}`, CLOCKS, isoTime(nbf))
+  if (exp === null || exp + CLOCK_TOLERANCE_MS < wallMs)
+    add('exp', `a time after ${isoTime(wallMs)}`, CLOCKS, exp === null ? claims.exp : isoTime(exp))
+  if (nbf !== null && nbf - CLOCK_TOLERANCE_MS > wallMs)
+    add('nbf', `a time before ${isoTime(wallMs)}`, CLOCKS, isoTime(nbf))
   if (issuer !== null && claims.iss !== issuer) add('iss', show(issuer), 'IDP_ISSUER')
   if (audience !== null && ![claims.aud].flat().includes(audience)) add('aud', show(audience), 'IDP_AUDIENCE')
   return found

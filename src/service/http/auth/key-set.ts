@@ -34,7 +34,7 @@ export type KeySet = ReturnType<typeof createKeySet>
  * The public keys at `url`, and nowhere else. A key set replaces the previous one, even if it has no usable key. While the
  * identity provider sends none, the known keys stay valid for up to 24 hours.
  */
-export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()) {
+export function createKeySet(url: string, log: Logger, monotonicMs = () => performance.now()) {
   // No keep-alive: the provider would have closed the connection by the next load.
   const agent = new Agent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
   let newest: (LoadedSet & { readonly keyCount: number; readonly loadedAtMs: number }) | null = null
@@ -45,14 +45,14 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
 
   /** Null if there is no key set, or if it is too old. */
   function usable(): LoadedSet | null {
-    return newest !== null && nowMs() - newest.loadedAtMs < KEPT_MAX_MS ? newest : null
+    return newest !== null && monotonicMs() - newest.loadedAtMs < KEPT_MAX_MS ? newest : null
   }
   async function load(): Promise<void> {
-    askedAtMs = nowMs()
+    askedAtMs = monotonicMs()
     try {
       const found = await loadKeys(url, agent)
       logChange(found, newest?.keyCount ?? null, log)
-      newest = { ...loadedSet(found.keys), keyCount: found.keys.length, loadedAtMs: nowMs() }
+      newest = { ...loadedSet(found.keys), keyCount: found.keys.length, loadedAtMs: monotonicMs() }
     } catch (err) {
       if (isStopped) return
       const meanwhile =
@@ -62,7 +62,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
   }
   /** Joins a running load; starts one unless the last one is too recent. */
   async function refresh(): Promise<void> {
-    if (nowMs() - askedAtMs >= PAUSE_MS) loading = load()
+    if (monotonicMs() - askedAtMs >= PAUSE_MS) loading = load()
     await loading
   }
 
@@ -79,7 +79,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
      */
     findKeys: async ({ kid, alg }: TokenHeader): Promise<string[]> => {
       // The timer refreshes first, unless the process was suspended, so a known key need not wait.
-      const isOverdue = nowMs() - askedAtMs >= TRUST_MAX_MS
+      const isOverdue = monotonicMs() - askedAtMs >= TRUST_MAX_MS
       if (isOverdue || !usable()?.ids.has(kid)) await refresh()
       const keys = usable()
       if (keys === null) throw new NoKeysError('no key set has been loaded in the last 24 hours')

@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type Attempt, toLoggedRow } from '../../decide/attempt/attempt.ts'
 import type { Deliveries } from '../../decide/attempt/delivery.ts'
-import type { Inserted } from '../../decide/attempt/store.ts'
+import type { InsertResult } from '../../decide/attempt/store.ts'
 import { RowDiscarded } from '../connection/errors.ts'
 import { findRows } from '../read/find-rows.ts'
 import { noRow, sqlColumns } from '../sql/columns.ts'
@@ -11,7 +11,10 @@ import { noRow, sqlColumns } from '../sql/columns.ts'
  *
  * @param attempts must be ordered by event id: two transactions that insert the same ids in different orders deadlock
  */
-export async function insertEntries(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<Inserted> {
+export async function insertEntries(
+  tx: CommonQueryMethods,
+  attempts: readonly Attempt[],
+): Promise<InsertResult> {
   if (attempts.length === 0) return { inserted: [], taken: new Map() }
   const column = sqlColumns(attempts)
   const { rowCount } = await tx.query(sql.prepared('insert-entries', noRow)`
@@ -43,7 +46,7 @@ export async function insertEntries(tx: CommonQueryMethods, attempts: readonly A
     : await splitInserted(tx, attempts)
 }
 
-async function splitInserted(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<Inserted> {
+async function splitInserted(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<InsertResult> {
   const rows = await findRows(
     tx,
     attempts.map(({ eventId }) => eventId),

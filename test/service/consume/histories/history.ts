@@ -181,7 +181,7 @@ class History {
         return batch === null ? null : { batch, result: { ...(await this.#dispatch(batch)), wasSlow: false } }
       },
       batchCountMax: this.#batchCountMax,
-      nowMs: () => this.#nowMs,
+      wallMs: () => this.#nowMs,
       sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
     })
     const started = { ...consumption, member, pressedBytes: 0 }

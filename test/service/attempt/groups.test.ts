@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createLanes } from '../../../src/service/attempt/lanes.ts'
-import type { BatchResult, Turn } from '../../../src/service/decide/attempt/batch.ts'
+import { createGroups } from '../../../src/service/attempt/groups.ts'
+import type { BatchResult, GroupedBatch } from '../../../src/service/decide/attempt/batch.ts'
 import { committedAt } from '../build.ts'
 
 const MUCH = 1_000_000
@@ -16,20 +16,20 @@ const aBatch = (partition: number) => ({
 })
 
 /** Partitions with these waiting bytes, and a clock that the test advances. */
-async function waitInLanes(batchCountMax: number, bytes: readonly number[]) {
+async function waitInGroups(batchCountMax: number, bytes: readonly number[]) {
   const timers = new Set<() => void>()
-  const groups: Turn[][] = []
+  const groups: GroupedBatch[][] = []
   const running: PromiseWithResolvers<BatchResult>[] = []
   const outcomes: string[] = []
-  const processNext = createLanes(
+  const processNext = createGroups(
     batchCountMax,
     (_durationMs, run) => {
       timers.add(run)
       return () => timers.delete(run)
     },
-    (turns) => {
-      groups.push([...turns])
-      const results = turns.map(() => Promise.withResolvers<BatchResult>())
+    (group) => {
+      groups.push([...group])
+      const results = group.map(() => Promise.withResolvers<BatchResult>())
       running.push(...results)
       return results.map(({ promise }) => promise)
     },
@@ -71,7 +71,7 @@ async function waitInLanes(batchCountMax: number, bytes: readonly number[]) {
 const six = (bytes: number) => Array<number>(6).fill(bytes)
 
 t.test('three large batches start at once, and the next when one of them is done', async (t) => {
-  const { running, commit, outcomes } = await waitInLanes(8, six(MUCH))
+  const { running, commit, outcomes } = await waitInGroups(8, six(MUCH))
   t.equal(running.length, 3)
   await commit(1)
   t.equal(running.length, 4)
@@ -79,7 +79,7 @@ t.test('three large batches start at once, and the next when one of them is done
 })
 
 t.test('long batches let others start, up to the limit of running ones', async (t) => {
-  const { running, commit, strike } = await waitInLanes(5, six(MUCH))
+  const { running, commit, strike } = await waitInGroups(5, six(MUCH))
   await strike()
   t.equal(running.length, 5)
   await strike()
@@ -89,7 +89,7 @@ t.test('long batches let others start, up to the limit of running ones', async (
 })
 
 t.test('partitions that wait at the same time form a group', async (t) => {
-  const { sizes, ask, settle, commit } = await waitInLanes(8, [LITTLE, LITTLE, MUCH, LITTLE])
+  const { sizes, ask, settle, commit } = await waitInGroups(8, [LITTLE, LITTLE, MUCH, LITTLE])
   t.same(sizes(), [2, 1, 1])
   ask([LITTLE, LITTLE])
   await settle()
@@ -101,7 +101,7 @@ t.test('partitions that wait at the same time form a group', async (t) => {
 })
 
 t.test('a group that was long ends its turn as a busy one once', async (t) => {
-  const { running, ask, settle, strike, commit } = await waitInLanes(20, six(MUCH))
+  const { running, ask, settle, strike, commit } = await waitInGroups(20, six(MUCH))
   await strike()
   t.equal(running.length, 6)
   await commit(0, 1, 2)
@@ -111,7 +111,7 @@ t.test('a group that was long ends its turn as a busy one once', async (t) => {
 })
 
 t.test('a batch of a group that is not done lets the next one run', async (t) => {
-  const { running, strike, commit } = await waitInLanes(2, [LITTLE, LITTLE, LITTLE])
+  const { running, strike, commit } = await waitInGroups(2, [LITTLE, LITTLE, LITTLE])
   await strike()
   t.equal(running.length, 2)
   await commit(0)
@@ -119,12 +119,12 @@ t.test('a batch of a group that is not done lets the next one run', async (t) =>
 })
 
 t.test('a group has no more batches than may run', async (t) => {
-  const { sizes } = await waitInLanes(2, [0, 0, 0])
+  const { sizes } = await waitInGroups(2, [0, 0, 0])
   t.same(sizes(), [2])
 })
 
 t.test('a partition without a batch by now, and one that fails, leave their place', async (t) => {
-  const { running, ask, settle, outcomes } = await waitInLanes(3, [])
+  const { running, ask, settle, outcomes } = await waitInGroups(3, [])
   ask(six(MUCH), async () => null)
   ask([MUCH], () => Promise.reject(new Error('damaged')))
   ask([MUCH])
@@ -135,7 +135,7 @@ t.test('a partition without a batch by now, and one that fails, leave their plac
 })
 
 t.test('a batch that fails says so to its partition alone', async (t) => {
-  const { running, settle, commit, outcomes } = await waitInLanes(8, [LITTLE, LITTLE])
+  const { running, settle, commit, outcomes } = await waitInGroups(8, [LITTLE, LITTLE])
   running[0]?.reject(new Error('the database is gone'))
   await settle()
   await commit(1)

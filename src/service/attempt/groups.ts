@@ -2,9 +2,9 @@ import type {
   Batch,
   BatchResult,
   Dispatch,
+  GroupedBatch,
   ProcessedBatch,
   ProcessNext,
-  Turn,
   WaitingPartition,
 } from '../decide/attempt/batch.ts'
 import type { StartTimer } from '../time/clock.ts'
@@ -16,15 +16,15 @@ const BUSY_MS = 50
 /** Partitions that wait share a group up to this many fetched bytes. */
 const GROUP_BYTES_MAX = 128 * 1024
 
-interface Waiting extends WaitingPartition, PromiseWithResolvers<ProcessedBatch | null> {}
+interface QueuedPartition extends WaitingPartition, PromiseWithResolvers<ProcessedBatch | null> {}
 
 /**
- * The place where events come together: a group takes all partitions that wait, in their order, up to a size. Partitions that ask in
- * the same turn of the event loop, as after a fetch, form one group. At most `batchCountMax` batches run at once, and only a few
+ * The place where events come together: a group takes all partitions that wait, in their order, up to a size. Partitions that ask at
+ * the same time, as after a fetch, form one group. At most `batchCountMax` batches run at once, and only a few
  * groups of them are busy, so that events gather meanwhile.
  */
-export function createLanes(batchCountMax: number, startTimer: StartTimer, dispatch: Dispatch): ProcessNext {
-  const waiting: Waiting[] = []
+export function createGroups(batchCountMax: number, startTimer: StartTimer, dispatch: Dispatch): ProcessNext {
+  const waiting: QueuedPartition[] = []
   let batchCount = 0
   let busyGroupCount = 0
   let isScheduled = false
@@ -39,8 +39,8 @@ export function createLanes(batchCountMax: number, startTimer: StartTimer, dispa
     })
   }
 
-  function nextGroup(): Waiting[] {
-    const group: Waiting[] = []
+  function nextGroup(): QueuedPartition[] {
+    const group: QueuedPartition[] = []
     let bytes = 0
     do {
       const next = waiting.shift()
@@ -51,7 +51,7 @@ export function createLanes(batchCountMax: number, startTimer: StartTimer, dispa
     return group
   }
 
-  async function startGroup(group: readonly Waiting[]): Promise<void> {
+  async function startGroup(group: readonly QueuedPartition[]): Promise<void> {
     busyGroupCount++
     let isBusy = true
     const endBusy = () => {
@@ -61,7 +61,7 @@ export function createLanes(batchCountMax: number, startTimer: StartTimer, dispa
     }
     const stopTimer = startTimer(BUSY_MS, endBusy)
     batchCount += group.length
-    const taken = (await Promise.all(group.map(takeTurn))).filter((one) => one !== null)
+    const taken = (await Promise.all(group.map(takeBatch))).filter((one) => one !== null)
     const results = dispatch(taken)
     await Promise.all(taken.map(({ batch, partition }, i) => settle(partition, batch, results[i])))
     stopTimer()
@@ -69,7 +69,9 @@ export function createLanes(batchCountMax: number, startTimer: StartTimer, dispa
   }
 
   /** Null if the partition has nothing to process by now. */
-  async function takeTurn(partition: Waiting): Promise<(Turn & { readonly partition: Waiting }) | null> {
+  async function takeBatch(
+    partition: QueuedPartition,
+  ): Promise<(GroupedBatch & { readonly partition: QueuedPartition }) | null> {
     const { isAlone } = partition
     try {
       const batch = await partition.take()
@@ -83,7 +85,7 @@ export function createLanes(batchCountMax: number, startTimer: StartTimer, dispa
   }
 
   async function settle(
-    { resolve, reject }: Waiting,
+    { resolve, reject }: QueuedPartition,
     batch: Batch,
     running: Promise<BatchResult> | undefined,
   ) {
