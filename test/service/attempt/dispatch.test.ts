@@ -2,6 +2,7 @@ import pino from 'pino'
 import t from 'tap'
 import { createDispatch } from '../../../src/service/attempt/dispatch.ts'
 import { type LookUpNeeds, lookUpBatch, type Reading } from '../../../src/service/attempt/look-up.ts'
+import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Store } from '../../../src/service/decide/attempt/store.ts'
 import type { LoggedRow } from '../../../src/service/decide/event/conflict.ts'
@@ -90,9 +91,14 @@ function world(given: {
       return () => timers.delete(run)
     },
   })
+  const decided: string[][] = []
+  const noting = {
+    ...maker,
+    onCommit: (attempts: readonly Attempt[]) => void decided.push(attempts.map(({ eventId }) => eventId)),
+  }
   const countRestart = () => void restarts.count++
   const log = pino({ base: null }, { write: (line) => warnings.push(JSON.parse(line)) })
-  const dispatch = createDispatch(maker, lookUps, countRestart, log)
+  const dispatch = createDispatch(noting, lookUps, countRestart, log)
   return {
     run: async (...values: string[]) => {
       const [result] = await Promise.all(dispatch([{ batch: batchOf(values), isAlone: false }]))
@@ -111,6 +117,7 @@ function world(given: {
       ),
     lookUp: (...values: string[]) => lookUpBatch(lookUps, batchOf(values)),
     timers,
+    decided,
     restarts,
     warnings,
     asked,
@@ -207,6 +214,18 @@ t.test('a message is parsed once, however many events the database refuses', asy
   await run('a', 'b', 'c', 'a')
   t.same(parsed, ['a', 'b', 'c', 'a'])
   t.same(offsetsOf(memory.rejected().map(({ message }) => message)).sort(), [0n, 1n, 3n])
+})
+
+t.test('only decisions that are committed put the rule table in force', async (t) => {
+  const { run, memory, decided } = world({})
+  await run('!')
+  memory.setCheckpoint({ topic: 'claims', partition: 0 }, -1n)
+  memory.refuses = () => 'no'
+  await t.rejects(run('a'), /no/)
+  t.same(decided, [])
+  memory.refuses = () => null
+  await run('a')
+  t.same(decided, [['a']])
 })
 
 t.test('a schema that breaks while refused rows are looked for rejects no message', async (t) => {
