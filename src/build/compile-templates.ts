@@ -39,8 +39,8 @@ function writeModule(sources: readonly TemplateSource[]): string {
   return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
 import { compileTemplates } from '../service/decide/templates/render.ts'
 
-/** The folder in HOUSE that they are from; null: this one. */
-export const house: string | null = ${JSON.stringify(process.env.HOUSE ? resolve(process.env.HOUSE) : null)}
+/** The folder in HOUSE that they are from; blank: this one. */
+export const house = ${JSON.stringify(process.env.HOUSE ? resolve(process.env.HOUSE) : '')}
 
 export const templates = compileTemplates(${JSON.stringify(sources, null, 2)})
 `

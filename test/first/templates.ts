@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { readTemplates } from '../../src/authoring/templates/read-templates.ts'
 import { readTemplateFiles } from '../../src/authoring/templates/template-files.ts'
 
+/** They go with the rules of any folder. */
 export const house = null
 
 export const templates = readTemplates(readTemplateFiles(join(import.meta.dirname, 'templates')), {

@@ -11,6 +11,7 @@ const env = {
   IDP_ISSUER: idp.issuer,
   IDP_AUDIENCE: AUDIENCE,
   IDP_ADMIN_SCOPE: ADMIN_SCOPE,
+  IDP_PARTY_CLAIM: 'none',
   MANAGEMENT_PORT: '0',
 }
 const service = await world.serve(env)

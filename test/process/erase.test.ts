@@ -102,6 +102,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   )
   await world.publish([sent, failed, anEvent({ partyLocator: 'party-7' })])
   await world.caughtUp()
+  await service.stop()
   const second = await world.serve()
   await second.logged(/^(no failed notification is due|retried failed notifications)$/)
   t.match(

@@ -16,7 +16,9 @@ import { findUnknownEventTypes } from '../decide/rules/unknown-event-types.ts'
 import type { Templates } from '../decide/templates/template.ts'
 import { CorrectableError, describeFault, wholeFault } from '../text/faults.ts'
 
-const HOUSE = process.env.HOUSE ? resolve(process.env.HOUSE) : null
+const HOUSE = process.env.HOUSE ? resolve(process.env.HOUSE) : ''
+/** Null only in tests. */
+const compiledFrom: string | null = house
 
 export const TEMPLATES = authored('templates')
 export const RULE_TABLE = authored('rules/dispatch.csv')
@@ -96,9 +98,9 @@ export async function readText(file: string): Promise<string> {
 
 /** Throws CorrectableError; for any file if texts of another folder are compiled in, as after `make rules-check HOUSE=…`. */
 export async function readBytes(file: string): Promise<Buffer> {
-  if (house !== HOUSE)
+  if (compiledFrom !== null && compiledFrom !== HOUSE)
     throw new CorrectableError(
-      `the compiled texts are those of ${house ?? 'this folder'}: run \`make build${HOUSE === null ? '' : ` HOUSE=${HOUSE}`}\``,
+      `the compiled texts are those of ${compiledFrom || 'this folder'}: run \`make build${HOUSE && ` HOUSE=${HOUSE}`}\``,
     )
   try {
     return await readFile(file)
@@ -112,7 +114,7 @@ export async function readBytes(file: string): Promise<Buffer> {
 
 /** Those of the folder `HOUSE`; under the condition `first-rules` those of the tests: see "imports" in package.json. */
 function authored(path: string): string {
-  if (HOUSE !== null) return resolve(HOUSE, path)
+  if (HOUSE !== '') return resolve(HOUSE, path)
   return fileURLToPath(import.meta.resolve(`#authored/${path}`))
 }
 
