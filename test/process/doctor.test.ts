@@ -298,6 +298,32 @@ t.test('ids that repeat over different events, and types without a text, are a f
   })
 })
 
+t.test('a place that no answer has, and a topic with other names than parties, are faults', async (t) => {
+  const own = await aWorld(t, { partitionCount: 1 })
+  const parties = Array.from({ length: 20 }, (_, i) => `party-${i}`)
+  await own.publish(parties.map((partyLocator) => anEvent({ partyLocator })))
+  const ask = async (env: Record<string, string>) => {
+    const { stdout } = await command(['doctor', '--json'], { ...own.env, ...env })
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] }
+    return checks.find(({ name }) => name === 'policy administration')
+  }
+  t.match(await ask({ POLICY_ADMIN_EMAIL: '/emial' }), {
+    status: 'failed',
+    detail: 'none of 20 answers of policy administration has the place that POLICY_ADMIN_EMAIL names',
+    remedy: /^correct POLICY_ADMIN_EMAIL/,
+  })
+  t.match(await ask({ POLICY_ADMIN_EMAIL: '/phone' }), {
+    status: 'failed',
+    detail: /none of 20 values at the place that POLICY_ADMIN_EMAIL names looks like an email address/,
+  })
+  for (const party of parties.slice(0, 12)) own.policyAdministration.set(party, 'unknown')
+  t.match(await ask({}), {
+    status: 'failed',
+    detail: /does not know the party of 12 of 20 events of /,
+    remedy: /"partyLocator" in rules\/envelope.json may lead to something else/,
+  })
+})
+
 t.test('messages with the event id of another one are a fault, unless they are erased', async (t) => {
   await world.sql(
     `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)

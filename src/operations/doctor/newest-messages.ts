@@ -5,7 +5,7 @@ import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch.ts'
 import { findRecordSet, readRecordSet } from '../../service/consume/records/record-set.ts'
 import { UnreadableBatch } from '../../service/consume/records/unreadable.ts'
-import { DATA_FAULTS, FAULTY_COUNT_MIN, judgeEvents } from '../../service/decide/event/data-fault.ts'
+import { DATA_FAULTS, FAULTY_COUNT_MIN, judgeEvents } from '../../service/decide/data-fault.ts'
 import {
   type EnvelopeMap,
   type EnvelopeMaps,
@@ -159,6 +159,8 @@ export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
     eventCount: events.length,
     withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
     withoutText: events.filter((event) => !hasText(event)).length,
+    // The check of references and that of policy administration tell more.
+    ...{ withoutReference: 0, found: 0, notFound: 0 },
   }
   // A topic may lack texts on purpose; where no topic has one, the map is at fault.
   for (const { code, detail } of judgeEvents(topic, eventCounts))

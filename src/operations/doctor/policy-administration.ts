@@ -2,7 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createParties } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
-import { DATA_FAULTS } from '../../service/decide/event/data-fault.ts'
+import {
+  type AddressFinding,
+  DATA_FAULTS,
+  findAddress,
+  judgeAddresses,
+  judgeParties,
+} from '../../service/decide/data-fault.ts'
+import { ADDRESSES } from '../../service/decide/party/channel.ts'
+import type { Contact, Contacts } from '../../service/decide/party/contact.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
 import { createLog } from '../../service/telemetry/log.ts'
 import { withPool } from './database.ts'
@@ -21,7 +29,9 @@ import {
 /** Maximum time that a check waits for a server that it can do without. */
 const OTHERS_MAX_MS = 4_000
 /** Per topic. */
-const PARTY_COUNT = 5
+const PARTY_COUNT = 20
+/** The sample is small. */
+const NOT_FOUND_LIMIT = { countMin: 10, shareMax: 0.5 }
 /** No party has this locator: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
@@ -66,7 +76,7 @@ export const policyAdministrationCheck: Check = {
   run: async (config) => {
     const parties = createParties(config, createLog('silent'))
     try {
-      const known = await partiesToAsk(config)
+      const { known, byTopic } = await partiesToAsk(config)
       const contacts = await parties.lookUp(known.length === 0 ? [PARTY_LOCATOR] : known)
       const found = [...contacts.values()]
       const isAnyFound = found.some(({ state }) => state === 'found')
@@ -74,6 +84,7 @@ export const policyAdministrationCheck: Check = {
       for (const contact of found)
         if (contact.state === 'unresolved' && (contact.wrongParty || !isAnyFound))
           throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
+      if (isAnyFound) requireRightData(byTopic, contacts)
       if (known.length === 0 || isAnyFound) return describeNaming(parties.namesParty())
       const url = `${config.policyAdministration.baseUrl}/internal/parties/${encodeURIComponent(known[0] ?? '')}`
       const detail = `it answers 404 for ${known.length === 1 ? 'the only party' : `all of ${known.length} parties`} that messages or the log name: GET ${url}`
@@ -85,6 +96,33 @@ export const policyAdministrationCheck: Check = {
     }
   },
   remedies: POLICY_ADMIN_REMEDIES,
+}
+
+/** Throws a Problem that names what looks wrong about the parties of a topic, or about an address. */
+function requireRightData(byTopic: ReadonlyMap<string, readonly string[]>, contacts: Contacts): void {
+  const found = [...contacts.values()].filter((contact) => contact.state === 'found')
+  const faults = [
+    ...[...byTopic].flatMap(([topic, parties]) => {
+      const count = (state: Contact['state']) =>
+        parties.filter((party) => contacts.get(party)?.state === state).length
+      return judgeParties(topic, count('found'), count('not found'), NOT_FOUND_LIMIT)
+    }),
+    ...ADDRESSES.flatMap((address) => {
+      const findings = Map.groupBy(found, (contact) => findAddress(address, contact))
+      const count = (finding: AddressFinding) => findings.get(finding)?.length ?? 0
+      return judgeAddresses(address, {
+        address: count('address'),
+        'no address': count('no address'),
+        blank: count('blank'),
+        'no place': count('no place'),
+      })
+    }),
+  ]
+  if (faults.length > 0)
+    throw new Problem(
+      faults.map(({ detail }) => detail).join('\n'),
+      [...new Set(faults.map(({ code }) => DATA_FAULTS[code]))].join('; '),
+    )
 }
 
 /** Only a response that names its party can be checked. */
@@ -102,7 +140,9 @@ function describeNaming(namesParty: boolean | null): string | Warning {
  * A party that was written to, whose answer shows whether it names the party, and some that the newest messages name, else some of
  * the log. A broker or a database that does not answer has its own check.
  */
-async function partiesToAsk(config: Config): Promise<readonly string[]> {
+async function partiesToAsk(
+  config: Config,
+): Promise<{ readonly known: readonly string[]; readonly byTopic: ReadonlyMap<string, readonly string[]> }> {
   const list = (filter: { status?: 'SENT' }, limit: number) =>
     inTime(
       withPool(config, async (pool) => {
@@ -116,8 +156,11 @@ async function partiesToAsk(config: Config): Promise<readonly string[]> {
     list({}, PARTY_COUNT),
     samples,
   ])
-  const named = read.flatMap(({ events }) => distinctParties(events).slice(-PARTY_COUNT))
-  return [...new Set([...told, ...(named.length > 0 ? named : logged)])]
+  const byTopic = new Map(
+    read.map(({ topic, events }) => [topic, distinctParties(events).slice(-PARTY_COUNT)] as const),
+  )
+  const named = [...byTopic.values()].flat()
+  return { known: [...new Set([...told, ...(named.length > 0 ? named : logged)])], byTopic }
 }
 
 /** Nothing if it takes too long, or fails. */

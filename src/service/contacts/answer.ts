@@ -189,7 +189,11 @@ function firstAt(value: object, pointers: readonly Pointer[], isRight: (found: u
 
 /** A wrapper or renamed fields would otherwise look like a party without addresses, and silence everybody. */
 function hasAddress(value: object, places: Places['addresses']): boolean {
-  return ADDRESSES.some((address) => places[address].some((pointer) => valueAt(value, pointer) !== undefined))
+  return ADDRESSES.some((address) => hasPlace(value, places[address]))
+}
+
+function hasPlace(value: object, pointers: readonly Pointer[]): boolean {
+  return pointers.some((pointer) => valueAt(value, pointer) !== undefined)
 }
 
 const FIELD_COUNT_MAX = 10
@@ -218,6 +222,7 @@ function describeFields(value: object, places: Places['addresses']): string {
 function readContact(value: object | null, places: Places['addresses']): Contact | string {
   if (value === null) return 'a body that is not a JSON object'
   const contact = { ...NOTHING_ON_FILE }
+  const without = ADDRESSES.filter((address) => !hasPlace(value, places[address]))
   for (const address of ADDRESSES) {
     const text = firstAt(value, places[address], (found) => (found ?? null) !== null)
     if (text !== null && typeof text !== 'string')
@@ -227,7 +232,7 @@ function readContact(value: object | null, places: Places['addresses']): Contact
     if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(contact[address] ?? ''))
       return `an ${ADDRESSES.join(' or ')} with control characters`
   }
-  return contact
+  return without.length === 0 ? contact : { ...contact, without }
 }
 
 function parse(body: Buffer): object | null {

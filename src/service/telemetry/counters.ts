@@ -1,10 +1,11 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Attempt } from '../decide/attempt/attempt.ts'
+import { type Attempt, toLoggedRow } from '../decide/attempt/attempt.ts'
 import type { Batch, CommitResult } from '../decide/attempt/batch.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../decide/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../decide/attempt/stage.ts'
+import { findAddress } from '../decide/data-fault.ts'
 import { REJECTIONS } from '../decide/event/rejection.ts'
-import { ADDRESSED_CHANNELS, CHANNELS } from '../decide/party/channel.ts'
+import { ADDRESSED_CHANNELS, ADDRESSES, CHANNELS } from '../decide/party/channel.ts'
 import { type Contacts, countByState } from '../decide/party/contact.ts'
 import type { Rule } from '../decide/rules/rule.ts'
 import { STATUS_OF } from '../model/log/status.ts'
@@ -48,8 +49,8 @@ export function createCounters(registers: Registry[]) {
     ]),
     events: counter(
       'events_total',
-      'Log rows written for consumed events, by event type; types without a template are "other"',
-      ['event_type', 'status', 'topic', 'party'],
+      'Log rows written for consumed events, by event type, and whether party and reference were found; types without a template are "other"',
+      ['event_type', 'status', 'topic', 'party', 'reference'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
     tombstones: counter('tombstones_total', 'Messages without a value, which are not events'),
@@ -89,6 +90,11 @@ export function createCounters(registers: Registry[]) {
     lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
       'state',
     ]),
+    addresses: counter(
+      'contact_addresses_total',
+      'Addresses in the answers about known parties, by what was found at their places',
+      ['address', 'found'],
+    ),
     retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
       'status',
       'channel',
@@ -134,7 +140,6 @@ export function countStages(
 ): RunStage {
   const boundedEventType = ({ eventType }: Attempt) =>
     eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
-  const party = ({ partyLocator }: Attempt) => (partyLocator === null ? 'missing' : 'named')
   const timed =
     (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
       counters.stageSeconds.observe({ stage }, seconds)
@@ -179,7 +184,8 @@ export function countStages(
       boundedEventType,
       ({ status }) => status,
       ({ origin }) => origin.topic,
-      party,
+      ({ decision }) => String(decision.facts.party),
+      namesReference,
     ])
     countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
   }
@@ -194,6 +200,11 @@ export function countStages(
       observers[name](input, result, (performance.now() - startedMs) / 1_000)
     }
   }
+}
+
+function namesReference(attempt: Attempt): 'named' | 'missing' {
+  const { reference, partyLocator } = toLoggedRow(attempt)
+  return reference === null || reference === partyLocator ? 'missing' : 'named'
 }
 
 const LABELS: readonly LabelOf<Attempt>[] = [
@@ -228,7 +239,11 @@ function classifyDelivery(delivery: Delivery | undefined): (typeof ANSWERS)[numb
   return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'
 }
 
-function countContacts({ lookUps }: Counters, contacts: Contacts | null): void {
+function countContacts({ lookUps, addresses }: Counters, contacts: Contacts | null): void {
   if (contacts === null) return
+  const found = [...contacts.values()].filter((contact) => contact.state === 'found')
+  for (const address of ADDRESSES)
+    for (const [finding, some] of Map.groupBy(found, (contact) => findAddress(address, contact)))
+      addresses.inc({ address, found: finding }, some.length)
   for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }

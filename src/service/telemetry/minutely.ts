@@ -1,31 +1,39 @@
 import type { Logger } from 'pino'
 import type { Counter, Gauge } from 'prom-client'
 import {
+  type AddressCounts,
+  type AddressFinding,
   DATA_FAULTS,
   type DataFault,
   type DataFaultCode,
   FAULTY_COUNT_MIN,
+  judgeAddresses,
   judgeEvents,
-  judgeLookUps,
-} from '../decide/event/data-fault.ts'
+} from '../decide/data-fault.ts'
+import { ADDRESSES } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
 import { counted } from '../text/count.ts'
 import { type Counters, OTHER_EVENT_TYPE } from './counters.ts'
 
-/** Fewer events or look-ups are judged only if they are the first and all have a fault. */
+/** Fewer events or answers are judged only if they are the first and all have a fault. */
 const JUDGED_COUNT_MIN = 10
+/** A share is judged of this many, and until then the newest are added up. */
+const WINDOW_COUNT = 50
 
 const DUPLICATES =
   'more than half of the messages of the last minute had the event id of a logged event, and nobody was told: right if ' +
   'checkpoints were moved back or a topic was recreated; else "eventId" in rules/envelope.json names something that several ' +
   'events share'
 
+/** Faults of some, not all: a few that are right do not end them. */
+const SHARES: readonly DataFaultCode[] = ['not-found']
+
 interface Counted {
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   readonly value: number
 }
 
-/** Events of a topic, or look-ups (topic ''), since they were judged last. */
+/** Events of a topic, or answers for an address, since they were judged last. */
 interface Window {
   counted: readonly Counted[]
   /** Null: not judged yet. */
@@ -36,19 +44,20 @@ interface Window {
 
 /**
  * Returns a function that logs what was counted since its last call: rejected messages by code, FAILED and SKIPPED rows by rule,
- * and what looks wrong about all events of a topic, or all look-ups, when it begins and when it ends.
+ * and what looks wrong about the events of a topic or about an address, when it begins and when it ends.
  */
 export function createMinutely(
-  { rejected, outcomes, events, lookUps, duplicates }: Counters,
+  { rejected, outcomes, events, addresses, duplicates }: Counters,
   dataFaults: Gauge<'fault' | 'topic'>,
 ) {
-  const read = [rejected, outcomes, events, lookUps, duplicates].map(sinceLast)
+  const read = [rejected, outcomes, events, addresses, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
   let isCleanMinute = true
 
   function judge(
     log: Logger,
     topic: string,
+    noun: string,
     fresh: readonly Counted[],
     isDoubtful: (one: Counted) => boolean,
     faultsOf: (all: readonly Counted[]) => DataFault[],
@@ -63,7 +72,7 @@ export function createMinutely(
     if (count < JUDGED_COUNT_MIN && found.length === 0) return
     const looksRight = window.isClean && sum(window.counted.filter(isDoubtful)) * 2 <= count
     if (window.faults === null && found.length === 0 && looksRight)
-      log.info({ topic, count }, `the first ${topic === '' ? 'look-ups' : 'events of a topic'} look right`)
+      log.info({ topic, count }, `the first ${noun} look right`)
     for (const { code, detail } of found) {
       // An alert must not follow from the first few events alone.
       if (count >= JUDGED_COUNT_MIN) dataFaults.set({ fault: code, topic }, 1)
@@ -71,6 +80,11 @@ export function createMinutely(
         log.warn({ fault: code, topic, remedy: DATA_FAULTS[code] }, `the data looks wrong: ${detail}`)
     }
     const codes = found.map(({ code }) => code)
+    const isShare = window.faults?.some((code) => SHARES.includes(code)) ?? false
+    if (codes.length === 0 && count < WINDOW_COUNT && (isShare || (window.faults?.length ?? 0) === 0)) {
+      window.faults ??= []
+      return
+    }
     for (const code of window.faults ?? []) {
       if (codes.includes(code)) continue
       dataFaults.set({ fault: code, topic }, 0)
@@ -81,7 +95,7 @@ export function createMinutely(
   }
 
   return async (log: Logger): Promise<void> => {
-    const [newRejected = [], newOutcomes = [], newEvents = [], newLookUps = [], newDuplicates = []] =
+    const [newRejected = [], newOutcomes = [], newEvents = [], newAddresses = [], newDuplicates = []] =
       await Promise.all(read.map((one) => one()))
     const warn = (all: readonly Counted[], label: string, noun: string, text: string) => {
       if (all.length > 0) log.warn({ [label]: totals(all, label) }, `${counted(sum(all), noun)} ${text}`)
@@ -97,24 +111,25 @@ export function createMinutely(
     if (areDuplicates && messageCount >= JUDGED_COUNT_MIN)
       log.warn({ duplicateCount, messageCount }, DUPLICATES)
     for (const [topic, fresh] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string))
-      judge(log, topic, fresh, isSkippedOrPartyless, (all) =>
+      judge(log, topic, 'events of a topic', fresh, isSkippedOrPartyless, (all) =>
         judgeEvents(topic, {
           eventCount: sum(all),
           withoutParty: sum(all.filter(({ labels }) => labels.party === 'missing')),
           withoutText: sum(all.filter(({ labels }) => labels.event_type === OTHER_EVENT_TYPE)),
+          withoutReference: sum(all.filter(({ labels }) => labels.reference === 'missing')),
+          found: sum(all.filter(({ labels }) => labels.party === 'found')),
+          notFound: sum(all.filter(({ labels }) => labels.party === 'not found')),
         }),
       )
-    const answered = newLookUps.filter(({ labels }) => ['found', 'not found'].includes(String(labels.state)))
-    judge(
-      log,
-      '',
-      answered,
-      ({ labels }) => labels.state === 'not found',
-      (all) => {
-        const { found = 0, 'not found': notFound = 0 } = totals(all, 'state')
-        return judgeLookUps({ found, notFound })
-      },
-    )
+    for (const address of ADDRESSES)
+      judge(
+        log,
+        address,
+        'answers with this address',
+        newAddresses.filter(({ labels }) => labels.address === address),
+        ({ labels }) => labels.found !== 'address',
+        (all) => judgeAddresses(address, countFindings(all)),
+      )
   }
 }
 
@@ -127,6 +142,16 @@ function sinceLast(counter: Pick<Counter, 'get'>) {
     const grown = keyed.map(({ labels, value, key }) => ({ labels, value: value - (before.get(key) ?? 0) }))
     before = new Map(keyed.map(({ key, value }) => [key, value]))
     return grown.filter(({ value }) => value > 0)
+  }
+}
+
+function countFindings(all: readonly Counted[]): AddressCounts {
+  const count = (finding: AddressFinding) => sum(all.filter(({ labels }) => labels.found === finding))
+  return {
+    address: count('address'),
+    'no address': count('no address'),
+    blank: count('blank'),
+    'no place': count('no place'),
   }
 }
 

@@ -12,9 +12,9 @@ function series(labels: string, [day, quarter]: Counts) {
   const values = `0+${day}x${DAY_MINUTES} ${day * DAY_MINUTES + quarter}+${quarter}x14`
   return { series: `notifications_${labels}`, values }
 }
-const lookUps = (found: Counts, notFound: Counts) => [
-  series('contact_lookups_total{state="found"}', found),
-  series('contact_lookups_total{state="not found"}', notFound),
+const lookUps = (found: Counts, notFound: Counts, topic = 'claims') => [
+  series(`events_total{party="found",topic="${topic}"}`, found),
+  series(`events_total{party="not found",topic="${topic}"}`, notFound),
 ]
 const outcomes = (noParty: number, others: number) => [
   series('outcomes_total{rule="no-party"}', [noParty, noParty]),
@@ -71,14 +71,16 @@ const givenUp = (rows: string, total: string, expired: string) => [
 ]
 const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
   [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
-  [NOT_FOUND, 'as many as the day before', lookUps([99, 99], [1, 1]), false],
-  [NOT_FOUND, 'three times as many, and still few', lookUps([999, 996], [1, 4]), false],
-  [NOT_FOUND, 'a surge after a day without any', lookUps([100, 50], [0, 50]), true],
-  [NOT_FOUND, 'a usual share of four in ten', lookUps([60, 60], [40, 40]), false],
-  [NOT_FOUND, 'all of them, where four in ten are usual', lookUps([60, 0], [40, 100]), true],
+  [NOT_FOUND, 'one in twenty, as ever', lookUps([95, 95], [5, 5]), false],
+  [NOT_FOUND, 'a third of them for a whole day', lookUps([70, 70], [30, 30]), true],
   [NOT_FOUND, 'all of a handful', lookUps([10, 0], [0, 1]), false],
   [NOT_FOUND, 'most of them, on the first day', lookUps([0, 20], [0, 80]), true],
-  [NOT_FOUND, 'a third of them, on the first day', lookUps([0, 70], [0, 30]), false],
+  [
+    NOT_FOUND,
+    'all of one topic, beside a busy one',
+    [...lookUps([0, 0], [0, 2], 'billing'), ...lookUps([900, 900], [0, 0])],
+    true,
+  ],
   [NOT_FOUND, 'all of them, in one of two deployments', ofTwo, true],
   [DOWN, 'all deployments consume', joined({ a: '1x1455', b: '1x1455' }), false],
   [DOWN, 'one of three is gone', joined({ a: '1x1455', b: '1x1400 stale', c: '1x1455' }), true],

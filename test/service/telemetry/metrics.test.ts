@@ -3,6 +3,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery } from '../../../src/service/decide/attempt/delivery.ts'
+import type { RecordedFacts } from '../../../src/service/decide/decision/facts.ts'
 import type { RejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import type { Backlog } from '../../../src/service/model/backlog.ts'
@@ -113,7 +114,7 @@ t.test('invented event types create no new series', async (t) => {
   t.equal(
     value('notifications_events_total', {
       ...{ event_type: 'other', status: 'SENT' },
-      ...{ topic: 'claims', party: 'named' },
+      ...{ topic: 'claims', party: 'found', reference: 'named' },
     }),
     4,
   )
@@ -191,6 +192,37 @@ t.test('contacts are counted by the result of their look-up', async (t) => {
 
 const NOT_FOUND: Contact = { state: 'not found' }
 
+/** An attempt for an event whose party was found, or not. */
+function ofParty(
+  id: string,
+  party: RecordedFacts['party'],
+  change: Partial<Pick<Attempt, 'partyLocator' | 'eventType'>> = {},
+): Attempt {
+  const { decision } = anAttempt(id)
+  return anAttempt(id, { ...change, decision: { ...decision, facts: { ...decision.facts, party } } })
+}
+
+t.test('a share of unknown parties is judged by topic, of the newest fifty', async (t) => {
+  const { metrics, read } = theMetrics()
+  const { log, lines } = aJournal()
+  const gauge = async () =>
+    (await read()).value('notifications_data_fault', { fault: 'not-found', topic: 'claims' })
+  const pass = async (found: number, notFound: number) => {
+    const parties = [...Array(found).fill('found'), ...Array(notFound).fill('not found')]
+    await metrics.stage('batch', batchOf(parties.length), async () =>
+      committed(parties.map((party, i) => ofParty(`event-${i}`, party))),
+    )
+    await metrics.logMinute(log)
+  }
+  for (let minute = 0; minute < 10; minute++) await pass(19, 1)
+  t.equal(await gauge(), undefined, 'one in twenty')
+  for (let minute = 0; minute < 10; minute++) await pass(7, 3)
+  t.equal(await gauge(), 1, 'three in ten, ten a minute')
+  t.match(lines().at(-1), { fault: 'not-found', topic: 'claims', remedy: /partyLocator/ })
+  for (let minute = 0; minute < 10; minute++) await pass(10, 0)
+  t.equal(await gauge(), 0)
+})
+
 /** What a batch of so many events looks like, the events and contacts of it, and the fault that is logged. */
 const DATA: readonly [
   title: string,
@@ -206,6 +238,23 @@ const DATA: readonly [
   ['none of two or four names a party', 2, { partyLocator: null }, aFound(), null, false],
   ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
   ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
+  [
+    'no answer has the place of an email',
+    20,
+    {},
+    { ...aFound({ email: null }), without: ['email'] },
+    'no-email-place',
+    true,
+  ],
+  [
+    'few answers lack the place of an email',
+    9,
+    {},
+    { ...aFound({ email: null }), without: ['email'] },
+    null,
+    false,
+  ],
+  ['no email is one', 20, {}, aFound({ email: 'PTY-1' }), 'no-email', true],
 ]
 for (const [title, count, change, contact, fault, isAlert] of DATA) {
   t.test(`the data is judged each minute: ${title}`, async (t) => {
@@ -214,7 +263,9 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     const ids = Array.from({ length: count }, (_, i) => `event-${i}`)
     const pass = async (change: Pick<Partial<Attempt>, 'partyLocator' | 'eventType'>, contact: Contact) => {
       await metrics.stage('batch', batchOf(count), async () =>
-        committed(ids.map((id) => anAttempt(id, change))),
+        committed(
+          ids.map((id) => ofParty(id, change.partyLocator === null ? 'missing' : contact.state, change)),
+        ),
       )
       await metrics.stage('contacts', ids, async () => new Map(ids.map((id) => [id, contact])))
       await metrics.logMinute(log)
@@ -223,7 +274,7 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     await pass(change, contact)
     const told = () => lines().flatMap(({ level, fault }) => (fault ? `${level} ${fault}` : []))
     t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
-    const topic = fault === 'not-found' ? '' : 'claims'
+    const topic = /^no-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims'
     const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
     t.equal(await gauge(), isAlert ? 1 : undefined)
     for (let i = 0; i < 10; i++) await pass({}, aFound())

@@ -16,7 +16,10 @@ export type Contact =
       wrongParty?: true
     }
 
-export type FoundContact = { state: 'found' } & { [A in Address]: string | null }
+export type FoundContact = { state: 'found' } & { [A in Address]: string | null } & {
+  /** The addresses whose places the answer did not have at all; absent if it had all. */
+  readonly without?: readonly Address[]
+}
 
 /** Contacts by party locator. A party that was not asked in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>
