@@ -2,7 +2,7 @@ import t from 'tap'
 import { openPool } from '../../src/service/store/connection/pool.ts'
 import { OPTED_OUT, somePreferences } from '../service/build.ts'
 import { giveUp, record, UNRESOLVED } from '../service/store/record.ts'
-import '../stack/record-recipients.ts'
+import { recordTo } from '../stack/record-recipients.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -33,10 +33,7 @@ const recorded = async (...given: Parameters<typeof record>[1]) => (await record
 
 /** The idempotency keys of the messages that senders were handed since the last call. */
 let handedOver: string[] = []
-Object.assign(globalThis, {
-  recordRecipients: (_: string, messages: readonly { idempotencyKey: string }[]) =>
-    handedOver.push(...messages.map(({ idempotencyKey }) => idempotencyKey)),
-})
+recordTo((_, messages) => handedOver.push(...messages.map(({ idempotencyKey }) => idempotencyKey)))
 function takeKeys(): string[] {
   const keys = handedOver.sort()
   handedOver = []

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endWithSignals } from '../stack/environment.ts'
 import { startNetwork } from '../stack/network.ts'
-import '../stack/record-recipients.ts'
+import { recordTo } from '../stack/record-recipients.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { result, say } from './report.ts'
@@ -30,11 +30,9 @@ interface Put {
 
 /** When each message was handed over, by event id. */
 const handedOver = new Map<string, number>()
-Object.assign(globalThis, {
-  recordRecipients: (_: string, messages: readonly { idempotencyKey: string }[]) => {
-    for (const { idempotencyKey } of messages)
-      handedOver.set(idempotencyKey.replace(/\/\d+$/, ''), performance.now())
-  },
+recordTo((_, messages) => {
+  for (const { idempotencyKey } of messages)
+    handedOver.set(idempotencyKey.replace(/\/\d+$/, ''), performance.now())
 })
 
 /** Whether her PUT of this number opts out: half of them do, in no rhythm with the events. */

@@ -2,17 +2,28 @@
 import { writeSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
-/** The call in `senders/send.ts` that hands a part to its sender. */
-const HAND_OVER = 'senders[channel].send(part, { signal: stop.signal, query })'
+const CLIENTS = new URL('../../src/service/app/clients.ts', import.meta.url).href
+const RECORDING_CLIENTS = new URL('./recording-clients.ts', import.meta.url).href
 
-Object.assign(globalThis, {
-  recordRecipients(channel: string, messages: readonly { idempotencyKey: string; to: string }[]): void {
-    const time = new Date().toISOString()
-    const lines = messages.map(({ idempotencyKey, to }) =>
-      JSON.stringify({ level: 'trace', time, msg: 'message handed over', channel, idempotencyKey, to }),
-    )
-    for (const line of lines) writeLine(line)
+// The service is put together with the senders that record, wherever it is loaded.
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const resolved = next(specifier, context)
+    const isOurs = resolved.url === CLIENTS && context.parentURL !== RECORDING_CLIENTS
+    return isOurs ? { ...resolved, url: RECORDING_CLIENTS } : resolved
   },
+})
+// After the hook: the module loads the service's.
+const { recordTo } = await import('./recording-clients.ts')
+
+export { recordTo }
+
+recordTo((channel, messages) => {
+  const time = new Date().toISOString()
+  const lines = messages.map(({ idempotencyKey, to }) =>
+    JSON.stringify({ level: 'trace', time, msg: 'message handed over', channel, idempotencyKey, to }),
+  )
+  for (const line of lines) writeLine(line)
 })
 
 /** Waits while the pipe is full: its reader may be slower than the service. */
@@ -25,16 +36,3 @@ function writeLine(line: string): void {
     writeLine(line)
   }
 }
-
-registerHooks({
-  load: (url, context, next) => {
-    const loaded = next(url, context)
-    if (!url.endsWith('/src/service/send/send.ts')) return loaded
-    const source = String(loaded.source)
-    if (!source.includes(HAND_OVER)) throw new Error('messages are handed over in another way')
-    return {
-      ...loaded,
-      source: source.replace(HAND_OVER, `(globalThis.recordRecipients(channel, part), ${HAND_OVER})`),
-    }
-  },
-})
