@@ -231,7 +231,7 @@ export const variables = z.object({
   }),
   IDP_PARTY_CLAIM: PRINTABLE.meta({
     description:
-      'The claim that names the party of a token, which then uses its own preferences; `none`: any token uses all; unset: only administrators',
+      'The claim with the party of a token, which without the admin scope may use only its preferences; `none`: those of any party; unset: none',
     example: 'party_locator',
   }),
   OTEL_ENDPOINT: baseUrl().optional().meta({
