@@ -355,7 +355,7 @@ t.test('messages that a first start would process are a warning', async (t) => {
   const all = (...counts: string[]) => ({
     status: 'warning',
     detail: `no checkpoint lies within these partitions, so all their messages will be processed: ${counts.join(', ')}`,
-    remedy: /db\/README\.md/,
+    remedy: /src\/deploy\/README\.md/,
   })
   t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`, `${enrollment}/0: 3`))
   await set(1)

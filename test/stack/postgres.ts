@@ -169,7 +169,7 @@ function initdbArguments(dataDir: string): string[] {
 }
 
 /**
- * Settings for a log of millions of rows (see db/README.md). All others are PostgreSQL's defaults, fsync
+ * Settings for a log of millions of rows (see src/deploy/README.md). All others are PostgreSQL's defaults, fsync
  * and synchronous commit included: benchmarks must not flatter. Memory is taken as it is used, not at the start.
  */
 function serverArguments(dataDir: string, port: number): string[] {

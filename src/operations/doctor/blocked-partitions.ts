@@ -65,7 +65,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
     const first: Warning = {
       warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${fromEarliest.join(', ')}`,
       remedy:
-        "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in db/README.md",
+        "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in src/deploy/README.md",
     }
     const open: Warning = {
       warning: `open transactions hold up ${heldUp.join(', ')}`,

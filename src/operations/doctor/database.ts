@@ -14,9 +14,9 @@ const DATABASE_LOG_IN =
   'check the user in DATABASE_URL, and the password there or in the file of DATABASE_PASSWORD_FILE'
 const PRIMARY = 'point DATABASE_URL at the primary, or list all hosts'
 const RIGHTS =
-  "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema: see db/README.md"
+  "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema: see src/deploy/README.md"
 const SCHEMA =
-  'run the command `migrate` with the DATABASE_URL of the owner of the schema, then db/grants.sql: see db/README.md'
+  'run the command `migrate` with the DATABASE_URL of the owner of the schema, then db/grants.sql: see src/deploy/README.md'
 
 const LARGE_PACKETS =
   'the path to the server (a VPN, tunnel or firewall) swallows large packets: lower the MTU of the network interface here, or let ICMP messages of the kind "fragmentation needed" through'
@@ -32,7 +32,7 @@ export const databaseCheck: Check = {
     const { version, encoding, tls, isPooled, isReadOnly, isStandby, isWide, refused } = server
     if (!isWide) throw new Problem('small statements are answered, and large ones are not', LARGE_PACKETS)
     const fault = encodingFault(encoding)
-    if (fault !== null) throw new Problem(fault, 'see `First start` in db/README.md')
+    if (fault !== null) throw new Problem(fault, 'see `First start` in src/deploy/README.md')
     if (isReadOnly && isStandby) throw new Problem(`PostgreSQL ${version} is read-only: a standby`, PRIMARY)
     if (isReadOnly)
       throw new Problem(
@@ -46,9 +46,10 @@ export const databaseCheck: Check = {
   },
   readCode: classifyError,
   remedies: {
-    SETTINGS_REFUSED: 'use PostgreSQL 14 or later, or have the proxy pass SET LOCAL on: see db/README.md',
-    SETTINGS_LOST: 'set pool_mode of the pooler to transaction or session: see db/README.md',
-    NO_ENCRYPTION: 'add sslmode to DATABASE_URL, or remove it: see db/README.md',
+    SETTINGS_REFUSED:
+      'use PostgreSQL 14 or later, or have the proxy pass SET LOCAL on: see src/deploy/README.md',
+    SETTINGS_LOST: 'set pool_mode of the pooler to transaction or session: see src/deploy/README.md',
+    NO_ENCRYPTION: 'add sslmode to DATABASE_URL, or remove it: see src/deploy/README.md',
     ...certificateRemedies(
       'renew the certificate of the server',
       'name the host in DATABASE_URL as its certificate does',
