@@ -4,6 +4,7 @@ import { ONE_GROUP_PER_LIST } from '../../service/consume/assigner.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import type { GroupMember } from '../../service/consume/describe-group.ts'
 import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
+import { otherProgram } from '../../service/consume/group.ts'
 import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
 
@@ -30,7 +31,14 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
     await brokers.requireGroupRight(groupId)
-    const strangers = (await brokers.listMembers(groupId)).filter((member) => member.isOfNewProtocol)
+    const members = await brokers.listMembers(groupId)
+    const others = members.filter(({ otherProtocol }) => otherProtocol !== null)
+    if (others.length > 0)
+      throw new Problem(
+        `members of ${groupId} speak another protocol: ${others.map(({ host, otherProtocol }) => `${host} (${otherProtocol})`).join(', ')}`,
+        otherProgram(groupId),
+      )
+    const strangers = members.filter((member) => member.isOfNewProtocol)
     if (strangers.length > 0) throw new Problem(describeStrangers(groupId, strangers), OWN_GROUP)
     const unread = await lasting(() => listUnread(brokers, groupId, topics))
     if (unread.length > 0)

@@ -7,7 +7,7 @@ export const ONE_GROUP_PER_LIST =
   'all members of a consumer group must have the same MQ_TOPICS: give each list its own MQ_GROUP_ID'
 
 /** The name and version of kafkajs's own assigner: members of both kinds understand each other. */
-const PROTOCOL = { name: 'RoundRobinAssigner', version: 0 }
+export const PROTOCOL = { name: 'RoundRobinAssigner', version: 0 }
 const NO_DATA = Buffer.alloc(0)
 
 export interface Subscriber {

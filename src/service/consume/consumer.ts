@@ -13,7 +13,7 @@ import type { KafkaConnection } from './client.ts'
 import { Cluster } from './cluster.ts'
 import { READ_COMMITTED } from './fetch.ts'
 import { Fetcher } from './fetcher.ts'
-import { Group, isExpelled, isRebalance, lacksGroupRight } from './group.ts'
+import { Group, isExpelled, isOtherProtocol, isRebalance, lacksGroupRight, otherProgram } from './group.ts'
 import { createBudget } from './inbox.ts'
 import { createOffsetCommits } from './offset-commits.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
@@ -250,6 +250,7 @@ function describeTopics(
 }
 
 function describeRemedy(error: unknown, groupId: string, known: readonly string[]): string {
+  if (isOtherProtocol(error)) return `: ${otherProgram(groupId)}`
   if (lacksGroupRight(error)) return `: grant this user READ and DESCRIBE on the consumer group ${groupId}`
   const advertised = findAdvertisedFault(error, known)
   if (advertised !== null) return `: ${advertised}`

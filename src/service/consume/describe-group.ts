@@ -4,6 +4,7 @@ import Decoder from 'kafkajs/src/protocol/decoder.js'
 import Encoder from 'kafkajs/src/protocol/encoder.js'
 import errors from 'kafkajs/src/protocol/error.js'
 import { partitionKey } from '../decide/event/position.ts'
+import { PROTOCOL } from './assigner.ts'
 
 /** A member of a consumer group. */
 export interface GroupMember {
@@ -14,6 +15,8 @@ export interface GroupMember {
   readonly owned: readonly string[]
   /** True if it joined by the protocol of KIP-848, which the service does not speak. */
   readonly isOfNewProtocol: boolean
+  /** The kind of protocol and the assigner, as in `consumer/range`, if the service speaks another; else null. */
+  readonly otherProtocol: string | null
 }
 
 /** KIP-848. Version 1 says which protocol a member speaks. */
@@ -28,24 +31,35 @@ const NO_SUCH_GROUP = 'GROUP_ID_NOT_FOUND'
  */
 export async function describeGroup(broker: Broker, groupId: string): Promise<readonly GroupMember[]> {
   const { groups }: GroupDescriptions = await broker.describeGroups({ groupIds: [groupId] })
-  const classic = groups.flatMap(({ members }) => members).map(readClassicMember)
+  const classic = groups.flatMap((group) => group.members.map((member) => readClassicMember(group, member)))
   const { apiKey, apiVersion } = CONSUMER_GROUP_DESCRIBE
   const maxVersion = broker.versions?.[apiKey]?.maxVersion ?? 0
   return classic.length > 0 || maxVersion < apiVersion ? classic : describeNewGroup(broker, groupId)
 }
 
-function readClassicMember({
-  clientHost,
-  memberMetadata,
-  memberAssignment,
-}: GroupDescriptions['groups'][number]['members'][number]): GroupMember {
+type Group = GroupDescriptions['groups'][number]
+
+function readClassicMember(
+  { protocolType, protocol }: Group,
+  { clientHost, memberMetadata, memberAssignment }: Group['members'][number],
+): GroupMember {
+  const host = withoutSlash(clientHost)
+  if (isOther(protocolType, protocol)) {
+    const otherProtocol = `${protocolType}/${protocol}`
+    return { host, topics: [], owned: [], isOfNewProtocol: false, otherProtocol }
+  }
   const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
   const topics = memberMetadata.length === 0 ? [] : (MemberMetadata.decode(memberMetadata)?.topics ?? [])
   const assignment = MemberAssignment.decode(memberAssignment)?.assignment ?? {}
   const owned = topics.flatMap((topic) =>
     (assignment[topic] ?? []).map((partition) => partitionKey({ topic, partition })),
   )
-  return { host: withoutSlash(clientHost), topics, owned, isOfNewProtocol: false }
+  return { host, topics, owned, isOfNewProtocol: false, otherProtocol: null }
+}
+
+/** During a rebalance a group has no assigner. */
+function isOther(protocolType: string, protocol: string): boolean {
+  return protocolType !== 'consumer' || (protocol !== '' && protocol !== PROTOCOL.name)
 }
 
 function describeNewGroup({ connectionPool }: Broker, groupId: string): Promise<readonly GroupMember[]> {
@@ -98,7 +112,7 @@ function readMember(decoder: Decoder): GroupMember {
   const isOfNewProtocol = decoder.readInt8() === OF_NEW_PROTOCOL
   decoder.readTaggedFields()
   // Until the member acknowledges its partitions they are nobody's.
-  return { host, topics, owned: [...new Set([...owned, ...wanted])], isOfNewProtocol }
+  return { host, topics, owned: [...new Set([...owned, ...wanted])], isOfNewProtocol, otherProtocol: null }
 }
 
 function readAssignment(decoder: Decoder): readonly string[] {

@@ -34,6 +34,16 @@ export function isExpelled(error: unknown): boolean {
   return OF_GROUP.includes(errorType(error) ?? '') && !isRebalance(error)
 }
 
+/** True if the members of the group speak another protocol, so that they belong to another program. */
+export function isOtherProtocol(error: unknown): boolean {
+  return errorType(error) === 'INCONSISTENT_GROUP_PROTOCOL'
+}
+
+/** The remedy for both. */
+export function otherProgram(groupId: string): string {
+  return `another program uses the consumer group ${groupId}: choose another MQ_GROUP_ID`
+}
+
 export function lacksGroupRight(error: unknown): boolean {
   return errorType(error) === 'GROUP_AUTHORIZATION_FAILED'
 }
