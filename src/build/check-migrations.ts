@@ -36,7 +36,7 @@ export function migrationFaults(source: string): string[] {
   const statements = sqlStatements(source)
   const made = statements.flatMap((statement) => /^CREATE TABLE ([\w.]+)/i.exec(statement)?.[1] ?? [])
   const isUnused = /^-- Unused since: \S/m.test(source)
-  const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.map(indexStatement)]
+  const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.flatMap(statementsOnNew)]
   const faults = statements.flatMap((statement) => {
     const outline = withoutBrackets(statement)
     return allowed.some((form) => form.test(outline)) ? [] : [`${statement.slice(0, 60)}…: ${REMEDY}`]
@@ -56,9 +56,13 @@ export function migrationFaults(source: string): string[] {
   return faults
 }
 
-/** An index on a table that the same file creates, and that nobody uses yet. */
-function indexStatement(table: string): RegExp {
-  return whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${table.replace('.', '\\.')} ?…( WHERE .+)?`)
+/** Statements on a table that the same file creates, and that nobody uses yet. */
+function statementsOnNew(table: string): RegExp[] {
+  const name = table.replace('.', '\\.')
+  return [
+    whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${name} ?…( WHERE .+)?`),
+    whole(`INSERT INTO ${name} DEFAULT VALUES`),
+  ]
 }
 
 function withoutBrackets(statement: string): string {

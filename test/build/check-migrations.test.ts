@@ -7,8 +7,9 @@ const LOG = 'notifications.notification_log'
 /** One of each kind that migrations may be. */
 const SAMPLE_MIGRATIONS: Readonly<Record<string, string>> = {
   '1001_table': `
-    CREATE TABLE notifications.sample (id bigint PRIMARY KEY, kind text);
-    CREATE INDEX sample_kind ON notifications.sample (kind) WHERE kind IS NOT NULL`,
+    CREATE TABLE notifications.sample (id bigint PRIMARY KEY DEFAULT 1, kind text);
+    CREATE INDEX sample_kind ON notifications.sample (kind) WHERE kind IS NOT NULL;
+    INSERT INTO notifications.sample DEFAULT VALUES`,
   '1002_column': `ALTER TABLE ${LOG} ADD COLUMN sample text`,
   '1003_column_with_default': `ALTER TABLE ${LOG} ADD COLUMN sample_count integer NOT NULL DEFAULT 0`,
   '1004_constraint': `ALTER TABLE ${LOG} ADD CONSTRAINT sample_short CHECK (length(sample) < 9) NOT VALID`,
@@ -55,6 +56,7 @@ DROP TABLE s.log
 CREATE TABLE s.new (a) AS (SELECT b FROM s.log)
 CREATE TABLE IF NOT EXISTS s.log (a text)
 WITH a AS (SELECT 1) UPDATE s.log SET a = 1
+INSERT INTO s.log DEFAULT VALUES
 DO $$ BEGIN UPDATE s.log SET a = 1; END $$
 /* -- */ UPDATE s.log SET a = 1
 VACUUM FULL s.log`

@@ -181,6 +181,8 @@ function consume(arrivals: Arrivals) {
       },
       findReason: () => 'not-committed',
       countLost: () => {},
+      countRowsLost: () => {},
+      database: { id: '00000000-0000-4000-8000-000000000001', place: '' },
     },
     pino({ level: process.env.LOG_LEVEL ?? 'warn' }, process.stderr),
   )

@@ -105,7 +105,8 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
       const [database, lookUps] = await Promise.all([fault(), lookUpFault()])
       return {
         isStarting: worker === null,
-        consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
+        consuming:
+          worker === null ? 'the service is starting' : (worker.waitsFor() ?? worker.foreignReason()),
         database,
         lookUps,
         blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),

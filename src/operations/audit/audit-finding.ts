@@ -23,9 +23,10 @@ export type LogPiece =
 export interface Finding {
   /**
    * `missing`: neither a log row nor a rejected message; `differs`: the row or rejected message disagrees with Kafka;
-   * `unreadable`: cannot be compared; `gone`: retention removed it before it was processed.
+   * `unreadable`: cannot be compared; `gone`: retention removed it before it was processed. `foreign`, `lost`: see `judgeCommitted`;
+   * the offset is the first one that is not processed.
    */
-  readonly kind: 'missing' | 'differs' | 'unreadable' | 'gone'
+  readonly kind: 'missing' | 'differs' | 'unreadable' | 'gone' | 'foreign' | 'lost'
   readonly topic: string
   readonly partition: number
   readonly offset: string
@@ -56,6 +57,9 @@ const COUNTED = {
   unreadable: 'FAULT: offsets unreadable and not skipped',
   differs: 'FAULT: the database differs from the message',
   missing: 'FAULT: missing',
+  foreign:
+    'FAULT: partitions whose offsets another database committed to Kafka: two deployments have one consumer group',
+  lost: 'FAULT: messages up to an offset that was committed to Kafka, whose rows the database has lost',
 } as const
 
 type Counted = keyof typeof COUNTED
@@ -65,8 +69,8 @@ export function noCounts(): Counts {
   return Object.fromEntries(Object.keys(COUNTED).map((name) => [name, 0])) as Counts
 }
 
-export function isSound({ missing, differs, unreadable, gone }: Counts): boolean {
-  return missing + differs + unreadable + gone === 0
+export function isSound({ missing, differs, unreadable, gone, foreign, lost }: Counts): boolean {
+  return missing + differs + unreadable + gone + foreign + lost === 0
 }
 
 export function describeFinding({ kind, topic, partition, offset, last, detail }: Finding): string {
@@ -90,7 +94,15 @@ export function describePartition({ topic, partition, from, end, checkpoint }: A
   return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
-export function countMessages({ erased, unreadable, removed, gone, ...messages }: Counts): number {
+export function countMessages({
+  erased,
+  unreadable,
+  removed,
+  gone,
+  foreign,
+  lost,
+  ...messages
+}: Counts): number {
   return Object.values(messages).reduce((sum, count) => sum + count, 0)
 }
 

@@ -12,6 +12,7 @@ import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { findLogged } from '../../service/store/read/find-logged.ts'
 import { findRows } from '../../service/store/read/find-rows.ts'
 import { listArchived, readArchived } from '../../service/store/read/read-archive.ts'
+import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
 import { newCommand, parseAt, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
@@ -28,7 +29,8 @@ import {
   noCounts,
   type OffsetRange,
 } from './audit-finding.ts'
-import { choosePartitions, type Range } from './choose-partitions.ts'
+import { asUnreachable, choosePartitions, type Range } from './choose-partitions.ts'
+import { judgeOffsets } from './find-committed.ts'
 import { type LogSource, readLog } from './read-log.ts'
 import { findRejected, listSkips } from './read-rejected.ts'
 
@@ -102,7 +104,12 @@ async function auditWith(
   brokers: Brokers,
   options: Options,
 ): Promise<void> {
-  const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
+  const { groupId, topics } = config.broker
+  // Before the checkpoints: a running service moves these first.
+  const committed = await brokers
+    .readCommitted(groupId, options.topic === undefined ? topics : [options.topic])
+    .catch(asUnreachable)
+  const partitions = await choosePartitions(pool, brokers, topics, options)
   if (!options.json) await print(...partitions.map(describePartition))
   const sum = noCounts()
   const { parseBy, ...found } = await databaseNeeds(pool)
@@ -111,6 +118,8 @@ async function auditWith(
     report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
     onProgress: createShowProgress(sum, partitions),
   }
+  for (const finding of judgeOffsets(partitions, committed, await readDatabaseId(pool), sum))
+    await needs.report(finding)
   const waiting = partitions.values()
   const work = async () => {
     for (const partition of waiting) {

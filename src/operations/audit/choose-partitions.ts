@@ -68,7 +68,7 @@ async function readEnds(
   })
 }
 
-function asUnreachable(cause: Error): never {
+export function asUnreachable(cause: Error): never {
   throw new CorrectableError(
     `the brokers of MQ_BROKERS cannot be used (${cause.message}): run the command \`doctor\` to find out why`,
     { cause },

@@ -2,6 +2,7 @@ import { partitionsCheck } from './blocked-partitions.ts'
 import { brokerCheck, topicsCheck } from './broker.ts'
 import { clocksCheck } from './clocks.ts'
 import { collectorCheck } from './collector.ts'
+import { committedOffsetsCheck } from './committed-offsets.ts'
 import { consumerGroupCheck } from './consumer-group.ts'
 import { databaseCheck, eventIdsCheck, logCheck, schemaCheck } from './database.ts'
 import { identityProviderCheck, tokenCheck } from './identity-provider.ts'
@@ -18,6 +19,7 @@ export const CHECKS: readonly Check[] = [
   consumerGroupCheck,
   databaseCheck,
   schemaCheck,
+  committedOffsetsCheck,
   partitionsCheck,
   logCheck,
   eventIdsCheck,

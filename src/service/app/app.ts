@@ -9,6 +9,7 @@ import { findUnusedMaps } from '../decide/event/envelope-map.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
+import { readDatabaseId } from '../store/read/read-database-id.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
@@ -77,13 +78,17 @@ export async function createApp(
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
+    startupWarning: () => worker?.foreignReason() ?? null,
     log,
   })
   opened.defer(listeners.close)
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
-    const pool = await database.reach(stopping.signal, (reached) => archiveRuleFiles(reached, ruleFiles))
+    const { pool, prepared: databaseId } = await database.reach(stopping.signal, async (reached) => {
+      await archiveRuleFiles(reached, ruleFiles)
+      return readDatabaseId(reached)
+    })
     if (stopping.signal.aborted) return
     const { describeChange } = wings
     const needs = {
@@ -94,6 +99,7 @@ export async function createApp(
       senders,
       parties,
       pool,
+      databaseId,
       metrics,
       tracing,
       describeChange,
@@ -160,6 +166,7 @@ function metricsNeeds(
     }),
     connections: database.connections,
     blocked: () => worker()?.blocked() ?? [],
+    foreign: () => worker()?.foreign() ?? [],
     isPolicyAdministrationDown: parties.isDown,
   }
 }

@@ -54,12 +54,13 @@ interface ListenerNeeds {
   readonly metrics: Metrics
   readonly readiness: Readiness
   readonly startup: Readiness
+  readonly startupWarning: () => string | null
   readonly log: Logger
 }
 
 /** The public listener and, if configured, the management listener. */
 export function createListeners(needs: ListenerNeeds) {
-  const { config, database, metrics, readiness, startup, log } = needs
+  const { config, database, metrics, readiness, startup, startupWarning, log } = needs
   const keySet = config.tokens && createKeySet(config.tokens.keySetUrl, log)
   const shared = {
     log,
@@ -90,6 +91,7 @@ export function createListeners(needs: ListenerNeeds) {
         hosts: [host, ...allowedHosts],
         document: app.swagger(),
         startup,
+        startupWarning,
         exposeMetrics: metrics.expose,
         console:
           needs.openConsole?.({

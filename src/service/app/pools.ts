@@ -89,9 +89,9 @@ export async function createDatabase(
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
     /**
      * Waits, with backoff, for the server, for the schema, and for `prepare` to succeed, and goes on opening the other pools
-     * meanwhile. Rejects only on `signal`.
+     * meanwhile. Resolves to the pool and what `prepare` resolved to. Rejects only on `signal`.
      */
-    reach: async (signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>) => {
+    reach: async <T>(signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<T>) => {
       const isThere = Promise.withResolvers<void>()
       const untilEnd = AbortSignal.any([signal, closing.signal])
       const opening = retryWithBackOff('the database', log, untilEnd, () =>
@@ -103,12 +103,12 @@ export async function createDatabase(
       opening.catch(() => {})
       await Promise.race([isThere.promise, opening])
       const dispatch = pool('dispatch')
-      await retryWithBackOff('the schema', log, signal, async () => {
+      const prepared = await retryWithBackOff('the schema', log, signal, async () => {
         const fault = await findReadinessFault(dispatch, migrations)
         if (fault !== null) throw new Error(fault.text)
-        await prepare(dispatch)
+        return prepare(dispatch)
       })
-      return dispatch
+      return { pool: dispatch, prepared }
     },
     close: async () => {
       closing.abort()

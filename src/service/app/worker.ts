@@ -37,6 +37,7 @@ import { createStore } from '../store/write/postgres-store.ts'
 import { notePaused, postponeRequest, releaseRequest, takeRequest } from '../store/write/request-row.ts'
 import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
+import { databasePlace } from '../text/database-urls.ts'
 import type { Clock } from '../time/clock.ts'
 import { createActivation, type DescribeChange } from './in-force.ts'
 import { createParseBy, type RuleFiles } from './rule-files.ts'
@@ -54,8 +55,9 @@ interface WorkerNeeds {
   readonly senders: Senders
   readonly parties: PartyClient
   readonly pool: DatabasePool
+  readonly databaseId: string
   readonly brokers: Brokers
-  readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost'>
+  readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost' | 'countRowsLost'>
   readonly tracing: Tracing | null
   readonly describeChange: DescribeChange
   readonly log: Logger
@@ -91,6 +93,8 @@ export function createWorker(needs: WorkerNeeds) {
     processNext: createGroups(config.broker.partitionsAtOnce, CLOCK.startTimer, dispatch),
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
+    countRowsLost: metrics.countRowsLost,
+    database: { id: needs.databaseId, place: databasePlace(config.database.url) },
   }
   const consumer = createConsumer(options, consumerNeeds, log)
   const retryLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }

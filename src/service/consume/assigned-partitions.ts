@@ -1,4 +1,10 @@
-import { type Assignment, partitionKey } from '../decide/event/position.ts'
+import {
+  type Assignment,
+  listPartitions,
+  partitionKey,
+  type TopicPartition,
+} from '../decide/event/position.ts'
+import type { CommittedOffset } from './committed-offsets.ts'
 import type { NextOffset } from './group.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 
@@ -20,11 +26,15 @@ export class AssignedPartitions {
     return this.#consumers.values()
   }
 
-  /** Consumes these partitions. Restarts those that stay, because other members may have moved their checkpoints. */
-  assign(partitions: Assignment): void {
+  /**
+   * Consumes these partitions. Restarts those that stay, because other members may have moved their checkpoints.
+   *
+   * @param committed what the group had committed to Kafka, as far as it is known
+   */
+  assign(partitions: Assignment, committed: readonly CommittedOffset[]): void {
     this.end()
-    for (const [topic, numbers] of Object.entries(partitions))
-      for (const partition of numbers) this.#start(topic, partition)
+    const told = new Map(committed.map((one) => [partitionKey(one), one]))
+    for (const name of listPartitions(partitions)) this.#start(name, told.get(partitionKey(name)) ?? null)
   }
 
   end(): void {
@@ -61,12 +71,13 @@ export class AssignedPartitions {
     }
   }
 
-  #start(topic: string, partition: number): void {
-    const key = partitionKey({ topic, partition })
+  #start(name: TopicPartition, told: CommittedOffset | null): void {
+    const key = partitionKey(name)
     const consumer = new PartitionConsumer(
-      { topic, partition },
+      name,
       this.#needs,
-      (offset) => this.#commitToKafka({ topic, partition, offset }),
+      (offset) => this.#commitToKafka({ ...name, offset }),
+      told,
       this.#latest.get(key) ?? null,
     )
     this.#consumers.set(key, consumer)

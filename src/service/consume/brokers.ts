@@ -3,6 +3,7 @@ import { type Ends, partitionKey, type TopicPartition } from '../decide/event/po
 import { CorrectableError } from '../text/faults.ts'
 import type { KafkaConnection } from './client.ts'
 import { Cluster } from './cluster.ts'
+import { type DatabaseName, readCommitted } from './committed-offsets.ts'
 import { describeGroup, type GroupMember } from './describe-group.ts'
 import {
   type FetchedBytes,
@@ -11,6 +12,7 @@ import {
   type IsolationLevel,
   isStaleMetadata,
 } from './fetch.ts'
+import { encodeOffsets, type NextOffset } from './group.ts'
 
 export type PartitionEnds = TopicPartition & Ends
 
@@ -59,6 +61,14 @@ export function createBrokers(
     /** The members of a group: see `describeGroup`. */
     listMembers: async (groupId: string): Promise<readonly GroupMember[]> =>
       cluster.ask(await cluster.findCoordinator(groupId), (broker) => describeGroup(broker, groupId)),
+    /** What a group has committed: see `readCommitted`. */
+    readCommitted: (groupId: string, topics: readonly string[]) => readCommitted(cluster, groupId, topics),
+    /** Commits offsets of a group that has no members. Rejects if it has one. */
+    commitOffsets: async (groupId: string, offsets: readonly NextOffset[], database: DatabaseName) => {
+      const nobody = { groupId, groupGenerationId: -1, memberId: '' }
+      const request = { ...nobody, topics: encodeOffsets(offsets, database) }
+      await cluster.ask(await cluster.findCoordinator(groupId), (broker) => broker.offsetCommit(request))
+    },
     /** Rejects if this user may not join the group. Does not join: the broker checks the right before the member. */
     requireGroupRight: async (groupId: string) => {
       const coordinator = await cluster.findCoordinator(groupId)

@@ -11,6 +11,14 @@ import { AssignedPartitions } from './assigned-partitions.ts'
 import { readEnds } from './brokers.ts'
 import type { KafkaConnection } from './client.ts'
 import { Cluster } from './cluster.ts'
+import {
+  type CommittedOffset,
+  describeForeign,
+  FOREIGN_REMEDY,
+  type ForeignDatabase,
+  listForeign,
+  readCommitted,
+} from './committed-offsets.ts'
 import { READ_COMMITTED } from './fetch.ts'
 import { Fetcher } from './fetcher.ts'
 import { Group, isExpelled, isOtherProtocol, isRebalance, lacksGroupRight, otherProgram } from './group.ts'
@@ -27,8 +35,10 @@ export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | '
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
 /** Maximum time until a new topic or partition, or a new leader of a quiet partition, is noticed. */
 const TOPICS_POLL_MS = 5_000
-/** Maximum time until a quiet partition notices that the database has lost its last commits. */
+/** Maximum time until a quiet partition notices that the database has lost its last commits, or a replica another database. */
 const CHECKPOINTS_POLL_MS = 10_000
+/** Maximum time that an assignment waits for the group's offsets. The coordinator has just answered. */
+const COMMITTED_WAIT_MS = 2_000
 const HEARTBEATS_PER_SESSION = 10
 /** Time without an answered heartbeat after which the group's broker counts as silent. A rebalance may take as long. */
 const SILENCE_MS = 9_000
@@ -52,7 +62,8 @@ interface Topics {
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
   const { connection, groupId, topics, sessionTimeoutMs } = options
   const cluster = new Cluster(connection, groupId, log)
-  const group = new Group({ cluster, groupId, sessionTimeoutMs, log })
+  const { database } = needs
+  const group = new Group({ cluster, groupId, database, sessionTimeoutMs, log })
   const stopping = new AbortController()
   const { signal } = stopping
   const commits = createOffsetCommits((offsets) =>
@@ -69,6 +80,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   let found: Topics = { existing: [], partitionCounts: '', missing: [] }
   let assignment: Assignment | null = null
   let hasJoined = false
+  let foreign: readonly ForeignDatabase[] = []
   let failureCount = 0
   let waitsFor = JOINING
   let ended: Promise<void> = Promise.resolve()
@@ -103,13 +115,40 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     assignment = joined
     // Other members may own the partitions of these commits now.
     commits.clear()
-    partitions.assign(joined)
+    partitions.assign(joined, await readGroupSoon(existing))
+    if (signal.aborted) return lose()
     fetcher.fetch(partitions.list())
     log.info({ groupId, assignment }, 'joined the consumer group')
     while (!signal.aborted && found.partitionCounts === partitionCounts) {
       await pause(heartbeatMs, signal)
       if (signal.aborted || !(await isMember())) return
     }
+  }
+
+  /** What the group has committed. Notes other databases, and logs each when it appears. */
+  async function readGroup(existing: readonly string[]): Promise<readonly CommittedOffset[]> {
+    const committed = await readCommitted(cluster, groupId, existing)
+    const before = foreign
+    foreign = listForeign(committed, database.id)
+    for (const one of foreign)
+      if (!before.some(({ id }) => id === one.id))
+        log.error({ groupId, remedy: FOREIGN_REMEDY }, describeForeign(one, database, groupId))
+    if (before.length > 0 && foreign.length === 0)
+      log.info({ groupId }, 'no other database commits offsets of the consumer group any more')
+    return committed
+  }
+
+  async function readGroupSoon(existing: readonly string[]): Promise<readonly CommittedOffset[]> {
+    const late = sleep(COMMITTED_WAIT_MS, undefined, { ref: false }).then(() => {
+      throw new Error(`no response within ${COMMITTED_WAIT_MS / 1_000} s`)
+    })
+    return Promise.race([readGroup(existing), late]).catch((error) => {
+      log.warn(
+        { groupId, reason: errorMessage(error) },
+        "the group's offsets cannot be compared with the checkpoints",
+      )
+      return []
+    })
   }
 
   /** Sends a heartbeat. False if the members must join again. Rejects once the group has not heard of this member for too long. */
@@ -147,6 +186,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       fetcher.wake()
     })
     void every(CHECKPOINTS_POLL_MS, signal, () => partitions.compareCheckpoints(topics))
+    void every(CHECKPOINTS_POLL_MS, signal, async () => void (await readGroup(found.existing)))
     while (!signal.aborted) {
       try {
         await joinAndStay()
@@ -180,6 +220,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       if (assignment === null) return waitsFor
       return group.silentMs > Math.max(SILENCE_MS, 3 * heartbeatMs) ? 'the broker does not respond' : null
     },
+    /** Databases of other deployments that use this consumer group. */
+    foreign: () => foreign,
+    /** A sentence about each of them, with the remedy; null if there is none. */
+    foreignReason: () =>
+      foreign.length === 0
+        ? null
+        : [...foreign.map((one) => describeForeign(one, database, groupId)), FOREIGN_REMEDY].join('; '),
     blocked: (): readonly Blocked[] => [...found.missing, ...partitions.blocked()],
     /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
     oldestMs: (topic: string, partition: number) => partitions.oldestMs(topic, partition),

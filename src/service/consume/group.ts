@@ -12,6 +12,7 @@ import {
   type Subscriber,
 } from './assigner.ts'
 import type { Cluster } from './cluster.ts'
+import { type DatabaseName, encodeDatabase } from './committed-offsets.ts'
 
 /** Maximum time that the group waits for the slowest member to join. */
 const REBALANCE_TIMEOUT_MS = 60_000
@@ -55,12 +56,23 @@ function errorType(error: unknown): string | null {
 interface GroupOptions {
   readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
   readonly groupId: string
+  /** The database that has the checkpoints. */
+  readonly database: DatabaseName
   readonly sessionTimeoutMs: number
   readonly log: Logger
 }
 
 /** The offset of the group's next message in a partition. */
 export type NextOffset = TopicPartition & { readonly offset: bigint }
+
+/** Offsets by topic, in the form of the protocol. */
+export function encodeOffsets(offsets: readonly NextOffset[], database: DatabaseName) {
+  const metadata = encodeDatabase(database)
+  return [...Map.groupBy(offsets, ({ topic }) => topic)].map(([topic, some]) => ({
+    topic,
+    partitions: some.map(({ partition, offset }) => ({ partition, offset: String(offset), metadata })),
+  }))
+}
 
 /**
  * The membership in the consumer group. A lost coordinator does not end it: the next request goes to the one that follows, as the
@@ -101,14 +113,10 @@ export class Group {
     await this.#ask((broker) => broker.heartbeat(request))
   }
 
-  /** Tells Kafka what is processed, for tools that show the lag. */
+  /** Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. */
   async commit(offsets: readonly NextOffset[]): Promise<void> {
-    const { groupId } = this.#options
-    const byTopic = Map.groupBy(offsets, ({ topic }) => topic)
-    const topics = [...byTopic].map(([topic, some]) => ({
-      topic,
-      partitions: some.map(({ partition, offset }) => ({ partition, offset: String(offset) })),
-    }))
+    const { groupId, database } = this.#options
+    const topics = encodeOffsets(offsets, database)
     const request = { groupId, memberId: this.#memberId, groupGenerationId: this.#generationId, topics }
     await this.#ask((broker) => broker.offsetCommit(request))
   }

@@ -106,6 +106,25 @@ declare module 'kafkajs/src/broker/index.js' {
       readonly memberId: string
     }): Promise<unknown>
     leaveGroup(request: { readonly groupId: string; readonly memberId: string }): Promise<unknown>
+    /** With the text that is kept beside each offset. */
+    offsetCommit(request: {
+      readonly groupId: string
+      readonly groupGenerationId: number
+      readonly memberId: string
+      readonly topics: {
+        topic: string
+        partitions: { partition: number; offset: string; metadata: string }[]
+      }[]
+    }): Promise<unknown>
+    offsetFetch(request: {
+      readonly groupId: string
+      readonly topics: { topic: string; partitions: { partition: number }[] }[]
+    }): Promise<{
+      responses: {
+        topic: string
+        partitions: { partition: number; offset: string; metadata: string | null }[]
+      }[]
+    }>
     listOffsets(request: {
       readonly isolationLevel: number
       readonly topics: readonly {

@@ -5,8 +5,8 @@ import type { NextOffset } from './group.ts'
 const COMMIT_INTERVAL_MS = 1_000
 
 /**
- * Commits offsets to Kafka for tools that show the group's lag. A failure does no harm, since the database decides. All
- * partitions that moved within a second share one request.
+ * Commits offsets to Kafka for tools that show the group's lag, and for `judgeCommitted`. A failure does no harm, since the
+ * database decides. All partitions that moved within a second share one request.
  */
 export function createOffsetCommits(commit: (offsets: readonly NextOffset[]) => Promise<void>) {
   const waiting = new Map<string, NextOffset>()

@@ -12,6 +12,13 @@ import { BLOCK_REASONS, type Blocked, type BlockReason } from '../model/block-re
 import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
 import type { Unserved } from './cluster.ts'
+import {
+  type CommittedOffset,
+  type DatabaseName,
+  describeLost,
+  judgeCommitted,
+  LOST_REMEDY,
+} from './committed-offsets.ts'
 import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
 import { type FetchedMessage, takeFingerprint } from './records/record.ts'
@@ -36,6 +43,10 @@ export interface ConsumerNeeds {
   readonly findReason: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
   /** Counts messages that the broker's retention deleted before they were processed. */
   readonly countLost: (topic: string, count: bigint) => void
+  /** Counts messages whose rows the database has lost. */
+  readonly countRowsLost: (topic: string, count: bigint) => void
+  /** The database that has the checkpoints. */
+  readonly database: DatabaseName
 }
 
 /** Shared by all partitions and assignments: a batch of an earlier assignment keeps its bytes. */
@@ -66,10 +77,6 @@ const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
 }
 
 const MOVED = 'another consumer moved the checkpoint: continuing from there'
-const REWOUND =
-  'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
-  'backup, or the checkpoint was set back. Continuing from there; events whose rows are lost are sent again, with the same ' +
-  'idempotency keys'
 class Moved extends Error {}
 /** The broker has another message in place of the last processed one. */
 class Recreated extends Error {}
@@ -89,6 +96,8 @@ export class PartitionConsumer {
   /** The consumer of an earlier assignment, until it is finished. */
   #before: PartitionConsumer | null
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
+  /** What Kafka has been told last. */
+  #told: Pick<CommittedOffset, 'next' | 'database'> | null
   /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null = null
   /** The broker is known to have nothing before this offset. */
@@ -108,17 +117,20 @@ export class PartitionConsumer {
 
   /**
    * @param commitToKafka takes the offset of the group's next message
+   * @param told what the group had committed to Kafka before this assignment; null if unknown
    * @param before the consumer of the same partition in an earlier assignment
    */
   constructor(
     name: TopicPartition,
     needs: PartitionNeeds,
     commitToKafka: (next: bigint) => void,
+    told: CommittedOffset | null,
     before: PartitionConsumer | null,
   ) {
     this.#name = name
     this.#needs = needs
     this.#commitToKafka = commitToKafka
+    this.#told = told
     this.#before = before
     this.#inbox = new Inbox(needs.budget)
   }
@@ -180,6 +192,7 @@ export class PartitionConsumer {
   async #begin(): Promise<void> {
     const { topic, partition } = this.#name
     const checkpoint = await this.#needs.ensureCheckpoint(topic, partition)
+    this.#judge(checkpoint.offset)
     if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage
@@ -187,10 +200,34 @@ export class PartitionConsumer {
     this.#rest = null
     if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
     if (this.#isOver) return
-    // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer.
-    if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
+    // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer. Before the first
+    // message it names the database.
+    this.#tell(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
     this.#needs.onWanted()
+  }
+
+  /** Names the loss before an event is sent again. */
+  #judge(checkpoint: bigint): void {
+    const { database, log, countRowsLost } = this.#needs
+    const fault = this.#told && judgeCommitted(this.#told, database.id, checkpoint)
+    if (fault?.kind !== 'lost') return
+    const { count } = fault
+    countRowsLost(this.#name.topic, count)
+    log.error(
+      {
+        ...this.#name,
+        checkpoint: String(checkpoint),
+        committed: String(checkpoint + count),
+        remedy: LOST_REMEDY,
+      },
+      describeLost(count),
+    )
+  }
+
+  #tell(next: bigint): void {
+    this.#told = { next, database: this.#needs.database }
+    this.#commitToKafka(next)
   }
 
   /** Processes batches until the end. Throws the error that stops them. */
@@ -255,7 +292,7 @@ export class PartitionConsumer {
     this.#wasSlow = wasSlow
     this.#head = toHead(messages[0])
     this.#rest = isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
-    this.#commitToKafka(lastOffset + 1n)
+    this.#tell(lastOffset + 1n)
   }
 
   #recover(): void {
@@ -264,10 +301,12 @@ export class PartitionConsumer {
   }
 
   #noteMoved(expected: bigint, checkpoint: bigint): Moved {
-    this.#needs.log.warn(
-      { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
-      checkpoint < expected ? REWOUND : MOVED,
-    )
+    // One that moved back is judged when the partition begins there.
+    if (checkpoint > expected)
+      this.#needs.log.warn(
+        { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
+        MOVED,
+      )
     return new Moved('the checkpoint was moved')
   }
 
@@ -333,6 +372,8 @@ export class PartitionConsumer {
     const checkpoint = this.#committed.offset
     const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
     if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
+    // Offsets of the topic before say nothing of this one.
+    this.#tell(earliest)
     this.#earliest = earliest
     this.#head = null
     this.#needs.log.error(

@@ -16,6 +16,8 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly hosts: readonly string[]
   readonly document: ApiDocument
   readonly startup: Readiness
+  /** What is wrong but must not end the process, as a failing probe would. */
+  readonly startupWarning: () => string | null
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   /** Adds the administrators' page; null without one. */
   readonly console: ((app: HttpApp) => void) | null
@@ -29,7 +31,7 @@ const COMPRESSED_BYTES_MIN = 1_024
  * console at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(needs: ManagementNeeds): HttpApp {
-  const { document, startup, exposeMetrics } = needs
+  const { document, startup, startupWarning, exposeMetrics } = needs
   const app = createBase(needs)
   app.addHook('onRoute', requireAccess)
   requireHost(app, needs.hosts)
@@ -44,7 +46,8 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
     open.get('/startupz', { config }, async () => {
       const reason = await startup()
       if (reason !== null) throw unavailable(reason)
-      return { status: 'started' } as never
+      const warning = startupWarning()
+      return { status: 'started', ...(warning !== null && { warning }) } as never
     })
     open.get('/openapi.json', { config }, async () => document as never)
   })

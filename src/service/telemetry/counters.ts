@@ -64,6 +64,11 @@ export function createCounters(registers: Registry[]) {
       "Messages that the broker's retention deleted before they were processed",
       ['topic'],
     ),
+    rowsLost: counter(
+      'rows_lost_total',
+      'Messages up to whose offset the group had committed, and whose rows the database has lost since',
+      ['topic'],
+    ),
     batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
     restarts: counter(
       'batch_restarts_total',
@@ -109,7 +114,7 @@ export type Counters = ReturnType<typeof createCounters>
 /** Starts counters at 0, so that the first increase counts as one. */
 export function startAtZero(counters: Counters, { topics, rules }: CounterNeeds): void {
   for (const result of BATCH_RESULTS) counters.batches.inc({ result }, 0)
-  for (const topic of topics) counters.lost.inc({ topic }, 0)
+  for (const topic of topics) for (const lost of [counters.lost, counters.rowsLost]) lost.inc({ topic }, 0)
   for (const code of Object.keys(REJECTIONS)) counters.rejected.inc({ code }, 0)
   for (const { id, outcome } of rules)
     for (const channel of CHANNELS)

@@ -11,6 +11,7 @@ export interface GaugeNeeds {
   /** Empty if the database has not been reached yet. */
   readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
+  readonly foreign: () => readonly { readonly id: string }[]
   readonly isPolicyAdministrationDown: () => boolean
 }
 
@@ -37,6 +38,11 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     'partition_blocked',
     '1 for each partition of this process that is blocked, with the reason; it is retried with backoff',
     ['topic', 'partition', 'reason'],
+  )
+  const foreign = gauge(
+    'foreign_database',
+    '1 for each other database, by its id, that commits offsets of the consumer group',
+    ['database'],
   )
   const failedRows = gauge(
     'failed_rows',
@@ -77,6 +83,8 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     }
     blocked.reset()
     for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
+    foreign.reset()
+    for (const { id } of needs.foreign()) foreign.set({ database: id }, 1)
     failedRows.reset()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)

@@ -35,6 +35,8 @@ export function createMetrics(needs: MetricsNeeds) {
     countRestart: () => counters.restarts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */
     countLost: (topic: string, count: bigint) => counters.lost.inc({ topic }, Number(count)),
+    /** Counts messages whose rows the database has lost. */
+    countRowsLost: (topic: string, count: bigint) => counters.rowsLost.inc({ topic }, Number(count)),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>
       counters.responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {

@@ -8,3 +8,9 @@ export function databaseUrls(url: string): string[] {
   const user = authority.slice(0, authority.lastIndexOf('@') + 1)
   return hosts.map((host) => `${scheme}${user}${host}${rest}`)
 }
+
+/** Hosts, ports and name of a database, as in `a:1,b:2/db`, without user, password and parameters. */
+export function databasePlace(url: string): string {
+  const [, authority = '', path = ''] = /^[a-z]+:\/\/([^/?#]*)([^?#]*)/i.exec(url) ?? []
+  return `${authority.slice(authority.lastIndexOf('@') + 1)}${path}`
+}

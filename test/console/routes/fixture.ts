@@ -193,6 +193,7 @@ export function aManagement({
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
     startup: async () => null,
+    startupWarning: () => null,
     exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
     console: (app) => addConsole(app, consolePage, consoleData, { tokens: keyed, isLoopback }),
     isUnavailable: (error) => error === OUTAGE,

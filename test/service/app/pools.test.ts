@@ -27,7 +27,7 @@ t.test('a pool that cannot be opened holds up no other, and is opened once it ca
     isRefused && startUp.includes('client_connection_check_interval') ? refusal : null,
   )
   const one = sql.unsafe`SELECT 1`
-  const pool = await database.reach(stopping.signal, async () => {})
+  const { pool } = await database.reach(stopping.signal, async () => {})
   t.equal(await pool.oneFirst(one), 1)
   await until(async () => (await database.fault()) === null, { what: 'the service to be ready' })
   t.equal(await database.httpPool().oneFirst(one), 1)

@@ -17,6 +17,8 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
     listCheckpoints: async () => [],
     findReason: () => 'not-committed',
     countLost: () => {},
+    countRowsLost: () => {},
+    database: { id: '00000000-0000-4000-8000-000000000001', place: 'db/ours' },
     readEnds: async () => ({ earliest: 0n, end: 0n }),
     unservedReason: () => null,
     onWanted: () => {},

@@ -37,7 +37,7 @@ async function joined(numbers = [0]) {
     consumer?.offer({ error: null, bytes, aborted: [] }, 0n)
     await settled()
   }
-  partitions.assign({ claims: numbers })
+  partitions.assign({ claims: numbers }, [])
   const wantedAtFirst = find(0)?.wanted ?? null
   await settled()
   return { partitions, calls, wantedAtFirst, batches, clock, find, deliver }
@@ -54,7 +54,7 @@ t.test('a partition is not fetched until its checkpoint is read', async (t) => {
 t.test('an answer for a partition that another member owns now is ignored', async (t) => {
   const { partitions, batches, deliver, find } = await joined()
   const before = find(0)
-  partitions.assign({ claims: [1] })
+  partitions.assign({ claims: [1] }, [])
   await settled()
   await deliver(before)
   t.strictSame(batches, [])
@@ -66,12 +66,12 @@ t.test('a stuck batch is reported, whoever owns its partition by then', async (t
   const blocked = () => partitions.blocked()
   await deliver()
   clock.nowMs = 59_000
-  partitions.assign({ claims: [0, 1] })
-  partitions.assign({ claims: [0] })
+  partitions.assign({ claims: [0, 1] }, [])
+  partitions.assign({ claims: [0] }, [])
   t.strictSame(blocked(), [])
   clock.nowMs = 61_000
   t.match(blocked(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
-  partitions.assign({ claims: [1] })
+  partitions.assign({ claims: [1] }, [])
   t.match(blocked(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
   batches[0]?.commit()
   await settled()

@@ -46,6 +46,8 @@ async function consume(
       },
       findReason: () => 'not-committed',
       countLost: () => {},
+      countRowsLost: () => {},
+      database: { id: '00000000-0000-4000-8000-000000000001', place: '' },
     },
     pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   )

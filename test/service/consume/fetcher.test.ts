@@ -82,7 +82,7 @@ async function fetching(
     onWanted: () => fetcher.wake(),
     log,
   })
-  partitions.assign({ claims: Array.from({ length: partitionCount }, (_, i) => i) })
+  partitions.assign({ claims: Array.from({ length: partitionCount }, (_, i) => i) }, [])
   fetcher.fetch(partitions.list())
   await settled()
   return {

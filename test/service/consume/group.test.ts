@@ -63,6 +63,7 @@ function groupOf(answers: Answers, topics: Record<string, number[]> = { claims: 
       refresh: async () => {},
     },
     groupId: 'group',
+    database: { id: '00000000-0000-4000-8000-000000000001', place: '' },
     sessionTimeoutMs: 30_000,
     log: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   })

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import type { Unserved } from '../../../src/service/consume/cluster.ts'
+import type { CommittedOffset } from '../../../src/service/consume/committed-offsets.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch, WaitingPartition } from '../../../src/service/decide/attempt/batch.ts'
@@ -10,6 +11,8 @@ import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 
 export interface Given {
   readonly checkpoint?: Checkpoint
+  /** What the group had committed to Kafka. */
+  readonly committed?: CommittedOffset
   readonly batchCountMax?: number
   readonly budgetBytes?: number
   /** Called before a batch is taken. */
@@ -24,6 +27,8 @@ export interface Given {
   /** Batches are cut after this many messages. */
   readonly askedCount?: number
 }
+
+export const OURS = { id: '00000000-0000-4000-8000-00000000000a', place: 'db/ours' }
 
 /**
  * One partition: a broker with a log in memory, a database with the checkpoint, and the consumer between them. Only `fetchOnce`
@@ -45,6 +50,7 @@ export function onePartition(given: Given = {}) {
   const reports: bigint[] = []
   const sleeps: number[] = []
   const lost: [topic: string, count: bigint][] = []
+  const rowsLost: bigint[] = []
   const lines: { level: number; msg: string; [field: string]: unknown }[] = []
   const clock = { nowMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
@@ -78,6 +84,8 @@ export function onePartition(given: Given = {}) {
       return { batch, result: { ...committedAt(lastOffset), wasSlow: lastOffset === given.slowAt } }
     },
     countLost: (topic, count) => lost.push([topic, count]),
+    countRowsLost: (_topic, count) => rowsLost.push(count),
+    database: OURS,
     findReason: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     readEnds: async () => ({ earliest: broker.earliest, end: end() }),
     unservedReason: () => broker.unserved,
@@ -122,6 +130,7 @@ export function onePartition(given: Given = {}) {
     reports,
     sleeps,
     lost,
+    rowsLost,
     lines,
     budget,
     settled,
@@ -139,7 +148,7 @@ export function onePartition(given: Given = {}) {
     },
     /** Starts the consumer, like a membership that was assigned the partition. */
     start: async () => {
-      partitions.assign({ claims: [0] })
+      partitions.assign({ claims: [0] }, given.committed === undefined ? [] : [given.committed])
       await settled()
     },
     end: async () => {

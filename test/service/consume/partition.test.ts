@@ -3,7 +3,7 @@ import t from 'tap'
 import { createBudget, Inbox } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch } from '../../../src/service/decide/attempt/batch.ts'
-import { type Given, onePartition, settled } from './one-partition.ts'
+import { type Given, OURS, onePartition, settled } from './one-partition.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 
 const fingerprint = (offset: number, value: string) =>
@@ -38,7 +38,7 @@ t.test('a fetch is cut into batches, and Kafka gets the offset after each', asyn
     [4, 3n, 7n],
     [2, 7n, 9n],
   ])
-  t.strictSame(reports, [4n, 8n, 10n])
+  t.strictSame(reports, [0n, 4n, 8n, 10n], 'from the start, so that it names the database')
   const later = await withTen({ checkpoint: { offset: 3n, lastMessage: fingerprint(3, 'd') } })
   t.strictSame(later.reports, [4n], 'a new owner tells it what the last one could not')
   t.equal(wanted(), 10n)
@@ -87,7 +87,13 @@ t.test('a locked checkpoint is reported only if it is still locked after a pause
 
 for (const [what, expected, found, processed, msg] of [
   ['another one moved', -1n, 6n, 'hij', 'another consumer moved the checkpoint: continuing from there'],
-  ['a database that lost commits has', 4n, 2n, 'abcdedefghij', 'the checkpoint is behind what this process'],
+  [
+    'a database that lost commits has',
+    4n,
+    2n,
+    'abcdedefghij',
+    'this database has lost the rows of up to 2 m',
+  ],
 ] as const) {
   t.test(`the consumer continues at once from a checkpoint that ${what}, and says so`, async (t) => {
     let isMoved = false
@@ -104,6 +110,36 @@ for (const [what, expected, found, processed, msg] of [
     t.strictSame([values().join(''), sleeps], [processed, []])
     t.match(lines, [{ msg: new RegExp(`^${msg}`) }])
   })
+}
+
+for (const [what, committed, count] of [
+  ['this database', { next: 5n, database: OURS }, 3n],
+  ['this database, and not more than it has', { next: 2n, database: OURS }, null],
+  ['another database', { next: 5n, database: { ...OURS, id: OURS.id.replace('a', 'b') } }, null],
+  ['an earlier version', { next: 5n, database: null }, null],
+] as const) {
+  t.test(
+    `lost rows are named before the first event is sent again: Kafka has an offset of ${what}`,
+    async (t) => {
+      const place = { topic: 'claims', partition: 0 }
+      const {
+        lines,
+        rowsLost,
+        committed: batches,
+        fetchOnce,
+        reports,
+      } = await withTen({
+        checkpoint: { offset: 1n, lastMessage: null },
+        committed: { ...place, ...committed },
+      })
+      t.same(batches, [])
+      t.same(rowsLost, count === null ? [] : [count])
+      t.match(lines, count === null ? [] : [{ level: 50, checkpoint: '1', committed: '4', remedy: /latest/ }])
+      t.same(reports, [2n])
+      await fetchOnce()
+      t.equal(lines.length, count === null ? 0 : 1, 'once')
+    },
+  )
 }
 
 t.test('a partition is not fetched from 4 MB queued on, until half of that is processed', async (t) => {
@@ -195,7 +231,8 @@ for (const [what, offset, msg] of [
   t.test(`${what} means a recreated topic, which is read from its earliest offset`, async (t) => {
     const lastMessage = offset < END ? fingerprint(offset, 'what was processed') : null
     const checkpoint = { offset: BigInt(offset), lastMessage }
-    const { broker, fetchOnce, publish, values, database, lines } = await withTen({ checkpoint })
+    const partition = await withTen({ checkpoint })
+    const { broker, fetchOnce, publish, values, database, lines, rowsLost } = partition
     broker.log.push(writeMarker(10, 7, 'commit'))
     publish(['k'])
     await fetchOnce()
@@ -203,6 +240,7 @@ for (const [what, offset, msg] of [
     t.equal(lines[0]?.msg.startsWith(`${msg}: the topic was recreated`), true)
     await fetchOnce()
     t.equal(values().join(''), 'abcdefghijk')
+    t.strictSame(rowsLost, [], 'offsets of the topic before do not count')
   })
 }
 

@@ -23,6 +23,16 @@ const outcomes = (noParty: number, others: number) => [
 const wrongParty = (values: string) => [
   { series: 'notifications_contact_lookups_total{state="wrong party"}', values },
 ]
+const FOREIGN = 'NotificationsForeignDatabase'
+const foreign = (values: string) => [
+  { series: 'notifications_foreign_database{database="b",instance="a"}', values },
+]
+const ROWS_LOST = 'NotificationsRowsLost'
+const rowsLost = (values: string, startedAt: number) =>
+  lost(values, startedAt).map(({ series, values }) => ({
+    series: series.replace('lost_messages_total', 'rows_lost_total'),
+    values,
+  }))
 /** The process started at this minute. */
 const lost = (values: string, startedAt: number) => [
   { series: 'notifications_lost_messages_total{topic="claims",instance="a"}', values },
@@ -124,6 +134,11 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
     rejected('conflict', '0x1440 1x15'),
     false,
   ],
+  [FOREIGN, 'another database in the group', foreign('0x1440 1x15'), true],
+  [FOREIGN, 'it has gone', foreign('1x1440 stale'), false],
+  [ROWS_LOST, 'rows lost by a fail-over', rowsLost('0x1440 3x15', 0), true],
+  [ROWS_LOST, 'rows lost before the first scrape of a replica', rowsLost('_x1440 3x15', 1440), true],
+  [ROWS_LOST, 'rows lost hours ago', rowsLost('3x1455', 0), false],
   [LOST, 'messages lost while a replica runs', lost('0x1440 3x15', 0), true],
   [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15', 1440), true],
   [LOST, 'as many as before the replica was restarted', lost('3x1440 3x15', 1440), true],

@@ -39,6 +39,7 @@ function theMetrics() {
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
+    foreign: () => [{ id: 'other' }],
     isPolicyAdministrationDown: () => true,
   })
   const read = async (change: Partial<Backlog> = {}) => {

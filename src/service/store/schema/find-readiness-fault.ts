@@ -20,6 +20,7 @@ const NEEDED = {
   redrive: ['SELECT', 'INSERT'],
   request: ['SELECT', 'INSERT', 'UPDATE'],
   pruned_partition: ['SELECT'],
+  database_identity: ['SELECT'],
 } as const
 
 const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>

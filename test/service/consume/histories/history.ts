@@ -190,7 +190,7 @@ class History {
   }
 
   #join({ partitions }: Process): void {
-    partitions.assign({ claims: [0] })
+    partitions.assign({ claims: [0] }, [])
   }
 
   #endFirstProcess(): void {

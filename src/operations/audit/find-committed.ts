@@ -1,0 +1,31 @@
+import {
+  type CommittedOffset,
+  describeDatabase,
+  describeLost,
+  judgeCommitted,
+} from '../../service/consume/committed-offsets.ts'
+import { partitionKey } from '../../service/decide/event/position.ts'
+import type { AuditedPartition, Counts, Finding } from './audit-finding.ts'
+
+/** Findings about the offsets that the group committed to Kafka for these partitions; `sum` counts them. */
+export function judgeOffsets(
+  partitions: readonly AuditedPartition[],
+  committed: readonly CommittedOffset[],
+  ownId: string,
+  sum: Counts,
+): readonly Finding[] {
+  const byPartition = new Map(committed.map((one) => [partitionKey(one), one]))
+  return partitions.flatMap(({ topic, partition, checkpoint }): Finding[] => {
+    const told = byPartition.get(partitionKey({ topic, partition }))
+    const fault = told === undefined ? null : judgeCommitted(told, ownId, checkpoint ?? -1n)
+    if (fault === null) return []
+    const place = { topic, partition, offset: String((checkpoint ?? -1n) + 1n) }
+    if (fault.kind === 'lost') {
+      sum.lost += Number(fault.count)
+      return [{ kind: fault.kind, ...place, detail: describeLost(fault.count) }]
+    }
+    sum.foreign++
+    const detail = `the offset in Kafka is of the database ${describeDatabase(fault.database)}, and this one is ${ownId}`
+    return [{ kind: fault.kind, ...place, detail }]
+  })
+}

@@ -1,0 +1,115 @@
+import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
+import type { Cluster } from './cluster.ts'
+
+/** A database of the service, as the offsets in Kafka name it. */
+export interface DatabaseName {
+  /** See migration 0029. */
+  readonly id: string
+  /** Host, port and name; empty if unknown. */
+  readonly place: string
+}
+
+/** What a consumer group has committed to Kafka for a partition. */
+export interface CommittedOffset extends TopicPartition {
+  /** The offset of the group's next message. */
+  readonly next: bigint
+  /** The database that has the checkpoint; null if another program or an earlier version committed. */
+  readonly database: DatabaseName | null
+}
+
+/** A broker keeps at most 4,096 bytes beside an offset. */
+const PLACE_LENGTH_MAX = 200
+
+/** The text that Kafka keeps beside each offset; `at` comes last, since a name may hold anything. */
+export function encodeDatabase({ id, place }: DatabaseName): string {
+  return `database=${id} at=${place.slice(0, PLACE_LENGTH_MAX)}`
+}
+
+export function decodeDatabase(metadata: string | null): DatabaseName | null {
+  const [, id, place = ''] = /^database=([\da-f-]{36})(?:.*? at=(.*))?/.exec(metadata ?? '') ?? []
+  return id === undefined ? null : { id, place }
+}
+
+/** What the group has committed for the partitions of these topics. Changes nothing. */
+export async function readCommitted(
+  cluster: Pick<Cluster, 'topics' | 'findCoordinator' | 'ask'>,
+  groupId: string,
+  topics: readonly string[],
+): Promise<readonly CommittedOffset[]> {
+  const [found, coordinator] = await Promise.all([cluster.topics(topics), cluster.findCoordinator(groupId)])
+  const asked = topics.map((topic) => ({
+    topic,
+    partitions: [...(found.get(topic)?.leaders.keys() ?? [])].map((partition) => ({ partition })),
+  }))
+  const request = { groupId, topics: asked.filter(({ partitions }) => partitions.length > 0) }
+  const { responses } = await cluster.ask(coordinator, (broker) => broker.offsetFetch(request))
+  return responses
+    .flatMap(({ topic, partitions }) =>
+      partitions.map(({ partition, offset, metadata }) => ({
+        topic,
+        partition,
+        next: BigInt(offset),
+        database: decodeDatabase(metadata),
+      })),
+    )
+    .filter(({ next }) => next >= 0n)
+}
+
+export type CommitFault =
+  | { readonly kind: 'foreign'; readonly database: DatabaseName }
+  /** The database has lost the rows of up to `count` messages. */
+  | { readonly kind: 'lost'; readonly count: bigint }
+
+/**
+ * Compares a committed offset with the checkpoint, which must have been read after it. The service commits to Kafka only what the
+ * database has committed, so that a checkpoint is never behind an offset of the same database.
+ */
+export function judgeCommitted(
+  { next, database }: Pick<CommittedOffset, 'next' | 'database'>,
+  ownId: string,
+  checkpoint: bigint,
+): CommitFault | null {
+  if (database === null) return null
+  if (database.id !== ownId) return { kind: 'foreign', database }
+  const count = next - 1n - checkpoint
+  return count > 0n ? { kind: 'lost', count } : null
+}
+
+/** Another database whose deployment uses the same consumer group, and the partitions whose offsets it committed. */
+export interface ForeignDatabase extends DatabaseName {
+  readonly partitions: readonly string[]
+}
+
+export function listForeign(
+  committed: readonly CommittedOffset[],
+  ownId: string,
+): readonly ForeignDatabase[] {
+  const foreign = committed.flatMap(({ database, ...partition }) =>
+    database === null || database.id === ownId ? [] : [{ database, key: partitionKey(partition) }],
+  )
+  return [...Map.groupBy(foreign, ({ database }) => database.id).values()].flatMap((some) =>
+    some.slice(0, 1).map(({ database }) => ({ ...database, partitions: some.map(({ key }) => key).sort() })),
+  )
+}
+
+export function describeForeign(
+  { partitions, ...other }: ForeignDatabase,
+  own: DatabaseName,
+  groupId: string,
+): string {
+  return `another database commits offsets of the consumer group ${groupId}: ${describeDatabase(other)} has ${partitions.join(', ')}, and this one is ${describeDatabase(own)}`
+}
+
+export const FOREIGN_REMEDY =
+  'two deployments with one consumer group take events from each other: give each its own MQ_GROUP_ID; if this database replaced the other one, `checkpoints set` says where it begins'
+
+export function describeLost(count: bigint): string {
+  return `this database has lost the rows of up to ${count} messages whose offsets it had committed to Kafka: it was restored or failed over, its checkpoint was set back by hand, or a copy of it works in this consumer group`
+}
+
+export const LOST_REMEDY =
+  'members of these events are told again, with the same idempotency keys; if they must not be, set the checkpoints before the start: `checkpoints set --to latest`'
+
+export function describeDatabase({ id, place }: DatabaseName): string {
+  return place === '' ? id : `${id} (${place})`
+}
