@@ -44,12 +44,15 @@ GRANT UPDATE, DELETE ON notifications.rejected_message TO notifications_operator
 GRANT UPDATE ON notifications.redrive TO notifications_operator;
 GRANT INSERT, UPDATE ON notifications.erasure, notifications.pruning TO notifications_operator;
 GRANT INSERT, UPDATE, DELETE ON notifications.pruned_partition TO notifications_operator;
+-- checkpoints set.
+GRANT INSERT, UPDATE ON notifications.projection_checkpoints TO notifications_operator;
+GRANT INSERT ON notifications.checkpoint_change TO notifications_operator;
 -- Commands ask the service, which carries out the requests; prune deletes old ones.
 GRANT INSERT, UPDATE, DELETE ON notifications.request TO notifications_operator;
 
 -- Earlier versions granted the operator what the service does now.
 REVOKE INSERT ON notifications.redrive, notifications.rejected_message FROM notifications_operator;
-REVOKE INSERT, UPDATE ON notifications.projection_checkpoints, notifications.checkpoint_message FROM notifications_operator;
+REVOKE INSERT, UPDATE ON notifications.checkpoint_message FROM notifications_operator;
 REVOKE INSERT ON notifications.ruleset, notifications.template_revision, notifications.envelope_map FROM notifications_operator;
 
 COMMIT;

@@ -7,6 +7,7 @@ export const COMMANDS = {
   rules: async () => (await import('./authoring/rules.ts')).rulesCommand,
   templates: async () => (await import('./authoring/templates/templates.ts')).templatesCommand,
   rejected: async () => (await import('./operations/rejected/rejected.ts')).rejectedCommand,
+  checkpoints: async () => (await import('./operations/checkpoints/checkpoints.ts')).checkpointsCommand,
   openapi: async () => (await import('./operations/openapi/openapi.ts')).openapiCommand,
   doctor: async () => (await import('./operations/doctor/doctor.ts')).doctorCommand,
   why: async () => (await import('./operations/why/why.ts')).whyCommand,

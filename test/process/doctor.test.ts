@@ -341,7 +341,7 @@ t.test('messages with the event id of another one are a fault, unless they are e
   t.equal(unsettledCount(erased.find('log')?.detail), countBefore - 1)
 })
 
-t.test('messages that a first start would process are a warning', async (t) => {
+t.test('messages that a first start would process are a fault until somebody decides', async (t) => {
   const { claims, billing, enrollment } = world.topics
   const database = await openDatabase(t)
   const found = async () => (await doctor({ DATABASE_URL: database.url })).find('partitions')
@@ -353,15 +353,23 @@ t.test('messages that a first start would process are a warning', async (t) => {
       [[billing, enrollment], offset],
     )
   const all = (...counts: string[]) => ({
-    status: 'warning',
-    detail: `no checkpoint lies within these partitions, so all their messages will be processed: ${counts.join(', ')}`,
+    status: 'failed',
+    detail: `nobody has decided where the first start begins; without a checkpoint all messages will be processed: ${counts.join(', ')}`,
     remedy: /src\/deploy\/README\.md/,
   })
   t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`, `${enrollment}/0: 3`))
   await set(1)
   t.match(await found(), all(`${claims}/0: 1`))
   await set(2)
-  t.match(await found(), all(`${claims}/0: 1`, `${billing}/0: 2`))
+  t.match(await found(), all(`${claims}/0: 1`))
+  await database.client.query(
+    `INSERT INTO notifications.projection_checkpoints (topic, partition_id, "offset") VALUES ($1, 0, 0)`,
+    [claims],
+  )
+  t.match(await found(), {
+    status: 'warning',
+    detail: `no checkpoint lies within these partitions, so all their messages will be processed: ${billing}/0: 2`,
+  })
 })
 
 t.test('a partition behind an open transaction is a warning', { skip: SKIP_MOCK }, async (t) => {

@@ -166,6 +166,11 @@ retry --since 3d --because x --yes --rule=
 retry --since 3d --because x --yes --reason=
 replay
 replay --verify --rebuild
+checkpoints set
+checkpoints set --to soon --because x
+checkpoints set --to 5 --topic x --because x
+checkpoints set --to latest --partition 1 --because x
+checkpoints set --to latest
 `
 
 t.test('wrong usage is refused, and only its reason is printed', async (t) => {

@@ -112,7 +112,7 @@ t.test('the rights of the service are enough to skip what cannot be read', async
   const request = await takeRequest(pool, [{ topic, partition: 0 }], false)
   if (request === null) throw new Error('no request was taken')
   await skipUnreadable(pool, request, damaged)
-  t.strictSame(await ensureCheckpoint(pool, topic, 0), { offset: checkpoint + 3n, lastMessage: null })
+  t.match(await ensureCheckpoint(pool, topic, 0), { offset: checkpoint + 3n, lastMessage: null })
   t.equal(await takeRequest(pool, [{ topic, partition: 0 }], false), null, 'it is done')
 })
 

@@ -14,6 +14,7 @@ import {
   listLockedCheckpoints,
 } from '../../service/store/read/list-checkpoints.ts'
 import { counted } from '../../service/text/count.ts'
+import { listDecided } from '../checkpoints/set-checkpoints.ts'
 import { withPool } from './database.ts'
 import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
@@ -32,7 +33,7 @@ interface Next extends TopicPartition {
   readonly next: bigint
 }
 
-/** Rejects with the blocked partitions. Warns of open transactions, and of partitions that would be read from the beginning. */
+/** Rejects with the blocked partitions, and those without a checkpoint. Warns of open transactions, and of partitions that would be read from the beginning. */
 function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
@@ -58,14 +59,25 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
       )
     // With what an open transaction hides: a checkpoint may lie there.
     const whole = [...(await brokers.readEnds(topics, READ_UNCOMMITTED)).values()]
-    const fromEarliest = whole
-      .filter((one) => one.earliest < one.end && (findCheckpoint(one) < 0n || findCheckpoint(one) >= one.end))
-      .map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`)
+    const withHistory = whole.filter(({ earliest, end }) => earliest < end)
+    const count = (some: typeof whole) =>
+      some.map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`).join(', ')
+    const undecided = withHistory.filter((one) => !checkpoints.has(partitionKey(one)))
+    if (undecided.length > 0)
+      throw new Problem(
+        `nobody has decided where the first start begins; without a checkpoint all messages will be processed: ${count(undecided)}`,
+        'run `checkpoints set --to latest` if members must not be told of these events any more, else `--to earliest`: see `First start` in src/deploy/README.md',
+      )
+    const decided = await listDecided(pool, topics)
+    const fromEarliest = withHistory.filter(
+      (one) =>
+        findCheckpoint(one) >= one.end || (findCheckpoint(one) < 0n && !decided.has(partitionKey(one))),
+    )
     const heldUp = await heldUpByTransactions(brokers, topics)
     const first: Warning = {
-      warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${fromEarliest.join(', ')}`,
+      warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${count(fromEarliest)}`,
       remedy:
-        "if members must not be told of these events any more, set the checkpoints before the start: see 'First start' in src/deploy/README.md",
+        'if members must not be told of these events any more, run `checkpoints set` before the start: see `First start` in src/deploy/README.md',
     }
     const open: Warning = {
       warning: `open transactions hold up ${heldUp.join(', ')}`,

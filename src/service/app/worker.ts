@@ -14,6 +14,7 @@ import { createConsumer } from '../consume/consumer.ts'
 import type { ConsumerNeeds } from '../consume/partition.ts'
 import { readMessages } from '../consume/read-messages.ts'
 import { takeFingerprint } from '../consume/records/record.ts'
+import { createWarnOfHistory } from '../consume/warn-of-history.ts'
 import type { PartyClient } from '../contacts/client.ts'
 import { RETRY_MIN_PAUSE_MS } from '../decide/attempt/retry-entry.ts'
 import { type RunStage, unobserved } from '../decide/attempt/stage.ts'
@@ -86,8 +87,13 @@ export function createWorker(needs: WorkerNeeds) {
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, stage)
   const dispatch = createDispatch(createMaker(), lookUps, metrics.countRestart, log)
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
+  const warnOfHistory = createWarnOfHistory(needs.brokers, log)
   const consumerNeeds: ConsumerNeeds = {
-    ensureCheckpoint: (...place) => ensureCheckpoint(pool, ...place),
+    ensureCheckpoint: async (topic, partition) => {
+      const { isNew, ...checkpoint } = await ensureCheckpoint(pool, topic, partition)
+      if (isNew) warnOfHistory({ topic, partition })
+      return checkpoint
+    },
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
     processNext: createGroups(config.broker.partitionsAtOnce, CLOCK.startTimer, dispatch),

@@ -18,22 +18,24 @@ const lockedRow = preferencesByParty.extend({
 })
 
 /**
- * Adds the checkpoint of a partition that has none, because a lock on an absent row locks nothing, and returns the one in force.
+ * Adds the checkpoint of a partition that has none, because a lock on an absent row locks nothing, and returns the one in force;
+ * `isNew` says that it was added.
  * Rejects at once if another session has locked it: waiting would occupy a connection, and the checkpoint may be about to move.
  */
 export async function ensureCheckpoint(
   pool: DatabasePool,
   topic: string,
   partition: number,
-): Promise<Checkpoint> {
-  await pool.query(sql.unsafe`
+): Promise<Checkpoint & { readonly isNew: boolean }> {
+  const { rowCount } = await pool.query(sql.unsafe`
     INSERT INTO notifications.projection_checkpoints (topic, partition_id, "offset")
     VALUES (${topic}, ${partition}, ${NOTHING_PROCESSED})
     ON CONFLICT (topic, partition_id) DO NOTHING`)
-  return pool.one(sql.type(checkpointRow)`
+  const checkpoint = await pool.one(sql.type(checkpointRow)`
     SELECT ${CHECKPOINT_COLUMNS} FROM ${WITH_LAST_MESSAGE}
     WHERE checkpoint.topic = ${topic} AND checkpoint.partition_id = ${partition}
     FOR UPDATE OF checkpoint NOWAIT`)
+  return { ...checkpoint, isNew: rowCount === 1 }
 }
 
 /** Reads and locks the checkpoint until the transaction ends; -1 if the row is gone. */

@@ -1,0 +1,71 @@
+import { withBrokers } from '../../service/app/clients.ts'
+import { loadConfig } from '../../service/config/config.ts'
+import { describeDatabase } from '../../service/consume/committed-offsets.ts'
+import { partitionKey } from '../../service/decide/event/position.ts'
+import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
+import { databasePlace } from '../../service/text/database-urls.ts'
+import { newCommand } from '../../terminal/options.ts'
+import { print } from '../../terminal/print.ts'
+import { withDatabase } from '../../terminal/with-database.ts'
+import { listPositions, type Position } from './list-positions.ts'
+import { setCommand } from './set.ts'
+
+const listCommand = newCommand('list', {
+  exitCodes: '0 listed, 1 failed',
+  example: 'checkpoints list --json',
+})
+  .description('list the partitions of MQ_TOPICS: checkpoint, offset and database in Kafka, end and lag')
+  .option('--json', 'print one JSON object instead of text')
+  .action(list)
+
+export const checkpointsCommand = newCommand('checkpoints', {
+  notes:
+    'A checkpoint is the last processed offset of a partition. Run this with the environment of `serve`.',
+  example: ['checkpoints', 'checkpoints set --to latest --because "the events before were told elsewhere"'],
+})
+  .description('list checkpoints, or decide where the service starts to read')
+  .addCommand(listCommand, { isDefault: true })
+  .addCommand(setCommand)
+
+async function list({ json }: { readonly json?: true }): Promise<void> {
+  const { broker, database } = loadConfig(process.env)
+  const { groupId, topics } = broker
+  await withBrokers(broker, `${groupId}-checkpoints`, (brokers) =>
+    withDatabase(async (pool) => {
+      const own = { id: await readDatabaseId(pool), place: databasePlace(database.url) }
+      const positions = await listPositions(pool, brokers, groupId, topics)
+      if (json)
+        return print(JSON.stringify({ database: own, group: groupId, partitions: positions.map(show) }))
+      await print(`database ${describeDatabase(own)}, consumer group ${groupId}`)
+      await print(...positions.map((position) => describe(position, own.id)))
+    }),
+  )
+}
+
+function show({ checkpoint, committed, earliest, end, lag, ...position }: Position) {
+  return {
+    ...position,
+    checkpoint: checkpoint === null ? null : String(checkpoint),
+    committed: committed === null ? null : String(committed),
+    earliest: String(earliest),
+    end: String(end),
+    lag: String(lag),
+  }
+}
+
+function describe(position: Position, ownId: string): string {
+  const { checkpoint, committed, committedBy, earliest, end, lag } = position
+  const by =
+    committedBy === null
+      ? 'by no known database'
+      : committedBy.id === ownId
+        ? 'by this database'
+        : `by ANOTHER database, ${describeDatabase(committedBy)}`
+  return [
+    `${partitionKey(position)}  checkpoint ${checkpoint ?? 'none'}`,
+    committed === null ? 'nothing committed' : `committed ${committed} ${by}`,
+    `earliest ${earliest}`,
+    `end ${end}`,
+    `lag ${lag}`,
+  ].join(', ')
+}

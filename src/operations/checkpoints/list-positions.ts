@@ -1,0 +1,52 @@
+import type { Brokers } from '../../service/consume/brokers.ts'
+import type { DatabaseName } from '../../service/consume/committed-offsets.ts'
+import { READ_COMMITTED } from '../../service/consume/fetch.ts'
+import { type Ends, partitionKey, type TopicPartition } from '../../service/decide/event/position.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { listCheckpoints } from '../../service/store/read/list-checkpoints.ts'
+
+/** Where a partition stands. */
+export interface Position extends TopicPartition, Ends {
+  /** The last processed offset, -1 before the first; null without a checkpoint. */
+  readonly checkpoint: bigint | null
+  /** The offset of the group's next message in Kafka; null if the group has committed none. */
+  readonly committed: bigint | null
+  /** The database that committed it; null if unknown. */
+  readonly committedBy: DatabaseName | null
+  /** Offsets that are not processed, up to the first open transaction. */
+  readonly lag: bigint
+}
+
+/** The positions of these topics' partitions, in order. */
+export async function listPositions(
+  pool: DatabasePool,
+  brokers: Brokers,
+  groupId: string,
+  topics: readonly string[],
+): Promise<readonly Position[]> {
+  // A running service moves the first of these last.
+  const committed = new Map(
+    (await brokers.readCommitted(groupId, topics)).map((one) => [partitionKey(one), one]),
+  )
+  const checkpoints = new Map(
+    (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]),
+  )
+  const ends = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
+  return ends
+    .map(({ topic, partition, earliest, end }) => {
+      const key = partitionKey({ topic, partition })
+      const checkpoint = checkpoints.get(key) ?? null
+      const next = (checkpoint ?? -1n) + 1n
+      const unread = end - (next < earliest ? earliest : next)
+      const told = committed.get(key)
+      return {
+        ...{ topic, partition, earliest, end, checkpoint },
+        committed: told?.next ?? null,
+        committedBy: told?.database ?? null,
+        lag: unread > 0n ? unread : 0n,
+      }
+    })
+    .sort((one, other) =>
+      one.topic === other.topic ? one.partition - other.partition : one.topic < other.topic ? -1 : 1,
+    )
+}

@@ -1,0 +1,158 @@
+import { InvalidArgumentError } from 'commander'
+import { withBrokers } from '../../service/app/clients.ts'
+import { type Config, loadConfig } from '../../service/config/config.ts'
+import type { Brokers } from '../../service/consume/brokers.ts'
+import { READ_COMMITTED } from '../../service/consume/fetch.ts'
+import { partitionKey } from '../../service/decide/event/position.ts'
+import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
+import { resolveTime } from '../../service/store/read/resolve-time.ts'
+import { counted } from '../../service/text/count.ts'
+import { databasePlace } from '../../service/text/database-urls.ts'
+import { CorrectableError } from '../../service/text/faults.ts'
+import type { Since } from '../../service/time/duration.ts'
+import { confirm, type WriteOptions, withWriteOptions, wouldDo } from '../../terminal/confirm.ts'
+import { newCommand, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
+import { print } from '../../terminal/print.ts'
+import { withDatabase } from '../../terminal/with-database.ts'
+import { listPositions, type Position } from './list-positions.ts'
+import { type CheckpointChange, setCheckpoints } from './set-checkpoints.ts'
+
+type Start =
+  | { readonly kind: 'earliest' | 'latest' }
+  | { readonly kind: 'offset'; readonly offset: bigint }
+  | { readonly kind: 'time'; readonly since: Since }
+
+export const setCommand = withWriteOptions(
+  newCommand('set', {
+    notes: `Run it with the environment of \`serve\`, while no replica is in the consumer group. Events that are read again and have a
+row are duplicates: nobody is told twice. Events that are passed over get no row, and nobody is told. Never set checkpoints back after
+"eventId" in rules/envelope.json changed: every message then counts as new. Use \`retry --read-again\` instead.`,
+    exitCodes: '0 set, 1 failed',
+    example: [
+      'checkpoints set --to latest --because "the events before were told elsewhere"',
+      'checkpoints set --to 41000 --topic claims --partition 0 --because "the map is corrected" --dry-run',
+    ],
+  }),
+)
+  .description('decide where the service starts to read each partition; recorded')
+  .requiredOption(
+    '--to <where>',
+    'the first message to read: earliest, latest, a time (7d, a date, or ISO 8601), or an offset of one partition',
+    parseStart,
+  )
+  .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
+  .option('--partition <number>', 'only this partition of the topic', parseWhole)
+  .option('--because <text>', 'why, without the name of a person; recorded')
+  .option('--dry-run', 'set nothing; show what would be set')
+  .option('--json', 'print the changes as one JSON object')
+  .action(set)
+
+function parseStart(text: string): Start {
+  if (text === 'earliest' || text === 'latest') return { kind: text }
+  if (/^\d{1,18}$/.test(text)) return { kind: 'offset', offset: BigInt(text) }
+  try {
+    return { kind: 'time', since: parseSince(text) }
+  } catch {
+    throw new InvalidArgumentError('Write earliest, latest, an offset, or a time such as 7d or 2026-01-31.')
+  }
+}
+
+interface Options extends WriteOptions {
+  readonly to: Start
+  readonly topic?: string
+  readonly partition?: bigint
+  readonly because?: string
+}
+
+async function set(options: Options): Promise<void> {
+  const { to, topic, partition, because = '', dryRun } = options
+  if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
+  if (to.kind === 'offset' && partition === undefined)
+    throw new UsageError('an offset is one of a partition: give --topic and --partition')
+  if (because.length > BECAUSE_LENGTH_MAX)
+    throw new UsageError(`--because has at most ${BECAUSE_LENGTH_MAX} characters`)
+  if (!dryRun && because.trim() === '') throw new UsageError('--because is missing: why are they set?')
+  const config = loadConfig(process.env)
+  if (topic !== undefined && !config.broker.topics.includes(topic))
+    throw new UsageError(`--topic ${topic} is none of MQ_TOPICS: ${config.broker.topics.join(', ')}`)
+  await withBrokers(config.broker, `${config.broker.groupId}-checkpoints`, (brokers) =>
+    withDatabase((pool) => setWith(config, pool, brokers, options)),
+  )
+}
+
+async function setWith(
+  config: Config,
+  pool: DatabasePool,
+  brokers: Brokers,
+  options: Options,
+): Promise<void> {
+  const { groupId, topics } = config.broker
+  const { topic, partition, because = '', by, dryRun, yes, json } = options
+  await requireNoMember(brokers, groupId)
+  const positions = (
+    await listPositions(pool, brokers, groupId, topic === undefined ? topics : [topic])
+  ).filter((one) => partition === undefined || BigInt(one.partition) === partition)
+  if (positions.length === 0) throw new CorrectableError('the brokers serve no such partition: see `doctor`')
+  const changes = await findChanges(pool, brokers, positions, options.to)
+  const lines = changes.map(describeChange)
+  if (!json) await print(...lines)
+  const what = `set ${counted(changes.length, 'checkpoint')}`
+  const isDone = !dryRun && (await confirm(`${what.replace('s', 'S')}?`, { yes }))
+  if (isDone) {
+    const own = { id: await readDatabaseId(pool), place: databasePlace(config.database.url) }
+    const next = changes.map(({ to, ...change }) => ({ ...change, offset: to + 1n }))
+    const moved = await setCheckpoints(pool, changes, { by, because }, () =>
+      brokers.commitOffsets(groupId, next, own),
+    )
+    if (moved !== null)
+      throw new CorrectableError(
+        `the checkpoint of ${partitionKey(moved)} has moved meanwhile: nothing is set. Stop all replicas, and run it again`,
+      )
+  }
+  const all = changes.map(({ from, to, ...change }) => ({
+    ...change,
+    from: from === null ? null : String(from),
+    to: String(to),
+  }))
+  await print(json ? JSON.stringify({ set: isDone, changes: all }) : isDone ? 'Set.' : wouldDo(dryRun, what))
+}
+
+/** The checkpoint of a running replica would move at once. */
+async function requireNoMember(brokers: Brokers, groupId: string): Promise<void> {
+  const members = await brokers.listMembers(groupId)
+  if (members.length === 0) return
+  throw new CorrectableError(
+    `${counted(members.length, 'member')} of the consumer group ${groupId} may be consuming, on ${members.map(({ host }) => host).join(', ')}: stop all replicas first; one that was killed leaves the group after MQ_SESSION_TIMEOUT`,
+  )
+}
+
+async function findChanges(
+  pool: DatabasePool,
+  brokers: Brokers,
+  positions: readonly Position[],
+  to: Start,
+): Promise<readonly CheckpointChange[]> {
+  const sinceMs = to.kind === 'time' ? Date.parse(await resolveTime(pool, to.since)) : null
+  const first = sinceMs === null ? null : await brokers.firstSince(positions, sinceMs, READ_COMMITTED)
+  return positions.map((position) => {
+    const { topic, partition, earliest, end, checkpoint } = position
+    const next =
+      to.kind === 'earliest'
+        ? earliest
+        : to.kind === 'offset'
+          ? to.offset
+          : (first?.get(partitionKey(position)) ?? end)
+    if (next < earliest || next > end)
+      throw new CorrectableError(
+        `${partitionKey(position)} has the offsets ${earliest} to ${end - 1n}: --to ${next} is none, nor the next one`,
+      )
+    return { topic, partition, from: checkpoint, to: next - 1n }
+  })
+}
+
+function describeChange({ topic, partition, from, to }: CheckpointChange): string {
+  const before = from === null ? 'no checkpoint' : `checkpoint ${from}`
+  return `${partitionKey({ topic, partition })}  ${before}, to be ${to}: ${to + 1n} is the first offset to read`
+}
