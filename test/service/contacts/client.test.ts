@@ -293,11 +293,20 @@ t.test('each distinct party is requested once per call; without parties there is
 })
 
 t.test('all calls share the connections, which are reused after any whole answer', async (t) => {
+  // The first seven wait for each other: all connections are in use at once.
+  let waiting: (() => void)[] | null = []
   const server = await serve(t, (request, response) => {
     const number = Number(request.url?.split('-').pop())
-    if (number % 3 === 0) response.writeHead(410).end('x'.repeat(1_000))
-    else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
-    else setTimeout(answerFound, 10, response)
+    const answer = () => {
+      if (number % 3 === 0) response.writeHead(410).end('x'.repeat(1_000))
+      else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
+      else answerFound(response)
+    }
+    if (waiting === null) return answer()
+    waiting.push(answer)
+    if (waiting.length < 7) return
+    for (const one of waiting) one()
+    waiting = null
   })
   const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
   const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
