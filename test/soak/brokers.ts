@@ -179,6 +179,7 @@ function consume(arrivals: Arrivals) {
         for (const _ of messages) arrived(arrivals, partition)
         return { batch, result: { ...committedAt(lastOffset), wasSlow: false } }
       },
+      findHold: async () => null,
       findReason: () => 'not-committed',
       countLost: () => {},
       countRowsLost: () => {},

@@ -22,6 +22,7 @@ import { mapOf } from '../decide/event/envelope-map.ts'
 import { parseEvent } from '../decide/event/parse-event.ts'
 import { listPartitions } from '../decide/event/position.ts'
 import type { LogPosition } from '../model/log/log-page.ts'
+import { findHold } from '../model/request/hold.ts'
 import { type Senders, sendByChannel } from '../send/send.ts'
 import { isLocked } from '../store/connection/errors.ts'
 import { observedPool } from '../store/connection/observed-pool.ts'
@@ -31,6 +32,7 @@ import { listCheckpoints } from '../store/read/list-checkpoints.ts'
 import { listDueEntries } from '../store/read/list-due-entries.ts'
 import { readRejectedPage, toRejectedFilter } from '../store/read/list-rejected-messages.ts'
 import { readArchived } from '../store/read/read-archive.ts'
+import { readHolds } from '../store/read/read-holds.ts'
 import { listRetryCandidates } from '../store/read/read-retry-candidates.ts'
 import { ensureCheckpoint, resetCheckpoint } from '../store/write/checkpoints.ts'
 import { dismissPage } from '../store/write/dismiss-page.ts'
@@ -40,6 +42,7 @@ import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { databasePlace } from '../text/database-urls.ts'
 import type { Clock } from '../time/clock.ts'
+import { share } from '../time/share.ts'
 import { createActivation, type DescribeChange } from './in-force.ts'
 import { createParseBy, type RuleFiles } from './rule-files.ts'
 import { skipBatch } from './skip-batch.ts'
@@ -48,6 +51,9 @@ export type Worker = ReturnType<typeof createWorker>
 
 /** A page of a redrive: each message has its own transaction. */
 const REDRIVEN_COUNT_MAX = 50
+
+/** Of all held partitions, one a second asks whether the hold is still in force. */
+const HOLDS_SHARED = { validMs: 1_000, deadlineMs: 5_000 }
 
 interface WorkerNeeds {
   readonly config: Config
@@ -86,6 +92,7 @@ export function createWorker(needs: WorkerNeeds) {
   })
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, stage)
   const dispatch = createDispatch(createMaker(), lookUps, metrics.countRestart, log)
+  const holds = share(() => readHolds(pool), HOLDS_SHARED, CLOCK.monotonicMs)
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
   const warnOfHistory = createWarnOfHistory(needs.brokers, log)
   const consumerNeeds: ConsumerNeeds = {
@@ -97,6 +104,7 @@ export function createWorker(needs: WorkerNeeds) {
     resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
     listCheckpoints: (topics) => listCheckpoints(pool, topics),
     processNext: createGroups(config.broker.partitionsAtOnce, CLOCK.startTimer, dispatch),
+    findHold: async (topic) => findHold(await holds(), topic),
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
     countRowsLost: metrics.countRowsLost,

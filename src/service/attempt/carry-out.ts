@@ -14,6 +14,7 @@ import type { StoredRejectedMessage } from '../decide/event/rejected-message.ts'
 import { findRedriveRefusal } from '../decide/event/rejection.ts'
 import type { Contacts } from '../decide/party/contact.ts'
 import type { LogPosition } from '../model/log/log-page.ts'
+import { Held, requireNoHold } from '../model/request/hold.ts'
 import { addResults, DONE, type End, PAUSED, type Progress } from '../model/request/request.ts'
 import type {
   RejectedRequest,
@@ -106,8 +107,11 @@ export function createRequests(needs: RequestNeeds) {
       const isDone = await processPage(needs, request)
       if (isDone) await needs.releaseRequest(id)
     } catch (error) {
-      needs.log.warn({ err: error, request: id, kind }, 'a page of a request failed; it is tried again')
-      await needs.postponeRequest(id, `tries again: ${errorMessage(error)}`).catch(() => {})
+      const isHeld = error instanceof Held
+      if (!isHeld)
+        needs.log.warn({ err: error, request: id, kind }, 'a page of a request failed; it is tried again')
+      const note = isHeld ? error.message : `tries again: ${errorMessage(error)}`
+      await needs.postponeRequest(id, note).catch(() => {})
     }
   }
 
@@ -122,7 +126,7 @@ export function createRequests(needs: RequestNeeds) {
 
 /**
  * Processes the next page of a request; false if it was postponed, since policy administration is down. Rejects if the page cannot
- * be read or committed: then nothing is written.
+ * be read or committed, with `Held` while a hold is in force: then nothing is written.
  */
 export async function processPage(needs: RequestNeeds, request: TakenRequest): Promise<boolean> {
   switch (request.kind) {
@@ -167,6 +171,10 @@ async function retryPage(needs: RequestNeeds, request: RetryRequest): Promise<bo
   if (needs.parties.isDown()) return postponed(needs, request)
   const { target, progress } = request
   const { candidates, next } = await needs.listRetryCandidates(target, progress.position)
+  requireNoHold(
+    await needs.maker.store.readHolds(),
+    candidates.map(({ decision }) => decision?.topic ?? null),
+  )
   const prepared = await prepareEntries(needs, target, candidates)
   const allowed = prepared.filter((one) => one !== null && 'locator' in one)
   const contacts = await lookUpAgain(needs, distinctParties(allowed))
@@ -294,8 +302,10 @@ function findResult(
 async function redrivePage(needs: RequestNeeds, taken: RejectedRequest): Promise<boolean> {
   const messages = await needs.listRejected(taken.target, taken.progress.position)
   if (messages.length === 0) await record(needs, taken, taken.progress, DONE)
+  const holds = await needs.maker.store.readHolds()
   let request = taken
   for (const message of messages) {
+    requireNoHold(holds, [message.topic])
     if (needs.parties.isDown()) return postponed(needs, request)
     const id = String(message.id)
     const reason = findRedriveRefusal(message.code, message.erasedAt !== null)

@@ -5,6 +5,7 @@ import { describeConflict, findDifferences, type TakenIds } from '../decide/even
 import { partitionKey } from '../decide/event/position.ts'
 import type { RejectedMessage } from '../decide/event/rejected-message.ts'
 import { REJECTIONS } from '../decide/event/rejection.ts'
+import { requireNoHold } from '../model/request/hold.ts'
 import type { LookedUpBatch } from './look-up.ts'
 import {
   type AttemptMaker,
@@ -43,7 +44,11 @@ export async function commitBatches(
     const moves = owned.map(toMove)
     const { accepted, refused } = await decideAccepted(run, open, preferences, moves)
     // Events that got a row in the meantime are left out.
-    const { inserted, taken } = await tx.insertEntries(accepted)
+    const { inserted, taken, holds } = await tx.insertEntries(accepted)
+    requireNoHold(
+      holds,
+      inserted.map(({ origin }) => origin.topic),
+    )
     for (const lookedUp of owned) {
       const some = collectRejected(lookedUp, refused, taken)
       rejected.set(lookedUp, some)

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Batch, BatchResult, CommitResult, Dispatch } from '../decide/attempt/batch.ts'
 import { messageBytes } from '../decide/event/message.ts'
 import type { RejectedMessage } from '../decide/event/rejected-message.ts'
+import { findHold, Held } from '../model/request/hold.ts'
 import type { Clock } from '../time/clock.ts'
 import { commitBatch, commitBatches } from './commit-batch.ts'
 import { beginLookUps, type LookedUpBatch, type LookUpNeeds, lookUpBatch } from './look-up.ts'
@@ -59,6 +60,7 @@ export function createDispatch(
   async function runShared(shared: SharedTransaction, batch: Batch): Promise<BatchResult> {
     const lookedUp = await shared.lookUp(batch)
     const committed = await commit(batch, () => shared.commit(lookedUp)).catch((error) => {
+      if (error instanceof Held && findHold([error.hold], batch.topic) !== null) throw error
       if (store.isWorthRestart(error)) countRestart()
       const { topic, partition } = batch
       log.debug({ err: error, topic, partition }, 'the shared transaction failed')

@@ -5,6 +5,7 @@ import type {
   RejectedMessage,
   StoredRejectedMessage,
 } from '../decide/event/rejected-message.ts'
+import { requireNoHold } from '../model/request/hold.ts'
 import { addResults, type Progress } from '../model/request/request.ts'
 import type { TakenRequest } from '../model/request/schemas.ts'
 import { collectRejected } from './commit-batch.ts'
@@ -47,6 +48,7 @@ export async function redrive(
       await tx.recordProgress(request.id, progress, null)
       return { ...NO_ATTEMPTS, progress }
     }
+    requireNoHold(await tx.readHolds(), [message.topic])
     const open = lookedUp.open.map((attempt) => ({ ...attempt, request }))
     const preferences = await tx.readPreferences(distinctParties(open))
     const { accepted, refused } = await decideAccepted(run, open, preferences)

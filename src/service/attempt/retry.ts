@@ -7,6 +7,7 @@ import {
   RETRY_INTERVAL_MS,
   type RetryEntry,
 } from '../decide/attempt/retry-entry.ts'
+import { describeHold, findHold, Held } from '../model/request/hold.ts'
 import type { PartiesAgain } from './look-up.ts'
 import {
   type AttemptMaker,
@@ -70,6 +71,8 @@ export function createRetry<Cursor>(
    * committed, the next one is read and its parties are looked up. Ends early if policy administration is down.
    */
   async function pass(): Promise<void> {
+    const hold = findHold(await maker.store.readHolds(), null)
+    if (hold !== null) return log.info({ reason: describeHold(hold) }, 'no retry while a hold is in force')
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, unchanged: 0 }
     const pages = pagesFrom(listDueEntries, lookUp, cursor)
     let { value: page } = await pages.next()
@@ -180,12 +183,20 @@ export async function retryLocked(
   const { tx } = run
   const due = entries.map((entry) => entry.due)
   const locked = await tx.lockEntries(due, request !== null)
+  const holds = await tx.readHolds()
+  const held = new Map<string, string>()
   const open = entries.flatMap((entry) => {
     const row = locked.get(entry.due.locator)
-    return row === undefined ? [] : [nextAttempt(entry, row, request)]
+    if (row === undefined) return []
+    const hold = findHold(holds, row.origin.topic)
+    if (hold === null) return [nextAttempt(entry, row, request)]
+    // A request waits as a whole. In the background, a held entry waits alone.
+    if (request !== null) throw new Held(hold)
+    held.set(entry.due.locator, describeHold(hold))
+    return []
   })
   const preferences = await tx.readPreferences(distinctParties(open))
   const { accepted, refused } = await decideAccepted(run, open, preferences)
   const stored = await sendAndRecord(run, accepted, preferences)
-  return { ...stored, refused }
+  return { ...stored, unchanged: new Map([...stored.unchanged, ...held]), refused }
 }

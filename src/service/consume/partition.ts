@@ -9,6 +9,7 @@ import {
   type TopicPartition,
 } from '../decide/event/position.ts'
 import { BLOCK_REASONS, type Blocked, type BlockReason } from '../model/block-reasons.ts'
+import { describeHold, Held, type Hold } from '../model/request/hold.ts'
 import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
 import type { Unserved } from './cluster.ts'
@@ -39,6 +40,8 @@ export interface ConsumerNeeds {
     topics: readonly string[],
   ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly processNext: ProcessNext
+  /** The hold of a topic, or null. May be a second old. */
+  readonly findHold: (topic: string) => Promise<Hold | null>
   /** Classifies an error of the functions above. */
   readonly findReason: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
   /** Counts messages that the broker's retention deleted before they were processed. */
@@ -69,6 +72,9 @@ export interface PartitionNeeds extends ConsumerNeeds {
 const QUIET_MS = 5_000
 /** A batch that takes this long counts as stuck. With the default deadlines, none of its statements or look-ups takes as long. */
 const STUCK_MS = 60_000
+
+/** Time between two looks at whether a hold is still in force. */
+const HELD_MS = 1_000
 
 const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
   'no-rights': 'the broker does not let this user see the topic',
@@ -108,7 +114,7 @@ export class PartitionConsumer {
   #failureCount = 0
   /** The first message of the running batch, or of the one that failed. */
   #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
-  /** The rest of a batch that was cut. */
+  /** The next batch, if it is taken already: the rest of one that was cut, or one that a hold stopped. */
   #rest: Batch | null = null
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
@@ -234,17 +240,43 @@ export class PartitionConsumer {
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
       this.#begunMs = this.#needs.wallMs()
+      let hold: Hold | null = null
       try {
         const processed = await this.#needs.processNext({
           bytes: this.#inbox.bytes,
           isAlone: this.#failureCount > 0 || this.#wasSlow,
-          take: async () => (this.#isStopping ? null : (this.#rest ?? (await this.#take()))),
+          take: () => this.#next(),
         })
         if (processed !== null) this.#settle(processed)
+      } catch (error) {
+        if (!(error instanceof Held)) throw error
+        hold = error.hold
       } finally {
         this.#begunMs = null
       }
+      if (hold !== null) await this.#waitFor(hold)
     }
+  }
+
+  /** Keeps what is fetched until the topic is no longer held. */
+  async #waitFor(first: Hold): Promise<void> {
+    this.#needs.log.info(
+      { ...this.#name, reason: describeHold(first) },
+      'a partition is held; its events wait',
+    )
+    for (let hold: Hold | null = first; hold !== null && !this.#isStopping; ) {
+      this.#blocked = this.#blockedFor('held', describeHold(hold), Date.parse(hold.since))
+      await this.#needs.sleep(HELD_MS, this.#over.signal)
+      hold = await this.#needs.findHold(this.#name.topic)
+    }
+    this.#blocked = null
+  }
+
+  /** The next batch, kept until it is settled. */
+  async #next(): Promise<Batch | null> {
+    if (this.#isStopping) return null
+    this.#rest ??= await this.#take()
+    return this.#rest
   }
 
   get #isStopping(): boolean {

@@ -40,6 +40,7 @@ export const BLOCK_REASONS = kinds({
     remedy: 'another transaction holds the lock of its checkpoint: the command `doctor` names it',
   },
   'not-committed': { remedy: 'its next batch cannot be committed: the log says why' },
+  held: { remedy: 'people hold its topic: once the cause is fixed, end the hold with the command `resume`' },
   stuck: {
     remedy: 'its next batch has been running for over a minute: find what it waits for, or restart',
   },

@@ -12,6 +12,7 @@ import type { LoggedRow } from '../../../src/service/decide/event/conflict.ts'
 import { partitionKey, type TopicPartition } from '../../../src/service/decide/event/position.ts'
 import type { RedriveResult, RejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
 import type { Preferences, PreferencesByParty } from '../../../src/service/decide/party/preferences.ts'
+import type { Hold } from '../../../src/service/model/request/hold.ts'
 import type { End } from '../../../src/service/model/request/request.ts'
 import type { RequestTarget, TakenRequest } from '../../../src/service/model/request/schemas.ts'
 import { isWorthRestart, refusesData } from '../../../src/service/store/connection/errors.ts'
@@ -89,6 +90,9 @@ export class MemoryStore {
   #changeCount = 0
   #rejectedCount = 0n
   #requestCount = 0
+  #holds: readonly Hold[] = []
+  /** Transactions that make attempts. */
+  readonly #attempts = new Set<Scope>()
   #redriveCount = 0
   deadlockCount = 0
   /** Returns the database's words if it refuses the row or decision. */
@@ -100,6 +104,10 @@ export class MemoryStore {
   connect(step: Step = async () => undefined): Session {
     const open = new Set<Scope>()
     return {
+      readHolds: async () => {
+        await step('readHolds')
+        return this.#holds
+      },
       refusesData,
       isWorthRestart,
       kill: () => {
@@ -181,6 +189,17 @@ export class MemoryStore {
     this.#end(scope)
     return request.end === null
   }
+  /** Holds topics, or all. Resolves to the id once no transaction is under way that may not have seen it. */
+  async hold(topics: Hold['topics'] = null): Promise<string> {
+    const id = String(++this.#requestCount)
+    const hold = { id, by: 'alice', because: 'a wrong text', since: '2026-01-31T12:00:00.000000Z', topics }
+    this.#holds = [...this.#holds, hold]
+    await Promise.all([...this.#attempts].map(({ over }) => over.promise))
+    return id
+  }
+  resume(hold: string): void {
+    this.#holds = this.#holds.filter(({ id }) => id !== hold)
+  }
   /** Erases a party once no request is under way that might write about it. */
   async erase(party: string): Promise<void> {
     const scope = new Scope(null, this.now())
@@ -230,6 +249,7 @@ export class MemoryStore {
     return {
       lockCheckpoints: async (partitions, parties) => {
         await before('lockCheckpoints')
+        this.#attempts.add(scope.root)
         const offsets = new Map<string, bigint>()
         for (const partition of partitions) {
           const key = `checkpoint ${partitionKey(partition)}`
@@ -267,6 +287,12 @@ export class MemoryStore {
         await lock('erasure')
         return this.rejected().some((message) => message.id === id)
       },
+      readHolds: async () => {
+        await before('joinAttempts')
+        this.#attempts.add(scope.root)
+        await before('readHolds')
+        return this.#holds
+      },
       readPreferences: async (parties) => {
         await before('readPreferences')
         return this.#preferencesOf(parties)
@@ -274,8 +300,10 @@ export class MemoryStore {
       insertEntries: async (attempts) => {
         const inserted: Attempt[] = []
         const taken = new Map<string, LoggedRow>()
+        let holds: readonly Hold[] | null = null
         for (const attempt of attempts) {
           await before('insertEntries')
+          holds ??= this.#holds
           await lock(`event ${attempt.eventId}`)
           const own = inserted.find(({ eventId }) => eventId === attempt.eventId)
           const isLogged = this.#all<Row>('log', scope).some(({ eventId }) => eventId === attempt.eventId)
@@ -286,7 +314,7 @@ export class MemoryStore {
             inserted.push(attempt)
           }
         }
-        return { inserted, taken }
+        return { inserted, taken, holds: holds ?? [] }
       },
       handOver: (send) => send(() => Promise.reject(new Error('a store in memory runs no statement'))),
       updateEntries: async (attempts, deliveries) => {
@@ -420,6 +448,8 @@ export class MemoryStore {
   /** Ends a transaction or a savepoint: releases its locks and wakes the waiters. */
   #end(scope: Scope): void {
     scope.isOver = true
+    this.#attempts.delete(scope)
+    scope.over.resolve()
     const released = new Set<string>()
     for (const [key, owner] of this.#locks) if (owner === scope || owner.root === scope) released.add(key)
     for (const key of released) this.#locks.delete(key)
@@ -437,6 +467,7 @@ class Scope {
   readonly startedAt: number
   waitsFor: Scope | null = null
   isOver = false
+  readonly over = Promise.withResolvers<void>()
 
   constructor(parent: Scope | null, startedAt: number) {
     this.parent = parent

@@ -237,6 +237,7 @@ t.test('a redrive waits while policy administration is down', async (t) => {
         transaction: () => Promise.reject(new Error('an attempt is made')),
         refusesData: () => false,
         isWorthRestart: () => false,
+        readHolds: async () => [],
       },
       recordingSend().send,
     ),

@@ -17,8 +17,10 @@ import type { Store } from '../../../src/service/decide/attempt/store.ts'
 import type { Parsed } from '../../../src/service/decide/event/parse-event.ts'
 import type { StoredRejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
 import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
+import type { Hold } from '../../../src/service/model/request/hold.ts'
 import type { RequestTarget, RetryRequest, TakenRequest } from '../../../src/service/model/request/schemas.ts'
 import type { Clock } from '../../../src/service/time/clock.ts'
+import { until } from '../../stack/until.ts'
 import {
   anAttempt,
   anOpenAttempt,
@@ -43,6 +45,9 @@ export interface TestStore {
   redrives(): Promise<readonly string[]>
   /** Adds a request of alice, and takes it. Each has its number, from 1. */
   request(): Promise<RetryRequest>
+  /** Holds topics, null: all. Resolves to the id at the acknowledgement. */
+  hold(topics: Hold['topics']): Promise<string>
+  resume(hold: string): Promise<void>
   requests(): Promise<readonly { readonly position: unknown; readonly isOpen: boolean }[]>
   /** The checkpoint of partition 0. */
   checkpoint(): Promise<bigint>
@@ -146,6 +151,8 @@ function skippedRow(id: string): SkippedEntry {
   const counts = { attemptCount: 0, sendCount: 0, unknownKey: null }
   return { ...row, ...counts, variables: VARIABLES, isPartyInvalid: false, envelopeMapRevision: null }
 }
+
+const HELD = { message: /^held by alice since .* because a wrong text$/ }
 
 /** Waits until `count` parties have called it. */
 function barrier(count: number): () => Promise<void> {
@@ -532,6 +539,61 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     })
   }
 
+  test('a batch of a held topic is neither written nor sent until the resume', async (t, seen) => {
+    const elsewhere = await seen.hold(['billing'])
+    t.match(await seen.dispatch([anOpenAttempt('before')]), { kind: 'committed' })
+    for (const topics of [['claims'], null]) {
+      const hold = await seen.hold(topics)
+      await t.rejects(seen.dispatch([anOpenAttempt('a')], { expectedCheckpoint: 0n }), HELD)
+      await seen.resume(hold)
+    }
+    t.same(seen.keys, ['before/1'])
+    t.equal((await seen.rows()).length, 1)
+    t.equal(await seen.checkpoint(), 0n)
+    await seen.resume(elsewhere)
+    await seen.dispatch([anOpenAttempt('a')], { expectedCheckpoint: 0n })
+    t.same(seen.keys, ['before/1', 'a/1'])
+  })
+
+  test('a hold is acknowledged after the attempts under way, and holds up no other', async (t, seen) => {
+    const sending = Promise.withResolvers<void>()
+    const sent = Promise.withResolvers<void>()
+    const maker = aMaker(seen.store, async (messages, query) => {
+      sending.resolve()
+      await sent.promise
+      return seen.send(messages, query)
+    })
+    const running = commitBatch(maker, aLookedUpBatch([anOpenAttempt('a')]))
+    await sending.promise
+    let isAcknowledged = false
+    const hold = seen.hold(['claims']).then((id) => {
+      isAcknowledged = true
+      return id
+    })
+    await until(async () => (await seen.store.readHolds()).length > 0, { what: 'the hold' })
+    const later = seen.dispatch([anOpenAttempt('b')], { partition: 1 })
+    await t.rejects(later, HELD, 'it does not wait for the hold')
+    t.notOk(isAcknowledged)
+    sent.resolve()
+    await running
+    await hold
+    t.ok(seen.keys.includes('a/1'))
+  })
+
+  test('a held entry keeps its attempts, alone in the background and with its whole page on request', async (t, seen) => {
+    await seen.dispatch(failed('a'))
+    const hold = await seen.hold(['claims'])
+    const { attempts, unchanged } = await seen.retry()
+    t.same(attempts, [])
+    t.match([...unchanged], [[/./, HELD.message]])
+    await t.rejects(seen.retryOnRequest(askedOf(await seen.due())), HELD)
+    t.same(seen.keys, [])
+    t.match(await seen.rows(), [{ status: 'FAILED', attemptCount: 0 }])
+    await seen.resume(hold)
+    await seen.retry()
+    t.same(seen.keys, ['a/1'])
+  })
+
   test('a retry is sent once, counted, and explained by a decision of its own', async (t, seen) => {
     await seen.dispatch(failed('a'))
     const [due] = await seen.due()
@@ -744,6 +806,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const rejected = { ...REJECTED, id, message }
     const redriveOnce = async (message: StoredRejectedMessage, request?: TakenRequest) =>
       redrive(seen.maker, message, await lookUpRejected(needs, message), request ?? (await seen.request()))
+    const hold = await seen.hold(null)
+    await t.rejects(redriveOnce(rejected), HELD)
+    t.same(seen.keys, [])
+    await seen.resume(hold)
     const request = await seen.request()
     const results = await Promise.all([redriveOnce(rejected, request), redriveOnce(rejected)])
     t.same(results.map((progress) => JSON.stringify(progress?.counts)).sort(), [

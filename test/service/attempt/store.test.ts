@@ -1,6 +1,7 @@
 import t from 'tap'
 import { listDueEntries } from '../../../src/service/store/read/list-due-entries.ts'
 import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.ts'
+import { awaitAttempts, resumeHolds } from '../../../src/service/store/write/hold.ts'
 import { createStore } from '../../../src/service/store/write/postgres-store.ts'
 import { putPreferences } from '../../../src/service/store/write/put-preferences.ts'
 import { addRequest, takeRequest } from '../../../src/service/store/write/request-row.ts'
@@ -32,6 +33,8 @@ t.test('in memory', async (t) => {
         if (taken?.kind !== 'retry') throw new Error(`request ${id} is gone`)
         return taken
       },
+      hold: (topics) => memory.hold(topics),
+      resume: async (hold) => memory.resume(hold),
       requests: async () =>
         memory.requests().map(({ progress: { position }, end }) => ({ position, isOpen: end === null })),
       checkpoint: async () => memory.checkpoint(FIRST),
@@ -97,6 +100,13 @@ t.test('in PostgreSQL', async (t) => {
         if (taken?.id !== id || taken.kind !== 'retry') throw new Error(`request ${id} was not taken`)
         return taken
       },
+      hold: async (topics) => {
+        const target = topics === null ? {} : { topics }
+        const id = await addRequest(pool, { kind: 'hold', target }, 'alice', 'a wrong text')
+        await awaitAttempts(pool)
+        return id
+      },
+      resume: async (hold) => void (await resumeHolds(pool, [hold], 'bob', '')),
       requests: () =>
         rowsOf(
           'SELECT progress AS position, ended_at IS NULL AS "isOpen" FROM notifications.request ORDER BY id',

@@ -15,6 +15,7 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
   const needs: PartitionNeeds = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
+    findHold: async () => null,
     findReason: () => 'not-committed',
     countLost: () => {},
     countRowsLost: () => {},

@@ -44,6 +44,7 @@ async function consume(
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
         return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
       },
+      findHold: async () => null,
       findReason: () => 'not-committed',
       countLost: () => {},
       countRowsLost: () => {},

@@ -5,6 +5,7 @@ import { createBudget } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch, WaitingPartition } from '../../../src/service/decide/attempt/batch.ts'
 import type { Checkpoint } from '../../../src/service/decide/event/position.ts'
+import type { Hold } from '../../../src/service/model/request/hold.ts'
 import { committedAt } from '../build.ts'
 import { assign } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
@@ -24,6 +25,7 @@ export interface Given {
   /** Replaces the look-ups; may reject. */
   readonly prepare?: (batch: Batch) => Promise<void>
   readonly ensureCheckpoint?: () => Promise<void>
+  readonly findHold?: () => Promise<Hold | null>
   /** Batches are cut after this many messages. */
   readonly askedCount?: number
 }
@@ -66,6 +68,7 @@ export function onePartition(given: Given = {}) {
       database.checkpoint = { offset, lastMessage: null }
       return offset
     },
+    findHold: given.findHold ?? (async () => null),
     processNext: async (waiting) => {
       await given.waitForTurn?.(waiting)
       const batch = await waiting.take()

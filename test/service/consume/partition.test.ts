@@ -3,6 +3,7 @@ import t from 'tap'
 import { createBudget, Inbox } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch } from '../../../src/service/decide/attempt/batch.ts'
+import { Held, type Hold } from '../../../src/service/model/request/hold.ts'
 import { type Given, OURS, onePartition, settled } from './one-partition.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 
@@ -60,6 +61,36 @@ t.test('a failed batch blocks the partition, and the backoff grows until one is 
   for (let i = 0; i < 4; i++) await fetchOnce()
   t.strictSame([sleeps, blocked()], [[500, 1_000, 2_000, 500], null])
   t.equal(values().join(''), 'abcdefghij')
+})
+
+t.test('a held partition waits with what it fetched, and says who holds it, until the resume', async (t) => {
+  const since = '2026-01-31T12:00:00.000000Z'
+  const hold: Hold = { id: '1', by: 'alice', because: 'a wrong text', since, topics: null }
+  let held: Hold | null = hold
+  let beginCount = 0
+  const partition = await withTen({
+    ensureCheckpoint: async () => void beginCount++,
+    beforeCommit: async () => {
+      if (held !== null) throw new Held(held)
+    },
+    findHold: async () => held,
+  })
+  await partition.fetchOnce()
+  t.match(partition.blocked(), {
+    reason: 'held',
+    offset: 0n,
+    sinceMs: Date.parse(since),
+    detail: /^held by alice since .* because a wrong text$/,
+  })
+  t.ok(partition.sleeps.length > 1)
+  t.equal(partition.prepared.length, 1, 'nobody is looked up again')
+  held = null
+  await settled()
+  t.equal(partition.blocked(), null)
+  t.equal(partition.values().join(''), 'abcdefghij')
+  t.equal(beginCount, 1, 'nothing is fetched again')
+  t.same(partition.lines, [])
+  await partition.end()
 })
 
 t.test('a locked checkpoint is reported only if it is still locked after a pause', async (t) => {

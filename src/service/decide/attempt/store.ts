@@ -1,3 +1,4 @@
+import type { Hold } from '../../model/request/hold.ts'
 import type { End, Progress } from '../../model/request/request.ts'
 import type { TakenRequest } from '../../model/request/schemas.ts'
 import type { TakenIds } from '../event/conflict.ts'
@@ -12,6 +13,8 @@ import type { RetryEntry } from './retry-entry.ts'
 export interface Store {
   /** Commits when `work` resolves, and rolls back when it rejects. */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
+  /** The holds in force, oldest first. */
+  readHolds(): Promise<readonly Hold[]>
   /** True if the database refuses the data itself: no retry can succeed. */
   refusesData(error: unknown): boolean
   /** True if the work may succeed from its look-ups on: another transaction won, or a plan was out of date. */
@@ -31,12 +34,15 @@ export interface InsertResult {
   readonly inserted: readonly Attempt[]
   /** The rows that the events of the other attempts have. */
   readonly taken: TakenIds
+  /** The holds in force; empty if there was nothing to insert. */
+  readonly holds: readonly Hold[]
 }
 
 export interface Transaction {
   /**
    * Locks the checkpoints of partitions, and reads preferences as `readPreferences` after it. Waits for a single checkpoint, and
-   * returns -1 if it has no row. Of several, leaves out those without a row, and those that another transaction locks.
+   * returns -1 if it has no row. Of several, leaves out those without a row, and those that another transaction locks. From then on, a
+   * new hold waits for the end of the transaction.
    */
   lockCheckpoints(
     partitions: readonly TopicPartition[],
@@ -53,6 +59,8 @@ export interface Transaction {
   lockRejected(id: bigint): Promise<boolean>
   /** Locks a request; false if it has ended, or another replica has processed its page. Waits for another transaction. */
   lockRequest(request: Pick<TakenRequest, 'id' | 'progress'>): Promise<boolean>
+  /** The holds in force. One that starts later waits for the end of the transaction before it is acknowledged. */
+  readHolds(): Promise<readonly Hold[]>
   /** Sees every change committed before this call. */
   readPreferences(partyLocators: readonly string[]): Promise<PreferencesByParty>
   /** Inserts rows, ordered by event id, for the events that have none. */

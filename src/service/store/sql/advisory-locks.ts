@@ -34,6 +34,16 @@ async function take(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string)
   })
 }
 
+/**
+ * An arbitrary fixed number. Every transaction that makes attempts shares the lock, and nobody ever has it alone: it tells who may not
+ * have seen a hold. The holds must be read in a later statement than the lock is taken in: only its snapshot is surely newer.
+ */
+export const ATTEMPTS_LOCK = 4_006_005
+
+export function shareAttempts() {
+  return sql.fragment`pg_advisory_xact_lock_shared(${ATTEMPTS_LOCK})`
+}
+
 /** An arbitrary fixed number: with the hash of a party it identifies the advisory lock of that party's preferences. */
 const PREFERENCES_LOCK = 4_006
 

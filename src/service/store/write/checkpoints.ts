@@ -4,6 +4,7 @@ import type { LockedCheckpoints, Move } from '../../decide/attempt/store.ts'
 import { type Checkpoint, partitionKey, type TopicPartition } from '../../decide/event/position.ts'
 import { SETTINGS } from '../connection/pool.ts'
 import { preferencesByParty, readPreferences, selectPreferences } from '../read/read-preferences.ts'
+import { shareAttempts } from '../sql/advisory-locks.ts'
 import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../sql/checkpoint-columns.ts'
 import { sqlColumns } from '../sql/columns.ts'
 
@@ -75,7 +76,7 @@ export async function lockCheckpoints(
       SELECT coalesce(json_agg(json_build_object(
         'topic', topic, 'partition', partition_id, 'offset', "offset"::text)), '[]')
       FROM locked
-    ) AS locked, ${selectPreferences(partyLocators)},
+    ) AS locked, ${selectPreferences(partyLocators)}, ${shareAttempts()},
       set_config('lock_timeout', ${limits.lock_timeout}, true), set_config('statement_timeout', ${limits.statement_timeout}, true)`)
   const [only, ...others] = partitions
   if (only === undefined || others.length > 0 || locked.length > 0)

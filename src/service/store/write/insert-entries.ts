@@ -1,10 +1,14 @@
 import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
 import { type Attempt, toLoggedRow } from '../../decide/attempt/attempt.ts'
 import type { Deliveries } from '../../decide/attempt/delivery.ts'
 import type { InsertResult } from '../../decide/attempt/store.ts'
 import { RowDiscarded } from '../connection/errors.ts'
 import { findRows } from '../read/find-rows.ts'
-import { noRow, sqlColumns } from '../sql/columns.ts'
+import { holdsRow, selectHolds } from '../read/read-holds.ts'
+import { sqlColumns } from '../sql/columns.ts'
+
+const insertedRow = holdsRow.extend({ count: z.int() })
 
 /**
  * Throws `RowDiscarded` if an event has no row afterwards, its own or an earlier one.
@@ -15,10 +19,10 @@ export async function insertEntries(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],
 ): Promise<InsertResult> {
-  if (attempts.length === 0) return { inserted: [], taken: new Map() }
+  if (attempts.length === 0) return { inserted: [], taken: new Map(), holds: [] }
   const column = sqlColumns(attempts)
-  const { rowCount } = await tx.query(sql.prepared('insert-entries', noRow)`
-    INSERT INTO notifications.notification_log (
+  const { count, holds } = await tx.one(sql.prepared('insert-entries', insertedRow)`
+    WITH inserted AS (INSERT INTO notifications.notification_log (
       locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count,
       sent_at, last_attempt_at
     )
@@ -39,14 +43,18 @@ export async function insertEntries(
     ) AS entry (
       locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count
     )
-    ON CONFLICT (event_id) DO NOTHING`)
+    ON CONFLICT (event_id) DO NOTHING RETURNING 1)
+    SELECT (SELECT count(*)::integer FROM inserted) AS count, ${selectHolds()}`)
   // Almost always all of them: a count is cheaper than a row for each.
-  return rowCount === attempts.length
-    ? { inserted: attempts, taken: new Map() }
-    : await splitInserted(tx, attempts)
+  return count === attempts.length
+    ? { inserted: attempts, taken: new Map(), holds }
+    : { ...(await splitInserted(tx, attempts)), holds }
 }
 
-async function splitInserted(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<InsertResult> {
+async function splitInserted(
+  tx: CommonQueryMethods,
+  attempts: readonly Attempt[],
+): Promise<Pick<InsertResult, 'inserted' | 'taken'>> {
   const rows = await findRows(
     tx,
     attempts.map(({ eventId }) => eventId),

@@ -1,9 +1,11 @@
 import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
 import type { Store, Transaction } from '../../decide/attempt/store.ts'
 import { databaseMessage, isWorthRestart, refusesData } from '../connection/errors.ts'
+import { readHolds } from '../read/read-holds.ts'
 import { readPreferences } from '../read/read-preferences.ts'
 import { lockCheckpoints } from './checkpoints.ts'
 import { handOver } from './hand-over.ts'
+import { joinAttempts } from './hold.ts'
 import { insertEntries, markSendFailures } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
 import { lockEntries } from './lock-entries.ts'
@@ -16,6 +18,7 @@ import { updateEntries } from './update-entries.ts'
 export function createStore(pool: DatabasePool): Store {
   return {
     transaction: (work) => pool.transaction((tx) => work(createTransaction(tx))),
+    readHolds: () => readHolds(pool),
     refusesData,
     isWorthRestart,
   }
@@ -29,6 +32,7 @@ function createTransaction(tx: DatabaseTransactionConnection): Transaction {
     lockEntries: (...args) => lockEntries(tx, ...args),
     lockRejected: (...args) => lockRejected(tx, ...args),
     lockRequest: (...args) => lockRequest(tx, ...args),
+    readHolds: () => joinAttempts(tx),
     readPreferences: (...args) => readPreferences(tx, ...args),
     insertEntries: (...args) => insertEntries(tx, ...args),
     handOver: (send) => handOver(tx, send),

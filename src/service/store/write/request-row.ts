@@ -1,6 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { TopicPartition } from '../../decide/event/position.ts'
+import { type HoldRequest, holdRequest } from '../../model/request/hold.ts'
 import { type End, LOOK_UP_KINDS, PAUSED, type Progress, REQUEST_KINDS } from '../../model/request/request.ts'
 import {
   type RequestTarget,
@@ -24,12 +25,12 @@ const PAUSE_MS = 5_000
  */
 export async function addRequest(
   pool: CommonQueryMethods,
-  wanted: RequestTarget,
+  wanted: RequestTarget | HoldRequest,
   by: string,
   because: string,
   key: string | null = null,
 ): Promise<string> {
-  const { kind, target } = requestTarget.parse(wanted)
+  const { kind, target } = z.union([requestTarget, holdRequest]).parse(wanted)
   const author = storable(by)
   const added = await pool.maybeOneFirst(sql.type(idRow)`
     INSERT INTO notifications.request (kind, target, requested_by, because, idempotency_key)

@@ -1,6 +1,7 @@
 import type { AttemptMaker } from '../../../../src/service/attempt/transact.ts'
 import type { Attempt } from '../../../../src/service/decide/attempt/attempt.ts'
 import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
+import { Held } from '../../../../src/service/model/request/hold.ts'
 import { readCode } from '../../../../src/service/text/error-codes.ts'
 import { SIMPLE_RULES } from '../../decide/attempt/build.ts'
 import { DatabaseFault, type Session, type Step } from '../memory-store.ts'
@@ -67,7 +68,7 @@ function countAttempts(counts: Counts, attempts: readonly Attempt[]): void {
 
 /** True for an error after which the service backs off and tries again. */
 export function isOutage(error: unknown): boolean {
-  return error instanceof DatabaseFault || readCode(error) === 'ETIMEDOUT'
+  return error instanceof DatabaseFault || error instanceof Held || readCode(error) === 'ETIMEDOUT'
 }
 
 /** Loses connections and replies to COMMIT, and reports serialization failures. */

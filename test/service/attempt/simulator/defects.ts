@@ -18,17 +18,17 @@ const NO_PREFERENCES = {
 export const DEFECTS: Readonly<Record<string, Sabotage>> = {
   'no fence': (store, expected) =>
     wrap(store, (tx) => ({
-      lockCheckpoints: async (_, parties) => ({
-        offsets: new Map(expected),
-        preferences: await tx.readPreferences(parties),
-      }),
+      lockCheckpoints: async (_, parties) => {
+        await tx.readHolds()
+        return { offsets: new Map(expected), preferences: await tx.readPreferences(parties) }
+      },
     })),
   'a fence compared after the write': (store, expected) =>
     wrap(store, (tx) => ({
-      lockCheckpoints: async (_, parties) => ({
-        offsets: new Map(expected),
-        preferences: await tx.readPreferences(parties),
-      }),
+      lockCheckpoints: async (_, parties) => {
+        await tx.readHolds()
+        return { offsets: new Map(expected), preferences: await tx.readPreferences(parties) }
+      },
       recordDecisions: async (attempts, deliveries, revision, moves) => {
         const { offsets } = await tx.lockCheckpoints(moves, [])
         if (moves.some((move) => offsets.get(partitionKey(move)) !== expected.get(partitionKey(move))))
@@ -105,6 +105,25 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
           deliveries,
         ),
     })),
+  'a batch that ignores holds': (store) =>
+    wrap(store, (tx) => ({
+      insertEntries: async (attempts) => ({ ...(await tx.insertEntries(attempts)), holds: [] }),
+    })),
+  'a retry or redrive that ignores holds': (store) => ({
+    ...wrap(store, () => ({ readHolds: async () => [] })),
+    readHolds: async () => [],
+  }),
+  'holds read before attempts are known to run': (store) => ({
+    ...store,
+    transaction: async (work) => {
+      const holds = await store.readHolds()
+      const sabotaged = wrap(store, (tx) => ({
+        readHolds: async () => holds,
+        insertEntries: async (attempts) => ({ ...(await tx.insertEntries(attempts)), holds }),
+      }))
+      return sabotaged.transaction(work)
+    },
+  }),
   'rows in no order': (store) => {
     let count = 0
     return wrap(store, (tx) => ({
@@ -118,9 +137,9 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
   'a duplicate that is taken for a conflict in a race': (store) =>
     wrap(store, (tx) => ({
       insertEntries: async (attempts) => {
-        const { inserted, taken } = await tx.insertEntries(attempts)
+        const { taken, ...result } = await tx.insertEntries(attempts)
         const others = [...taken].map(([id, row]) => [id, { ...row, eventType: 'another' }] as const)
-        return { inserted, taken: new Map(others) }
+        return { ...result, taken: new Map(others) }
       },
     })),
   'decisions recorded for rows that lost': (store) =>

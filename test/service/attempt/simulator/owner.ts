@@ -4,6 +4,7 @@ import { takeFingerprint } from '../../../../src/service/consume/records/record.
 import type { Batch, Dispatch } from '../../../../src/service/decide/attempt/batch.ts'
 import { unobserved } from '../../../../src/service/decide/attempt/stage.ts'
 import { partitionKey, type TopicPartition } from '../../../../src/service/decide/event/position.ts'
+import { Held } from '../../../../src/service/model/request/hold.ts'
 import { type Actor, isOutage } from './actor.ts'
 import { lookUpContacts } from './contacts.ts'
 import { parseMessage, TOPIC } from './messages.ts'
@@ -21,6 +22,10 @@ export async function own(world: World, actor: Actor, owned: readonly number[]):
       return
     } catch (error) {
       if (!isOutage(error)) throw error
+      if (error instanceof Held) {
+        world.counts.held++
+        await world.scheduler.step(20)
+      }
     }
   }
 }

@@ -1,7 +1,7 @@
 import { CHANNELS, type Channel } from '../../../../src/service/decide/party/channel.ts'
 import type { RequestTarget } from '../../../../src/service/model/request/schemas.ts'
 import type { Actor } from './actor.ts'
-import { PARTIES } from './messages.ts'
+import { PARTIES, TOPIC } from './messages.ts'
 import type { World } from './world.ts'
 
 /** Members change their preferences now and then. */
@@ -31,6 +31,21 @@ async function changePreferencesOf(world: World, actor: Actor, party: string): P
   if (isOptOut) world.optOuts.add(id)
   await actor.step()
   world.answered.push({ party, id, at: scheduler.now })
+}
+
+/** Operators hold one topic or all, and resume. A hold counts from its acknowledgement to the resume. */
+export async function hold({ memory, scheduler, random, counts, heldTopics }: World): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    await scheduler.step(random.below(200))
+    const topic = random.pick([null, TOPIC, 'another'])
+    const id = await memory.hold(topic === null ? null : [topic])
+    heldTopics.set(id, topic)
+    counts.holds++
+    await scheduler.step(random.below(100))
+    heldTopics.delete(id)
+    await scheduler.step(random.below(5))
+    memory.resume(id)
+  }
 }
 
 /** A member may be erased. */

@@ -131,6 +131,7 @@ export function checkedStore(store: Store, world: World, expected: ReadonlyMap<s
             return tx.handOver(send)
           },
           recordDecisions: async (attempts, deliveries, revision, moves) => {
+            if (attempts.length > 0) checkHolds(world)
             for (const attempt of attempts) checkConsent(world, attempt, lockedAt, readAt)
             for (const move of moves) {
               const isOwner = memory.checkpoint(move) === expected.get(partitionKey(move))
@@ -165,9 +166,16 @@ function checkConsent(
 /** A transport that checks the messages that it is given. */
 export function checkedSend(send: Send, world: World): Send {
   return (messages, query) => {
+    if (messages.length > 0) checkHolds(world)
     for (const message of messages) checkMessage(world, message)
     return send(messages, query)
   }
+}
+
+/** No attempt is made, and none is under way, from the acknowledgement of a hold to its resume. */
+function checkHolds({ heldTopics, promise }: World): void {
+  const isHeld = [...heldTopics.values()].some((topic) => topic === null || topic === TOPIC)
+  promise(!isHeld, 'an attempt is made in spite of a hold')
 }
 
 /** A message goes to its own party's address, by the next key, and never after it was sent. */

@@ -1,7 +1,7 @@
 import { type Actor, isOutage, startActor } from './actor.ts'
 import type { Sabotage } from './defects.ts'
 import { own } from './owner.ts'
-import { ask, changePreferences, erase, neverStopChanging } from './people.ts'
+import { ask, changePreferences, erase, hold, neverStopChanging } from './people.ts'
 import { checkCommits, checkEnd } from './promises.ts'
 import { serve, serveToTheEnd } from './replica.ts'
 import { retryInBackground } from './retries.ts'
@@ -26,7 +26,7 @@ export async function simulate(
   }
 
   for (const owned of [[0], [0, 1], [1, 0]]) spawn((actor) => own(world, actor, owned))
-  for (const run of [retryInBackground, retryInBackground, changePreferences, ask, erase, serve, serve])
+  for (const run of [retryInBackground, retryInBackground, changePreferences, ask, erase, hold, serve, serve])
     spawn((actor) => run(world, actor))
   const isRestless = world.random.chance(0.25)
   if (isRestless) spawn((actor) => neverStopChanging(world, actor))

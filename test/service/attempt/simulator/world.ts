@@ -23,6 +23,9 @@ export const noCounts = () => ({
   pages: 0,
   lostPages: 0,
   erasedOnes: 0,
+  holds: 0,
+  /** Transactions that a hold ended. */
+  held: 0,
   heeded: 0,
   rollbacks: 0,
   /** Messages with the event id of another one. */
@@ -57,6 +60,8 @@ export function createWorld(seed: number, counts: Counts) {
     optOuts: new Set<number>(),
     /** Steps at which the erasure of a party was answered. */
     erasedAt: new Map<string, number>(),
+    /** The acknowledged holds by id, each with its topic; null: all. */
+    heldTopics: new Map<string, string | null>(),
     /** The keys under which the transport accepted a message, by event. It remembers them, whatever becomes of the answer. */
     acceptedKeys: new Map<string, Set<string>>(),
     /** The number of decisions of a request when its cancellation was answered. */

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import type { Hold } from '../../model/request/hold.ts'
+import { storable } from '../../text/sanitize.ts'
+import { readHolds } from '../read/read-holds.ts'
+import { ATTEMPTS_LOCK, shareAttempts } from '../sql/advisory-locks.ts'
+import { sqlArray } from '../sql/columns.ts'
+
+const POLL_MS = 50
+
+/** For a transaction that reads the holds in a statement of its own. */
+export async function joinAttempts(tx: CommonQueryMethods): Promise<readonly Hold[]> {
+  await tx.query(sql.unsafe`SELECT ${shareAttempts()}`)
+  return readHolds(tx)
+}
+
+const idRow = z.object({ id: z.string() })
+
+/**
+ * Waits until all transactions that may not have seen a hold have ended: those that make attempts now. Call it once the hold is
+ * committed. Nobody waits for this: an exclusive lock would hold up each later attempt, of other topics too.
+ */
+export async function awaitAttempts(pool: CommonQueryMethods): Promise<void> {
+  let running = await listAttempts(pool)
+  while (running.size > 0) {
+    await sleep(POLL_MS)
+    const still = await listAttempts(pool)
+    running = new Set([...running].filter((id) => still.has(id)))
+  }
+}
+
+/** The transactions that share the lock of attempts. */
+async function listAttempts(pool: CommonQueryMethods): Promise<ReadonlySet<string>> {
+  const ids = await pool.anyFirst(sql.type(idRow)`
+    SELECT virtualtransaction AS id FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = 0 AND objid = ${ATTEMPTS_LOCK} AND objsubid = 1
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+  return new Set(ids)
+}
+
+/** Ends holds. Returns the ids of those that had not ended. */
+export function resumeHolds(
+  pool: CommonQueryMethods,
+  ids: readonly string[],
+  by: string,
+  because: string,
+): Promise<readonly string[]> {
+  const note = storable(`resumed by ${by}${because === '' ? '' : `: ${because}`}`)
+  return pool.anyFirst(sql.type(idRow)`
+    UPDATE notifications.request SET state = 'done', ended_at = clock_timestamp(), note = ${note}
+    WHERE id = ANY(${sqlArray('int8', ids)}) AND ended_at IS NULL RETURNING id::text`)
+}
