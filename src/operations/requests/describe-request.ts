@@ -22,7 +22,8 @@ export function describeCounts(counts: StoredRequest['counts']): string {
 
 /** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
 export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 'target'>): string {
-  const { locators, readAgain, ids, filter, topic, partition, offset } = target as Partial<KnownTarget>
+  const { locators, readAgain, ids, filter, topics, topic, partition, offset } =
+    target as Partial<KnownTarget>
   switch (kind) {
     case 'retry': {
       const all = `all log entries not told${describeFilter(filter)}`
@@ -35,6 +36,8 @@ export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 't
       const all = `all unsettled rejected messages${describeFilter(filter)}`
       return `${verb} of ${ids === undefined ? all : named(ids, 'rejected message', 'rejected messages')}`
     }
+    case 'hold':
+      return `hold of ${topics === undefined ? 'all topics' : topics.join(', ')}`
     case 'skip':
       return `skip of the unreadable batch at offset ${offset} of ${topic}/${partition}`
     default:
@@ -47,6 +50,7 @@ interface KnownTarget {
   readonly readAgain: boolean
   readonly ids: readonly string[]
   readonly filter: Readonly<Record<string, unknown>>
+  readonly topics: readonly string[]
   readonly topic: string
   readonly partition: number
   readonly offset: string

@@ -39,7 +39,7 @@ async function listAttempts(pool: CommonQueryMethods): Promise<ReadonlySet<strin
   return new Set(ids)
 }
 
-/** Ends holds. Returns the ids of those that had not ended. */
+/** Ends holds. Returns the ids of those that had not ended; another version's requests go on. */
 export function resumeHolds(
   pool: CommonQueryMethods,
   ids: readonly string[],
@@ -49,5 +49,5 @@ export function resumeHolds(
   const note = storable(`resumed by ${by}${because === '' ? '' : `: ${because}`}`)
   return pool.anyFirst(sql.type(idRow)`
     UPDATE notifications.request SET state = 'done', ended_at = clock_timestamp(), note = ${note}
-    WHERE id = ANY(${sqlArray('int8', ids)}) AND ended_at IS NULL RETURNING id::text`)
+    WHERE id = ANY(${sqlArray('int8', ids)}) AND kind = 'hold' AND ended_at IS NULL RETURNING id::text`)
 }
