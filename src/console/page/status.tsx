@@ -54,6 +54,13 @@ export function Status() {
               {visible(`${name}: ${reason}`)}
             </p>
           ))}
+        {data?.holds.map(({ id, topics, by, because, since }) => (
+          <p key={id} class="notice notice-bad">
+            {visible(
+              `Messages are held (${topics?.join(', ') ?? 'all topics'}) since ${localTime(since)}, by ${by}: ${because}. Nothing is lost: events wait until an operator runs the command resume.`,
+            )}
+          </p>
+        ))}
         {blocked.length > 0 && (
           <details>
             <summary>{counted(blocked.length, 'blocked partition', 'blocked partitions')}</summary>

@@ -13,6 +13,7 @@ import { readUntil } from '../../service/store/connection/read-until.ts'
 import { listEventTypes } from '../../service/store/read/event-types.ts'
 import { ALL_REJECTED, listRejected } from '../../service/store/read/list-rejected-messages.ts'
 import { listActivations } from '../../service/store/read/read-archive.ts'
+import { readHolds } from '../../service/store/read/read-holds.ts'
 import { getPreferences, listPreferenceChanges } from '../../service/store/read/read-preferences.ts'
 import { addRequest, cancelRequest } from '../../service/store/write/request-row.ts'
 import { share } from '../../service/time/share.ts'
@@ -109,6 +110,8 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
           worker === null ? 'the service is starting' : (worker.waitsFor() ?? worker.foreignReason()),
         database,
         lookUps,
+        // The state of the database says why they are not known.
+        holds: database === null ? await readHolds(httpPool()) : [],
         blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),
       }
     },

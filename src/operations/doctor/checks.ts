@@ -4,7 +4,7 @@ import { clocksCheck } from './clocks.ts'
 import { collectorCheck } from './collector.ts'
 import { committedOffsetsCheck } from './committed-offsets.ts'
 import { consumerGroupCheck } from './consumer-group.ts'
-import { databaseCheck, eventIdsCheck, logCheck, schemaCheck } from './database.ts'
+import { databaseCheck, eventIdsCheck, holdCheck, logCheck, schemaCheck } from './database.ts'
 import { identityProviderCheck, tokenCheck } from './identity-provider.ts'
 import { envelopeMapCheck } from './newest-messages.ts'
 import { policyAdministrationCheck } from './policy-administration.ts'
@@ -23,6 +23,7 @@ export const CHECKS: readonly Check[] = [
   partitionsCheck,
   logCheck,
   eventIdsCheck,
+  holdCheck,
   policyAdministrationCheck,
   transportsCheck,
   identityProviderCheck,

@@ -1,8 +1,10 @@
 import type { Config } from '../../service/config/config.ts'
+import { describeHold } from '../../service/model/request/hold.ts'
 import { classifyError } from '../../service/store/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../service/store/connection/pool.ts'
 import { countFailedEntries } from '../../service/store/read/count-failed-entries.ts'
 import { ALL_REJECTED, countRejectedMessages } from '../../service/store/read/list-rejected-messages.ts'
+import { readHolds } from '../../service/store/read/read-holds.ts'
 import { encodingFault, findReadinessFault } from '../../service/store/schema/find-readiness-fault.ts'
 import { readMigrations } from '../../service/store/schema/migration.ts'
 import { counted } from '../../service/text/count.ts'
@@ -88,6 +90,23 @@ export const logCheck: Check = {
   prefix: 'RETRY_',
   after: ['schema'],
   run: (config) => withPool(config, (pool) => describeLog(config, pool)),
+  remedies: { other: AGAIN },
+}
+
+export const holdCheck: Check = {
+  name: 'hold',
+  prefix: 'DATABASE_',
+  after: ['schema'],
+  run: (config) =>
+    withPool(config, async (pool) => {
+      const holds = await readHolds(pool)
+      if (holds.length === 0) return 'no messages are held'
+      const what = holds.map((hold) => `${hold.topics?.join(', ') ?? 'all topics'} ${describeHold(hold)}`)
+      return {
+        warning: `messages are held: ${what.join('; ')}`,
+        remedy: 'once the cause is fixed, run `resume`',
+      }
+    }),
   remedies: { other: AGAIN },
 }
 

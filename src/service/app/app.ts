@@ -6,10 +6,12 @@ import { type Brokers, createBrokers } from '../consume/brokers.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch.ts'
 import type { PartyClient } from '../contacts/client.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
+import { findHold } from '../model/request/hold.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
 import { readDatabaseId } from '../store/read/read-database-id.ts'
+import { readHolds } from '../store/read/read-holds.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
@@ -168,6 +170,10 @@ function metricsNeeds(
     blocked: () => worker()?.blocked() ?? [],
     foreign: () => worker()?.foreign() ?? [],
     isPolicyAdministrationDown: parties.isDown,
+    heldTopics: async () => {
+      const holds = await readHolds(database.pool())
+      return topics.filter((topic) => findHold(holds, topic) !== null)
+    },
   }
 }
 

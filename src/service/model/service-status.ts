@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
+import { hold } from './request/hold.ts'
 
 /** State of one process, for the console: a reason for each part, or null if it works. */
 export const serviceStatus = z.object({
@@ -8,6 +9,8 @@ export const serviceStatus = z.object({
   isStarting: z.boolean(),
   database: z.string().nullable(),
   lookUps: z.string().nullable(),
+  /** The holds in force, oldest first. */
+  holds: z.array(hold).readonly(),
   blocked: z.array(
     z.object({
       topic: z.string(),

@@ -13,6 +13,8 @@ export interface GaugeNeeds {
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly foreign: () => readonly { readonly id: string }[]
   readonly isPolicyAdministrationDown: () => boolean
+  /** The topics of this process that are held. Rejects if the database does not answer. */
+  readonly heldTopics: () => Promise<readonly string[]>
 }
 
 /** Registers the gauges. `readGauges` sets them at a scrape, all but `dataFaults`, and costs nothing until it is called. */
@@ -59,6 +61,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     'policy_administration_down',
     '1 while policy administration is known to be down, so that no look-up is made',
   )
+  const held = gauge('hold', '1 for each topic of this process whose messages people hold', ['topic'])
   const dataFaults = gauge(
     'data_fault',
     '1 if all newest events of a topic lack a party or a text, or all newest look-ups were answered with 404',
@@ -81,6 +84,10 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
       lag.set({ topic, partition }, messageCount)
       age.set({ topic, partition }, oldestAgeS)
     }
+    // While the database does not answer, the last known holds stay.
+    const heldTopics = backlog.databaseReachable ? await needs.heldTopics().catch(() => null) : null
+    if (heldTopics !== null) held.reset()
+    for (const topic of heldTopics ?? []) held.set({ topic }, 1)
     blocked.reset()
     for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
     foreign.reset()

@@ -156,6 +156,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       isStarting: false,
       database: null,
       lookUps: null,
+      holds: [],
       blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
     }),
     rules: async () =>

@@ -79,6 +79,19 @@ const givenUp = (rows: string, total: string, expired: string) => [
   { series: 'notifications_given_up_total', values: total },
   { series: 'notifications_expired_rows', values: expired },
 ]
+const held = (values: string) => [
+  { series: 'notifications_hold{topic="claims"}', values },
+  {
+    series: 'notifications_oldest_unprocessed_event_age_seconds{topic="claims",partition="0"}',
+    values: '999x1455',
+  },
+]
+const blockedFor = (reason: string) => [
+  {
+    series: `notifications_partition_blocked{topic="claims",partition="0",reason="${reason}"}`,
+    values: '1x1455',
+  },
+]
 const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
   [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
   [NOT_FOUND, 'one in twenty, as ever', lookUps([95, 95], [5, 5]), false],
@@ -114,6 +127,12 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
     [{ series: 'notifications_data_fault{fault="no-party"}', values: '1x1400 0x55' }],
     false,
   ],
+  ['NotificationsHeld', 'a topic is held', held('0x1390 1x65'), true],
+  ['NotificationsHeld', 'no topic is held any more', held('1x1400 0x55'), false],
+  ['NotificationsBehind', 'a partition that is behind', held('0x1455'), true],
+  ['NotificationsBehind', 'a held partition', held('1x1455'), false],
+  ['NotificationsPartitionBlocked', 'a held partition', blockedFor('held'), false],
+  ['NotificationsPartitionBlocked', 'a locked partition', blockedFor('locked'), true],
   [TOKENS, 'all tokens are refused', answers(5, 0), true],
   [TOKENS, 'some tokens are refused', answers(5, 1), false],
   ['NotificationsWrongParty', 'one answer for another party', wrongParty('0x1440 1x15'), true],

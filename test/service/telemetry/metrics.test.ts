@@ -41,6 +41,7 @@ function theMetrics() {
     blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
     foreign: () => [{ id: 'other' }],
     isPolicyAdministrationDown: () => true,
+    heldTopics: async () => ['claims'],
   })
   const read = async (change: Partial<Backlog> = {}) => {
     backlog = { ...BACKLOG, ...change }
@@ -367,6 +368,7 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(value('notifications_partition_blocked', { ...place, reason: 'locked' }), 1)
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)
+  t.equal(value('notifications_hold', { topic: 'claims' }), 1)
   t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
 
   const partitions = BACKLOG.partitions.slice(1)

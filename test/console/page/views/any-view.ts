@@ -37,6 +37,18 @@ test('each part of the service has a dot on every page, and a reason where it is
   t.same(await dots.locator('[data-sign=question]').allInnerTexts(), ['Receiving events'])
 })
 
+test('every page says who holds messages, why and since when', async (t) => {
+  const { status } = aConsole()
+  const hold = { id: '7', by: 'alice', because: 'a wrong text', since: '2026-01-31T12:00:00.000000Z' }
+  const { page } = await openView(t, '#/rules', {
+    status: async () => ({ ...(await status()), holds: [{ ...hold, topics: ['claims'] }] }),
+  })
+  await page
+    .getByRole('alert')
+    .getByText('Messages are held (claims) since 31 Jan 2026, 13:00, by alice: a wrong text.')
+    .waitFor()
+})
+
 test('nothing moves under a click when the state of the service becomes known', async (t) => {
   const { status } = aConsole()
   const { page } = await openView(t, '#/rules', {
