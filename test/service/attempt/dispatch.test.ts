@@ -379,6 +379,22 @@ t.test('if a shared transaction fails, each batch has its own', async (t) => {
   t.equal(transactions.count, 1 + 3 + 2, 'one that failed before does not share')
 })
 
+t.test('a hold stops the batches of a shared transaction at once, and those of no other topic', async (t) => {
+  const transactions = countBegins()
+  const { runAll, memory, asked } = world({ begin: transactions.begin })
+  const elsewhere = await memory.hold(['billing'])
+  t.match(await runAll([['a'], ['b']]), [{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  memory.resume(elsewhere)
+  await memory.hold(['claims'])
+  transactions.count = 0
+  asked.length = 0
+  for (const partition of [0, 1]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
+  const results = await runAll([['c'], ['d']])
+  t.match(results, [{ reason: { hold: { by: 'alice' } } }, { reason: { hold: { by: 'alice' } } }])
+  t.equal(transactions.count, 1)
+  t.equal(asked.length, 2, 'each batch is looked up once')
+})
+
 t.test('a batch waits for the look-ups of others only until the timer', async (t) => {
   const answered = Promise.withResolvers<void>()
   const { runAll, memory, timers } = world({

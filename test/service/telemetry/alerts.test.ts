@@ -86,6 +86,11 @@ const held = (values: string) => [
     values: '999x1455',
   },
 ]
+const NOT_COMMITTED = 'NotificationsNotCommitted'
+const notCommitted = (values: string) => [
+  { series: 'notifications_hold{topic="claims",instance="a"}', values },
+  { series: 'notifications_batches_total{result="failed",instance="a"}', values: '0x1450 5x5' },
+]
 const blockedFor = (reason: string) => [
   {
     series: `notifications_partition_blocked{topic="claims",partition="0",reason="${reason}"}`,
@@ -131,6 +136,9 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   ['NotificationsHeld', 'no topic is held any more', held('1x1400 0x55'), false],
   ['NotificationsBehind', 'a partition that is behind', held('0x1455'), true],
   ['NotificationsBehind', 'a held partition', held('1x1455'), false],
+  [NOT_COMMITTED, 'a batch fails, and none is committed', notCommitted('0x1455'), true],
+  [NOT_COMMITTED, 'a hold stops a batch', notCommitted('1x1455'), false],
+  [NOT_RETRIED, 'a hold is in force', [...waiting('5x1455', '7x1455', '0x1455'), ...held('1x1455')], false],
   ['NotificationsPartitionBlocked', 'a held partition', blockedFor('held'), false],
   ['NotificationsPartitionBlocked', 'a locked partition', blockedFor('locked'), true],
   [TOKENS, 'all tokens are refused', answers(5, 0), true],
