@@ -1,6 +1,6 @@
 import t from 'tap'
 import { scrape } from '../stack/ask.ts'
-import '../stack/record-recipients.ts'
+import { recordTo } from '../stack/record-recipients.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -12,10 +12,9 @@ const resume = () => command(['resume', '--yes', '--by', 'bob', '--because', 'it
 
 /** The event ids of the messages that senders were handed, in order. */
 const sent: string[] = []
-Object.assign(globalThis, {
-  recordRecipients: (_: string, messages: readonly { idempotencyKey: string }[]) =>
-    sent.push(...messages.map(({ idempotencyKey }) => idempotencyKey.split('/')[0] ?? '')),
-})
+recordTo((_, messages) =>
+  sent.push(...messages.map(({ idempotencyKey }) => idempotencyKey.split('/')[0] ?? '')),
+)
 const loggedIds = async () =>
   (await world.sql('SELECT event_id FROM notifications.notification_log')).map(({ event_id }) => event_id)
 

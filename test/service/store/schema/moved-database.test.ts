@@ -71,7 +71,8 @@ t.test('a database that was moved by logical replication accepts rows at once, i
   )
   await admin(
     green.url,
-    'TRUNCATE notifications.migration',
+    // As after `pg_dump -s`, which copies no rows.
+    'TRUNCATE notifications.migration, notifications.database_identity',
     `CREATE SUBSCRIPTION moved CONNECTION '${blue.url}' PUBLICATION everything WITH (create_slot = false, slot_name = 'moved')`,
   )
   const copied = async () =>
