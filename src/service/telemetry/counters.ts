@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { type Attempt, toLoggedRow } from '../decide/attempt/attempt.ts'
+import type { Attempt } from '../decide/attempt/attempt.ts'
 import type { Batch, CommitResult } from '../decide/attempt/batch.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../decide/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../decide/attempt/stage.ts'
@@ -207,8 +207,8 @@ export function countStages(
   }
 }
 
-function namesReference(attempt: Attempt): 'named' | 'missing' {
-  const { reference, partyLocator } = toLoggedRow(attempt)
+function namesReference({ variables, partyLocator }: Attempt): 'named' | 'missing' {
+  const reference = variables?.locator ?? null
   return reference === null || reference === partyLocator ? 'missing' : 'named'
 }
 
