@@ -222,12 +222,13 @@ function describeFields(value: object, places: Places['addresses']): string {
 function readContact(value: object | null, places: Places['addresses']): Contact | string {
   if (value === null) return 'a body that is not a JSON object'
   const contact = { ...NOTHING_ON_FILE }
-  const without = ADDRESSES.filter((address) => !hasPlace(value, places[address]))
+  const without: Address[] = []
   for (const address of ADDRESSES) {
     const text = firstAt(value, places[address], (found) => (found ?? null) !== null)
     if (text !== null && typeof text !== 'string')
       return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
     contact[address] = text?.trim() || null
+    if (text === null && !hasPlace(value, places[address])) without.push(address)
     // A line break would end a header of the message.
     if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(contact[address] ?? ''))
       return `an ${ADDRESSES.join(' or ')} with control characters`
