@@ -159,8 +159,8 @@ export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
     eventCount: events.length,
     withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
     withoutText: events.filter((event) => !hasText(event)).length,
-    // The check of references and that of policy administration tell more.
-    ...{ withoutReference: 0, found: 0, notFound: 0 },
+    // The fault of the place above says more.
+    withoutReference: 0,
   }
   // A topic may lack texts on purpose; where no topic has one, the map is at fault.
   for (const { code, detail } of judgeEvents(topic, eventCounts))

@@ -3,7 +3,7 @@ import { createParties } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
 import {
-  type AddressFinding,
+  countAddresses,
   DATA_FAULTS,
   findAddress,
   judgeAddresses,
@@ -109,13 +109,10 @@ function requireRightData(byTopic: ReadonlyMap<string, readonly string[]>, conta
     }),
     ...ADDRESSES.flatMap((address) => {
       const findings = Map.groupBy(found, (contact) => findAddress(address, contact))
-      const count = (finding: AddressFinding) => findings.get(finding)?.length ?? 0
-      return judgeAddresses(address, {
-        address: count('address'),
-        'no address': count('no address'),
-        blank: count('blank'),
-        'no place': count('no place'),
-      })
+      return judgeAddresses(
+        address,
+        countAddresses((finding) => findings.get(finding)?.length ?? 0),
+      )
     }),
   ]
   if (faults.length > 0)

@@ -46,15 +46,12 @@ export interface EventCounts {
   readonly withoutText: number
   /** That name nothing but their party. */
   readonly withoutReference: number
-  /** Whose party policy administration knows, and does not know. */
-  readonly found: number
-  readonly notFound: number
 }
 
 /** Some events lack a party, a text or a reference on purpose: a fault is what all of them lack. */
 export function judgeEvents(
   topic: string,
-  { eventCount, withoutParty, withoutText, withoutReference, found, notFound }: EventCounts,
+  { eventCount, withoutParty, withoutText, withoutReference }: EventCounts,
 ): DataFault[] {
   if (eventCount === 0) return []
   const all = `of ${counted(eventCount, 'event')} of ${topic}`
@@ -67,7 +64,7 @@ export function judgeEvents(
     })
   if (withoutReference === eventCount && withoutParty < eventCount)
     faults.push({ code: 'no-reference', detail: `none ${all} names what it is about` })
-  return [...faults, ...judgeParties(topic, found, notFound)]
+  return faults
 }
 
 /** From which number and share of unknown parties on the map or the path counts as wrong. */
@@ -93,7 +90,17 @@ export function judgeParties(
 /** What policy administration's answers about known parties have at the place of one address. */
 export const ADDRESS_FINDINGS = ['address', 'no address', 'blank', 'no place'] as const
 export type AddressFinding = (typeof ADDRESS_FINDINGS)[number]
-export type AddressCounts = Readonly<Record<AddressFinding, number>>
+type AddressCounts = Readonly<Record<AddressFinding, number>>
+
+/** @param countOf returns how many answers have a finding */
+export function countAddresses(countOf: (finding: AddressFinding) => number): AddressCounts {
+  return {
+    address: countOf('address'),
+    'no address': countOf('no address'),
+    blank: countOf('blank'),
+    'no place': countOf('no place'),
+  }
+}
 
 export function judgeAddresses(address: Address, counts: AddressCounts): DataFault[] {
   const answerCount = ADDRESS_FINDINGS.reduce((sum, finding) => sum + counts[finding], 0)

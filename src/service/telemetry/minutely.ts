@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { Counter, Gauge } from 'prom-client'
 import {
-  type AddressCounts,
-  type AddressFinding,
+  countAddresses,
   DATA_FAULTS,
   type DataFault,
   type DataFaultCode,
   FAULTY_COUNT_MIN,
   judgeAddresses,
   judgeEvents,
+  judgeParties,
 } from '../decide/data-fault.ts'
 import { ADDRESSES } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
@@ -111,16 +111,15 @@ export function createMinutely(
     if (areDuplicates && messageCount >= JUDGED_COUNT_MIN)
       log.warn({ duplicateCount, messageCount }, DUPLICATES)
     for (const [topic, fresh] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string))
-      judge(log, topic, 'events of a topic', fresh, isSkippedOrPartyless, (all) =>
-        judgeEvents(topic, {
+      judge(log, topic, 'events of a topic', fresh, isSkippedOrPartyless, (all) => [
+        ...judgeEvents(topic, {
           eventCount: sum(all),
-          withoutParty: sum(all.filter(({ labels }) => labels.party === 'missing')),
-          withoutText: sum(all.filter(({ labels }) => labels.event_type === OTHER_EVENT_TYPE)),
-          withoutReference: sum(all.filter(({ labels }) => labels.reference === 'missing')),
-          found: sum(all.filter(({ labels }) => labels.party === 'found')),
-          notFound: sum(all.filter(({ labels }) => labels.party === 'not found')),
+          withoutParty: sumOf(all, 'party', 'missing'),
+          withoutText: sumOf(all, 'event_type', OTHER_EVENT_TYPE),
+          withoutReference: sumOf(all, 'reference', 'missing'),
         }),
-      )
+        ...judgeParties(topic, sumOf(all, 'party', 'found'), sumOf(all, 'party', 'not found')),
+      ])
     for (const address of ADDRESSES)
       judge(
         log,
@@ -128,7 +127,11 @@ export function createMinutely(
         'answers with this address',
         newAddresses.filter(({ labels }) => labels.address === address),
         ({ labels }) => labels.found !== 'address',
-        (all) => judgeAddresses(address, countFindings(all)),
+        (all) =>
+          judgeAddresses(
+            address,
+            countAddresses((finding) => sumOf(all, 'found', finding)),
+          ),
       )
   }
 }
@@ -145,22 +148,17 @@ function sinceLast(counter: Pick<Counter, 'get'>) {
   }
 }
 
-function countFindings(all: readonly Counted[]): AddressCounts {
-  const count = (finding: AddressFinding) => sum(all.filter(({ labels }) => labels.found === finding))
-  return {
-    address: count('address'),
-    'no address': count('no address'),
-    blank: count('blank'),
-    'no place': count('no place'),
-  }
-}
-
 function isSkippedOrPartyless({ labels }: Counted): boolean {
   return labels.status === 'SKIPPED' || labels.party === 'missing'
 }
 
 function sum(all: readonly Counted[]): number {
   return all.reduce((total, { value }) => total + value, 0)
+}
+
+/** The sum of those whose label has a value. */
+function sumOf(all: readonly Counted[], label: string, value: string): number {
+  return sum(all.filter(({ labels }) => labels[label] === value))
 }
 
 function totals(all: readonly Counted[], label: string): Record<string, number> {

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { findAddress, judgeAddresses, judgeEvents } from '../../../src/service/decide/data-fault.ts'
+import {
+  findAddress,
+  judgeAddresses,
+  judgeEvents,
+  judgeParties,
+} from '../../../src/service/decide/data-fault.ts'
 import { aFound } from '../build.ts'
 
 /** Events, those without a party, a text, a reference; parties found and not found; and the faults. */
@@ -18,9 +23,9 @@ const EVENTS: readonly (readonly [number, number, number, number, number, number
 ]
 t.test('what all events of a topic lack is a fault, and a fifth of unknown parties', async (t) => {
   for (const [eventCount, withoutParty, withoutText, withoutReference, found, notFound, ...codes] of EVENTS) {
-    const counts = { eventCount, withoutParty, withoutText, withoutReference, found, notFound }
+    const counts = { eventCount, withoutParty, withoutText, withoutReference }
     t.same(
-      judgeEvents('claims', counts).map(({ code }) => code),
+      [...judgeEvents('claims', counts), ...judgeParties('claims', found, notFound)].map(({ code }) => code),
       codes,
     )
   }
