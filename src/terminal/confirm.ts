@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { type Command, Option } from 'commander'
+import { BECAUSE_LENGTH_MAX } from '../service/model/request/request.ts'
 import { UsageError } from './options.ts'
 import { clearProgress } from './print.ts'
 
@@ -29,6 +30,16 @@ export async function confirm(question: string, { yes }: Pick<WriteOptions, 'yes
   const answer = await terminal.question(`${question} [y/N] `)
   terminal.close()
   return /^y(es)?$/i.test(answer.trim())
+}
+
+/** Throws UsageError if the reason is too long, or blank although something is written. `missing`: the words for that. */
+export function requireBecause(
+  { because = '', dryRun }: Pick<WriteOptions, 'dryRun'> & { readonly because?: string },
+  missing: string,
+): void {
+  if (because.length > BECAUSE_LENGTH_MAX)
+    throw new UsageError(`--because has at most ${BECAUSE_LENGTH_MAX} characters`)
+  if (!dryRun && because.trim() === '') throw new UsageError(missing)
 }
 
 /** The words for a dry run or a declined prompt. */

@@ -12,7 +12,7 @@ import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { findLogged } from '../../service/store/read/find-logged.ts'
 import { findRows } from '../../service/store/read/find-rows.ts'
 import { listArchived, readArchived } from '../../service/store/read/read-archive.ts'
-import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
+import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { newCommand, parseAt, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
@@ -118,8 +118,8 @@ async function auditWith(
     report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
     onProgress: createShowProgress(sum, partitions),
   }
-  for (const finding of judgeOffsets(partitions, committed, await readDatabaseId(pool), sum))
-    await needs.report(finding)
+  const { id } = await readDatabaseName(pool, config.database.url)
+  for (const finding of judgeOffsets(partitions, committed, id, sum)) await needs.report(finding)
   const waiting = partitions.values()
   const work = async () => {
     for (const partition of waiting) {

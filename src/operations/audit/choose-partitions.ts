@@ -2,7 +2,7 @@ import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
 import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
-import { listCheckpoints } from '../../service/store/read/list-checkpoints.ts'
+import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'
 import { resolveTime } from '../../service/store/read/resolve-time.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import type { Since } from '../../service/time/duration.ts'
@@ -33,9 +33,7 @@ export async function choosePartitions(
   const topics = range.topic === undefined ? configured : [range.topic]
   const [since, until] = [await toMilliseconds(pool, range.since), await toMilliseconds(pool, range.until)]
   if (since !== null && until !== null && since > until) throw new UsageError('--since is later than --until')
-  const checkpoints = new Map(
-    (await listCheckpoints(pool, topics)).map((checkpoint) => [partitionKey(checkpoint), checkpoint.offset]),
-  )
+  const checkpoints = await readCheckpointOffsets(pool, topics)
   const chosen = await readEnds(brokers, topics, range.partition)
   const first = since === null ? null : await brokers.firstSince(chosen, since, READ_UNCOMMITTED)
   return chosen.map(({ topic, partition, earliest, end: logEnd }) => {

@@ -2,8 +2,7 @@ import { withBrokers } from '../../service/app/clients.ts'
 import { loadConfig } from '../../service/config/config.ts'
 import { describeDatabase } from '../../service/consume/committed-offsets.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
-import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
-import { databasePlace } from '../../service/text/database-urls.ts'
+import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { newCommand } from '../../terminal/options.ts'
 import { print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
@@ -32,7 +31,7 @@ async function list({ json }: { readonly json?: true }): Promise<void> {
   const { groupId, topics } = broker
   await withBrokers(broker, `${groupId}-checkpoints`, (brokers) =>
     withDatabase(async (pool) => {
-      const own = { id: await readDatabaseId(pool), place: databasePlace(database.url) }
+      const own = await readDatabaseName(pool, database.url)
       const positions = await listPositions(pool, brokers, groupId, topics)
       if (json)
         return print(JSON.stringify({ database: own, group: groupId, partitions: positions.map(show) }))

@@ -3,7 +3,7 @@ import type { DatabaseName } from '../../service/consume/committed-offsets.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch.ts'
 import { type Ends, partitionKey, type TopicPartition } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
-import { listCheckpoints } from '../../service/store/read/list-checkpoints.ts'
+import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'
 
 /** Where a partition stands. */
 export interface Position extends TopicPartition, Ends {
@@ -28,9 +28,7 @@ export async function listPositions(
   const committed = new Map(
     (await brokers.readCommitted(groupId, topics)).map((one) => [partitionKey(one), one]),
   )
-  const checkpoints = new Map(
-    (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]),
-  )
+  const checkpoints = await readCheckpointOffsets(pool, topics)
   const ends = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
   return ends
     .map(({ topic, partition, earliest, end }) => {

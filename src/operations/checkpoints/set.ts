@@ -4,15 +4,19 @@ import { type Config, loadConfig } from '../../service/config/config.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
-import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
-import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
+import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { resolveTime } from '../../service/store/read/resolve-time.ts'
 import { counted } from '../../service/text/count.ts'
-import { databasePlace } from '../../service/text/database-urls.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import type { Since } from '../../service/time/duration.ts'
-import { confirm, type WriteOptions, withWriteOptions, wouldDo } from '../../terminal/confirm.ts'
+import {
+  confirm,
+  requireBecause,
+  type WriteOptions,
+  withWriteOptions,
+  wouldDo,
+} from '../../terminal/confirm.ts'
 import { newCommand, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
 import { print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
@@ -67,13 +71,11 @@ interface Options extends WriteOptions {
 }
 
 async function set(options: Options): Promise<void> {
-  const { to, topic, partition, because = '', dryRun } = options
+  const { to, topic, partition } = options
   if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
   if (to.kind === 'offset' && partition === undefined)
     throw new UsageError('an offset is one of a partition: give --topic and --partition')
-  if (because.length > BECAUSE_LENGTH_MAX)
-    throw new UsageError(`--because has at most ${BECAUSE_LENGTH_MAX} characters`)
-  if (!dryRun && because.trim() === '') throw new UsageError('--because is missing: why are they set?')
+  requireBecause(options, '--because is missing: why are they set?')
   const config = loadConfig(process.env)
   if (topic !== undefined && !config.broker.topics.includes(topic))
     throw new UsageError(`--topic ${topic} is none of MQ_TOPICS: ${config.broker.topics.join(', ')}`)
@@ -98,10 +100,10 @@ async function setWith(
   const changes = await findChanges(pool, brokers, positions, options.to)
   const lines = changes.map(describeChange)
   if (!json) await print(...lines)
-  const what = `set ${counted(changes.length, 'checkpoint')}`
-  const isDone = !dryRun && (await confirm(`${what.replace('s', 'S')}?`, { yes }))
+  const checkpoints = counted(changes.length, 'checkpoint')
+  const isDone = !dryRun && (await confirm(`Set ${checkpoints}?`, { yes }))
   if (isDone) {
-    const own = { id: await readDatabaseId(pool), place: databasePlace(config.database.url) }
+    const own = await readDatabaseName(pool, config.database.url)
     const next = changes.map(({ to, ...change }) => ({ ...change, offset: to + 1n }))
     const moved = await setCheckpoints(pool, changes, { by, because }, () =>
       brokers.commitOffsets(groupId, next, own),
@@ -116,7 +118,13 @@ async function setWith(
     from: from === null ? null : String(from),
     to: String(to),
   }))
-  await print(json ? JSON.stringify({ set: isDone, changes: all }) : isDone ? 'Set.' : wouldDo(dryRun, what))
+  await print(
+    json
+      ? JSON.stringify({ set: isDone, changes: all })
+      : isDone
+        ? 'Set.'
+        : wouldDo(dryRun, `set ${checkpoints}`),
+  )
 }
 
 /** The checkpoint of a running replica would move at once. */

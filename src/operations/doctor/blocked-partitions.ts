@@ -10,8 +10,8 @@ import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import {
   type CheckpointHolder,
   listCheckpointHolders,
-  listCheckpoints,
   listLockedCheckpoints,
+  readCheckpointOffsets,
 } from '../../service/store/read/list-checkpoints.ts'
 import { counted } from '../../service/text/count.ts'
 import { listDecided } from '../checkpoints/set-checkpoints.ts'
@@ -38,9 +38,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
     // Before the ends: a running service moves its checkpoints.
-    const checkpoints = new Map(
-      (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]),
-    )
+    const checkpoints = await readCheckpointOffsets(pool, topics)
     const findCheckpoint = (partition: TopicPartition) => checkpoints.get(partitionKey(partition)) ?? -1n
     const partitions = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
     const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {

@@ -10,9 +10,8 @@ import {
 } from '../../service/consume/committed-offsets.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
-import { listCheckpoints } from '../../service/store/read/list-checkpoints.ts'
-import { readDatabaseId } from '../../service/store/read/read-database-id.ts'
-import { databasePlace } from '../../service/text/database-urls.ts'
+import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'
+import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { consumerGroupCheck } from './consumer-group.ts'
 import { withPool } from './database.ts'
 import { type Check, Problem, RUN_AGAIN } from './remedies.ts'
@@ -29,12 +28,10 @@ export const committedOffsetsCheck: Check = {
 function checkCommitted({ broker, database }: Config, pool: DatabasePool): Promise<string> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
-    const own = { id: await readDatabaseId(pool), place: databasePlace(database.url) }
+    const own = await readDatabaseName(pool, database.url)
     // Before the checkpoints: a running service moves these first.
     const committed = await brokers.readCommitted(groupId, topics)
-    const checkpoints = new Map(
-      (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]),
-    )
+    const checkpoints = await readCheckpointOffsets(pool, topics)
     const foreign = listForeign(committed, own.id).map((one) => describeForeign(one, own, groupId))
     const lost = committed.flatMap((one) => {
       const fault = judgeCommitted(one, own.id, checkpoints.get(partitionKey(one)) ?? -1n)

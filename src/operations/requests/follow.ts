@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadRetryLimits } from '../../service/config/config.ts'
-import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
 import {
   NAMED_COUNT_MAX,
   type RequestPreview,
@@ -11,7 +10,7 @@ import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { addRequest } from '../../service/store/write/request-row.ts'
 import { counted } from '../../service/text/count.ts'
 import { printable } from '../../service/text/sanitize.ts'
-import { confirm, type WriteOptions } from '../../terminal/confirm.ts'
+import { confirm, requireBecause, type WriteOptions } from '../../terminal/confirm.ts'
 import { UsageError } from '../../terminal/options.ts'
 import { note, print, showProgress } from '../../terminal/print.ts'
 import { describeCounts, describeWanted } from './describe-request.ts'
@@ -44,12 +43,9 @@ Or add --dry-run: it shows what the request would be for, and asks for nothing`
 
 /** Throws UsageError without a reason, unless nothing is written, and for too many items. */
 export function checkAsked(options: AskOptions, names: readonly unknown[]): void {
-  const { because = '', dryRun } = options
   if (names.length > NAMED_COUNT_MAX)
     throw new UsageError(`give at most ${NAMED_COUNT_MAX} at once, or use a filter`)
-  if (because.length > BECAUSE_LENGTH_MAX)
-    throw new UsageError(`--because has at most ${BECAUSE_LENGTH_MAX} characters`)
-  if (!dryRun && because.trim() === '') throw new UsageError(BECAUSE_MISSING)
+  requireBecause(options, BECAUSE_MISSING)
 }
 
 /** Shows what a request would be for; unless it is a dry run, asks on the terminal, adds the request and follows it to its end. */

@@ -10,7 +10,7 @@ import { findHold } from '../model/request/hold.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
-import { readDatabaseId } from '../store/read/read-database-id.ts'
+import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -87,9 +87,9 @@ export async function createApp(
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
-    const { pool, prepared: databaseId } = await database.reach(stopping.signal, async (reached) => {
+    const { pool, prepared: databaseName } = await database.reach(stopping.signal, async (reached) => {
       await archiveRuleFiles(reached, ruleFiles)
-      return readDatabaseId(reached)
+      return readDatabaseName(reached, config.database.url)
     })
     if (stopping.signal.aborted) return
     const { describeChange } = wings
@@ -101,7 +101,7 @@ export async function createApp(
       senders,
       parties,
       pool,
-      databaseId,
+      databaseName,
       metrics,
       tracing,
       describeChange,

@@ -10,6 +10,7 @@ import type { AttemptMaker } from '../attempt/transact.ts'
 import type { Config } from '../config/config.ts'
 import type { Brokers } from '../consume/brokers.ts'
 import type { KafkaConnection } from '../consume/client.ts'
+import type { DatabaseName } from '../consume/committed-offsets.ts'
 import { createConsumer } from '../consume/consumer.ts'
 import type { ConsumerNeeds } from '../consume/partition.ts'
 import { readMessages } from '../consume/read-messages.ts'
@@ -40,7 +41,6 @@ import { createStore } from '../store/write/postgres-store.ts'
 import { notePaused, postponeRequest, releaseRequest, takeRequest } from '../store/write/request-row.ts'
 import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { databasePlace } from '../text/database-urls.ts'
 import type { Clock } from '../time/clock.ts'
 import { share } from '../time/share.ts'
 import { createActivation, type DescribeChange } from './in-force.ts'
@@ -62,7 +62,7 @@ interface WorkerNeeds {
   readonly senders: Senders
   readonly parties: PartyClient
   readonly pool: DatabasePool
-  readonly databaseId: string
+  readonly databaseName: DatabaseName
   readonly brokers: Brokers
   readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost' | 'countRowsLost'>
   readonly tracing: Tracing | null
@@ -94,7 +94,7 @@ export function createWorker(needs: WorkerNeeds) {
   const dispatch = createDispatch(createMaker(), lookUps, metrics.countRestart, log)
   const holds = share(() => readHolds(pool), HOLDS_SHARED, CLOCK.monotonicMs)
   const options = { ...config.broker, connection, batchCountMax: config.batchMax }
-  const warnOfHistory = createWarnOfHistory(needs.brokers, log)
+  const warnOfHistory = createWarnOfHistory(brokers, log)
   const consumerNeeds: ConsumerNeeds = {
     ensureCheckpoint: async (topic, partition) => {
       const { isNew, ...checkpoint } = await ensureCheckpoint(pool, topic, partition)
@@ -108,7 +108,7 @@ export function createWorker(needs: WorkerNeeds) {
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
     countRowsLost: metrics.countRowsLost,
-    database: { id: needs.databaseId, place: databasePlace(config.database.url) },
+    database: needs.databaseName,
   }
   const consumer = createConsumer(options, consumerNeeds, log)
   const retryLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }

@@ -1,6 +1,6 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import type { Checkpoint, TopicPartition } from '../../decide/event/position.ts'
+import { type Checkpoint, partitionKey, type TopicPartition } from '../../decide/event/position.ts'
 import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../sql/checkpoint-columns.ts'
 
 const row = checkpointRow.extend({ topic: z.string(), partition: z.number() })
@@ -14,6 +14,14 @@ export function listCheckpoints(
     SELECT checkpoint.topic, checkpoint.partition_id AS partition, ${CHECKPOINT_COLUMNS}
     FROM ${WITH_LAST_MESSAGE}
     WHERE checkpoint.topic = ANY(${sql.array([...topics], 'text')})`)
+}
+
+/** The offsets of these topics' checkpoints, by `partitionKey`. */
+export async function readCheckpointOffsets(
+  pool: DatabasePool,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, bigint>> {
+  return new Map((await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]))
 }
 
 const locked = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint() })
