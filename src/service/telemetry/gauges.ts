@@ -64,7 +64,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   const held = gauge('hold', '1 for each topic of this process whose messages people hold', ['topic'])
   const dataFaults = gauge(
     'data_fault',
-    '1 if all newest events of a topic lack a party or a text, or all newest look-ups were answered with 404',
+    '1 for each fault that the newest events of a topic, or the newest answers for an address, have in common',
     ['fault', 'topic'],
   )
   gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
