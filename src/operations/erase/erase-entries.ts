@@ -9,7 +9,7 @@ const ENTRY_COUNT_MAX = 500
 /** Entries of a party that one statement looks at. */
 const SEARCHED_COUNT_MAX = 5_000
 /** Rows of one statement, which compares keys only. */
-const DECISION_COUNT_MAX = 50_000
+export const DECISION_COUNT_MAX = 50_000
 
 const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
 
@@ -76,51 +76,69 @@ export function pageOfPartyQuery(partyLocator: string, after: Position) {
     ORDER BY created_at, locator`
 }
 
-const pageEnd = z.object({ end: z.string().nullable(), count: z.number() })
+const page = z.object({ end: z.string().nullable(), count: z.number(), orphans: z.array(z.string()) })
 
+/** Two halves at once: both cores of a small server compare keys. */
 async function* decisionsOfParty(
   pool: DatabasePool,
   partyLocator: string,
   onProgress: (decisions: number) => void,
 ): AsyncGenerator<EntriesToErase> {
-  const readEnd = (after: string) => pool.one(pageOfDecisionsQuery(after))
   let seen = 0
-  let start = ''
-  for (let page: ReturnType<typeof readEnd> | null = readEnd(''); page !== null; ) {
-    const { end, count }: z.infer<typeof pageEnd> = await page
-    if (end === null) return
-    // Meanwhile, since both take long in a large log.
-    page = count < DECISION_COUNT_MAX ? null : readEnd(end)
-    page?.catch(() => {})
-    const orphans = await pool.anyFirst(orphansQuery(start, end))
-    const found = orphans.length === 0 ? [] : await pool.anyFirst(ofPartyQuery(partyLocator, orphans))
-    seen += count
-    onProgress(seen)
-    for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
-      yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
+  const searchUpTo = async (end: string | null, start: string) => {
+    const found: string[] = []
+    for (let after: string | null = start; after !== null; ) {
+      const { end: last, count, orphans }: z.infer<typeof page> = await readPage(pool, after, end)
+      if (orphans.length > 0) found.push(...(await pool.anyFirst(ofPartyQuery(partyLocator, orphans))))
+      seen += count
+      if (count > 0) onProgress(seen)
+      after = count < DECISION_COUNT_MAX ? null : last
     }
-    start = end
+    return found
+  }
+  const middle = await pool.oneFirst(MIDDLE)
+  const halves = middle === null ? [searchUpTo(null, '')] : [searchUpTo(middle, ''), searchUpTo(null, middle)]
+  const found = (await Promise.all(halves)).flat()
+  for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
+    yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
   }
 }
 
-/** The query for the number and the last locator of the next decisions after a locator, of any party. */
-export function pageOfDecisionsQuery(after: string) {
-  return sql.type(pageEnd)`
-    SELECT max(locator) AS "end", count(*)::integer AS count FROM (
-      SELECT locator FROM notifications.decision WHERE locator > ${after} ORDER BY locator LIMIT ${DECISION_COUNT_MAX}
-    ) AS page`
+/** Locators rise with time, so this one is near the middle of most logs; null in a log without a sent message. */
+const MIDDLE = sql.type(z.object({ locator: z.string().nullable() }))`
+  SELECT (
+    SELECT locator FROM notifications.notification_log
+    WHERE status = 'SENT' AND created_at >= first + (last - first) / 2 ORDER BY created_at LIMIT 1
+  ) AS locator
+  FROM (
+    SELECT min(created_at) AS first, max(created_at) AS last FROM notifications.notification_log WHERE status = 'SENT'
+  ) AS sent`
+
+function readPage(pool: DatabasePool, after: string, end: string | null) {
+  return pool.transaction(async (tx) => {
+    await tx.query(MERGE_ONLY)
+    return tx.one(pageOfDecisionsQuery(after, end))
+  })
 }
 
+/** What else the planner could choose reads one side again for each row of the other, or all rows of the log. */
+export const MERGE_ONLY = sql.unsafe`
+  SELECT set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true)`
+
 /**
- * The query for the locators of decisions without a row, of any party, after `after` and up to `end`. It compares the keys of two
- * indexes and reads no decision: an index by party would cost every logged event a random page. EXCEPT reads each side once, whatever
- * the planner expects; as a join it may read one side again for each row of the other.
+ * The query for the next decisions after a locator (up to `end`), of any party: the last one, their number, and those without a row.
+ * It compares the keys of two indexes and reads no decision: an index by party would cost every logged event a random page.
  */
-export function orphansQuery(after: string, end: string) {
-  return sql.type(locators)`
-    SELECT locator FROM notifications.decision WHERE locator > ${after} AND locator <= ${end}
-    EXCEPT
-    SELECT locator FROM notifications.notification_log WHERE locator > ${after} AND locator <= ${end}`
+export function pageOfDecisionsQuery(after: string, end: string | null) {
+  const upTo = end === null ? sql.fragment`` : sql.fragment`AND locator <= ${end}`
+  return sql.type(page)`
+    SELECT max(decided.locator) AS "end", count(*)::integer AS count,
+      coalesce(array_agg(decided.locator) FILTER (WHERE entry.locator IS NULL), '{}') AS orphans
+    FROM (
+      SELECT locator FROM notifications.decision
+      WHERE locator > ${after} ${upTo} ORDER BY locator LIMIT ${DECISION_COUNT_MAX}
+    ) AS decided
+    LEFT JOIN notifications.notification_log AS entry ON entry.locator = decided.locator AND entry.locator > ${after}`
 }
 
 function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {

@@ -32,7 +32,7 @@ Backups and messages in the broker are not touched. DATABASE_URL names the datab
   .option('--json', 'print the result as one JSON object')
   .action(erase)
 
-/** The log is compared with the decisions while the next page of these is looked for. */
+/** Two halves of the log are compared with the decisions at once. */
 const CONNECTION_COUNT = 2
 
 interface Options extends WriteOptions {

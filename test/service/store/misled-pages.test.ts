@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { DECISION_COUNT_MAX, entriesToErase } from '../../../src/operations/erase/erase-entries.ts'
 import { namesQuery } from '../../../src/operations/log/search-log.ts'
 import { beginPruning, prune } from '../../../src/operations/prune/prune-rows.ts'
 import { PREVIEW_COUNT_MAX, previewRequest } from '../../../src/operations/requests/preview-request.ts'
@@ -59,6 +60,12 @@ const TASKS: Readonly<
   'a page of a retry, locked': [
     async (pool) => lockEntries(pool, (await listDueEntries(pool, DUE, middle, 500)).due, true),
     3_000,
+  ],
+  'decisions without a row': [
+    async (pool) => {
+      for await (const _ of entriesToErase(pool, 'party-711', () => {}));
+    },
+    2 * DECISION_COUNT_MAX,
   ],
   'names that are searched': [(pool) => pool.any(namesQuery(['party-hot', 'CLM-hot', 'nobody'])), 500],
   'event types that are logged': [(pool) => findEventTypes(pool, ['claim.paid', 'nothing']), 500],

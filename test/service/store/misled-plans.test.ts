@@ -1,10 +1,6 @@
 import type { QuerySqlToken } from 'slonik'
 import t from 'tap'
-import {
-  orphansQuery,
-  pageOfDecisionsQuery,
-  pageOfPartyQuery,
-} from '../../../src/operations/erase/erase-entries.ts'
+import { pageOfPartyQuery } from '../../../src/operations/erase/erase-entries.ts'
 import { failedCountsQuery } from '../../../src/service/store/read/count-failed-entries.ts'
 import { DECIDED_COUNT_MAX, logPageQuery } from '../../../src/service/store/read/list-log-entries.ts'
 import { explain, readsOf } from './explain.ts'
@@ -16,7 +12,6 @@ import { fillMisled, MISLEADING, ROW_COUNT } from './misled-log.ts'
 const { pool, client } = await openDatabase(t)
 await fillMisled(client, ROW_COUNT)
 
-const PAGE_COUNT = 50_000
 const ENTRY_COUNT = 5_000
 const start = { createdAt: '-infinity', locator: '' }
 const page = { limit: 50, after: null }
@@ -24,17 +19,9 @@ const { rows: places } = await client.query(
   'SELECT locator FROM notifications.notification_log ORDER BY locator OFFSET 60000 LIMIT 2',
 )
 const middle = { createdAt: '2026-01-01T00:00:00.000000Z', locator: places[0].locator }
-const endOf = async (pages: number) =>
-  (
-    await client.query('SELECT locator FROM notifications.decision ORDER BY locator OFFSET $1 LIMIT 1', [
-      pages * PAGE_COUNT - 1,
-    ])
-  ).rows[0].locator
 
 /** Statements, and rows that each may read. */
 const STATEMENTS: Readonly<Record<string, readonly [query: QuerySqlToken, readMax: number]>> = {
-  'the end of a page of decisions': [pageOfDecisionsQuery(await endOf(1)), PAGE_COUNT],
-  'decisions without a row': [orphansQuery(await endOf(1), await endOf(2)), 2 * PAGE_COUNT],
   'entries of a party': [pageOfPartyQuery('party-hot', start), 4 * ENTRY_COUNT],
   'entries of a request': [logPageQuery(LIMITS, { request: '7' }, page), 400],
   'entries of a request, in the middle': [
