@@ -4,6 +4,7 @@ import { checkCommand } from './check/check.ts'
 import { diffCommand } from './diff/diff.ts'
 import { summaryCommand } from './diff/summary.ts'
 import { outcomesCommand } from './outcomes/outcomes.ts'
+import { trafficCommand } from './traffic/traffic.ts'
 import { tryCommand } from './try/try.ts'
 
 export const rulesCommand = newCommand('rules', { example: 'rules check' })
@@ -13,4 +14,5 @@ export const rulesCommand = newCommand('rules', { example: 'rules check' })
   .addCommand(diffCommand)
   .addCommand(outcomesCommand)
   .addCommand(summaryCommand)
+  .addCommand(trafficCommand)
   .addCommand(tryCommand)

@@ -104,6 +104,17 @@ t.test('rules try decides by flags, by the JSON of an event, and by candidates',
   t.match(await rules('try', '--event', event), { code: 1, stderr: /^this message is not a valid event/ })
 })
 
+t.test('rules traffic counts the events of the log for the summary of a change', async (t) => {
+  const { url } = await openDatabase(t)
+  const counted =
+    /^event type,party,.*,events,first day,last day\n\(others\),,,,,,0,\d{4}-\d\d-\d\d,\d{4}-\d\d-\d\d\n$/
+  t.match(await command(['rules', 'traffic'], { DATABASE_URL: url }), {
+    code: 0,
+    stderr: '',
+    stdout: counted,
+  })
+})
+
 t.test('a real party is tried by one look-up, and nothing is shown or stored', async (t) => {
   const [{ url, client }, parties] = await Promise.all([openDatabase(t), startPolicyAdministration()])
   t.teardown(() => parties.stop())

@@ -36,6 +36,8 @@ export async function checkRuleFiles(
 ): Promise<{
   readonly table: FileReport
   readonly promises: FileReport<PromiseFault>
+  /** None if they cannot be read. */
+  readonly promised: readonly RulePromise[]
   /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
 }> {
@@ -49,6 +51,7 @@ export async function checkRuleFiles(
     return {
       table: { ...faulty([...ruleFaults, ...unknown.faults]), warnings: unknown.warnings },
       promises: faulty(promiseFaults),
+      promised: [],
       enumeration: null,
     }
   }
@@ -68,6 +71,7 @@ export async function checkRuleFiles(
       promises === null
         ? faulty(promiseFaults)
         : reportPromises(promises, checkPromises(promises, cases, findRemedy), knownEventTypes, against),
+    promised: promises ?? [],
     enumeration,
   }
 }

@@ -2,6 +2,7 @@ import { counted } from '../../service/text/count.ts'
 import { describeFault, type Fault } from '../../service/text/faults.ts'
 import type { Preview, PreviewChange } from '../templates/preview.ts'
 import { describeSms } from '../templates/sms-length.ts'
+import type { TrafficEffect } from '../traffic/weigh-change.ts'
 import type { RuleTableDiff } from './compare-tables.ts'
 import { type RowChange, summariseRows } from './diff-rows.ts'
 import { type ChangeGroup, describeRest, groupChanges, summariseDiff } from './diff-text.ts'
@@ -16,6 +17,8 @@ export interface Review {
 export interface ChangeSummary {
   readonly reviews: readonly Review[]
   readonly diff: RuleTableDiff | null
+  /** Null: no decision differs, or nobody counted. */
+  readonly traffic: TrafficEffect | null
   readonly texts: readonly PreviewChange[] | null
   /** Changed rules, promises and fields of the envelope map. */
   readonly rows: readonly RowChange[]
@@ -24,7 +27,7 @@ export interface ChangeSummary {
 }
 
 /** One page for a pull request: faults first, then the changes, the most harmful first. */
-export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: ChangeSummary): string {
+export function summaryToMarkdown({ reviews, diff, traffic, texts, rows, outcomes }: ChangeSummary): string {
   const missing = [
     ...(diff === null ? ['what the rule table changes'] : []),
     ...(texts === null ? ['which texts change'] : []),
@@ -33,6 +36,7 @@ export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: Chan
     said(reviews, 'faults', 'fault'),
     said(reviews, 'warnings', 'warning'),
     missing.length === 0 ? '' : `The faults hide ${missing.join(' and ')}. Correct them first.\n`,
+    traffic === null ? '' : trafficToMarkdown(traffic),
     diff === null ? '' : diffToMarkdown(diff),
     rows.length === 0 ? '' : rowsToMarkdown(rows),
     texts === null ? '' : previewChangesToMarkdown(texts),
@@ -64,6 +68,11 @@ function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes
 
 If the changes above are what you want, start the workflow "accept rules" with the number of this pull request, or run \`make rules-accept\` and commit \`rules/outcomes.txt\`.
 `
+}
+
+function trafficToMarkdown({ summary, changes, notes }: TrafficEffect): string {
+  const items = [...changes, ...notes].map((line) => `- ${literal(line)}`)
+  return `### ${literal(summary)}\n\n${items.join('\n')}\n`
 }
 
 /** If more situations change, each kind of change is folded away. */

@@ -1,6 +1,6 @@
-import { stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { RULE_TABLE, readText } from '../../service/app/rule-files.ts'
+import { RULE_TABLE, readText, TRAFFIC } from '../../service/app/rule-files.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
 import { describeFault } from '../../service/text/faults.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../../terminal/git.ts'
@@ -9,7 +9,9 @@ import { note, print } from '../../terminal/print.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
 import { findCopiedReasons } from '../check/find-copied-reasons.ts'
 import { listEventTypes } from '../templates/read-templates.ts'
-import { diffRuleTables } from './compare-tables.ts'
+import { readTraffic } from '../traffic/traffic-sheet.ts'
+import { weighChange } from '../traffic/weigh-change.ts'
+import { diffRuleTables, type RuleTableDiff } from './compare-tables.ts'
 import { describeDiff } from './diff-text.ts'
 
 export const diffCommand = newCommand('diff', {
@@ -35,10 +37,26 @@ async function diff({ against, table, json }: Options): Promise<void> {
   const before = await tableBefore(against, table)
   const after = await compileRuleTable(await readText(table))
   const difference = diffRuleTables(before, after)
-  const sentences = describeDiff(difference)
+  const traffic = await weigh(before, after, difference)
+  const sentences = [...describeDiff(difference), ...traffic]
   const warnings = findCopiedReasons(after.rules, before.rules)
   for (const warning of warnings) note(`${relative('', table)}: warning: ${describeFault(warning)}`)
   await print(...(json ? [JSON.stringify({ ...difference, warnings, sentences })] : sentences))
+}
+
+/** How many events of the last month the difference concerns, if `rules/traffic.csv` tells it. */
+async function weigh(before: RuleTable, after: RuleTable, diff: RuleTableDiff): Promise<string[]> {
+  const text = await readFile(TRAFFIC, 'utf8').catch(() => null)
+  if (text === null || diff.changes.length === 0) return []
+  const { traffic, faults } = readTraffic(text)
+  if (traffic === null) return faults.map((fault) => `${relative('', TRAFFIC)}: ${describeFault(fault)}`)
+  const { summary, changes, notes } = weighChange(
+    before,
+    after,
+    { diff, promises: [], nowMs: Date.now() },
+    traffic,
+  )
+  return [summary, ...changes.map((line) => `    ${line}`), ...notes]
 }
 
 /** The earlier table; at a git revision with the templates of that revision, to which `no template` refers. */

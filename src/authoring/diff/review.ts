@@ -1,5 +1,5 @@
 import { RuleTableError } from '../../service/decide/rules/errors.ts'
-import { PROMISE_SHEET } from '../../service/decide/rules/load-promises.ts'
+import { PROMISE_SHEET, type RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { readSheet, type SheetForm } from '../../service/decide/rules/read-sheet.ts'
 import { RULE_SHEET } from '../../service/decide/rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'
@@ -10,6 +10,8 @@ import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../outcomes/l
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
+import { readTraffic } from '../traffic/traffic-sheet.ts'
+import { weighChange } from '../traffic/weigh-change.ts'
 import { type ChangeSummary, summaryToMarkdown } from './change-summary.ts'
 import { diffRuleTables } from './compare-tables.ts'
 import { type Cells, diffRows, type RowChange } from './diff-rows.ts'
@@ -25,6 +27,8 @@ export interface Files {
 export interface WorkbenchStart extends Files {
   /** The accepted outcomes and texts, `rules/outcomes.txt`. */
   readonly outcomes: string
+  /** `rules/traffic.csv`; null if there is none. */
+  readonly traffic: string | null
   /** Null if unknown. */
   readonly repositoryUrl: string | null
 }
@@ -51,6 +55,7 @@ export interface Version {
   readonly texts: Texts
   readonly table: FileReport
   readonly promises: FileReport<PromiseFault>
+  readonly promised: readonly RulePromise[]
   /** Null if it has faults. */
   readonly ruleTable: RuleTable | null
   /** All outcomes and texts, in the form of the accepted file; null if one of the files has faults. */
@@ -80,9 +85,16 @@ export async function loadVersion(
   }
 }
 
-/** All effects of a change. `outcomes`: the accepted ones. */
-export function summariseChange(before: Version, after: Version, outcomes: string): ChangeSummary {
+/** All effects of a change. `outcomes`: the accepted ones; `traffic`: the text of `rules/traffic.csv`, if there is one. */
+export function summariseChange(
+  before: Version,
+  after: Version,
+  outcomes: string,
+  traffic: string | null,
+): ChangeSummary {
   const { table, promises, texts, ruleTable } = after
+  const read = traffic === null ? { traffic: null, faults: [] } : readTraffic(traffic)
+  const diff = before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable)
   const { faults, warnings } = texts.report
   const { templates: textsBefore } = before.texts.report
   return {
@@ -94,8 +106,18 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
         const isFault = faults.includes(one)
         return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
       }),
+      { file: 'rules/traffic.csv', faults: read.faults, warnings: [] },
     ],
-    diff: before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable),
+    diff,
+    traffic:
+      before.ruleTable && ruleTable && diff && read.traffic && diff.changes.length > 0
+        ? weighChange(
+            before.ruleTable,
+            ruleTable,
+            { diff, promises: after.promised, nowMs: Date.now() },
+            read.traffic,
+          )
+        : null,
     texts: textsBefore && texts.report.templates && diffPreviews(textsBefore, texts.report.templates),
     rows: [
       ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),

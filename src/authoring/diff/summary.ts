@@ -8,6 +8,7 @@ import {
   RULE_TABLE,
   readText,
   TEMPLATES,
+  TRAFFIC,
 } from '../../service/app/rule-files.ts'
 import {
   type EnvelopeMap,
@@ -46,7 +47,8 @@ async function summarise({ against, json }: Options): Promise<void> {
     loadVersion(files, readTexts(files.templates, accepted), { rules })
   const before = await load(await filesAt(against), outcomesThen)
   const after = await load(await filesNow(), outcomes, before.ruleTable?.rules)
-  const summary = summariseChange(before, after, outcomes)
+  const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
+  const summary = summariseChange(before, after, outcomes, traffic)
   const [mapBefore, mapNow] = await Promise.all([readFileAt(against, ENVELOPE_MAP), readText(ENVELOPE_MAP)])
   const all = {
     ...summary,

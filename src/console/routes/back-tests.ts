@@ -1,6 +1,6 @@
 import { LISTED_COUNT_MAX } from '../../authoring/back-test/backtest-report.ts'
 import { findMembers, groupDecisions } from '../../authoring/back-test/group-decisions.ts'
-import { OUTCOMES, type RuleFiles, readText } from '../../service/app/rule-files.ts'
+import { OUTCOMES, type RuleFiles, readText, TRAFFIC } from '../../service/app/rule-files.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readUntil } from '../../service/store/connection/read-until.ts'
@@ -23,6 +23,7 @@ export function createWorkbench(
       })),
       // The file may be missing, as for the summary of a pull request.
       outcomes: await readText(OUTCOMES).catch(() => ''),
+      traffic: await readText(TRAFFIC).catch(() => null),
       repositoryUrl,
     }),
     readDecisions: async (page, signal) =>

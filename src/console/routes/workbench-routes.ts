@@ -47,6 +47,7 @@ const workbenchStart = z.object({
   promises: z.string(),
   templates: z.array(z.object({ name: z.string(), text: z.string() })).readonly(),
   outcomes: z.string(),
+  traffic: z.string().nullable(),
   repositoryUrl: z.string().nullable(),
 })
 const config = { access: 'admin', tellsOfMembers: false } as const

@@ -25,6 +25,8 @@ export const RULE_TABLE = authored('rules/dispatch.csv')
 export const PROMISES = authored('rules/promises.csv')
 /** The accepted outcome of every situation, and the accepted texts. */
 export const OUTCOMES = authored('rules/outcomes.txt')
+/** How many events had which facts. A house may lack it. */
+export const TRAFFIC = authored('rules/traffic.csv')
 /** Maps the fields of an event to places in its message. */
 export const ENVELOPE_MAP = authored('rules/envelope.json')
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   buildProposeUrl,
   type Files,
+  formatProposal,
   gridToCsv,
   loadVersion,
   readGrid,
@@ -28,11 +29,11 @@ const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
 const FILES = { table, promises, templates }
 
 /** The review of files that differ from those in force. */
-async function reviewOf(change: Partial<Files>) {
+async function reviewOf(change: Partial<Files>, traffic: string | null = null) {
   const [before, after] = await Promise.all(
     [FILES, { ...FILES, ...change }].map((files) => loadVersion(files, readTexts(files.templates, outcomes))),
   )
-  const summary = summariseChange(before as Version, after as Version, outcomes)
+  const summary = summariseChange(before as Version, after as Version, outcomes, traffic)
   return { ...(after as Version), summary }
 }
 
@@ -41,7 +42,7 @@ t.test('the files in force have no fault, keep all promises and change nothing',
   t.same([table.faults, promises.faults, texts.report.faults], [[], [], []])
   t.match(promises.summary, '6 promises, all kept')
   t.match(summary, { diff: { changes: [] }, rows: [], texts: [] })
-  t.equal(summary.reviews.at(-1)?.file, 'templates/', 'a warning about all texts')
+  t.equal(summary.reviews.at(-2)?.file, 'templates/', 'a warning about all texts')
 })
 
 t.test('faults are reported at their row; then nothing is compared', async (t) => {
@@ -132,4 +133,35 @@ t.test('the upload link fits the forge', async (t) => {
     buildProposeUrl('https://gitlab.insurer.example/x/a/b', 'rules'),
     'https://gitlab.insurer.example/x/a/b/-/tree/main/rules',
   )
+})
+
+const TRAFFIC = `event type,party,opted out,preferred channel,email on file,phone on file,events,first day,last day
+invoice.paid,found,no,EMAIL,yes,no,785,2026-10-29,2026-11-27
+invoice.paid,found,no,SMS,yes,yes,12,2026-10-29,2026-11-27
+claim.paid,found,no,EMAIL,yes,no,9000,2026-10-29,2026-11-27
+(others),,,,,,57,2026-10-29,2026-11-27
+`
+const MUTED = `${table.split('\n', 1)[0]}\nmuted,invoice.paid,found,,EMAIL,,,SKIP,,muted,Nobody wants it.\n${table.split('\n').slice(1).join('\n')}`
+
+t.test('with the traffic, a change says how many events of the last month it concerns', async (t) => {
+  const { summary } = await reviewOf({ table: MUTED }, TRAFFIC)
+  t.equal(summary.traffic?.summary, 'Of about 9,854 events in 30 days, 785 change: 785 no longer sent')
+  t.match(summary.traffic?.changes, [
+    /^785 from SEND by email to SKIP \(muted\) for invoice\.paid \(rule "email" before, rule "muted" now\)/,
+  ])
+  t.match(summary.traffic?.notes.join('\n'), /Rules that would have decided none of them: .*"opted-out"/)
+  t.match(formatProposal(summary), '### Of about 9,854 events in 30 days, 785 change: 785 no longer sent')
+  t.notOk(summary.reviews.some(({ faults }) => faults.length > 0))
+})
+
+t.test('a damaged traffic file is a fault of its own; without one, all works as before', async (t) => {
+  const { summary } = await reviewOf({ table: MUTED }, TRAFFIC.replace('785', 'many'))
+  t.equal(summary.traffic, null)
+  t.match(summary.reviews.at(-1), {
+    file: 'rules/traffic.csv',
+    faults: [{ row: 2, column: 'events', text: /"many"/ }],
+  })
+  const without = await reviewOf({ table: MUTED })
+  t.equal(without.summary.traffic, null)
+  t.match(without.summary.diff, { changes: [{}, {}] })
 })

@@ -55,6 +55,7 @@ export function aWorkbench(
       promises: PROMISES,
       templates: [{ name: 'generic.mustache', text: GENERIC }],
       outcomes: '',
+      traffic: null,
       repositoryUrl: null,
       ...files,
     }),

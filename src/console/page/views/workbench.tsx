@@ -51,7 +51,7 @@ function Workbench({ start }: { start: WorkbenchStart }) {
   const seen = useSeenEventTypes()
   const bench = useDraft(start)
   const { inForce, draft, outdated, conflicts } = bench
-  const verdict = useVerdict(draft, inForce, start.outcomes, seen)
+  const verdict = useVerdict(draft, inForce, start, seen)
   const [tab, setTab] = useState<Tab>('table')
   /** The file of the text on show; null: the first one with a fault. */
   const [chosen, choose] = useState<string | null>(null)

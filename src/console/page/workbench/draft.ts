@@ -252,7 +252,7 @@ async function loadDraftVersion(draft: Draft, outcomes: string, against: Against
 export function useVerdict(
   draft: Draft,
   inForce: Draft,
-  outcomes: string,
+  { outcomes, traffic }: Pick<WorkbenchStart, 'outcomes' | 'traffic'>,
   seenEventTypes: readonly string[] | null,
 ): Verdict | null {
   const [verdict, setVerdict] = useState<Verdict | null>(null)
@@ -263,12 +263,12 @@ export function useVerdict(
       const before = await loadDraftVersion(inForce, outcomes, { seenEventTypes })
       const rules = before.ruleTable?.rules ?? []
       const after = await loadDraftVersion(draft, outcomes, { rules, seenEventTypes })
-      const summary = summariseChange(before, after, outcomes)
+      const summary = summariseChange(before, after, outcomes, traffic)
       tookMs.current = performance.now() - startedMs
       setVerdict({ ...after, draft, summary, acceptedOutcomes: outcomes })
     }
     const timer = setTimeout(check, Math.min(tookMs.current, PAUSE_MS_MAX))
     return () => clearTimeout(timer)
-  }, [draft, inForce, outcomes, seenEventTypes])
+  }, [draft, inForce, outcomes, traffic, seenEventTypes])
   return verdict
 }

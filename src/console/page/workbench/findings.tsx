@@ -109,7 +109,7 @@ export function Notice({ lines, isBad = false }: { lines: readonly string[]; isB
 }
 
 /** Changes for members, the most harmful first. */
-export function Changes({ rows, texts, diff }: ChangeSummary) {
+export function Changes({ rows, texts, diff, traffic }: ChangeSummary) {
   const kinds = diff === null ? [] : [...Map.groupBy(groupChanges(diff), ({ kind }) => kind)]
   const rest = diff === null ? [] : describeRest(diff)
   return (
@@ -130,6 +130,12 @@ export function Changes({ rows, texts, diff }: ChangeSummary) {
             ? 'Nothing: every situation has the same decision as now.'
             : `${summariseDiff(diff)}.`}
       </p>
+      {traffic !== null && (
+        <section aria-label="Events of the past">
+          <h3>{traffic.summary}</h3>
+          <Bullets lines={[...traffic.changes, ...traffic.notes].slice(0, SHOWN_COUNT_MAX)} />
+        </section>
+      )}
       {kinds.map(([kind, groups]) => (
         <section key={kind} aria-label={kind}>
           <h3>{kind}</h3>
