@@ -10,7 +10,8 @@ import type { Fault } from '../../service/text/faults.ts'
 import { checkPromises, type PromiseFault } from './check-promises.ts'
 import { findCopiedReasons } from './find-copied-reasons.ts'
 import { findFaults } from './find-faults.ts'
-import { createRemedies } from './find-remedy.ts'
+import { createRemedies, type FindWrong } from './find-remedy.ts'
+import { findShortReach } from './reach.ts'
 
 /** Review of one file. `summary` is null if its faults prevent one. */
 export interface FileReport<F extends Fault = Fault> {
@@ -58,15 +59,16 @@ export async function checkRuleFiles(
   const enumeration = await enumerate(rules, knownEventTypes)
   const cases = promises === null ? enumeration.answers : listCases(promises, enumeration)
   // One change for all that is wrong about a rule, in both files.
-  const findRemedy = createRemedies(rules, cases, (rule, answer) => {
+  const findWrong: FindWrong = (rule, answer) => {
     const wrong = findWrongSend(rule, answer)
     const isBroken = promises?.some(
       (promise) => covers(promise, answer) && !keepsPromise(promise, rule, answer.situation),
     )
     return wrong === null && isBroken ? { cell: null } : wrong
-  })
+  }
+  const findRemedy = createRemedies(rules, cases, findWrong)
   return {
-    table: reportTable(enumeration, findRemedy, knownEventTypes, against),
+    table: reportTable(enumeration, findRemedy, findWrong, knownEventTypes, against),
     promises:
       promises === null
         ? faulty(promiseFaults)
@@ -79,16 +81,21 @@ export async function checkRuleFiles(
 function reportTable(
   enumeration: Enumeration,
   findRemedy: (rule: Rule) => string | null,
+  findWrong: FindWrong,
   knownEventTypes: readonly string[],
   { rules: rulesBefore, seenEventTypes }: Against,
 ): FileReport {
-  const { rules, classes, situations } = enumeration
+  const { rules, classes, situations, answers } = enumeration
   const unknown = findUnknownEventTypes(rules, knownEventTypes, seenEventTypes)
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
-    faults: [...findFaults(enumeration, findRemedy), ...unknown.faults],
-    warnings: [...unknown.warnings, ...findCopiedReasons(rules, rulesBefore)],
+    faults: [...findFaults(enumeration, findRemedy, findWrong), ...unknown.faults],
+    warnings: [
+      ...unknown.warnings,
+      ...findCopiedReasons(rules, rulesBefore),
+      ...(rulesBefore ? findShortReach(rules, answers, rulesBefore) : []),
+    ],
     summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
   }
 }

@@ -7,7 +7,8 @@ import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
 import { type Fault, wholeFault } from '../../service/text/faults.ts'
-import { createRemedies } from './find-remedy.ts'
+import { createRemedies, type FindWrong } from './find-remedy.ts'
+import { describePlaces } from './reach.ts'
 
 /** A fault names no more rules or event types: it stays one line. */
 const NAMED_COUNT_MAX = 8
@@ -23,6 +24,7 @@ export function findFaults(
     enumeration.answers,
     findWrongSend,
   ),
+  findWrong: FindWrong = findWrongSend,
 ): Fault[] {
   const { classes, answers } = enumeration
   const uncovered = answers.filter(({ rule }) => rule === null)
@@ -40,7 +42,7 @@ export function findFaults(
       end: `. It needs ${cell.words}.`,
     }
   })
-  const [hidden, contradictory] = neverApplying(enumeration)
+  const [hidden, contradictory] = neverApplying(enumeration, findWrong)
   const faultsByRule = Map.groupBy([...sends, ...hidden], ({ rule }) => rule)
   return [
     ...(uncovered.length === 0 ? [] : [wholeFault(`no rule covers: ${summariseCases(uncovered, classes)}`)]),
@@ -70,13 +72,20 @@ function mergeFaults({ id, row }: Rule, faults: readonly RuleFault[], remedy: st
 }
 
 /** The rules that never apply: those that others hide, with the first that does, and those that contradict themselves. */
-function neverApplying({ rules, answers }: Enumeration): [hidden: RuleFault[], contradictory: Fault[]] {
+function neverApplying(
+  { rules, answers }: Enumeration,
+  findWrong: FindWrong,
+): [hidden: RuleFault[], contradictory: Fault[]] {
   const applying = new Set(answers.map(({ rule }) => rule))
   const dead = rules
     .filter((rule) => !applying.has(rule))
     .map((rule) => {
       const covered = answers.filter((answer) => firstMismatch(rule, toRuleFacts(answer)) === null)
-      return { rule, hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)) }
+      return {
+        rule,
+        covered,
+        hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)),
+      }
     })
   const contradictory = dead
     .filter(({ hiders }) => hiders.length === 0)
@@ -90,7 +99,7 @@ function neverApplying({ rules, answers }: Enumeration): [hidden: RuleFault[], c
     ({ rule, hiders }) => (hiders.length === 1 ? `below ${hiders[0]?.row}` : `${rule.row}`),
   )
   const hidden = [...byHiders.values()].map((group): RuleFault => {
-    const [{ rule, hiders }] = group as [(typeof dead)[0]]
+    const [{ rule, covered, hiders }] = group as [(typeof dead)[0]]
     const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
     if (group.length > 1) {
       const names = group.slice(0, NAMED_COUNT_MAX).map((one) => `"${one.rule.id}"`)
@@ -112,7 +121,7 @@ function neverApplying({ rules, answers }: Enumeration): [hidden: RuleFault[], c
       rule: hiders.length === 1 ? first : rule,
       row: rule.row,
       text,
-      end: `: move it above row ${last.row}, or delete it`,
+      end: `: ${describePlaces(rule, covered, answers, findWrong)}`,
     }
   })
   return [hidden, contradictory]

@@ -3,6 +3,7 @@ import type { RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
 import { counted } from '../../service/text/count.ts'
+import { changedRules, describeReach } from '../check/reach.ts'
 import {
   type BeforeAfter,
   CHANGE_KINDS,
@@ -63,7 +64,11 @@ export function weighChange(
   return {
     summary: summarise(traffic, ordered),
     changes: ordered.map((change) => describeChange(change, promises)),
-    notes: [...describeUnused(after, used), ...describeUnknown(traffic, diff, nowMs)],
+    notes: [
+      ...describeReaches(before, after, traffic),
+      ...describeUnused(after, used),
+      ...describeUnknown(traffic, diff, nowMs),
+    ],
   }
 }
 
@@ -93,6 +98,18 @@ function describeChange(change: WeighedChange, promises: readonly RulePromise[])
   )
   const guard = covering.map(({ name }) => `; promise: "${name}"`).join('')
   return `${inDigits(change.count)} ${changeInWords(change, eventTypes)}${guard}`
+}
+
+/** How many of the events that a changed rule describes it decides, if rows above take some. */
+function describeReaches(before: RuleTable, after: RuleTable, { groups }: Traffic): string[] {
+  return changedRules(before.rules, after.rules).flatMap((rule) => {
+    const described = groups.filter(({ facts }) => firstMismatch(rule, facts) === null)
+    const byTaker = Map.groupBy(described, ({ facts }) => after.decide(facts).ruleId)
+    const decided = sum(byTaker.get(rule.id) ?? [])
+    const takers = [...byTaker].flatMap(([id, some]) => (id === rule.id ? [] : [[id, sum(some)] as const]))
+    const all = `${inDigits(sum(described))} events`
+    return takers.length === 0 ? [] : [`Rule "${rule.id}" ${describeReach(decided, all, takers)}`]
+  })
 }
 
 function describeUnused({ rules }: RuleTable, used: ReadonlySet<string>): string[] {

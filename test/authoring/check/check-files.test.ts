@@ -244,3 +244,32 @@ t.test('an unfinished rule does not hide that no text knows an event type', asyn
   const { table } = await checkRuleFiles(unfinished, DEFAULT_PROMISES, EVENT_TYPES, { seenEventTypes: [] })
   t.match(table.warnings, [{ column: 'event type', text: /^there is no template for "invoice"/ }])
 })
+
+t.test(
+  'a rule that rows above leave nothing is moved to where it decides all that it describes',
+  async (t) => {
+    const last = rule({ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' })
+    const hidden = await checkRuleFiles(above(null, [last]), DEFAULT_PROMISES, EVENT_TYPES)
+    const fault = hidden.table.faults.find(({ text }) => text.startsWith('rule "muted" can never apply'))
+    t.match(
+      fault?.text,
+      /move it above row \d+ \("opted-out"\) for all \d+ cases that it describes, or above row /,
+    )
+    const place = /\("(.*?)"\) for all /.exec(fault?.text ?? '')?.[1] ?? ''
+    const moved = await checkRuleFiles(above(place, [last]), DEFAULT_PROMISES, EVENT_TYPES)
+    t.same(moved.table.faults, [])
+  },
+)
+
+t.test('a new rule that rows above leave a part says how much it decides', async (t) => {
+  const rules = loadRuleTable(DEFAULT_TABLE, EVENT_TYPES)
+  const muted = rule({ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' })
+  const short = await checkRuleFiles(above('sms', [muted]), DEFAULT_PROMISES, EVENT_TYPES, { rules })
+  t.match(short.table.warnings, [
+    {
+      text: /^rule "muted" decides \d+ of the \d+ cases that its cells describe; rows above take the others: "/,
+    },
+  ])
+  const whole = await checkRuleFiles(above('opted-out', [muted]), DEFAULT_PROMISES, EVENT_TYPES, { rules })
+  t.same(whole.table.warnings, [])
+})
