@@ -3,11 +3,12 @@ import { PROMISE_SHEET, type RulePromise } from '../../service/decide/rules/load
 import { readSheet, type SheetForm } from '../../service/decide/rules/read-sheet.ts'
 import { RULE_SHEET } from '../../service/decide/rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'
-import { wholeFault } from '../../service/text/faults.ts'
+import { type Fault, wholeFault } from '../../service/text/faults.ts'
 import { type Against, checkRuleFiles, type FileReport } from '../check/check-files.ts'
 import type { PromiseFault } from '../check/check-promises.ts'
 import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../outcomes/list-outcomes.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
+import { findConflict } from '../templates/parse.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
 import { readTraffic } from '../traffic/traffic-sheet.ts'
@@ -106,6 +107,7 @@ export function summariseChange(
         const isFault = faults.includes(one)
         return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
       }),
+      { file: 'rules/outcomes.txt', faults: conflictsIn(outcomes), warnings: [] },
       { file: 'rules/traffic.csv', faults: read.faults, warnings: [] },
     ],
     diff,
@@ -125,6 +127,11 @@ export function summariseChange(
     ],
     outcomes: after.outcomes === null ? null : compareOutcomes(outcomes, after.outcomes),
   }
+}
+
+function conflictsIn(outcomes: string): Fault[] {
+  const conflict = findConflict(outcomes)
+  return conflict === null ? [] : [{ row: conflict.line, column: null, text: conflict.text }]
 }
 
 /** The text of a pull request with this change. */

@@ -5,6 +5,7 @@ import { UNNAMED } from '../../service/decide/rules/event-classes.ts'
 import type { Enumeration } from '../../service/decide/rules/first-match.ts'
 import { decideByRule } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
+import { findConflict } from '../templates/parse.ts'
 import type { Preview, PreviewedText } from '../templates/preview.ts'
 import { describeSms } from '../templates/sms-length.ts'
 
@@ -66,7 +67,10 @@ function formatText({ withReason, subject, body, sms }: PreviewedText): string[]
 /** The event types that have a section, which differ from the headings of all others. */
 export function acceptedEventTypes(text: string): string[] {
   const headings = text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line))
-  return headings.filter((heading) => heading !== UNNAMED && !isPattern(heading))
+  return headings.filter(
+    (heading) =>
+      heading !== UNNAMED && !isPattern(heading) && findConflict(heading) === null && heading !== '=======',
+  )
 }
 
 /** Outcomes and texts in only one of two lists, each with its section. Empty sections make no difference. */

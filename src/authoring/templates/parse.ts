@@ -39,6 +39,17 @@ export function parseTags(template: string, firstLine = 1): readonly Tag[] {
   }
 }
 
+/** What Git leaves in a file that two branches changed. Its mark in the middle may also be a line of a text. */
+const CONFLICT = /^(<{7}|>{7}|\|{7})(?= |$)/m
+
+/** The first line, counted from 1, with a mark of an unresolved merge; null if there is none. */
+export function findConflict(text: string): { readonly line: number; readonly text: string } | null {
+  const offset = text.search(CONFLICT)
+  if (offset === -1) return null
+  const remedy = 'keep one of the two versions, and remove the lines of <<<<<<<, ======= and >>>>>>>'
+  return { line: lineAt(text, offset), text: `a merge left its marks here: ${remedy}` }
+}
+
 /** Line, counted from 1, of an offset in UTF-16 code units. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split(/\r\n|\n|\r/).length

@@ -13,7 +13,7 @@ import {
   VARIABLES,
 } from '../../service/decide/templates/template.ts'
 import { didYouMean, isSlip, nearest } from '../../service/text/nearest.ts'
-import { LineFault, lineAt, parseTags, type Tag } from './parse.ts'
+import { findConflict, LineFault, lineAt, parseTags, type Tag } from './parse.ts'
 
 /** A file in `templates/`: its name without the folder, and its unchanged text, BOM and line breaks included. */
 export interface TemplateFile {
@@ -33,6 +33,9 @@ export interface ReadOptions {
 const EXTENSION = '.mustache'
 /** Fixed by the specification. */
 const GENERIC_BODY = 'A {{eventType}} event has occurred'
+
+/** A variable in one pair of braces. */
+const SINGLE_BRACES = new RegExp(`(?<!\\{)\\{\\s*(${VARIABLES.join('|')})\\s*\\}(?!\\})`)
 
 /** The templates of these files, in any order. Throws TemplateError with the first fault of every file. */
 export function readTemplates(files: readonly TemplateFile[], options: ReadOptions): Templates {
@@ -71,6 +74,13 @@ function checkSource(file: string, source: string): void {
   }
   const garbled = source.search(/[\0\uFFFD]/)
   refuseIf(garbled !== -1, lineAt(source, garbled), 'this is not UTF-8 text: save the file as UTF-8')
+  const conflict = findConflict(source)
+  if (conflict !== null) throw new LineFault(conflict.line, conflict.text)
+  const single = SINGLE_BRACES.exec(source)
+  if (single !== null) {
+    const [shown, name = ''] = single
+    throw new LineFault(lineAt(source, single.index), `members would read ${shown}: write {{${name}}}`)
+  }
   const parts = splitSource(source)
   const { bodyLine } = parts
   refuseIf(bodyLine === 1, 1, 'the subject is missing: begin the file with "Subject: …"')

@@ -7,6 +7,7 @@ import { fileOption, newCommand } from '../../terminal/options.ts'
 import { note, print } from '../../terminal/print.ts'
 import { acceptedEventTypes } from '../outcomes/list-outcomes.ts'
 import { checkTemplates } from './check-templates.ts'
+import { findConflict } from './parse.ts'
 import { describeSms } from './sms-length.ts'
 import { readTemplateFiles } from './template-files.ts'
 
@@ -29,8 +30,12 @@ interface Options {
 }
 
 async function check({ templates, annotations, json }: Options): Promise<void> {
-  const accepted = acceptedEventTypes(await readText(OUTCOMES))
-  const report = checkTemplates(readTemplateFiles(templates), { sha256, accepted })
+  const outcomes = await readText(OUTCOMES)
+  const accepted = acceptedEventTypes(outcomes)
+  const { faults: inTexts, ...checked } = checkTemplates(readTemplateFiles(templates), { sha256, accepted })
+  const conflict = findConflict(outcomes)
+  const inOutcomes = conflict === null ? [] : [{ file: relative(templates, OUTCOMES), ...conflict }]
+  const report = { ...checked, faults: [...inTexts, ...inOutcomes] }
   const { faults, warnings, lines } = report
   if (json) await print(JSON.stringify(report))
   else {

@@ -29,11 +29,11 @@ const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
 const FILES = { table, promises, templates }
 
 /** The review of files that differ from those in force. */
-async function reviewOf(change: Partial<Files>, traffic: string | null = null) {
+async function reviewOf(change: Partial<Files>, traffic: string | null = null, accepted = outcomes) {
   const [before, after] = await Promise.all(
     [FILES, { ...FILES, ...change }].map((files) => loadVersion(files, readTexts(files.templates, outcomes))),
   )
-  const summary = summariseChange(before as Version, after as Version, outcomes, traffic)
+  const summary = summariseChange(before as Version, after as Version, accepted, traffic)
   return { ...(after as Version), summary }
 }
 
@@ -42,7 +42,7 @@ t.test('the files in force have no fault, keep all promises and change nothing',
   t.same([table.faults, promises.faults, texts.report.faults], [[], [], []])
   t.match(promises.summary, '6 promises, all kept')
   t.match(summary, { diff: { changes: [] }, rows: [], texts: [] })
-  t.equal(summary.reviews.at(-2)?.file, 'templates/', 'a warning about all texts')
+  t.equal(summary.reviews.at(-3)?.file, 'templates/', 'a warning about all texts')
 })
 
 t.test('faults are reported at their row; then nothing is compared', async (t) => {
@@ -164,4 +164,14 @@ t.test('a damaged traffic file is a fault of its own; without one, all works as 
   const without = await reviewOf({ table: MUTED })
   t.equal(without.summary.traffic, null)
   t.match(without.summary.diff, { changes: [{}, {}] })
+})
+
+t.test('the marks of an unresolved merge in the accepted outcomes are a fault', async (t) => {
+  const marked = outcomes.replace('claim.paid', '<<<<<<< HEAD\nclaim.paid')
+  const { summary } = await reviewOf({}, null, marked)
+  const line = marked.slice(0, marked.indexOf('<<<')).split('\n').length
+  t.match(summary.reviews.at(-2), {
+    file: 'rules/outcomes.txt',
+    faults: [{ row: line, text: /^a merge left its marks/ }],
+  })
 })

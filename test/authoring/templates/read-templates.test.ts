@@ -25,6 +25,9 @@ function faultsIn(text: string, file = 'claim.paid.mustache'): string[] {
 const VARIABLES = 'the variables are eventType, locator, reason'
 const NO_LOCATOR = '3: the body must insert {{locator}}, whether there is a reason or not'
 
+const CONFLICT =
+  'a merge left its marks here: keep one of the two versions, and remove the lines of <<<<<<<, ======= and >>>>>>>'
+
 /** Each line a file, with ↵ for its line breaks, and its only fault, by line. */
 const FAULTY = `
 Subject: {{eventTyp}}↵↵{{locator}}↵{{{Reason}}}{{&locater}}  1: "eventTyp" is not a variable: ${VARIABLES}; did you mean "eventType"?
@@ -53,7 +56,11 @@ Subject: s↵↵{{#reason}}{{locator}}{{/reason}}  ${NO_LOCATOR}
 Subject: s↵↵{{^reason}}{{locator}}{{/reason}}  ${NO_LOCATOR}
 Subject: s↵↵{{^locator}}{{locator}}{{/locator}}  ${NO_LOCATOR}
 Subject: s↵↵{{locator}}↵Gr\0e  4: this is not UTF-8 text: save the file as UTF-8
-Subject: s↵↵{{locator}}↵Gr\uFFFDe  4: this is not UTF-8 text: save the file as UTF-8`
+Subject: s↵↵{{locator}}↵Gr\uFFFDe  4: this is not UTF-8 text: save the file as UTF-8
+Subject: s↵↵{{locator}}↵<<<<<<< HEAD↵one↵=======↵two↵>>>>>>> other  4: ${CONFLICT}
+Subject: s↵↵{{locator}}↵||||||| 1a2b↵one  4: ${CONFLICT}
+Subject: s↵↵{{locator}} since { reason }  3: members would read { reason }: write {{reason}}
+Subject: {locator}↵↵{{locator}}  1: members would read {locator}: write {{locator}}`
 const FAULTY_GENERIC = ['', '.', '↵{{locator}}'].map(
   (end) =>
     `Subject: s↵↵A {{{eventType}}} event has occurred${end}  3: the body must be exactly "A {{eventType}} event has occurred"`,
