@@ -144,7 +144,7 @@ t.test('the base of a comparison is treated as text, whatever it contains', asyn
   t.notOk(existsSync(join(clone, 'broken')))
 })
 
-t.test('the summary has warnings first, then changes by severity, texts and promises', async (t) => {
+t.test('the summary has weaker promises first, then warnings, changes by severity, and texts', async (t) => {
   const clone = checkOut()
   edit(clone, 'rules/dispatch.csv', insert(rule({ ...MUTED, eventType: 'invoice.paid or consent.given' })))
   const kept = {
@@ -160,13 +160,14 @@ t.test('the summary has warnings first, then changes by severity, texts and prom
   const { status, stdout } = make(clone, 'rules-summary')
   t.equal(status, 0)
   const order = [
+    '> [!CAUTION]\n> **1 promise deleted**\n',
+    '> - promise deleted: "We never drop a message',
     '### 1 warning\n',
     `### Rule table: ${describeThose({ party: 'found' }).length} situations change: `,
     '#### No longer sent\n\n<details><summary>',
     '#### With another reason only\n',
-    '### Envelope map, promises and rules: 1 envelope field changed, 1 promise deleted, 1 promise added, 1 rule added\n\n',
+    '### Envelope map, promises and rules: 1 envelope field changed, 1 promise added, 1 rule added\n\n',
     '- envelope field changed: "reason": place "header:reason" instead of "/payload/reason"\n',
-    '- promise deleted: "We never drop a message',
     '- promise added: "Nobody is told that an invoice is paid": event type "invoice.paid", party "found", outcome "SKIP"\n',
     '- rule added: "muted": event type "invoice.paid or consent.given", party "found", outcome "SKIP", reason "muted", because "Y."\n',
     '### Texts: 1 event type with another text\n\n#### claim.paid\n\nBefore:\n',

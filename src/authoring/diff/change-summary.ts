@@ -22,23 +22,36 @@ export interface ChangeSummary {
   readonly texts: readonly PreviewChange[] | null
   /** Changed rules, promises and fields of the envelope map. */
   readonly rows: readonly RowChange[]
+  /** What the table does now although a promise forbade it, in sentences. */
+  readonly nowPossible: readonly string[]
   /** Accepted outcomes and texts that are no longer true, and those that are true instead. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
 }
 
 /** One page for a pull request: faults first, then the changes, the most harmful first. */
-export function summaryToMarkdown({ reviews, diff, traffic, texts, rows, outcomes }: ChangeSummary): string {
+export function summaryToMarkdown({
+  reviews,
+  diff,
+  traffic,
+  texts,
+  rows,
+  nowPossible,
+  outcomes,
+}: ChangeSummary): string {
   const missing = [
     ...(diff === null ? ['what the rule table changes'] : []),
     ...(texts === null ? ['which texts change'] : []),
   ]
+  const isWeaker = ({ what, kind }: RowChange) => what === 'promise' && kind !== 'added'
+  const others = rows.filter((row) => !isWeaker(row))
   const parts = [
+    promisesToMarkdown(rows.filter(isWeaker), nowPossible),
     said(reviews, 'faults', 'fault'),
     said(reviews, 'warnings', 'warning'),
     missing.length === 0 ? '' : `The faults hide ${missing.join(' and ')}. Correct them first.\n`,
     traffic === null ? '' : trafficToMarkdown(traffic),
     diff === null ? '' : diffToMarkdown(diff),
-    rows.length === 0 ? '' : rowsToMarkdown(rows),
+    others.length === 0 ? '' : rowsToMarkdown(others),
     texts === null ? '' : previewChangesToMarkdown(texts),
     outcomes === null ? '' : outcomesToMarkdown(outcomes),
   ]
@@ -55,6 +68,21 @@ function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular:
     ),
   )
   return items.length === 0 ? '' : `### ${counted(items.length, singular)}\n\n${items.join('\n')}\n`
+}
+
+/** A forge shows such a block in red. */
+function promisesToMarkdown(rows: readonly RowChange[], nowPossible: readonly string[]): string {
+  if (rows.length === 0) return ''
+  const items = rows.map(({ text }) => `- ${literal(text)}`)
+  const possible =
+    nowPossible.length === 0
+      ? ['Nothing that this table does was forbidden before; a later change may do it.']
+      : [
+          'What this table does, and a promise forbade:',
+          '',
+          ...nowPossible.map((line) => `- ${literal(line)}`),
+        ]
+  return `> [!CAUTION]\n${[`**${summariseRows(rows)}**`, '', ...items, '', ...possible].map((line) => `> ${line}`.trimEnd()).join('\n')}\n`
 }
 
 function rowsToMarkdown(rows: readonly RowChange[]): string {

@@ -1,11 +1,13 @@
 import { RuleTableError } from '../../service/decide/rules/errors.ts'
+import type { Enumeration } from '../../service/decide/rules/first-match.ts'
+import { listCases } from '../../service/decide/rules/judge-rules.ts'
 import { PROMISE_SHEET, type RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { readSheet, type SheetForm } from '../../service/decide/rules/read-sheet.ts'
 import { RULE_SHEET } from '../../service/decide/rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'
 import { type Fault, wholeFault } from '../../service/text/faults.ts'
 import { type Against, checkRuleFiles, type FileReport } from '../check/check-files.ts'
-import type { PromiseFault } from '../check/check-promises.ts'
+import { checkPromises, type PromiseFault } from '../check/check-promises.ts'
 import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../outcomes/list-outcomes.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { findConflict } from '../templates/parse.ts'
@@ -57,6 +59,8 @@ export interface Version {
   readonly table: FileReport
   readonly promises: FileReport<PromiseFault>
   readonly promised: readonly RulePromise[]
+  /** Null if the rules cannot be read. */
+  readonly enumeration: Enumeration | null
   /** Null if it has faults. */
   readonly ruleTable: RuleTable | null
   /** All outcomes and texts, in the form of the accepted file; null if one of the files has faults. */
@@ -68,13 +72,9 @@ export async function loadVersion(
   texts: Texts,
   against: Against = {},
 ): Promise<Version> {
-  const { enumeration, ...reports } = await checkRuleFiles(
-    files.table,
-    files.promises,
-    texts.eventTypes,
-    against,
-  )
+  const reports = await checkRuleFiles(files.table, files.promises, texts.eventTypes, against)
   const version = { files, texts, ...reports }
+  const { enumeration } = reports
   try {
     if (enumeration === null) return { ...version, ruleTable: null, outcomes: null }
     const ruleTable = enumeratedTable(enumeration, files.table, noRevision())
@@ -125,6 +125,8 @@ export function summariseChange(
       ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),
       ...diffSheets('rule', RULE_SHEET, before.files.table, after.files.table),
     ],
+    nowPossible:
+      after.enumeration === null ? [] : findNowPossible(before.promised, after.promised, after.enumeration),
     outcomes: after.outcomes === null ? null : compareOutcomes(outcomes, after.outcomes),
   }
 }
@@ -132,6 +134,28 @@ export function summariseChange(
 function conflictsIn(outcomes: string): Fault[] {
   const conflict = findConflict(outcomes)
   return conflict === null ? [] : [{ row: conflict.line, column: null, text: conflict.text }]
+}
+
+/** What the table does and a promise forbade, before it was deleted or changed. */
+function findNowPossible(
+  before: readonly RulePromise[],
+  after: readonly RulePromise[],
+  enumeration: Enumeration,
+): string[] {
+  const kept = new Set(after.map(cellsOf))
+  const gone = before.filter((promise) => !kept.has(cellsOf(promise)))
+  const broken = checkPromises(gone, listCases(gone, enumeration), () => null).filter(
+    ({ column }) => column === null,
+  )
+  // The last line says how to exempt it.
+  return broken.flatMap(({ text, lines = [], exclude }) => [
+    text,
+    ...lines.slice(0, exclude ? -1 : undefined),
+  ])
+}
+
+function cellsOf({ row: _, name: __, ...promise }: RulePromise): string {
+  return JSON.stringify(promise)
 }
 
 /** The text of a pull request with this change. */

@@ -175,3 +175,20 @@ t.test('the marks of an unresolved merge in the accepted outcomes are a fault', 
     faults: [{ row: line, text: /^a merge left its marks/ }],
   })
 })
+
+t.test('a weaker promise stands first in the summary, with what it forbade and the table does', async (t) => {
+  const first = /^> \[!CAUTION\]\n> \*\*1 promise (deleted|narrowed)\*\*\n/
+  const narrowed = promises.replace('opted out of,,', 'opted out of,not claim.paid,')
+  const alone = await reviewOf({ promises: narrowed })
+  t.match(formatProposal(alone.summary), first)
+  t.match(formatProposal(alone.summary), /^> Nothing that this table does was forbidden before/m)
+  const told = await reviewOf({
+    promises: narrowed,
+    table: table.replace('\nopted-out,,', '\nopted-out,not claim.paid,'),
+  })
+  t.match(told.summary.nowPossible, [
+    /^"We never tell a member .*" promises that nothing is sent, but it is$/,
+    /^sent by email by rule "email" \(row \d+\): /,
+  ])
+  t.match(formatProposal(told.summary), first)
+})
