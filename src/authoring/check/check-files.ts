@@ -11,6 +11,7 @@ import { checkPromises, type PromiseFault } from './check-promises.ts'
 import { findCopiedReasons } from './find-copied-reasons.ts'
 import { findFaults } from './find-faults.ts'
 import { createRemedies, type FindWrong } from './find-remedy.ts'
+import { findShorter, type Shorter } from './find-shorter.ts'
 import { findShortReach } from './reach.ts'
 
 /** Review of one file. `summary` is null if its faults prevent one. */
@@ -37,6 +38,8 @@ export async function checkRuleFiles(
 ): Promise<{
   readonly table: FileReport
   readonly promises: FileReport<PromiseFault>
+  /** None if there are faults. */
+  readonly shorter: readonly Shorter[]
   /** None if they cannot be read. */
   readonly promised: readonly RulePromise[]
   /** Null if the rules cannot be read. */
@@ -52,6 +55,7 @@ export async function checkRuleFiles(
     return {
       table: { ...faulty([...ruleFaults, ...unknown.faults]), warnings: unknown.warnings },
       promises: faulty(promiseFaults),
+      shorter: [],
       promised: [],
       enumeration: null,
     }
@@ -67,8 +71,10 @@ export async function checkRuleFiles(
     return wrong === null && isBroken ? { cell: null } : wrong
   }
   const findRemedy = createRemedies(rules, cases, findWrong)
+  const table = reportTable(enumeration, findRemedy, findWrong, knownEventTypes, against)
   return {
-    table: reportTable(enumeration, findRemedy, findWrong, knownEventTypes, against),
+    table,
+    shorter: table.faults.length === 0 ? findShorter(enumeration) : [],
     promises:
       promises === null
         ? faulty(promiseFaults)

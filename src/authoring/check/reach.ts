@@ -85,7 +85,9 @@ export function describePlaces(
     )
     const count = gained.size
     const effect =
-      count === all ? `for all ${counted(all, 'case')} that it describes` : `for ${count} of the ${all}`
+      count === all
+        ? `for all it describes (${counted(all, 'case')})`
+        : `for ${count} of the ${counted(all, 'case')}`
     const names = lost.map(({ id }) => `"${id}"`).join(' and ')
     const loss = lost.length === 0 ? '' : `, which leaves nothing to ${names}`
     return [`above row ${taker.row} ("${taker.id}") ${effect}${loss}`]

@@ -22,6 +22,8 @@ export interface ChangeSummary {
   readonly texts: readonly PreviewChange[] | null
   /** Changed rules, promises and fields of the envelope map. */
   readonly rows: readonly RowChange[]
+  /** How the table could be shorter with the same decisions. */
+  readonly shorter: readonly string[]
   /** What the table does now although a promise forbade it, in sentences. */
   readonly nowPossible: readonly string[]
   /** Accepted outcomes and texts that are no longer true, and those that are true instead. */
@@ -35,6 +37,7 @@ export function summaryToMarkdown({
   traffic,
   texts,
   rows,
+  shorter,
   nowPossible,
   outcomes,
 }: ChangeSummary): string {
@@ -53,6 +56,7 @@ export function summaryToMarkdown({
     diff === null ? '' : diffToMarkdown(diff),
     others.length === 0 ? '' : rowsToMarkdown(others),
     texts === null ? '' : previewChangesToMarkdown(texts),
+    shorter.length === 0 ? '' : shorterToMarkdown(shorter),
     outcomes === null ? '' : outcomesToMarkdown(outcomes),
   ]
   return parts.filter((part) => part !== '').join('\n')
@@ -88,6 +92,11 @@ function promisesToMarkdown(rows: readonly RowChange[], nowPossible: readonly st
 function rowsToMarkdown(rows: readonly RowChange[]): string {
   const items = rows.map(({ text }) => `- ${literal(text)}`)
   return `### Envelope map, promises and rules: ${summariseRows(rows)}\n\n${items.join('\n')}\n`
+}
+
+function shorterToMarkdown(hints: readonly string[]): string {
+  const items = hints.map((hint) => `- ${literal(hint)}`)
+  return `<details><summary>The table could be shorter, with the same decisions</summary>\n\n${items.join('\n')}\n\n</details>\n`
 }
 
 function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes']>): string {

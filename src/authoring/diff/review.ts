@@ -8,6 +8,7 @@ import { enumeratedTable, type RuleTable } from '../../service/decide/rules/tabl
 import { type Fault, wholeFault } from '../../service/text/faults.ts'
 import { type Against, checkRuleFiles, type FileReport } from '../check/check-files.ts'
 import { checkPromises, type PromiseFault } from '../check/check-promises.ts'
+import type { Shorter } from '../check/find-shorter.ts'
 import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../outcomes/list-outcomes.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { findConflict } from '../templates/parse.ts'
@@ -58,6 +59,7 @@ export interface Version {
   readonly texts: Texts
   readonly table: FileReport
   readonly promises: FileReport<PromiseFault>
+  readonly shorter: readonly Shorter[]
   readonly promised: readonly RulePromise[]
   /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
@@ -125,6 +127,7 @@ export function summariseChange(
       ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),
       ...diffSheets('rule', RULE_SHEET, before.files.table, after.files.table),
     ],
+    shorter: after.shorter.map(({ text }) => text),
     nowPossible:
       after.enumeration === null ? [] : findNowPossible(before.promised, after.promised, after.enumeration),
     outcomes: after.outcomes === null ? null : compareOutcomes(outcomes, after.outcomes),

@@ -253,7 +253,7 @@ t.test(
     const fault = hidden.table.faults.find(({ text }) => text.startsWith('rule "muted" can never apply'))
     t.match(
       fault?.text,
-      /move it above row \d+ \("opted-out"\) for all \d+ cases that it describes, or above row /,
+      /move it above row \d+ \("opted-out"\) for all it describes \(\d+ cases\), or above row /,
     )
     const place = /\("(.*?)"\) for all /.exec(fault?.text ?? '')?.[1] ?? ''
     const moved = await checkRuleFiles(above(place, [last]), DEFAULT_PROMISES, EVENT_TYPES)

@@ -9,7 +9,7 @@ import { type Row, tables } from '../random-tables.ts'
 
 const NEVER = /^row \d+: rule "(\w+)" can never apply: .*: move it (above .*), or delete it$/
 const PLACE =
-  /above row \d+ \("(\w+)"\) for (all )?(\d+)(?: cases? that it describes| of the \d+)((?:, which leaves nothing to [^,]*)?)/g
+  /above row \d+ \("(\w+)"\) for (all it describes \()?(\d+)(?: cases?\)| of the \d+ cases?)((?:, which leaves nothing to [^,]*)?)/g
 
 const enumerated = async (rows: readonly Row[]) => enumerate(loadRuleTable(table(...rows)), [])
 const faultsOf = async (rows: readonly Row[]) => findFaults(await enumerated(rows)).map(describeFault)

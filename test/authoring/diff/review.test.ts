@@ -192,3 +192,17 @@ t.test('a weaker promise stands first in the summary, with what it forbade and t
   ])
   t.match(formatProposal(told.summary), first)
 })
+
+t.test(
+  'a table that could be shorter says so at the end of the summary; the one in force could not',
+  async (t) => {
+    t.same((await reviewOf({})).summary.shorter, [])
+    const { summary } = await reviewOf({
+      table: above('no-party', [
+        rule({ rule: 'again', eventType: 'claim.paid', party: 'missing', reason: 'no party locator' }),
+      ]),
+    })
+    t.match(summary.shorter, [/^without rule "again"/])
+    t.match(formatProposal(summary), /<details><summary>The table could be shorter, .*without rule "again"/s)
+  },
+)

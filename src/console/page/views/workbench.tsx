@@ -14,6 +14,7 @@ import {
   type Lead,
   Notice,
   Promises,
+  ShorterTable,
   VerdictBar,
 } from '../workbench/findings.tsx'
 import { Grid, Paste } from '../workbench/grid.tsx'
@@ -86,6 +87,7 @@ function Workbench({ start }: { start: WorkbenchStart }) {
       {verdict !== null && (
         <>
           {tab === 'table' && <FileFindings {...verdict.table} />}
+          {tab === 'table' && !isReadOnly && <ShorterTable verdict={verdict} {...bench} />}
           <div class="columns">
             <Card
               id="changes"

@@ -6,7 +6,7 @@ import { describeRest, groupChanges, summariseDiff } from '../../../authoring/di
 import { describeFault } from '../../../service/text/faults.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type Bench, FIRST_ROW, type Verdict } from './draft.ts'
+import { type Bench, FIRST_ROW, SHEETS, type Verdict } from './draft.ts'
 
 /** Focuses the first element of a selector once the changes made so far are rendered. */
 export function focus(selector: string): void {
@@ -105,6 +105,36 @@ export function Notice({ lines, isBad = false }: { lines: readonly string[]; isB
     <div class={isBad ? 'notice notice-bad' : 'notice'}>
       <Bullets lines={more > 0 ? [...lines.slice(0, SHOWN_COUNT_MAX), `and ${more} more`] : lines} />
     </div>
+  )
+}
+
+/** Rows that the table does not need, each with a button that makes it shorter. */
+export function ShorterTable({
+  verdict,
+  draft,
+  change,
+}: Pick<Bench, 'draft' | 'change'> & { verdict: Verdict }) {
+  if (verdict.shorter.length === 0 || verdict.draft !== draft) return null
+  const columns: readonly string[] = SHEETS.table.columns
+  const shorten = ({ row, edit }: Verdict['shorter'][number]) => {
+    const edited = draft.table.map((cells, index) =>
+      edit !== null && index + FIRST_ROW === edit.row
+        ? cells.with(columns.indexOf(edit.column), edit.cell)
+        : cells,
+    )
+    change({ table: edited.toSpliced(row - FIRST_ROW, 1) })
+  }
+  return (
+    <section aria-label="The table could be shorter">
+      <h3>The table could be shorter, with the same decisions</h3>
+      <ul>
+        {verdict.shorter.slice(0, SHOWN_COUNT_MAX).map((hint) => (
+          <li key={hint.text}>
+            {visible(hint.text)} <Button onClick={() => shorten(hint)}>Shorten</Button>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 

@@ -84,7 +84,7 @@ t.test('a rule hidden by rules above it is refused, and they are named', async (
       ]),
     ),
     [
-      'row 5: rule "both" can never apply: 2 rules above, "yes" (row 3) to "paid" (row 4), decide all of it: move it above row 3 ("yes") for all 2 cases that it describes, or above row 4 ("paid") for 1 of the 2, or delete it',
+      'row 5: rule "both" can never apply: 2 rules above, "yes" (row 3) to "paid" (row 4), decide all of it: move it above row 3 ("yes") for all it describes (2 cases), or above row 4 ("paid") for 1 of the 2 cases, or delete it',
     ],
   )
 })
