@@ -113,7 +113,16 @@ export function applies(row: Row, one: Case): boolean {
 /** The table's result for a case; null if no row applies. */
 export function interpret(rows: readonly Row[], one: Case) {
   const row = rows.find((candidate) => applies(candidate, one))
-  if (row === undefined) return null
+  const isNamed =
+    one.preferredChannel === 'EMAIL' ||
+    rows.some((any) => [any['send by'], any['preferred channel']].includes(one.preferredChannel))
+  const isOpen = row !== undefined && row['send by'] === '' && row.outcome === 'SEND'
+  const noRule = {
+    ...{ ruleId: '(unknown channel)', outcome: 'FAIL', channel: one.preferredChannel },
+    reason: 'no rule for this channel',
+  }
+  if (row === undefined) return isNamed ? null : noRule
+  if (!isNamed && isOpen && !hasAddress(one.preferredChannel, one)) return noRule
   return {
     ruleId: row.rule,
     outcome: row.outcome,
@@ -122,15 +131,18 @@ export function interpret(rows: readonly Row[], one: Case) {
   }
 }
 
+function hasAddress(channel: string, one: Case): boolean {
+  const { address } = CHANNEL_KINDS[channel as Channel]
+  return one.party !== 'found' || address === null || one[`${address}OnFile`] === true
+}
+
 /** Whether no case is left undecided or sent to nobody. */
 export function isSafe(rows: readonly Row[]): boolean {
   return ALL_CASES.every((one) => {
     const said = interpret(rows, one)
     if (said === null) return false
     if (said.outcome !== 'SEND') return true
-    if (one.party !== 'found') return false
-    const { address } = CHANNEL_KINDS[said.channel as Channel]
-    return address === null || one[`${address}OnFile`] === true
+    return one.party === 'found' && hasAddress(said.channel, one)
   })
 }
 

@@ -35,7 +35,16 @@ async function doctor(env: Record<string, string>) {
 const are = (status: string, ...names: string[]) => Object.fromEntries(names.map((name) => [name, status]))
 const OF_DATABASE = ['database', 'schema', 'partitions', 'log']
 const ALL_WELL = {
-  ...are('ok', 'configuration', 'broker', 'topics', 'envelope map', ...OF_DATABASE, 'policy administration'),
+  ...are(
+    'ok',
+    'rules',
+    'configuration',
+    'broker',
+    'topics',
+    'envelope map',
+    ...OF_DATABASE,
+    'policy administration',
+  ),
   'identity provider': 'skipped',
 }
 

@@ -1,6 +1,12 @@
 import { PromisesError, RuleTableError } from '../../service/decide/rules/errors.ts'
 import { type Enumeration, enumerate } from '../../service/decide/rules/first-match.ts'
-import { covers, findWrongSend, keepsPromise, listCases } from '../../service/decide/rules/judge-rules.ts'
+import {
+  covers,
+  findWrongSend,
+  keepsPromise,
+  listCases,
+  warnOfChannels,
+} from '../../service/decide/rules/judge-rules.ts'
 import { listNaming, loadPromises, type RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { loadRuleTable, readEventTypes } from '../../service/decide/rules/load-table.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
@@ -98,6 +104,7 @@ function reportTable(
   return {
     faults: [...findFaults(enumeration, findRemedy, findWrong), ...unknown.faults],
     warnings: [
+      ...warnOfChannels(enumeration),
       ...unknown.warnings,
       ...findCopiedReasons(rules, rulesBefore),
       ...(rulesBefore ? findShortReach(rules, answers, rulesBefore) : []),

@@ -2,7 +2,7 @@ import { cellText, FACT_LIST, type Situation } from '../../service/decide/decisi
 import { nameOfChannel } from '../../service/decide/party/channel.ts'
 import { describeClasses, type EventClass } from '../../service/decide/rules/event-classes.ts'
 import { type Enumeration, toRuleFacts } from '../../service/decide/rules/first-match.ts'
-import { findWrongSend } from '../../service/decide/rules/judge-rules.ts'
+import { findWrongSend, listGaps } from '../../service/decide/rules/judge-rules.ts'
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
@@ -27,7 +27,7 @@ export function findFaults(
   findWrong: FindWrong = findWrongSend,
 ): Fault[] {
   const { classes, answers } = enumeration
-  const uncovered = answers.filter(({ rule }) => rule === null)
+  const uncovered = listGaps(enumeration)
   const wrong = answers.flatMap((answer) => {
     const found = answer.rule && findWrongSend(answer.rule, answer)
     return answer.rule === null || found === null ? [] : [{ ...answer, rule: answer.rule, ...found }]

@@ -21,10 +21,9 @@ export function listOutcomes(enumeration: Enumeration, previews: readonly Previe
   const { classes, situations, answers, findPosition } = enumeration
   const listSituations = (eventType: string) =>
     situations.map((situation) => {
-      const rule = answers[findPosition({ eventType, ...situation })]?.rule
-      const result = rule ? decideByRule(rule, situation) : null
-      const outcome = result === null ? 'undecided' : `${describeResult(result)}, rule "${result.ruleId}"`
-      return `  ${describeSituation(situation)}: ${outcome}`
+      const rule = answers[findPosition({ eventType, ...situation })]?.rule ?? null
+      const result = decideByRule(rule, situation)
+      return `  ${describeSituation(situation)}: ${describeResult(result)}, rule "${result.ruleId}"`
     })
   const named = classes.flatMap(({ members, representative }) =>
     members.map((name) => [name, representative] as const),

@@ -119,6 +119,6 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
       readUntil(signal, listPool(), (connection) =>
         listRejected(connection, { ...ALL_REJECTED, ...query }, page),
       ),
-    rules: async () => showRules(ruleTable, await listActivations(httpPool())),
+    rules: async () => showRules(ruleFiles, await listActivations(httpPool())),
   }
 }

@@ -9,10 +9,12 @@ import { identityProviderCheck, tokenCheck } from './identity-provider.ts'
 import { envelopeMapCheck } from './newest-messages.ts'
 import { policyAdministrationCheck } from './policy-administration.ts'
 import type { Check } from './remedies.ts'
+import { ruleFilesCheck } from './rule-files.ts'
 import { transportsCheck } from './transports.ts'
 
 /** In the order in which they run. */
 export const CHECKS: readonly Check[] = [
+  ruleFilesCheck,
   brokerCheck,
   topicsCheck,
   envelopeMapCheck,

@@ -8,7 +8,7 @@ import type { Message } from '../decide/event/message.ts'
 import { type Parsed, parseEvent } from '../decide/event/parse-event.ts'
 import { PromisesError, RuleTableError } from '../decide/rules/errors.ts'
 import { enumerate } from '../decide/rules/first-match.ts'
-import { keepsPromises } from '../decide/rules/judge-rules.ts'
+import { keepsPromises, warnOfChannels } from '../decide/rules/judge-rules.ts'
 import { listNaming, loadPromises } from '../decide/rules/load-promises.ts'
 import { loadRuleTable } from '../decide/rules/load-table.ts'
 import { enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
@@ -40,7 +40,7 @@ export interface RuleFiles {
   readonly envelopeMaps: EnvelopeMaps
   /** Its text, and the hash of its text. */
   readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
-  /** Event types in the rule table that may be typos, or intended. */
+  /** Channels that no rule names, and event types in the rule table that may be typos, or intended. */
   readonly warnings: readonly string[]
 }
 
@@ -67,7 +67,9 @@ export async function readRuleFiles(): Promise<RuleFiles> {
     promises,
     envelopeMaps: loadEnvelopeMaps(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
-    warnings: unknown.warnings.map((warning) => `rule table, ${describeFault(warning)}`),
+    warnings: [...warnOfChannels(enumeration), ...unknown.warnings].map(
+      (warning) => `rule table, ${describeFault(warning)}`,
+    ),
   }
 }
 

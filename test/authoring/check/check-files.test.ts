@@ -46,8 +46,10 @@ t.test('a fault has its place as data, and that of a broken promise the cell tha
   const unnamed = promisesText(promise({ party: 'missing', outcome: 'FAIL' }))
   const [broken] = (await checkRuleFiles(heeded, unnamed, EVENT_TYPES)).promises.faults
   t.match(broken, { row: 2, exclude: undefined }, 'types without names cannot be left out')
-  const gap = await checkRuleFiles(without('in-app'), unnamed, EVENT_TYPES)
+  const gap = await checkRuleFiles(without('sms'), unnamed, EVENT_TYPES)
   t.match(gap.table.faults[0], { row: null, column: null, text: /^no rule covers/ })
+  const { table } = await checkRuleFiles(without('in-app'), DEFAULT_PROMISES, EVENT_TYPES)
+  t.match(table, { faults: [], warnings: [{ row: null, text: /^no rule names the channel IN_APP/ }] })
 })
 
 t.test('a table without the column of the opt-out breaks the promise about it', async (t) => {

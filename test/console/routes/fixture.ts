@@ -161,10 +161,16 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
     }),
     rules: async () =>
-      showRules({ revision: REVISION, rules: loadRuleTable(TABLE) }, [
-        { revision: 'older', activatedAt: 'before', gitCommit: 'c1' },
-        { revision: REVISION, activatedAt: TIME, gitCommit: null },
-      ]),
+      showRules(
+        {
+          ruleTable: { revision: REVISION, rules: loadRuleTable(TABLE) },
+          warnings: ['rule table, it misses one'],
+        },
+        [
+          { revision: 'older', activatedAt: 'before', gitCommit: 'c1' },
+          { revision: REVISION, activatedAt: TIME, gitCommit: null },
+        ],
+      ),
     ...overrides,
   }
 }

@@ -24,9 +24,14 @@ export function RulesView() {
   )
 }
 
-function Shown({ rules: { revision, activation, rules } }: { rules: CurrentRules }) {
+function Shown({ rules: { revision, activation, warnings, rules } }: { rules: CurrentRules }) {
   return (
     <>
+      {warnings.map((warning) => (
+        <p key={warning} class="notice">
+          {warning}
+        </p>
+      ))}
       <Facts
         facts={{
           Revision: revision.slice(0, 12),

@@ -28,17 +28,25 @@ export type CurrentRule = Readonly<z.infer<typeof currentRule>>
 export const currentRules = z.object({
   revision: z.string(),
   activation: activation.pick({ activatedAt: true, gitCommit: true }).nullable(),
+  warnings: z.array(z.string()).readonly(),
   rules: z.array(currentRule),
 })
 export type CurrentRules = Readonly<z.infer<typeof currentRules>>
 
 export function showRules(
-  { revision, rules }: Pick<RuleTable, 'revision' | 'rules'>,
+  {
+    ruleTable: { revision, rules },
+    warnings,
+  }: {
+    readonly ruleTable: Pick<RuleTable, 'revision' | 'rules'>
+    readonly warnings: readonly string[]
+  },
   activations: readonly Activation[],
 ): CurrentRules {
   return {
     revision,
     activation: activations.findLast((one) => one.revision === revision) ?? null,
+    warnings,
     rules: rules.map(({ id, when, outcome, sendBy, reason, because }) => ({
       ruleId: id,
       ...when,

@@ -1,8 +1,9 @@
 import { Engine } from 'json-rules-engine'
 import { FACT_LIST, type RuleFacts, type Situation } from '../decision/facts.ts'
+import type { Channel } from '../party/channel.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { eventTypeCells, matchesEventType } from './event-type-cell.ts'
-import type { PastRule, Rule } from './rule.ts'
+import { findMissingAddress, listUnnamedChannels, type PastRule, type Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
 /** The deciding rule for one situation of one event class; null if none applies. */
@@ -17,6 +18,8 @@ export interface Enumeration<R = Rule> {
   readonly rules: readonly R[]
   readonly classes: readonly EventClass[]
   readonly situations: readonly Situation[]
+  /** Channels that no rule names. An answer for one of them may have no rule. */
+  readonly unnamed: readonly Channel[]
   /** By class, and within a class in the order of `situations`. */
   readonly answers: readonly FirstMatch<R>[]
   readonly findPosition: (facts: RuleFacts) => number
@@ -29,18 +32,23 @@ export async function enumerate<R extends Rule | PastRule>(
 ): Promise<Enumeration<R>> {
   const { classes, findClass } = foldEventTypes(eventTypeCells(rules), knownEventTypes)
   const { situations, findPosition } = foldSituations(rules)
+  const unnamed = listUnnamedChannels(rules)
   const answers: FirstMatch<R>[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => isAbout(rule, eventClass)))
     for (const situation of situations) {
       const rule = await firstMatch(situation)
-      answers.push({ eventClass, situation, rule })
+      // A rule that leaves the channel open knows nothing of the address that a later channel needs.
+      const isMeant = !unnamed.includes(situation.preferredChannel) || rule?.sendBy
+      const isUnreachable = rule !== null && !isMeant && findMissingAddress(rule, situation) !== null
+      answers.push({ eventClass, situation, rule: isUnreachable ? null : rule })
     }
   }
   return {
     rules,
     classes,
     situations,
+    unnamed,
     answers,
     findPosition: (facts) => findClass(facts.eventType) * situations.length + findPosition(facts),
   }

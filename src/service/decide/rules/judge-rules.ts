@@ -1,20 +1,45 @@
+import { type Fault, wholeFault } from '../../text/faults.ts'
 import type { Situation } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
-import { CHANNEL_KINDS, nameOfChannel } from '../party/channel.ts'
+import { nameOfChannel } from '../party/channel.ts'
 import { foldEventTypes } from './event-classes.ts'
 import { eventTypeCells } from './event-type-cell.ts'
 import { type Enumeration, type FirstMatch, toRuleFacts } from './first-match.ts'
 import { EXPECTATIONS, type RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
-import { decideByRule, type Rule } from './rule.ts'
+import { decideByRule, findMissingAddress, type Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
-/** True if every situation has a rule, every rule applies somewhere, and nothing is sent to a member who cannot be reached. */
-export function isSoundTable({ rules, answers }: Enumeration): boolean {
+/**
+ * True if every situation of a channel that is named has a rule, every rule applies somewhere, and nothing is sent to a member who
+ * cannot be reached.
+ */
+export function isSoundTable(enumeration: Enumeration): boolean {
+  const { rules, answers } = enumeration
   const applying = new Set(answers.map(({ rule }) => rule))
   return (
     rules.every((rule) => applying.has(rule)) &&
-    answers.every((answer) => answer.rule !== null && findWrongSend(answer.rule, answer) === null)
+    listGaps(enumeration).length === 0 &&
+    answers.every((answer) => answer.rule === null || findWrongSend(answer.rule, answer) === null)
+  )
+}
+
+/** The situations without a rule, but for those of a channel that no rule names. */
+export function listGaps({ answers, unnamed }: Enumeration): FirstMatch[] {
+  return answers.filter(
+    ({ rule, situation }) => rule === null && !unnamed.includes(situation.preferredChannel),
+  )
+}
+
+/** A warning for each channel by which members are not told, as no rule names it. */
+export function warnOfChannels({ answers, unnamed }: Enumeration): Fault[] {
+  const undecided = unnamed.filter((channel) =>
+    answers.some(({ rule, situation }) => rule === null && situation.preferredChannel === channel),
+  )
+  return undecided.map((channel) =>
+    wholeFault(
+      `no rule names the channel ${channel}: events of members who prefer it are FAILED and retried until one does`,
+    ),
   )
 }
 
@@ -77,10 +102,10 @@ export function findWrongSend(
     const cell = { fact: 'party', value: 'found', words: '"found" as its party' } as const
     return { words: `rule "${rule.id}" sends without a found party`, cell }
   }
-  const channel = rule.sendBy ?? situation.preferredChannel
-  const address = CHANNEL_KINDS[channel].address
-  if (address === null || situation[`${address}OnFile`]) return null
-  const words = `rule "${rule.id}" sends by ${nameOfChannel(channel)} with no ${address} on file`
+  const address = findMissingAddress(rule, situation)
+  if (address === null) return null
+  const channel = nameOfChannel(rule.sendBy ?? situation.preferredChannel)
+  const words = `rule "${rule.id}" sends by ${channel} with no ${address} on file`
   return {
     words,
     cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${address} on file` },

@@ -1,6 +1,7 @@
+import { UNKNOWN_CHANNEL_RULE_ID } from '../decision/decide.ts'
 import { FACT_COLUMNS, type Situation } from '../decision/facts.ts'
 import type { Outcome, RuleResult } from '../decision/result.ts'
-import type { Channel } from '../party/channel.ts'
+import { type Address, CHANNEL_KINDS, CHANNELS, type Channel, DEFAULT_CHANNEL } from '../party/channel.ts'
 import type { SheetForm } from './read-sheet.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
@@ -36,11 +37,27 @@ export function isReadable(rule: PastRule): rule is PastRule & Rule {
   return rule.unread.length === 0
 }
 
-export function decideByRule(rule: Rule, situation: Situation): RuleResult {
-  return {
-    ruleId: rule.id,
-    outcome: rule.outcome,
-    channel: rule.sendBy ?? situation.preferredChannel,
-    reason: rule.reason,
+/** The result of a rule, or of none: the table does not name the channel, and the event waits for one that does. */
+export function decideByRule(rule: Rule | null, { preferredChannel }: Situation): RuleResult {
+  if (rule === null) {
+    const reason = 'no rule for this channel'
+    return { ruleId: UNKNOWN_CHANNEL_RULE_ID, outcome: 'FAIL', channel: preferredChannel, reason }
   }
+  const { id, outcome, sendBy, reason } = rule
+  return { ruleId: id, outcome, channel: sendBy ?? preferredChannel, reason }
+}
+
+/** The address that a message by this rule lacks; null if nothing is sent, or it lacks none. */
+export function findMissingAddress(
+  { outcome, sendBy }: Pick<PastRule, 'outcome' | 'sendBy'>,
+  situation: Situation,
+): Address | null {
+  const { address } = CHANNEL_KINDS[sendBy ?? situation.preferredChannel]
+  return outcome !== 'SEND' || address === null || situation[`${address}OnFile`] ? null : address
+}
+
+/** Channels that no rule names, such as those of a later version. Rules must know the default one: it needs no choice. */
+export function listUnnamedChannels(rules: readonly Pick<Rule, 'when' | 'sendBy'>[]): readonly Channel[] {
+  const named = rules.flatMap(({ when, sendBy }) => [when.preferredChannel, sendBy])
+  return CHANNELS.filter((channel) => channel !== DEFAULT_CHANNEL && !named.includes(channel))
 }

@@ -21,8 +21,7 @@ export interface RuleTable {
 /** The table of enumerated rules. Throws RuleTableError if they are not sound: `rules check` says why. */
 export function enumeratedTable(enumeration: Enumeration, source: string, revision: string): RuleTable {
   if (!isSoundTable(enumeration)) throw new RuleTableError([wholeFault(CHECK)])
-  // Every answer has a rule: a gap is a fault.
   const { rules, answers, findPosition } = enumeration
-  const results = answers.map(({ rule, situation }) => Object.freeze(decideByRule(rule as Rule, situation)))
+  const results = answers.map(({ rule, situation }) => Object.freeze(decideByRule(rule, situation)))
   return { revision, source, rules, decide: (facts) => results[findPosition(facts)] as RuleResult }
 }

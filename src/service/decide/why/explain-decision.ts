@@ -46,7 +46,7 @@ function explainDecision(
       `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and a member is told only once.`,
     )
   if (decision.ruleId === UNKNOWN_CHANNEL_RULE_ID)
-    return unexplained(`${whatAndFor(decision)}: the rules of that version depend on the channel.`)
+    return unexplained(`${whatAndFor(decision)}: the rules depend on the channel.`)
   if (decision.ruleId === UNREADABLE_OPT_OUTS_RULE_ID)
     return unexplained(`${whatAndFor(decision)}: the member may have opted out.`)
   const index = rules.findIndex(({ id }) => id === decision.ruleId)

@@ -6,7 +6,7 @@ import type {
   Story,
 } from '../../model/log/log-entry.ts'
 import { describeGivenUp, toStatus } from '../../model/log/status.ts'
-import { UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
+import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
 import type { ExplainedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { channelKind, isChannel, nameOfChannel, shownSubject } from '../party/channel.ts'
@@ -73,9 +73,9 @@ function describeNext(entry: Entry): string {
     return entry.recordedOnly
       ? 'Nothing. It is not delivered later, even if a transport is connected.'
       : 'This message is done.'
-  const version = otherVersion(entry)
+  const remedy = remedyOf(entry)
   if (entry.givenUp)
-    return `It is not tried again unless somebody asks: it was ${describeGivenUp(entry)}.${version}`
+    return `It is not tried again unless somebody asks: it was ${describeGivenUp(entry)}.${remedy}`
   if (status === 'SKIPPED') {
     const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
     if (isErased || last?.ruleId === PRUNED_RULE_ID) return 'Nothing. It can no longer be sent.'
@@ -84,15 +84,19 @@ function describeNext(entry: Entry): string {
     return `Nothing. The member opted out${at === null ? '' : ` on ${at}`}.`
   }
   if (nextRetry === null) return 'Nothing. It is not tried again.'
-  if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${version}`
-  if (version !== '') return `It will be tried again until it is given up.${version}`
+  if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${remedy}`
+  if (remedy !== '') return `It will be tried again until it is given up.${remedy}`
   return `It will be tried again. That was due on ${nextRetry.at}: retries wait while policy administration or the service is down.`
 }
 
-/** The sentence about a failed entry that only another version may be able to send; empty for any other. */
-function otherVersion({ channel, decisions }: Entry): string {
-  const isUnreadable = decisions.at(-1)?.ruleId === UNREADABLE_OPT_OUTS_RULE_ID
-  if (isChannel(channel) && !isUnreadable) return ''
+/** The sentence about a failed entry that only another version or rule table may send; empty for any other. */
+function remedyOf({ channel, decisions }: Entry): string {
+  const ruleId = decisions.at(-1)?.ruleId
+  const isUnreadable = ruleId === UNREADABLE_OPT_OUTS_RULE_ID
+  if (isChannel(channel) && !isUnreadable)
+    return ruleId === UNKNOWN_CHANNEL_RULE_ID
+      ? ` The rule table does not name the channel ${channel}: one that does can send the message while it is retried.`
+      : ''
   const unknown = isUnreadable ? "the form of the member's opt-outs" : `the channel ${channel}`
   return ` This version of the service does not know ${unknown}: one that does can send the message while it is retried.`
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { above, type Row, rule, table } from '../../../authoring/build.ts'
 import { createTable, DEFAULT_TABLE, describeThose, without } from '../../../authoring/default-table.ts'
-import { faultsOf } from '../../build.ts'
+import { faultsOf, someFacts } from '../../build.ts'
 
 const faultsIn = (csvText: string) => faultsOf(createTable(csvText))
 const REST = rule({ rule: 'rest' })
@@ -13,6 +13,29 @@ t.test('situations that no rule covers are counted, with one of them in words', 
   t.strictSame(await faultsIn(without('no-phone')), [
     `no rule covers: ${length} situations (every event type), such as ${first}`,
   ])
+})
+
+t.test('a channel that no rule names is no gap: its events fail where no rule can decide them', async (t) => {
+  const decided = async (csvText: string, ...cases: Parameters<typeof someFacts>) => {
+    const [facts] = cases
+    const { ruleId, outcome, channel, reason } = (await createTable(csvText)).decide(someFacts(facts))
+    return { ruleId, outcome, channel, reason }
+  }
+  const prefersApp = { preferredChannel: 'IN_APP' } as const
+  const noRule = { ruleId: '(unknown channel)', outcome: 'FAIL', reason: 'no rule for this channel' }
+  t.strictSame(await decided(without('in-app'), prefersApp), { ...noRule, channel: 'IN_APP' })
+  t.match(await decided(without('in-app'), { ...prefersApp, optedOut: true }), { ruleId: 'opted-out' })
+  t.match(await decided(without('in-app')), { ruleId: 'email', outcome: 'SEND' })
+  const rest = above(null, [REST], without('in-app'))
+  t.match(await decided(rest, prefersApp), { ruleId: 'rest', outcome: 'SKIP' })
+
+  const open = table(rule({ party: 'found', emailOnFile: true, outcome: 'SEND' }), REST)
+  const noPhone = { preferredChannel: 'SMS', phoneOnFile: false } as const
+  t.strictSame(await decided(open, noPhone), { ...noRule, channel: 'SMS' }, 'it lacks the address')
+  t.match(await decided(open, { ...noPhone, phoneOnFile: true }), { outcome: 'SEND', channel: 'SMS' })
+  t.match(await decided(open, prefersApp), { outcome: 'SEND', channel: 'IN_APP' })
+  const noEmail = table(rule({ party: 'found', outcome: 'SEND' }), REST)
+  t.match(await faultsIn(noEmail), [/sends by email with no email on file/], 'the default is always named')
 })
 
 t.test('a SEND without a found party or an address for its channel is refused', async (t) => {

@@ -331,6 +331,10 @@ t.test('an entry that another version must send says so, whether it waits or was
     await next({ ...push, givenUp: true, nextRetry: null }, [unknown]),
     `It is not tried again unless somebody asks: it was given up without a retry. ${version}`,
   )
+  t.match(
+    await next({ ...waits, channel: 'SMS', nextRetry }, [{ ...unknown, channel: 'SMS' }]),
+    'The rule table does not name the channel SMS: one that does can send the message while it is retried.',
+  )
   const refused = { decidedAt: T(0), ruleId: 'push', channel: 'PUSH', sendError: 'full' }
   t.match(await next({ ...push, nextRetry }, [refused]), version, 'its retries leave no decision')
   const unreadable = { ...unknown, ruleId: '(unreadable opt-outs)', channel: 'SMS' }
