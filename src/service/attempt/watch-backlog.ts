@@ -40,7 +40,7 @@ const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: 15_000 }
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const checkpoints = new Map<string, bigint>()
-  /** Time since the next offset last changed, for partitions whose messages are not fetched. */
+  /** When the next offset last changed, by `monotonicMs`, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
   const failedRows = share(() => needs.failedRows(), FAILED_ROWS_SHARED, needs.monotonicMs)
 
@@ -63,11 +63,12 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
         const next = nextOffset(checkpoints.get(key) ?? -1n, found)
         const messageCount = Number(found.end - next)
         const unmoved = unmovedSince.get(key)
-        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.wallMs()
+        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.monotonicMs()
         if (messageCount > 0) unmovedSince.set(key, { next, sinceMs })
         else unmovedSince.delete(key)
-        const oldestMs = (messageCount > 0 ? needs.oldestMs(topic, partition) : null) ?? sinceMs
-        return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.wallMs() - oldestMs) / 1_000 }
+        const oldestMs = messageCount > 0 ? needs.oldestMs(topic, partition) : null
+        const ageMs = oldestMs === null ? needs.monotonicMs() - sinceMs : needs.wallMs() - oldestMs
+        return { topic, partition, messageCount, oldestAgeS: Math.max(0, ageMs) / 1_000 }
       })
   }, needs.monotonicMs)
 

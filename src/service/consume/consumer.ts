@@ -71,7 +71,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       .commit(offsets)
       .catch((error) => log.debug({ err: error }, 'could not commit the offsets to Kafka')),
   )
-  const fetcher = new Fetcher({ cluster, sleep: pause, wallMs: Date.now, log })
+  const fetcher = new Fetcher({ cluster, sleep: pause, ...CLOCKS, log })
   const partitions = new AssignedPartitions(
     createPartitionNeeds(options, needs, cluster, fetcher, log),
     commits.add,
@@ -249,6 +249,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   }
 }
 
+const CLOCKS = { wallMs: Date.now, monotonicMs: () => performance.now() }
+
 function createPartitionNeeds(
   { batchCountMax }: ConsumerOptions,
   needs: ConsumerNeeds,
@@ -269,7 +271,7 @@ function createPartitionNeeds(
     onWanted,
     budget: createBudget(INBOXES_BYTES_MAX, onWanted),
     batchCountMax,
-    wallMs: Date.now,
+    ...CLOCKS,
     sleep: pause,
     log,
   }

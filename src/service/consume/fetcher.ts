@@ -18,6 +18,7 @@ export interface FetcherNeeds {
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   /** In ms since 1970. */
   readonly wallMs: () => number
+  readonly monotonicMs: () => number
   readonly log: Logger
 }
 
@@ -44,7 +45,7 @@ interface Loop {
   /** Ends the wait for a partition that wants to be fetched. */
   wake: () => void
   failureCount: number
-  /** Start of the oldest request without an answer, in ms since 1970; null if the last one was answered. */
+  /** Start of the oldest request without an answer, by `monotonicMs`; null if the last one was answered. */
   silentSinceMs: number | null
   isReported: boolean
 }
@@ -92,8 +93,10 @@ export class Fetcher {
   /** Set if the broker that leads the partition has not answered for a while. */
   silence(partition: TopicPartition): Unserved | null {
     const sinceMs = this.#loops.get(this.#needs.cluster.leaderOf(partition) ?? -1)?.silentSinceMs ?? null
-    if (sinceMs === null || this.#needs.wallMs() - sinceMs < SILENCE_MS) return null
-    return { topic: partition.topic, reason: 'no-answer', sinceMs }
+    if (sinceMs === null) return null
+    const silentMs = this.#needs.monotonicMs() - sinceMs
+    if (silentMs < SILENCE_MS) return null
+    return { topic: partition.topic, reason: 'no-answer', sinceMs: this.#needs.wallMs() - silentMs }
   }
 
   /** Fetches until the broker leads no partition of ours. */
@@ -158,12 +161,12 @@ export class Fetcher {
 
   /** Looks for new leaders again and again while an answer is late, and reports a broker that stays silent. */
   async #watch<T>(loop: Loop, answer: Promise<T>): Promise<T> {
-    const { wallMs, log } = this.#needs
-    const sinceMs = loop.silentSinceMs ?? wallMs()
+    const { monotonicMs, log } = this.#needs
+    const sinceMs = loop.silentSinceMs ?? monotonicMs()
     loop.silentSinceMs = sinceMs
     const timer = setInterval(() => {
       this.#refresh()
-      if (loop.isReported || wallMs() - sinceMs < SILENCE_MS) return
+      if (loop.isReported || monotonicMs() - sinceMs < SILENCE_MS) return
       loop.isReported = true
       log.warn(
         { broker: loop.nodeId },

@@ -63,6 +63,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly budget: Budget
   readonly batchCountMax: number
   readonly wallMs: () => number
+  readonly monotonicMs: () => number
   /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
@@ -118,7 +119,7 @@ export class PartitionConsumer {
   #rest: Batch | null = null
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
-  /** Start of the running batch, in ms since 1970. */
+  /** Start of the running batch, by `monotonicMs`. */
   #begunMs: number | null = null
 
   /**
@@ -239,7 +240,7 @@ export class PartitionConsumer {
   /** Processes batches until the end. Throws the error that stops them. */
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
-      this.#begunMs = this.#needs.wallMs()
+      this.#begunMs = this.#needs.monotonicMs()
       let hold: Hold | null = null
       try {
         const processed = await this.#needs.processNext({
@@ -453,10 +454,10 @@ export class PartitionConsumer {
 
   #stuck(): Blocked | null {
     if (this.#before !== null) return this.#before.#stuck()
-    const sinceMs = this.#begunMs
-    const tookMs = sinceMs === null ? 0 : this.#needs.wallMs() - sinceMs
-    if (sinceMs === null || tookMs < STUCK_MS) return null
-    return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
+    const tookMs = this.#begunMs === null ? 0 : this.#needs.monotonicMs() - this.#begunMs
+    if (tookMs < STUCK_MS) return null
+    const detail = `a batch was begun ${Math.round(tookMs / 1_000)} s ago`
+    return this.#blockedFor('stuck', detail, this.#needs.wallMs() - tookMs)
   }
 
   /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */

@@ -95,7 +95,8 @@ t.test('while no message is fetched, the age is the time since the checkpoint mo
   const { lag } = partition({
     agesS: [99, 90, 3],
     checkpoints: async () => [{ topic: 'claims', partition: 0, offset: checkpoint }],
-    wallMs: () => nowMs,
+    // It was set back meanwhile.
+    wallMs: () => NOW_MS,
     monotonicMs: () => nowMs,
   })
   t.match(await lag(), { messageCount: 2, oldestAgeS: 0 })

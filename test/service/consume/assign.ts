@@ -26,6 +26,7 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
     budget: createBudget(Number.POSITIVE_INFINITY),
     batchCountMax: 500,
     wallMs: () => 0,
+    monotonicMs: () => 0,
     sleep: async () => {},
     log: pino({ level: 'silent' }),
     ...given,

@@ -9,7 +9,8 @@ import { writeBatch } from './records/write-batch.ts'
 async function joined(numbers = [0]) {
   const calls: string[] = []
   const batches: { batch: Batch; commit: () => void }[] = []
-  const clock = { nowMs: 0 }
+  /** The two clocks differ: the wall clock may be set. */
+  const clock = { nowMs: 0, aheadMs: 0 }
   const { partitions } = assign({
     ensureCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
@@ -28,7 +29,8 @@ async function joined(numbers = [0]) {
       return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
     },
     onWanted: () => calls.push('wanted'),
-    wallMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs + clock.aheadMs,
+    monotonicMs: () => clock.nowMs,
   })
   const find = (wanted: number) => [...partitions.list()].find(({ name }) => name.partition === wanted)
   /** One message, as a broker answers a request for it. */

@@ -19,7 +19,8 @@ async function fetching(
   isStarting: (partition: TopicPartition) => boolean = () => false,
 ) {
   const cluster = { refreshCount: 0, refreshes: 0, isRefreshed: true }
-  const clock = { nowMs: 0 }
+  /** The two clocks differ: the wall clock may be set. */
+  const clock = { nowMs: 0, aheadMs: 0 }
   const asked: { broker: number; partitions: number[]; waitMs: number; answer: Answer }[] = []
   const sleeps: number[] = []
   const values: string[] = []
@@ -61,7 +62,8 @@ async function fetching(
         return cluster.refreshCount
       },
     },
-    wallMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs + clock.aheadMs,
+    monotonicMs: () => clock.nowMs,
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
       await new Promise((resolve) => setImmediate(resolve))
@@ -148,11 +150,12 @@ t.test('a broker that does not answer holds up its own partitions only, and is r
   await asked.find(({ broker }) => broker === 2)?.answer({ 1: message(0, 'b') })
   t.strictSame(values, ['b'])
   t.equal(fetcher.silence({ topic: 'claims', partition: 0 }), null)
-  clock.nowMs = 2_000
+  Object.assign(clock, { nowMs: 2_000, aheadMs: 3_600_000 })
   mock.timers.tick(2_000)
+  t.equal(fetcher.silence({ topic: 'claims', partition: 0 }), null, 'only the wall clock was set')
   t.ok(cluster.refreshes > 0, 'another broker may lead its partitions by now')
   t.strictSame(lines, [])
-  clock.nowMs = 10_000
+  Object.assign(clock, { nowMs: 10_000, aheadMs: 0 })
   mock.timers.tick(2_000)
   t.match(fetcher.silence({ topic: 'claims', partition: 0 }), { reason: 'no-answer', sinceMs: 0 })
   t.match(lines, [{ broker: 1, msg: /does not answer/ }])

@@ -54,7 +54,8 @@ export function onePartition(given: Given = {}) {
   const lost: [topic: string, count: bigint][] = []
   const rowsLost: bigint[] = []
   const lines: { level: number; msg: string; [field: string]: unknown }[] = []
-  const clock = { nowMs: 0 }
+  /** The two clocks differ: the wall clock may be set. */
+  const clock = { nowMs: 0, aheadMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
 
   const { partitions } = assign({
@@ -95,7 +96,8 @@ export function onePartition(given: Given = {}) {
     commitToKafka: ({ offset }) => reports.push(offset),
     budget,
     batchCountMax: given.batchCountMax ?? 500,
-    wallMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs + clock.aheadMs,
+    monotonicMs: () => clock.nowMs,
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
       await new Promise((resolve) => setImmediate(resolve))

@@ -182,6 +182,7 @@ class History {
       },
       batchCountMax: this.#batchCountMax,
       wallMs: () => this.#nowMs,
+      monotonicMs: () => this.#nowMs,
       sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
     })
     const started = { ...consumption, member, pressedBytes: 0 }
