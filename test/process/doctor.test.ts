@@ -323,7 +323,7 @@ t.test('a place that no answer has, and a topic with other names than parties, a
   })
   t.match(await ask({ POLICY_ADMIN_EMAIL: '/phone' }), {
     status: 'failed',
-    detail: /none of 20 values at the place that POLICY_ADMIN_EMAIL names looks like an email address/,
+    detail: /none of 20 values at the place that POLICY_ADMIN_EMAIL names looks like a valid email address/,
   })
   for (const party of parties.slice(0, 12)) own.policyAdministration.set(party, 'unknown')
   t.match(await ask({}), {

@@ -11,27 +11,27 @@ const LOG = 'notifications.notification_log'
 const world = await aWorld(t)
 const run = (...args: string[]) => command(args, world.env)
 
-/** What a later version has stored, which knows the channel PUSH, the outcome HOLD, the fact `urgent` and another redrive. */
+/** What a later version has stored, which knows the channel PIGEON, the outcome HOLD, the fact `urgent` and another redrive. */
 const LATER = 'NTF-01900000-0000-7000-8000-000000000001'
 const HELD = 'NTF-01900000-0000-7000-8000-000000000002'
-const PUSH_RULE = rule({ rule: 'push', party: 'found', preferredChannel: 'PUSH', outcome: 'SEND' })
+const PUSH_RULE = rule({ rule: 'push', party: 'found', preferredChannel: 'PIGEON', outcome: 'SEND' })
 const LATER_TABLE = above(
   null,
   [{ ...PUSH_RULE, because: 'We write to the app.', urgent: 'yes' }],
   DEFAULT_TABLE.replace(/$/m, ',urgent').replace(/(?<=\n.+)$/gm, ','),
 )
 const FACTS = {
-  ...{ eventType: 'claim.paid', party: 'found', optedOut: false, preferredChannel: 'PUSH' },
+  ...{ eventType: 'claim.paid', party: 'found', optedOut: false, preferredChannel: 'PIGEON' },
   ...{ emailOnFile: true, phoneOnFile: 'in part', urgent: true },
 }
 t.before(async () => {
   await world.sql(`
     INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events) VALUES
-      ('party-push', 'PUSH', '[]'), ('party-push-opted-out', 'PUSH', '["claim.paid"]'), ('unknown-push', 'PUSH', '[]'),
+      ('party-push', 'PIGEON', '[]'), ('party-push-opted-out', 'PIGEON', '["claim.paid"]'), ('unknown-push', 'PIGEON', '[]'),
       ('party-other-form', 'EMAIL', '["claim.paid", {"eventType": "claim.approved"}]')`)
   await world.sql(`
     INSERT INTO notifications.preference_change (party_locator, before, after) VALUES
-      ('party-push', null, '{"email":null,"phone":null,"preferredChannel":"PUSH","optedOutEvents":[],"quietFrom":22}')`)
+      ('party-push', null, '{"email":null,"phone":null,"preferredChannel":"PIGEON","optedOutEvents":[],"quietFrom":22}')`)
   await world.sql('INSERT INTO notifications.ruleset (revision, source) VALUES ($1, $2)', [
     sha256(LATER_TABLE),
     LATER_TABLE,
@@ -43,7 +43,7 @@ t.before(async () => {
     const isSent = status === 'SENT'
     await world.sql(
       `INSERT INTO ${LOG} (locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason,
-        attempt_count, sent_at) VALUES ($1, $1, 'party-push', 'claim.paid', 'PUSH', $2, $3, $3, $4, $5, $6)`,
+        attempt_count, sent_at) VALUES ($1, $1, 'party-push', 'claim.paid', 'PIGEON', $2, $3, $3, $4, $5, $6)`,
       [
         locator,
         status,
@@ -56,7 +56,7 @@ t.before(async () => {
     await world.sql(
       `INSERT INTO notifications.decision (locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id,
         reason, facts, rule_table_revision, topic, partition_id, "offset")
-      VALUES ($1, $2, $1, 'party-push', 'claim.paid', $3, 'PUSH', 'push', $4, $5, $6, 'claims', 0, 0)`,
+      VALUES ($1, $2, $1, 'party-push', 'claim.paid', $3, 'PIGEON', 'push', $4, $5, $6, 'claims', 0, 0)`,
       [locator, isSent ? 1 : 0, outcome, isSent ? null : 'on hold', FACTS, sha256(LATER_TABLE)],
     )
   }
@@ -86,12 +86,12 @@ t.test('preferences that only another version can read affect the events of thei
   await world.caughtUp()
   await service.stop()
   const rows = await rowsOf(world, 'notification_log')
-  const failed = { status: 'FAILED', channel: 'PUSH', attempt_count: 0 }
+  const failed = { status: 'FAILED', channel: 'PIGEON', attempt_count: 0 }
   t.match(onlyRowOf(rows, push), {
     ...failed,
-    failure_reason: /^preferred channel unknown: PUSH .*run that version/,
+    failure_reason: /^preferred channel unknown: PIGEON .*run that version/,
   })
-  const skipped = { status: 'SKIPPED', channel: 'PUSH' }
+  const skipped = { status: 'SKIPPED', channel: 'PIGEON' }
   t.match(onlyRowOf(rows, optedOut), { ...skipped, failure_reason: 'event type opted out' })
   t.match(onlyRowOf(rows, unknown), { ...skipped, failure_reason: 'party not found' })
   t.match(onlyRowOf(rows, otherForm), {
@@ -110,7 +110,7 @@ t.test('all that another version stored is read as text', async (t) => {
     t.match(await ask(`${service.url}${path}`), { status: 200, body: { items: Array } }, path)
   t.match(await ask(`${service.url}/log/${LATER}`), {
     status: 200,
-    body: { channel: 'PUSH', decisions: [{ facts: FACTS, because: 'We write to the app.' }] },
+    body: { channel: 'PIGEON', decisions: [{ facts: FACTS, because: 'We write to the app.' }] },
   })
   t.match(await ask(`${service.url}/log/${HELD}`), {
     status: 200,
@@ -118,7 +118,7 @@ t.test('all that another version stored is read as text', async (t) => {
   })
   t.match(await ask(`${service.url}/preferences/party-push`), {
     status: 200,
-    body: { preferredChannel: 'PUSH' },
+    body: { preferredChannel: 'PIGEON' },
   })
   t.match(await ask(`${service.url}/preferences/party-other-form`), {
     status: 200,
@@ -126,19 +126,19 @@ t.test('all that another version stored is read as text', async (t) => {
   })
   for (const path of ['log/list', `log/${HELD}`, 'preferences/party-push', 'rejected', 'counts', 'rules'])
     t.match(await ask(`${management}/console/data/${path}`), { status: 200 }, path)
-  const put = await putPreferences(service.url, 'party-push', { preferredChannel: 'PUSH' })
+  const put = await putPreferences(service.url, 'party-push', { preferredChannel: 'PIGEON' })
   t.equal(put.status, 400, 'what is written is checked')
   await service.stop()
 
   const [row] = (await rowsOf(world, 'notification_log')).filter(({ event_id }) => event_id === push.eventId)
   const why = await run('why', String(row?.locator))
   t.match(why, { code: 0, stderr: '' })
-  t.match(why.stdout, /FAIL \(preferred channel unknown: PUSH .*prefers PUSH/)
+  t.match(why.stdout, /FAIL \(preferred channel unknown: PIGEON .*prefers PIGEON/)
   t.match((await run('why', LATER)).stdout, /urgent yes: We write to the app\./)
   for (const [args, stdout] of [
     [`why ${HELD}`, /HOLD \(on hold\)/],
-    ['log --json', /PUSH/],
-    ['export --party party-push', /PUSH/],
+    ['log --json', /PIGEON/],
+    ['export --party party-push', /PIGEON/],
     ['rejected list --all', /redriven .*: postponed/],
     ['rejected show 1', /postponed/],
     ['rules backtest', /2 events with facts of another version/],

@@ -121,7 +121,7 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
 /** A table of a later version, with a fact and a channel that this version does not know. */
 const SEND = { party: 'found', outcome: 'SEND' }
 const LATER_TABLE = table(
-  rule({ ...SEND, rule: 'by-push', optedOut: false, preferredChannel: 'PUSH', sendBy: 'PUSH' }),
+  rule({ ...SEND, rule: 'by-push', optedOut: false, preferredChannel: 'PIGEON', sendBy: 'PIGEON' }),
   { ...rule({ ...SEND, rule: 'at-once', eventType: 'claim.*', sendBy: 'SMS' }), urgent: 'yes' },
   rule({
     ...SEND,
@@ -148,7 +148,7 @@ t.test('decisions of a version with another fact are explained, and verified in 
   t.match(why, { code: 0, stderr: '' })
   for (const words of [
     'urgent no: As before, without haste.',
-    'not by rule "by-push": this version cannot read "preferred channel" PUSH, "send by" PUSH',
+    'not by rule "by-push": this version cannot read "preferred channel" PIGEON, "send by" PIGEON',
     'not by rule "at-once": this version cannot read "urgent" yes',
   ])
     t.match(why.stdout, words)

@@ -6,6 +6,7 @@
 import { createServer } from 'node:http'
 import { pino } from 'pino'
 import { createPartyClient, type PartyClient } from '../../src/service/contacts/client.ts'
+import { mapAddresses } from '../../src/service/decide/party/channel.ts'
 import { numberFrom } from '../stack/environment.ts'
 import { close, listen } from '../stack/listen.ts'
 import { HAPROXY, isInstalled, nginx, type ProxyKind, startProxy } from '../stack/proxy.ts'
@@ -78,7 +79,7 @@ async function lookUpAll(
     baseUrl: url,
     connectionCountMax: 32,
     echo: ['/partyLocator'],
-    addresses: { email: ['/email'], phone: ['/phone'] },
+    addresses: mapAddresses((address) => [`/${address}`]),
     deadlineMs: 5_000,
     tlsFiles: {},
     credential: null,

@@ -7,7 +7,7 @@ import { above, type Row, rule } from '../authoring/build.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The channel of the next version, which no address is needed for. */
-const NEXT_CHANNEL = 'PUSH'
+const NEXT_CHANNEL = 'PIGEON'
 /** The rules of the next version that its channel and its fact need; the column of that fact is the last. */
 const SEND = { party: 'found', optedOut: false, outcome: 'SEND' }
 const NEXT_RULES: readonly Row[] = [
@@ -35,7 +35,7 @@ const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: strin
     column: 'urgent',
     values: [false, true],
     knownFor: NAMED,
-    unknown: false,
+    whereUnknown: false,
     usual: false,
     option: ['--urgent', 'the event cannot wait'],
     words: (is) => (is ? 'urgent' : 'not urgent'),

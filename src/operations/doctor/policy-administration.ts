@@ -9,7 +9,7 @@ import {
   judgeAddresses,
   judgeParties,
 } from '../../service/decide/data-fault.ts'
-import { ADDRESSES } from '../../service/decide/party/channel.ts'
+import { ADDRESSES, addressVariable } from '../../service/decide/party/channel.ts'
 import type { Contact, Contacts } from '../../service/decide/party/contact.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
 import { createLog } from '../../service/telemetry/log.ts'
@@ -61,7 +61,7 @@ const POLICY_ADMIN_REMEDIES: Remedies = {
   TLS_REFUSED: CLIENT_CERTIFICATE,
   UND_ERR_SOCKET: CLOSED_CONNECTION,
   ECONNRESET: CLOSED_CONNECTION,
-  NO_ADDRESS: 'set POLICY_ADMIN_EMAIL and POLICY_ADMIN_PHONE to where its responses have the addresses',
+  NO_ADDRESS: `set ${ADDRESSES.map(addressVariable).join(' and ')} to where its responses have the addresses`,
   ENCODED: 'ask its owners to heed Accept-Encoding: a proxy may compress its responses',
   HTTP_429: 'ask its owners for a higher rate limit, or lower POLICY_ADMIN_CONNECTIONS',
   TLS_EXPECTED: 'set POLICY_ADMIN_URL to its https:// URL',

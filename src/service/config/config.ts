@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { addressVariable, mapAddresses } from '../decide/party/channel.ts'
 import { ANY_PARTY } from '../model/party-claim.ts'
 import { CorrectableError } from '../text/faults.ts'
 import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
@@ -188,7 +189,7 @@ function buildPolicyAdministration(value: Pick<Values, PolicyAdministration>) {
     /** JSON Pointers to the party's name in an answer; the first that leads to a string counts. */
     echo: value.POLICY_ADMIN_ECHO,
     /** JSON Pointers to each address in an answer. */
-    addresses: { email: value.POLICY_ADMIN_EMAIL, phone: value.POLICY_ADMIN_PHONE },
+    addresses: mapAddresses((address) => value[addressVariable(address)]),
     /** Deadline for one party, from its request on. */
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
     /** Paths of PEM files, read for each new connection. Without `ca` Node's own authorities are trusted. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable } from '../decide/party/channel.ts'
 import {
   baseUrl,
   brokers,
@@ -35,6 +36,19 @@ const SAMPLERS = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const
+
+/** Where the answers of policy administration have each address. */
+function addressPlaces() {
+  const place = (address: Address) =>
+    jsonPointers()
+      .prefault(`/${address}`)
+      .meta({
+        description: `Where a response has the ${ADDRESS_KINDS[address].noun}: JSON Pointers, the first that leads to a value other than null`,
+        example: `/contact/${address}`,
+      })
+  const places = ADDRESSES.map((address) => [addressVariable(address), place(address)])
+  return Object.fromEntries(places) as Record<`POLICY_ADMIN_${Uppercase<Address>}`, ReturnType<typeof place>>
+}
 
 const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -141,15 +155,7 @@ export const variables = z.object({
   POLICY_ADMIN_CONNECTIONS: integer(1, 1_000)
     .prefault('32')
     .describe('Maximum number of connections to policy administration'),
-  POLICY_ADMIN_EMAIL: jsonPointers().prefault('/email').meta({
-    description:
-      'Where a response has the email address: JSON Pointers, the first that leads to a value other than null',
-    example: '/contact/emailAddress',
-  }),
-  POLICY_ADMIN_PHONE: jsonPointers().prefault('/phone').meta({
-    description: 'Where a response has the phone number, likewise',
-    example: '/contact/mobile',
-  }),
+  ...addressPlaces(),
   POLICY_ADMIN_ECHO: jsonPointersOrNone().prefault('/partyLocator,/locator').meta({
     description:
       'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',

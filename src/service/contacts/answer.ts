@@ -1,5 +1,5 @@
 import { type Pointer, parsePointer, pointerText, valueAt } from '../decide/event/json-pointer.ts'
-import { ADDRESSES, type Address } from '../decide/party/channel.ts'
+import { ADDRESSES, type Address, mapAddresses } from '../decide/party/channel.ts'
 import type { Contact } from '../decide/party/contact.ts'
 import { findTlsFamily, listCodes, readCode } from '../text/error-codes.ts'
 
@@ -56,13 +56,13 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true })
 /** From JSON Pointers as texts. */
 export function parsePlaces({
   echo,
-  addresses: { email, phone },
+  addresses,
 }: {
   readonly echo: readonly string[]
   readonly addresses: Readonly<Record<Address, readonly string[]>>
 }): Places {
   const parse = (pointers: readonly string[]) => pointers.map(parsePointer)
-  return { name: parse(echo), addresses: { email: parse(email), phone: parse(phone) } }
+  return { name: parse(echo), addresses: mapAddresses((address) => parse(addresses[address])) }
 }
 
 /** How servers say, with status 400, that their port expects TLS: nginx, Apache, Go, Tomcat. */
@@ -179,7 +179,7 @@ function unresolved(reason: string, more: More = {}): LookUpResult {
 
 const NOTHING_ON_FILE = {
   state: 'found' as const,
-  ...(Object.fromEntries(ADDRESSES.map((address) => [address, null])) as Record<Address, string | null>),
+  ...mapAddresses((): string | null => null),
 }
 
 /** The first value at these places that is right, or null. */

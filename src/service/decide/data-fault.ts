@@ -1,5 +1,5 @@
 import { counted } from '../text/count.ts'
-import type { Address } from './party/channel.ts'
+import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable } from './party/channel.ts'
 import type { FoundContact } from './party/contact.ts'
 
 /** A mapped place that no answer has, and a place whose values are no addresses. */
@@ -18,10 +18,11 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
     'correct "locator" in rules/envelope.json, then `retry --read-again`; right if these events are about the member alone',
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
-  'no-email-place': remedyFor('email'),
-  'no-email': remedyFor('email'),
-  'no-phone-place': remedyFor('phone'),
-  'no-phone': remedyFor('phone'),
+  ...(Object.fromEntries(
+    ADDRESSES.flatMap((address) =>
+      [`no-${address}-place`, `no-${address}`].map((code) => [code, remedyFor(address)]),
+    ),
+  ) as Record<AddressFaultCode, string>),
 }
 
 /** What fewer messages have in common may well be chance. */
@@ -105,7 +106,7 @@ export function countAddresses(countOf: (finding: AddressFinding) => number): Ad
 export function judgeAddresses(address: Address, counts: AddressCounts): DataFault[] {
   const answerCount = ADDRESS_FINDINGS.reduce((sum, finding) => sum + counts[finding], 0)
   if (answerCount < ADDRESS_COUNT_MIN) return []
-  const variable = variableOf(address)
+  const variable = addressVariable(address)
   if (counts['no place'] === answerCount)
     return [
       {
@@ -118,24 +119,18 @@ export function judgeAddresses(address: Address, counts: AddressCounts): DataFau
     ? [
         {
           code: `no-${address}`,
-          detail: `none of ${counted(filled, 'value')} at the place that ${variable} names looks like ${address === 'email' ? 'an email address' : 'a phone number'}`,
+          detail: `none of ${counted(filled, 'value')} at the place that ${variable} names looks like a valid ${ADDRESS_KINDS[address].noun}`,
         },
       ]
     : []
 }
 
-const LOOKS_RIGHT: Readonly<Record<Address, RegExp>> = { email: /.@./, phone: /\d.*\d.*\d/ }
-
 export function findAddress(address: Address, contact: FoundContact): AddressFinding {
   const value = contact[address]
   if (value === null) return contact.without?.includes(address) ? 'no place' : 'blank'
-  return LOOKS_RIGHT[address].test(value) ? 'address' : 'no address'
-}
-
-function variableOf(address: Address): string {
-  return `POLICY_ADMIN_${address.toUpperCase()}`
+  return ADDRESS_KINDS[address].form.test(value) ? 'address' : 'no address'
 }
 
 function remedyFor(address: Address): string {
-  return `correct ${variableOf(address)}: it must lead to where the answers have the ${address}; then \`retry\` the entries that were skipped, or sent to no address`
+  return `correct ${addressVariable(address)}: it must lead to where the answers have the ${address}; then \`retry\` the entries that were skipped, or sent to no address`
 }

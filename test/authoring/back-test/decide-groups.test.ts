@@ -150,8 +150,8 @@ t.test('the result is described in words', async (t) => {
 
 t.test('events with facts that only another version knows are counted, and not decided again', async (t) => {
   const [sent] = groups().filter(({ ruleId }) => ruleId === 'email')
-  const ofOther = { ...(sent as DecisionGroup), channel: 'PUSH', ruleId: 'push', count: 3 }
-  const facts = { ...ofOther.facts, preferredChannel: 'PUSH' }
+  const ofOther = { ...(sent as DecisionGroup), channel: 'PIGEON', ruleId: 'push', count: 3 }
+  const facts = { ...ofOther.facts, preferredChannel: 'PIGEON' }
   const result = backtest(shipped, [retried(), { ...ofOther, facts }])
   t.match(result, { events: 8, changed: 0, unchanged: 5, undecided: 3 })
   t.match(describeBacktest(result), [
@@ -162,7 +162,7 @@ t.test('events with facts that only another version knows are counted, and not d
   const channels = [
     { channel: 'EMAIL', before: 0, after: 3 },
     ...CHANNELS.slice(1).map(() => ({})),
-    { channel: 'PUSH', before: 3, after: 0 },
+    { channel: 'PIGEON', before: 3, after: 0 },
   ]
   t.match(backtest(shipped, [known]), { undecided: 0, changed: 3, channels })
 })

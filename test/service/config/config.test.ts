@@ -4,6 +4,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { ConfigError, loadConfig, loadDatabaseUrl, loadLookUp } from '../../../src/service/config/config.ts'
 import { variables } from '../../../src/service/config/variables.ts'
+import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
 
 const REQUIRED = {
   DATABASE_URL: 'postgres://notifications:s3cret@db:5432/notifications',
@@ -35,7 +36,7 @@ t.test('with only the required variables, all defaults are those of the specific
       baseUrl: 'http://policy-admin:4001',
       connectionCountMax: 32,
       echo: ['/partyLocator', '/locator'],
-      addresses: { email: ['/email'], phone: ['/phone'] },
+      addresses: mapAddresses((address) => [`/${address}`]),
       deadlineMs: 5_000,
       tlsFiles: {},
       header: null,

@@ -3,8 +3,9 @@ import { pino } from 'pino'
 import t from 'tap'
 import { judgeAnswer, type LookUpResult, parsePlaces } from '../../../src/service/contacts/answer.ts'
 import { createCircuit } from '../../../src/service/contacts/circuit.ts'
+import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
 
-const PLACES = parsePlaces({ echo: [], addresses: { email: [], phone: [] } })
+const PLACES = parsePlaces({ echo: [], addresses: mapAddresses(() => []) })
 const [BAD, GOOD, ABOUT_ONE_PARTY] = [500, 404, 400].map((status) =>
   judgeAnswer({ status, encoding: '', body: Buffer.alloc(0), isPlain: true }, '', PLACES),
 ) as [LookUpResult, LookUpResult, LookUpResult]

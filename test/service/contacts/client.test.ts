@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { ADDRESSES } from '../../../src/service/decide/party/channel.ts'
+import { ADDRESSES, mapAddresses } from '../../../src/service/decide/party/channel.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { until } from '../../stack/until.ts'
 import { aFound } from '../build.ts'
@@ -189,7 +189,11 @@ t.test('addresses are read at their places, each at the first that has a value',
   const server = await serve(t, (request, response) => {
     response.end(bodies[Number(request.url?.split('/').pop())]?.[0])
   })
-  const addresses = { email: ['/contact/mail', '/email'], phone: ['/contact/mobile'] }
+  const addresses = {
+    ...mapAddresses(() => []),
+    email: ['/contact/mail', '/email'],
+    phone: ['/contact/mobile'],
+  }
   const { client } = clientOf(t, server.url, { addresses })
   const contacts = await client.lookUp(bodies.map((_, index) => `${index}`))
   for (const [index, [body, contact]] of bodies.entries()) t.match(contacts.get(`${index}`), contact, body)
@@ -348,12 +352,13 @@ for (const [what, partyCount] of [
       if (partyCount === 3) answerFound(response)
       else response.writeHead(500).end()
     })
+    const addresses = JSON.stringify(mapAddresses((address) => [`/${address}`]))
     const script = `
       import { createPartyClient } from '${new URL('../../../src/service/contacts/client.ts', import.meta.url)}'
       import { pino } from 'pino'
       const client = createPartyClient({
         baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
-        tlsFiles: {}, credential: null, addresses: { email: ['/email'], phone: ['/phone'] },
+        tlsFiles: {}, credential: null, addresses: ${addresses},
       })
       await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
       console.log(client.isDown())

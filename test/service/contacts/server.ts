@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { createPartyClient } from '../../../src/service/contacts/client.ts'
 import type { PartyClientOptions } from '../../../src/service/contacts/connection.ts'
+import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
 import { close, listen } from '../../stack/listen.ts'
 
 export interface TestServer {
@@ -69,7 +70,7 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     baseUrl: url,
     connectionCountMax: 64,
     echo: ['/partyLocator', '/locator'],
-    addresses: { email: ['/email'], phone: ['/phone'] },
+    addresses: mapAddresses((address) => [`/${address}`]),
     deadlineMs: 15_000,
     tlsFiles: {},
     credential: null,

@@ -97,7 +97,9 @@ function senderOf(prefix: string, countMax = 100) {
 
 t.test('a message for an unknown channel is refused', async (t) => {
   const send = sendVia(someSenders({ EMAIL: senderOf('email:').sender }))
-  t.match(await send([outgoing('PUSH' as Channel, 'a')]), [{ receipt: null, error: 'no sender for PUSH' }])
+  t.match(await send([outgoing('PIGEON' as Channel, 'a')]), [
+    { receipt: null, error: 'no sender for PIGEON' },
+  ])
 })
 
 t.test('only what a placeholder accepted counts as recorded, whatever the receipts', async (t) => {

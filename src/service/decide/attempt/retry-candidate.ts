@@ -3,7 +3,7 @@ import { logEntry } from '../../model/log/log-entry.ts'
 import { decide } from '../decision/decide.ts'
 import { storedVariables } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
-import { ADDRESSES } from '../party/channel.ts'
+import { mapAddresses } from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { type RetryEntry, retryEntry } from './retry-entry.ts'
@@ -51,10 +51,7 @@ export function findReadingRefusal({ status, sendCount }: RetryCandidate): strin
 }
 
 /** Even a member with every address on file would be skipped. */
-const ALL_ON_FILE = {
-  state: 'found',
-  ...Object.fromEntries(ADDRESSES.map((address) => [address, 'on file'])),
-} as FoundContact
+const ALL_ON_FILE: FoundContact = { state: 'found', ...mapAddresses(() => 'on file') }
 
 /** Why a retry would skip an entry again, whatever the look-up says; null if it may be sent. */
 export function findSkipReason(

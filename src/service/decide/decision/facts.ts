@@ -1,5 +1,12 @@
 import { foldEventType } from '../event/event-type-pattern.ts'
-import { ADDRESS_NOUNS, type Address, CHANNELS, DEFAULT_CHANNEL, nameOfChannel } from '../party/channel.ts'
+import {
+  ADDRESS_KINDS,
+  ADDRESSES,
+  type Address,
+  CHANNELS,
+  DEFAULT_CHANNEL,
+  nameOfChannel,
+} from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 
@@ -41,9 +48,9 @@ function fact<const Column, const V extends Value, const Unknown extends V | nul
   return fact
 }
 
-/** `emailOnFile` and the like: one fact for each address that a channel needs. */
+/** `emailOnFile` and the like: one fact for each address. */
 const ON_FILE = Object.fromEntries(
-  [...ADDRESS_NOUNS].map(([address, noun]) => [
+  ADDRESSES.map((address) => [
     `${address}OnFile`,
     fact({
       column: `${address} on file`,
@@ -51,7 +58,7 @@ const ON_FILE = Object.fromEntries(
       knownFor: ['found'],
       whereUnknown: null,
       usual: true,
-      option: [`--no-${address}`, `there is no ${noun} on file`],
+      option: [`--no-${address}`, `there is no ${ADDRESS_KINDS[address].noun} on file`],
       words: (is) => `${is ? '' : 'no '}${address} on file`,
       read: ({ contact }) => contact !== null && contact[address] !== null,
     }),

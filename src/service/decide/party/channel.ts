@@ -1,3 +1,21 @@
+/** The addresses of a contact: in words, and a form that nearly all of them have. */
+export const ADDRESS_KINDS = {
+  email: { noun: 'email address', form: /.@./ },
+  phone: { noun: 'phone number', form: /\d.*\d.*\d/ },
+} as const satisfies Readonly<Record<string, { readonly noun: string; readonly form: RegExp }>>
+
+export type Address = keyof typeof ADDRESS_KINDS
+export const ADDRESSES = Object.keys(ADDRESS_KINDS) as readonly Address[]
+
+export function mapAddresses<T>(make: (address: Address) => T): Readonly<Record<Address, T>> {
+  return Object.fromEntries(ADDRESSES.map((address) => [address, make(address)])) as Record<Address, T>
+}
+
+/** The variable that says where a response of policy administration has an address. */
+export function addressVariable<A extends Address>(address: A) {
+  return `POLICY_ADMIN_${address.toUpperCase() as Uppercase<A>}` as const
+}
+
 interface AnyChannel {
   /** In words: "text message". */
   readonly name: string
@@ -8,10 +26,8 @@ interface AnyChannel {
 
 /** A channel that needs an address, and so a sender. */
 interface Addressed extends AnyChannel {
-  /** Key of the address in a contact; channels may share one. */
-  readonly address: string
-  /** The address in words: "phone number". */
-  readonly noun: string
+  /** Channels may share one. */
+  readonly address: Address
 }
 
 /** A channel without a sender: the log row is the message. */
@@ -23,8 +39,8 @@ interface Unaddressed extends AnyChannel {
 
 /** Ways to reach a member (the specification's NotificationChannel). */
 export const CHANNEL_KINDS = {
-  EMAIL: { name: 'email', address: 'email', noun: 'email address', hasSubject: true, isSegmented: false },
-  SMS: { name: 'text message', address: 'phone', noun: 'phone number', hasSubject: false, isSegmented: true },
+  EMAIL: { name: 'email', address: 'email', hasSubject: true, isSegmented: false },
+  SMS: { name: 'text message', address: 'phone', hasSubject: false, isSegmented: true },
   IN_APP: {
     name: 'app message',
     address: null,
@@ -68,13 +84,6 @@ export const ADDRESSED_CHANNELS = CHANNELS.filter(isAddressed)
 export function isAddressed(channel: Channel): channel is AddressedChannel {
   return isChannel(channel) && CHANNEL_KINDS[channel].address !== null
 }
-
-export type Address = (typeof CHANNEL_KINDS)[AddressedChannel]['address']
-/** The addresses that a contact may have, in words. */
-export const ADDRESS_NOUNS: ReadonlyMap<Address, string> = new Map(
-  ADDRESSED_CHANNELS.map((channel) => [CHANNEL_KINDS[channel].address, CHANNEL_KINDS[channel].noun]),
-)
-export const ADDRESSES: readonly Address[] = [...ADDRESS_NOUNS.keys()]
 
 /** Used for a party without preferences (specification, dispatch rule 2). */
 export const DEFAULT_CHANNEL: Channel = 'EMAIL'

@@ -119,10 +119,10 @@ t.test('a refused message is FAILED, and a deferred one costs no attempt', async
 })
 
 t.test('a retry for a channel that only another version knows costs no attempt', async (t) => {
-  const preferences = somePreferences({ preferredChannel: 'PUSH' })
+  const preferences = somePreferences({ preferredChannel: 'PIGEON' })
   const after = (open: OpenAttempt) => afterDelivery([decideOne(open, preferences)], new Map())
   t.match(after(first()), { attempts: [{ status: 'FAILED', attemptCount: 0 }], unchanged: new Map() })
   const retried = after(retry())
   t.same(retried.attempts, [], 'the row stays unchanged')
-  t.match(retried.unchanged.get('NTF-e'), /^preferred channel unknown: PUSH /)
+  t.match(retried.unchanged.get('NTF-e'), /^preferred channel unknown: PIGEON /)
 })

@@ -53,12 +53,12 @@ t.test('facts and values of another version are shown as texts', async (t) => {
   t.equal(
     describeSituation({
       party: 'found',
-      preferredChannel: 'PUSH',
+      preferredChannel: 'PIGEON',
       phoneOnFile: 1,
       urgent: true,
       hours: [9, 17],
     }),
-    'party found, prefers PUSH, phone on file 1, urgent yes, hours [9,17]',
+    'party found, prefers PIGEON, phone on file 1, urgent yes, hours [9,17]',
   )
   t.equal(describeSituation({ party: 'deceased', optedOut: true }), 'party deceased, opted out')
 })

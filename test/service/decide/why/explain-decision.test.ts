@@ -314,10 +314,10 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
 t.test('an entry that another version must send says so, whether it waits or was given up', async (t) => {
   const waits = { status: 'FAILED', failureReason: 'x', receipt: null } as const
   const nextRetry = { at: T(5), isOverdue: true }
-  const unknown = { ...FAILED, attempt: 0, decidedAt: T(0), ruleId: '(unknown channel)', channel: 'PUSH' }
-  const push = { ...waits, channel: 'PUSH' }
+  const unknown = { ...FAILED, attempt: 0, decidedAt: T(0), ruleId: '(unknown channel)', channel: 'PIGEON' }
+  const push = { ...waits, channel: 'PIGEON' }
   const version =
-    'This version of the service does not know the channel PUSH: one that does can send the message while it is retried.'
+    'This version of the service does not know the channel PIGEON: one that does can send the message while it is retried.'
   const next = async (...args: Parameters<typeof storyOf>) => (await storyOf(...args)).next
   t.equal(
     await next({ ...push, nextRetry }, [unknown]),
@@ -335,7 +335,7 @@ t.test('an entry that another version must send says so, whether it waits or was
     await next({ ...waits, channel: 'SMS', nextRetry }, [{ ...unknown, channel: 'SMS' }]),
     'The rule table does not name the channel SMS: one that does can send the message while it is retried.',
   )
-  const refused = { decidedAt: T(0), ruleId: 'push', channel: 'PUSH', sendError: 'full' }
+  const refused = { decidedAt: T(0), ruleId: 'push', channel: 'PIGEON', sendError: 'full' }
   t.match(await next({ ...push, nextRetry }, [refused]), version, 'its retries leave no decision')
   const unreadable = { ...unknown, ruleId: '(unreadable opt-outs)', channel: 'SMS' }
   t.match(
