@@ -1,7 +1,7 @@
 import { gridToCsv } from '../../src/authoring/diff/review.ts'
 import { cellText, FACT_LIST, type FactKey } from '../../src/service/decide/decision/facts.ts'
 import type { Channel } from '../../src/service/decide/party/channel.ts'
-import { PROMISE_COLUMNS } from '../../src/service/decide/rules/load-promises.ts'
+import { PROMISE_SHEET } from '../../src/service/decide/rules/load-promises.ts'
 import { COLUMNS } from '../../src/service/decide/rules/rule.ts'
 import { DEFAULT_TABLE } from './default-table.ts'
 
@@ -42,7 +42,7 @@ export function promise(cells: Cells & { readonly promise?: string } = {}): Row 
 /** The file of a rule table with these rows, in all columns of this version and those that only the rows have. */
 export const table = (...rows: Row[]) => toCsv([...new Set([...COLUMNS, ...rows.flatMap(Object.keys)])], rows)
 /** The file of promises with these rows. */
-export const promises = (...rows: Row[]) => toCsv(PROMISE_COLUMNS, rows)
+export const promises = (...rows: Row[]) => toCsv(PROMISE_SHEET.columns, rows)
 
 function toCsv(columns: readonly string[], rows: readonly Row[]): string {
   return gridToCsv(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RETRIED_EVERY } from '../decide/attempt/retry-entry.ts'
 import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable } from '../decide/party/channel.ts'
 import {
   baseUrl,
@@ -259,10 +260,13 @@ export const variables = z.object({
       'File of further authorities for every HTTPS server that the service calls (policy administration, identity provider, token endpoints); read by Node.js at start',
     example: '/etc/notifications-service/ca/ca.pem',
   }),
-  RETRY_INTERVAL: z.string().optional().meta({
-    description: 'No effect: failed rows are retried every 60 seconds',
-    example: '60s',
-  }),
+  RETRY_INTERVAL: z
+    .string()
+    .optional()
+    .meta({
+      description: `No effect: ${RETRIED_EVERY}`,
+      example: '60s',
+    }),
   RETRY_MAX_AGE: duration('1s', '3650d')
     .prefault('24h')
     .describe('Only failed rows younger than this are retried'),

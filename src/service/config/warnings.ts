@@ -1,3 +1,4 @@
+import { RETRIED_EVERY } from '../decide/attempt/retry-entry.ts'
 import { ANY_PARTY } from '../model/party-claim.ts'
 import { nearest } from '../text/nearest.ts'
 import { isLoopback } from './loopback.ts'
@@ -17,7 +18,7 @@ interface WithoutEffect {
 }
 
 const WITHOUT_EFFECT: readonly WithoutEffect[] = [
-  { names: /^RETRY_INTERVAL$/, reason: ': failed rows are retried every 60 seconds', when: () => true },
+  { names: /^RETRY_INTERVAL$/, reason: `: ${RETRIED_EVERY}`, when: () => true },
   { names: /^MQ_SSL_\w+_FILE$/, reason: ': MQ_SSL is not true', when: (value) => !value.MQ_SSL },
   {
     names: /^MQ_SASL_(?!MECHANISM)/,

@@ -4,6 +4,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { ConfigError, loadConfig, loadDatabaseUrl, loadLookUp } from '../../../src/service/config/config.ts'
 import { variables } from '../../../src/service/config/variables.ts'
+import { RETRIED_EVERY } from '../../../src/service/decide/attempt/retry-entry.ts'
 import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
 
 const REQUIRED = {
@@ -417,7 +418,7 @@ t.test('a command that looks up one party needs a complete credential, too', asy
 const SCRAM_LINE = lineOf(SCRAM)
 /** Each line variables of which one has no effect, protects less than was meant, or is misspelt, and all warnings. */
 const WARNED = `
-RETRY_INTERVAL=often | RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds
+RETRY_INTERVAL=often | RETRY_INTERVAL has no effect: ${RETRIED_EVERY}
 ${SCRAM_LINE}
 ${SCRAM_LINE} MQ_SSL=
 ${SCRAM_LINE} MQ_SASL_PASSWORD_FILE=${FILE} | MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
+import { RETRY_INTERVAL_MS } from '../../../src/service/decide/attempt/retry-entry.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
 const DAY_MINUTES = 24 * 60
@@ -202,6 +203,15 @@ const { groups } = parse(
 
 t.test('alerts fire, and do not fire, as they should', { skip: NO_PROMTOOL }, async (t) => {
   for (const [alert, title, series, fires] of CASES) t.equal(await faultOf(alert, series, fires), '', title)
+})
+
+t.test('the alert about missing retries waits for several passes', async (t) => {
+  const { expr, for: pending } = groups[0].rules.find(
+    ({ alert }: { alert: string }) => alert === 'NotificationsNotRetried',
+  )
+  const minutes = [...`${expr} [${pending}]`.matchAll(/\[(\d+)m\]/g)].map(([, text]) => Number(text))
+  t.equal(minutes.length, 2)
+  for (const one of minutes) t.ok(one * 60_000 >= 10 * RETRY_INTERVAL_MS, `${one} minutes`)
 })
 
 /** promtool's report if the alert fires unexpectedly, or does not fire. */

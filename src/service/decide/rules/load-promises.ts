@@ -9,8 +9,8 @@ import { readSheet, type SheetForm, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
-/** Column headings of the promises, in their usual order. */
-export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
+/** In their usual order. */
+const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
 
 /** The promises may lack the column of a fact, which then means any. */

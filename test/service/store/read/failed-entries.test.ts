@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import { RETRY_MIN_PAUSE_MS, type RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
 import { countFailedEntries } from '../../../../src/service/store/read/count-failed-entries.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-const DUE = { ...LIMITS, minPauseMs: 55_000 }
+const DUE = { ...LIMITS, minPauseMs: RETRY_MIN_PAUSE_MS }
 await record(
   pool,
   ['a', 'b', 'c'].map((eventId) => ({ eventId, contact: UNRESOLVED })),
