@@ -73,6 +73,7 @@ check: build rules-check ## Check rule table, format, lint, types, imports, dead
 	$(BIN)/tsc --project src/console/page --incremental --tsBuildInfoFile .cache/types-console.tsbuildinfo
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
+	$(BIN)/knip --production --include exports
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
 

@@ -115,7 +115,7 @@ function trafficToMarkdown({ summary, changes, notes }: TrafficEffect): string {
 /** If more situations change, each kind of change is folded away. */
 const SHOWN_COUNT_MAX = 12
 
-/** The diff in sentences, for a pull request: a heading for each kind of change, the most harmful first. */
+/** @internal The diff in sentences, for a pull request: a heading for each kind of change, the most harmful first. */
 export function diffToMarkdown(diff: RuleTableDiff): string {
   const folded = diff.changes.length > SHOWN_COUNT_MAX
   const kinds = [...Map.groupBy(groupChanges(diff), ({ kind }) => kind)].map(([kind, groups]) => {
@@ -138,7 +138,7 @@ function formatGroup({ sentence, situations }: ChangeGroup, folded: boolean): st
     : `${literal(sentence)}:\n\n${list}`
 }
 
-/** The changed texts, before and after, for a pull request; empty if none changed. */
+/** @internal The changed texts, before and after, for a pull request; empty if none changed. */
 export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
   if (changes.length === 0) return ''
   const sections = changes.map(({ eventType, before, after }) => {

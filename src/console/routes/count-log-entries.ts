@@ -31,7 +31,7 @@ export async function countLogEntries(
   return { ...counted, fromS: cutAtS ?? counted.fromS, stepS, complete: cutAtS === null }
 }
 
-/** Walks the index by status, once per status, newest first, and stops at this number of rows in all. */
+/** @internal Walks the index by status, once per status, newest first, and stops at this number of rows in all. */
 export function logCountsQuery(
   limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },

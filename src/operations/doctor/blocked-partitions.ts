@@ -117,7 +117,7 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
   return locked.map((where) => describeBlocked(where, 'locked', lockers))
 }
 
-/** What holds a checkpoint's lock, and how to end it. */
+/** @internal What holds a checkpoint's lock, and how to end it. */
 export function describeHolder({
   kind,
   id,

@@ -27,7 +27,7 @@ async function checkClocks({ database, tokens }: Config): Promise<string | Warni
   ])
 }
 
-/** @param clocks how far each is ahead of ours, in ms */
+/** @internal @param clocks how far each is ahead of ours, in ms */
 export function judgeClocks(clocks: readonly (readonly [name: string, aheadMs: number])[]): string | Warning {
   const words = clocks.map(([name, aheadMs]) => {
     const seconds = Math.round(Math.abs(aheadMs) / 1_000)

@@ -91,6 +91,7 @@ export async function readSamples({ broker }: Config, maps: EnvelopeMaps): Promi
   })
 }
 
+/** @internal */
 export function toSample(topic: string, messages: readonly Message[], map: EnvelopeMap): Sample {
   const events = messages.flatMap((message) => {
     const parsed = parseEvent(message, map)
@@ -140,6 +141,7 @@ async function readNewest(
   return messages
 }
 
+/** @internal */
 export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
   const { topic, messages, map, events } = sample
   const counts = countFields(sample)

@@ -8,7 +8,7 @@ import type { ErasureCounts } from './erasure-record.ts'
 const ENTRY_COUNT_MAX = 500
 /** Entries of a party that one statement looks at. */
 const SEARCHED_COUNT_MAX = 5_000
-/** Rows of one statement, which compares keys only. */
+/** @internal Rows of one statement, which compares keys only. */
 export const DECISION_COUNT_MAX = 50_000
 
 const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
@@ -121,12 +121,12 @@ function readPage(pool: DatabasePool, after: string, end: string | null) {
   })
 }
 
-/** What else the planner could choose reads one side again for each row of the other, or all rows of the log. */
+/** @internal What else the planner could choose reads one side again for each row of the other, or all rows of the log. */
 export const MERGE_ONLY = sql.unsafe`
   SELECT set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true)`
 
 /**
- * The query for the next decisions after a locator (up to `end`), of any party: the last one, their number, and those without a row.
+ * @internal The query for the next decisions after a locator (up to `end`), of any party: the last one, their number, and those without a row.
  * It compares the keys of two indexes and reads no decision: an index by party would cost every logged event a random page.
  */
 export function pageOfDecisionsQuery(after: string, end: string | null) {

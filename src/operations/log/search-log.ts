@@ -80,7 +80,7 @@ function samplesQuery() {
     UNION SELECT 'reference', ${REFERENCE} FROM newest WHERE variables ->> 'locator' IS NOT NULL`
 }
 
-/** What bears exactly one of these names. */
+/** @internal What bears exactly one of these names. */
 export function namesQuery(names: readonly string[]) {
   const all = sqlArray('text', names)
   const typed = sql.fragment`unnest(${all}) AS typed (name)`
@@ -103,7 +103,7 @@ export function namesQuery(names: readonly string[]) {
     WHERE locators IS NOT NULL`
 }
 
-/** Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
+/** @internal Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
 export function continuationsQuery(beginnings: readonly string[]) {
   const typed = sql.fragment`unnest(${sqlArray('text', beginnings)}) AS typed (beginning)`
   const party = continuations(sql.fragment`notifications.notification_log`, sql.fragment`party_locator`, {
@@ -137,7 +137,7 @@ function continuations(
     SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${SIMILAR_COUNT_MAX}`
 }
 
-/** Members or references with these endings, the highest numbers of each: every number is looked up until enough are found. */
+/** @internal Members or references with these endings, the highest numbers of each: every number is looked up until enough are found. */
 export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], endings: readonly Ending[]) {
   const column = sqlColumns(endings)
   const logged =

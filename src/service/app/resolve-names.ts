@@ -22,7 +22,7 @@ interface Name {
 }
 
 /**
- * Returns a `dns.lookup` with one look-up in flight for each name, so that a name without an answer occupies one thread, however
+ * @internal Returns a `dns.lookup` with one look-up in flight for each name, so that a name without an answer occupies one thread, however
  * many connections want it. Its answer is used for a second, and for a day while the name servers send none, but not if they say
  * that the name does not exist.
  */

@@ -73,7 +73,7 @@ async function findEnd(inspect: Inspect, from: bigint): Promise<bigint> {
   return next === null ? (last ?? from) : next - 1n
 }
 
-/** Throws if anything up to `to` is readable. */
+/** @internal Throws if anything up to `to` is readable. */
 export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Promise<Found> {
   const found: Found = { bytes: [], details: [] }
   for (let at = from; at <= to; ) {

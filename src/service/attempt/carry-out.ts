@@ -125,7 +125,7 @@ export function createRequests(needs: RequestNeeds) {
 }
 
 /**
- * Processes the next page of a request; false if it was postponed, since policy administration is down. Rejects if the page cannot
+ * @internal Processes the next page of a request; false if it was postponed, since policy administration is down. Rejects if the page cannot
  * be read or committed, with `Held` while a hold is in force: then nothing is written.
  */
 export async function processPage(needs: RequestNeeds, request: TakenRequest): Promise<boolean> {

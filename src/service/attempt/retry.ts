@@ -166,7 +166,7 @@ async function* lookUpParties(
   }
 }
 
-/** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
+/** @internal Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
 export function commitRetries(
   maker: AttemptMaker,
   entries: readonly LookedUpEntry[],

@@ -38,7 +38,7 @@ export function decodeAssignment(encoded: Buffer): Assignment {
   return encoded.length === 0 ? {} : (MemberAssignment.decode(encoded)?.assignment ?? {})
 }
 
-/** Gives each partition to the subscriber of its topic that has the fewest, by member id and topic. */
+/** @internal Gives each partition to the subscriber of its topic that has the fewest, by member id and topic. */
 export function assign(
   partitions: readonly TopicPartition[],
   subscribers: readonly Subscriber[],

@@ -193,7 +193,7 @@ async function fetchBytes(
 }
 
 /**
- * Asks again if the broker answers for no partition: a quota limits this client (KIP-219). kafkajs delays the next request for as
+ * @internal Asks again if the broker answers for no partition: a quota limits this client (KIP-219). kafkajs delays the next request for as
  * long as the broker says.
  */
 export async function untilAnswered(

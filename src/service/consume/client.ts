@@ -46,7 +46,7 @@ export function createClient(
 const scheduleCheck = RequestQueue.prototype.scheduleCheckPendingRequests
 
 /**
- * Patches the timer of kafkajs 2.2.4 that looks for waiting requests every millisecond on each connection, forever
+ * @internal Patches the timer of kafkajs 2.2.4 that looks for waiting requests every millisecond on each connection, forever
  * (https://github.com/tulios/kafkajs/issues/1704). It takes 4 % of an idle core, and makes Node warn of its negative timeout. A
  * request that has to wait starts the timer itself.
  */

@@ -25,6 +25,7 @@ export function encodeDatabase({ id, place }: DatabaseName): string {
   return `database=${id} at=${place.slice(0, PLACE_LENGTH_MAX)}`
 }
 
+/** @internal */
 export function decodeDatabase(metadata: string | null): DatabaseName | null {
   const [, id, place = ''] = /^database=([\da-f-]{36})(?:.*? at=(.*))?/.exec(metadata ?? '') ?? []
   return id === undefined ? null : { id, place }

@@ -86,7 +86,7 @@ export async function fetchFrom(broker: Broker, wanted: FetchRequest): Promise<F
   return responses
 }
 
-/** kafkajs waits for `clientSideThrottleTime` before it sends the next request. */
+/** @internal kafkajs waits for `clientSideThrottleTime` before it sends the next request. */
 export function decodeFetchResponse(bytes: Buffer, version: number) {
   try {
     const decoder = new Decoder(bytes)

@@ -7,7 +7,7 @@ import { CodedError } from '../text/error-codes.ts'
 import { printable } from '../text/sanitize.ts'
 
 /**
- * No access token, or none that the broker accepts. The type, Kafka's name for an interrupted log-in, makes kafkajs retry on
+ * @internal No access token, or none that the broker accepts. The type, Kafka's name for an interrupted log-in, makes kafkajs retry on
  * another connection.
  */
 export class LogInError extends CodedError {

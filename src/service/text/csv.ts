@@ -17,7 +17,7 @@ export function csvList<Column extends string>(columns: readonly Column[]) {
 }
 
 /**
- * One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before what looks like a formula
+ * @internal One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before what looks like a formula
  * tells spreadsheet programs that it is text.
  */
 export function csvLine(cells: readonly Cell[]): string {

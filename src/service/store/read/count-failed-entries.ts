@@ -14,6 +14,7 @@ export function countFailedEntries(pool: DatabasePool, limits: GivenUpLimits): P
   return pool.one(failedCountsQuery(limits))
 }
 
+/** @internal */
 export function failedCountsQuery({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
   const limit = sql.fragment`now() - ${maxAgeMs}::float8 * interval '1 millisecond'`
   const newest = (

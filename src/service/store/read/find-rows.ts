@@ -38,6 +38,7 @@ export function selectRows(eventIds: readonly string[]): FragmentSqlToken {
     WHERE event_id = ANY(${sqlArray('text', eventIds)})`
 }
 
+/** @internal */
 export function findRowsQuery(eventIds: readonly string[]) {
   return sql.prepared('find-rows', foundRow)`${selectRows(eventIds)}`
 }

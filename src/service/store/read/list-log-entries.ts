@@ -9,9 +9,9 @@ import { listedColumns, NEWEST_FIRST, selectLastDecision, WITH_LAST } from '../s
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 
-/** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
+/** @internal Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
-/** Maximum number of entries that it looks at if decisions lead to them: each costs a look at a decision, later ones and its row. */
+/** @internal Maximum number of entries that it looks at if decisions lead to them: each costs a look at a decision, later ones and its row. */
 export const DECIDED_COUNT_MAX = 1_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
@@ -44,6 +44,7 @@ function toPage(rows: readonly FoundEntry[], limit: number): LogPage<DecidedRow>
   return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : null }
 }
 
+/** @internal */
 export function logPageQuery(
   limits: GivenUpLimits,
   filter: LogFilter,

@@ -4,7 +4,7 @@ import { CorrectableError } from '../../text/faults.ts'
 import { isLocked } from '../connection/errors.ts'
 
 /**
- * An arbitrary fixed number. `erase` and `replay --rebuild` hold the lock alone, and the service shares it among the requests that
+ * @internal An arbitrary fixed number. `erase` and `replay --rebuild` hold the lock alone, and the service shares it among the requests that
  * write texts, so that no erased text returns.
  */
 export const ERASURE_LOCK = 4_006_004
