@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
 import type { Situation } from '../../src/service/decide/decision/facts.ts'
+import { loadPromises } from '../../src/service/decide/rules/load-promises.ts'
 import { loadRuleTable } from '../../src/service/decide/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../src/service/decide/rules/situations.ts'
 import type { RuleTable } from '../../src/service/decide/rules/table.ts'
@@ -11,8 +12,11 @@ export const DEFAULT_TABLE = rulesFile('dispatch.csv')
 export const DEFAULT_PROMISES = rulesFile('promises.csv')
 export const DEFAULT_OUTCOMES = rulesFile('outcomes.txt')
 
+const RULES = loadRuleTable(DEFAULT_TABLE)
+export const PROMISE_COUNT = loadPromises(DEFAULT_PROMISES, RULES).length
+
 /** The situations that these rules tell apart. */
-export const SITUATIONS: readonly Situation[] = foldSituations(loadRuleTable(DEFAULT_TABLE)).situations
+export const SITUATIONS: readonly Situation[] = foldSituations(RULES).situations
 
 /** Those with these facts, in words. */
 export function describeThose(facts: Partial<Situation>): readonly string[] {

@@ -10,6 +10,7 @@ import {
   DEFAULT_TABLE,
   describeThose,
   findRow,
+  PROMISE_COUNT,
   SITUATIONS,
   without,
 } from '../default-table.ts'
@@ -29,7 +30,7 @@ t.test('the default table keeps the default promises', async (t) => {
     ...none,
     summary: `${loadRuleTable(DEFAULT_TABLE).length} rules for the ${SITUATIONS.length} situations of any event type`,
   })
-  t.strictSame(promises, { ...none, summary: '6 promises, all kept' })
+  t.strictSame(promises, { ...none, summary: `${PROMISE_COUNT} promises, all kept` })
 })
 
 t.test('a fault has its place as data, and that of a broken promise the cell that mends it', async (t) => {

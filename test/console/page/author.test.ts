@@ -4,6 +4,7 @@ import t from 'tap'
 import { createWorkbench } from '../../../src/console/routes/back-tests.ts'
 import { readRuleFiles } from '../../../src/service/app/rule-files.ts'
 import { type Row, rule } from '../../authoring/build.ts'
+import { PROMISE_COUNT } from '../../authoring/default-table.ts'
 import { until } from '../../stack/until.ts'
 import { serveConsole } from '../routes/fixture.ts'
 import { download, openTab, startBrowser, withoutBrowser } from './browser.ts'
@@ -52,7 +53,7 @@ const CHANGES: readonly [name: string, clickCountMax: number, steps: readonly St
     5,
     [
       { rule: 'opted-out', cells: { 'event type': 'not claim.rejected' } },
-      { press: '1 promise of 6 broken' },
+      { press: `1 promise of ${PROMISE_COUNT} broken` },
       { press: 'Exclude this case' },
     ],
   ],

@@ -1,4 +1,5 @@
 import { above, rule } from '../../../authoring/build.ts'
+import { PROMISE_COUNT } from '../../../authoring/default-table.ts'
 import { test } from '../browser.ts'
 import { openWorkbench, waitForVerdict } from '../open-workbench.ts'
 import { HOSTILE } from '../seed.ts'
@@ -38,20 +39,20 @@ test('a promise is changed and deleted in its file, and the change is undone', a
     await page.getByRole('button', { name: 'Use this file' }).click()
   }
   await write((csv) => csv.replace('not by SMS', 'SEND'))
-  await waitForVerdict(page, '1 promise of 6 broken')
+  await waitForVerdict(page, `1 promise of ${PROMISE_COUNT} broken`)
   await page.getByText(`"${name}" promises SEND`).first().waitFor()
   await page.getByRole('button', { name: 'Start over with promises.csv' }).click()
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await write((csv) => csv.replace(new RegExp(`${name}.*\n`), ''))
-  await waitForVerdict(page, 'All 5 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT - 1} promises kept`)
   await waitForVerdict(page, '1 promise deleted')
   await page.getByText(`promise deleted: "${name}"`).waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
   await write((csv) => csv.replace(`${name},`, `${name},invoice.payed`))
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await waitForVerdict(page, '1 fault')
   const promises = page.getByRole('region', { name: 'Promises', exact: true })
   await page.getByText('there is no template for "invoice.payed"').first().waitFor()
   t.equal(await promises.getByText('Broken:').count(), 0)
-  await promises.getByText('6 promises kept').waitFor()
+  await promises.getByText(`${PROMISE_COUNT} promises kept`).waitFor()
 })

@@ -1,12 +1,13 @@
+import { PROMISE_COUNT } from '../../../authoring/default-table.ts'
 import { test } from '../browser.ts'
 import { openWorkbench, waitForVerdict } from '../open-workbench.ts'
 
 test('a case is excluded from a broken promise, to which the verdict leads', async (t) => {
   const { page } = await openWorkbench()
   await page.getByLabel('event type, opted-out').fill('not claim.paid')
-  const broken = page.getByRole('button', { name: '1 promise of 6 broken' })
+  const broken = page.getByRole('button', { name: `1 promise of ${PROMISE_COUNT} broken` })
   const proposal = page.getByRole('region', { name: 'Propose' })
-  await proposal.getByText(/^1 promise of 6 broken\. /).waitFor()
+  await proposal.getByText(new RegExp(`^1 promise of ${PROMISE_COUNT} broken\\. `)).waitFor()
   await proposal.getByText('First correct what is said above').waitFor()
   t.equal(
     await proposal.getByRole('button', { name: 'Download dispatch.csv' }).getAttribute('aria-disabled'),
@@ -15,7 +16,7 @@ test('a case is excluded from a broken promise, to which the verdict leads', asy
   await broken.click()
   t.equal(await page.evaluate('document.activeElement.id'), 'broken')
   await page.getByRole('button', { name: 'Exclude this case' }).click()
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await waitForVerdict(page, '1 promise narrowed, 1 rule narrowed')
   await page
     .getByText(

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { strFromU8, unzipSync } from 'fflate'
 import { above, rule } from '../../../authoring/build.ts'
-import { describeThose } from '../../../authoring/default-table.ts'
+import { describeThose, PROMISE_COUNT } from '../../../authoring/default-table.ts'
 import { command } from '../../../process/command.ts'
 import { accessibilityFaults, download, test } from '../browser.ts'
 import { openWorkbench, pasteRules, waitForVerdict } from '../open-workbench.ts'
@@ -16,7 +16,7 @@ const MUTED = {
 
 test('a rule is added cell by cell, and proposed in a file that the command line accepts', async (t) => {
   const { page, complaints } = await openWorkbench()
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await waitForVerdict(page, '0 situations change')
   await page.getByText('Nothing is changed yet.').waitFor()
   await page.getByRole('button', { name: 'actions for opted-out' }).click()
@@ -36,7 +36,7 @@ test('a rule is added cell by cell, and proposed in a file that the command line
   t.equal(await cell('reason', 'muted').getAttribute('aria-invalid'), 'true', 'the fault is at its cell')
   await cell('reason', 'muted').fill(MUTED.reason)
   await cell('because', 'muted').fill(MUTED.because)
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
 
   const files = unzipSync((await download(page, 'Download proposal.zip')).content)
   await page.getByText('rules/outcomes.txt, which lists every outcome and text, is among the files').waitFor()
@@ -63,14 +63,14 @@ test('what changes is said by situations, and a broken promise with its remedy',
   const situations = describeThose({ party: 'found' })
   const inApp = situations.filter((situation) => /, not opted out, prefers app message/.test(situation))
   await pasteRules(page, above('opted-out', [rule({ ...MUTED, eventType: 'claim.paid' })]))
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await waitForVerdict(
     page,
     new RegExp(`${situations.length} situations change: \\d+ no longer sent, 0 newly sent, `),
   )
   const optedOut = page.getByLabel('opted out, opted-out', { exact: true })
   await optedOut.selectOption('no')
-  await waitForVerdict(page, '1 promise of 6 broken')
+  await waitForVerdict(page, `1 promise of ${PROMISE_COUNT} broken`)
   await page.getByText('opted out of" promises that nothing is sent').first().waitFor()
   await page.getByText('Change the rules; or, if you mean it, change the promise').waitFor()
   await optedOut.selectOption('yes')
