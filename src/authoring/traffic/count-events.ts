@@ -88,7 +88,7 @@ function bySize(one: TrafficGroup, other: TrafficGroup): number {
   return other.count - one.count || (JSON.stringify(one.facts) < JSON.stringify(other.facts) ? -1 : 1)
 }
 
-/** The query for the next decisions after a locator: the first of each event, with the facts of its last one. */
+/** @internal The query for the next decisions after a locator: the first of each event, with the facts of its last one. */
 export function pageQuery(from: string, to: string, after: string) {
   return sql.type(page)`
     WITH looked AS MATERIALIZED (

@@ -61,7 +61,7 @@ async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncG
 type Position = Pick<EntryRow, 'createdAt' | 'locator'>
 const START: Position = { createdAt: '-infinity', locator: '' }
 
-/** The query for the next entries of a party after a position, and whether each holds unerased data. */
+/** @internal The query for the next entries of a party after a position, and whether each holds unerased data. */
 export function pageOfPartyQuery(partyLocator: string, after: Position) {
   return sql.type(entryRow)`
     SELECT created_at AS "createdAt", locator, status, ${HOLDS_TEXT} OR (
