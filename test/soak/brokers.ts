@@ -160,6 +160,7 @@ function consume(arrivals: Arrivals) {
       topics: [TOPIC],
       sessionTimeoutMs: 30_000,
       batchCountMax: 500,
+      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0 },
     },
     {
       ensureCheckpoint: async (topic, partition) =>

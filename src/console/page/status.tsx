@@ -61,6 +61,11 @@ export function Status() {
             )}
           </p>
         ))}
+        {data?.notices.map(({ subject, text, remedy }) => (
+          <p key={subject} class="notice">
+            {visible(`${text}. ${remedy}`)}
+          </p>
+        ))}
         {blocked.length > 0 && (
           <details>
             <summary>{counted(blocked.length, 'blocked partition', 'blocked partitions')}</summary>

@@ -110,6 +110,7 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
           worker === null ? 'the service is starting' : (worker.waitsFor() ?? worker.foreignReason()),
         database,
         lookUps,
+        notices: needs.notices(),
         // The state of the database says why they are not known.
         holds: database === null ? await readHolds(httpPool()) : [],
         blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),

@@ -2,6 +2,7 @@ import { withBrokers } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
 import { ONE_GROUP_PER_LIST } from '../../service/consume/assigner.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
+import { judgeBuilds } from '../../service/consume/builds.ts'
 import type { GroupMember } from '../../service/consume/describe-group.ts'
 import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
 import { otherProgram } from '../../service/consume/group.ts'
@@ -26,7 +27,7 @@ export const consumerGroupCheck: Check = {
   },
 }
 
-/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members with different topics. */
+/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members with different topics, versions or rule tables. */
 function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
@@ -46,7 +47,8 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
     const different = await lasting(() => listSubscriptions(brokers, groupId))
     if (different.length > 0)
       return { warning: `different topics: in ${groupId}, ${different.join('; ')}`, remedy: ONE_LIST }
-    return groupId
+    const mixed = judgeBuilds(members, Date.now())
+    return mixed === null ? groupId : { warning: `in ${groupId}, ${mixed.text}`, remedy: mixed.remedy }
   })
 }
 

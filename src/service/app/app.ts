@@ -3,6 +3,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { createBacklog } from '../attempt/watch-backlog.ts'
 import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../consume/brokers.ts'
+import { judgeBuilds } from '../consume/builds.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch.ts'
 import type { PartyClient } from '../contacts/client.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
@@ -19,6 +20,7 @@ import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createDatabase, type Database } from './pools.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { createSurroundings } from './surroundings.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000
@@ -65,7 +67,15 @@ export async function createApp(
   opened.defer(brokers.close)
 
   const metrics = createMetrics(metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker))
-  const minute = setInterval(() => metrics.logMinute(log), LOG_INTERVAL_MS).unref()
+  const { groupId } = config.broker
+  const surroundings = createSurroundings(
+    [async () => judgeBuilds(await brokers.listMembers(groupId), Date.now())],
+    log,
+  )
+  const minute = setInterval(() => {
+    void metrics.logMinute(log)
+    void surroundings.look()
+  }, LOG_INTERVAL_MS).unref()
   opened.defer(() => {
     clearInterval(minute)
     return metrics.logMinute(log)
@@ -81,6 +91,7 @@ export async function createApp(
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
     startupWarning: () => worker?.foreignReason() ?? null,
+    notices: surroundings.notices,
     log,
   })
   opened.defer(listeners.close)

@@ -11,6 +11,7 @@ import type { LogEntries } from '../http/routes/log.ts'
 import type { PreferencesStore } from '../http/routes/preferences.ts'
 import type { HttpApp } from '../http/server/base.ts'
 import { type Http, serve } from '../http/server/server.ts'
+import type { Notice } from '../model/service-status.ts'
 import { readUntil } from '../store/connection/read-until.ts'
 import { getLogEntry } from '../store/read/get-log-entry.ts'
 import { listLogEntries } from '../store/read/list-log-entries.ts'
@@ -32,6 +33,7 @@ export interface ConsoleNeeds {
   readonly database: Database
   readonly worker: () => Worker | null
   readonly lookUpFault: () => Promise<string | null>
+  readonly notices: () => readonly Notice[]
   readonly eventTypes: EventTypes
   readonly logEntries: LogEntries
   /** Null: the console's data is open. */
@@ -55,6 +57,7 @@ interface ListenerNeeds {
   readonly readiness: Readiness
   readonly startup: Readiness
   readonly startupWarning: () => string | null
+  readonly notices: () => readonly Notice[]
   readonly log: Logger
 }
 

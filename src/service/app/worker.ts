@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import packageJson from '../../../package.json' with { type: 'json' }
 import { createRequests } from '../attempt/carry-out.ts'
 import { createDispatch } from '../attempt/dispatch.ts'
 import { createGroups } from '../attempt/groups.ts'
@@ -93,7 +94,12 @@ export function createWorker(needs: WorkerNeeds) {
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, stage)
   const dispatch = createDispatch(createMaker(), lookUps, metrics.countRestart, log)
   const holds = share(() => readHolds(pool), HOLDS_SHARED, CLOCK.monotonicMs)
-  const options = { ...config.broker, connection, batchCountMax: config.batchMax }
+  const build = {
+    version: packageJson.version,
+    ruleTableRevision: ruleFiles.ruleTable.revision,
+    startedMs: Date.now(),
+  }
+  const options = { ...config.broker, connection, batchCountMax: config.batchMax, build }
   const warnOfHistory = createWarnOfHistory(brokers, log)
   const consumerNeeds: ConsumerNeeds = {
     ensureCheckpoint: async (topic, partition) => {

@@ -1,5 +1,6 @@
 import kafkajs, { type GroupMember } from 'kafkajs'
 import type { Assignment, TopicPartition } from '../decide/event/position.ts'
+import { type Build, encodeBuild } from './builds.ts'
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
@@ -15,10 +16,13 @@ export interface Subscriber {
   readonly topics: readonly string[]
 }
 
-/** How a member joins the group: its topics, in the form of the protocol. */
-export function encodeSubscription(topics: readonly string[]) {
+/** How a member joins the group: its topics and what it runs, in the form of the protocol. */
+export function encodeSubscription(topics: readonly string[], build: Build) {
   const { name, version } = PROTOCOL
-  return { name, metadata: MemberMetadata.encode({ version, topics: [...topics], userData: NO_DATA }) }
+  return {
+    name,
+    metadata: MemberMetadata.encode({ version, topics: [...topics], userData: encodeBuild(build) }),
+  }
 }
 
 export function decodeSubscription({ memberId, memberMetadata }: GroupMember): Subscriber {

@@ -9,6 +9,7 @@ import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { AssignedPartitions } from './assigned-partitions.ts'
 import { readEnds } from './brokers.ts'
+import type { Build } from './builds.ts'
 import type { KafkaConnection } from './client.ts'
 import { Cluster } from './cluster.ts'
 import {
@@ -29,6 +30,7 @@ import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | 'partitionsAtOnce'> {
   readonly connection: KafkaConnection
   readonly batchCountMax: number
+  readonly build: Build
 }
 
 /** Queued bytes of all partitions at which only those with an empty inbox are fetched, see `createBudget`. */
@@ -60,10 +62,10 @@ interface Topics {
  * the group, and waits for that 3 s at most.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
-  const { connection, groupId, topics, sessionTimeoutMs } = options
+  const { connection, groupId, topics, sessionTimeoutMs, build } = options
   const cluster = new Cluster(connection, groupId, log)
   const { database } = needs
-  const group = new Group({ cluster, groupId, database, sessionTimeoutMs, log })
+  const group = new Group({ cluster, groupId, database, build, sessionTimeoutMs, log })
   const stopping = new AbortController()
   const { signal } = stopping
   const commits = createOffsetCommits((offsets) =>

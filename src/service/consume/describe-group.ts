@@ -5,6 +5,7 @@ import Encoder from 'kafkajs/src/protocol/encoder.js'
 import errors from 'kafkajs/src/protocol/error.js'
 import { partitionKey } from '../decide/event/position.ts'
 import { PROTOCOL } from './assigner.ts'
+import { type Build, decodeBuild } from './builds.ts'
 
 /** A member of a consumer group. */
 export interface GroupMember {
@@ -17,6 +18,8 @@ export interface GroupMember {
   readonly isOfNewProtocol: boolean
   /** The kind of protocol and the assigner, as in `consumer/range`, if the service speaks another; else null. */
   readonly otherProtocol: string | null
+  /** Null for an earlier version, and for other programs. */
+  readonly build: Build | null
 }
 
 /** KIP-848. Version 1 says which protocol a member speaks. */
@@ -46,15 +49,23 @@ function readClassicMember(
   const host = withoutSlash(clientHost)
   if (isOther(protocolType, protocol)) {
     const otherProtocol = `${protocolType}/${protocol}`
-    return { host, topics: [], owned: [], isOfNewProtocol: false, otherProtocol }
+    return { host, topics: [], owned: [], isOfNewProtocol: false, otherProtocol, build: null }
   }
   const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
-  const topics = memberMetadata.length === 0 ? [] : (MemberMetadata.decode(memberMetadata)?.topics ?? [])
+  const subscription = memberMetadata.length === 0 ? null : MemberMetadata.decode(memberMetadata)
+  const topics = subscription?.topics ?? []
   const assignment = MemberAssignment.decode(memberAssignment)?.assignment ?? {}
   const owned = topics.flatMap((topic) =>
     (assignment[topic] ?? []).map((partition) => partitionKey({ topic, partition })),
   )
-  return { host, topics, owned, isOfNewProtocol: false, otherProtocol: null }
+  return {
+    host,
+    topics,
+    owned,
+    isOfNewProtocol: false,
+    otherProtocol: null,
+    build: decodeBuild(subscription?.userData),
+  }
 }
 
 /** During a rebalance a group has no assigner. */
@@ -112,7 +123,14 @@ function readMember(decoder: Decoder): GroupMember {
   const isOfNewProtocol = decoder.readInt8() === OF_NEW_PROTOCOL
   decoder.readTaggedFields()
   // Until the member acknowledges its partitions they are nobody's.
-  return { host, topics, owned: [...new Set([...owned, ...wanted])], isOfNewProtocol, otherProtocol: null }
+  return {
+    host,
+    topics,
+    owned: [...new Set([...owned, ...wanted])],
+    isOfNewProtocol,
+    otherProtocol: null,
+    build: null,
+  }
 }
 
 function readAssignment(decoder: Decoder): readonly string[] {

@@ -11,6 +11,7 @@ import {
   ONE_GROUP_PER_LIST,
   type Subscriber,
 } from './assigner.ts'
+import type { Build } from './builds.ts'
 import type { Cluster } from './cluster.ts'
 import { type DatabaseName, encodeDatabase } from './committed-offsets.ts'
 
@@ -58,6 +59,7 @@ interface GroupOptions {
   readonly groupId: string
   /** The database that has the checkpoints. */
   readonly database: DatabaseName
+  readonly build: Build
   readonly sessionTimeoutMs: number
   readonly log: Logger
 }
@@ -130,7 +132,7 @@ export class Group {
   }
 
   async #joinOnce(topics: readonly string[]): Promise<Assignment> {
-    const { groupId, sessionTimeoutMs: sessionTimeout } = this.#options
+    const { groupId, build, sessionTimeoutMs: sessionTimeout } = this.#options
     const joined = await this.#ask(
       (broker) =>
         broker.joinGroup({
@@ -138,7 +140,7 @@ export class Group {
           sessionTimeout,
           rebalanceTimeout: REBALANCE_TIMEOUT_MS,
           memberId: this.#memberId,
-          groupProtocols: [encodeSubscription(topics)],
+          groupProtocols: [encodeSubscription(topics, build)],
         }),
       JOIN_MAX_MS,
     )

@@ -2,6 +2,14 @@ import { z } from 'zod'
 import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 import { hold } from './request/hold.ts'
 
+const notice = z.object({
+  /** What it is about, in a few words that stay the same while it lasts. */
+  subject: z.string(),
+  text: z.string(),
+  remedy: z.string(),
+})
+export type Notice = Readonly<z.infer<typeof notice>>
+
 /** State of one process, for the console: a reason for each part, or null if it works. */
 export const serviceStatus = z.object({
   consuming: z.string().nullable(),
@@ -11,6 +19,8 @@ export const serviceStatus = z.object({
   lookUps: z.string().nullable(),
   /** The holds in force, oldest first. */
   holds: z.array(hold).readonly(),
+  /** What is wrong around the process, and stops nothing. */
+  notices: z.array(notice).readonly(),
   blocked: z.array(
     z.object({
       topic: z.string(),

@@ -158,6 +158,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       database: null,
       lookUps: null,
       holds: [],
+      notices: [],
       blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
     }),
     rules: async () =>

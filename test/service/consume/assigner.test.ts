@@ -34,7 +34,11 @@ t.test('a member gets partitions of its own topics only', async (t) => {
 
 t.test('members of kafkajs and ours understand each other', async (t) => {
   const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
-  const { name, metadata } = encodeSubscription(['claims'])
+  const { name, metadata } = encodeSubscription(['claims'], {
+    version: '1.0.0',
+    ruleTableRevision: 'a',
+    startedMs: 0,
+  })
   t.equal(name, 'RoundRobinAssigner')
   t.strictSame(MemberMetadata.decode(metadata)?.topics, ['claims'])
   t.strictSame(decodeSubscription({ memberId: 'a', memberMetadata: metadata }), {

@@ -30,6 +30,7 @@ async function consume(
       topics,
       sessionTimeoutMs,
       batchCountMax: 500,
+      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0 },
     },
     {
       ensureCheckpoint: async (topic, partition) =>

@@ -10,6 +10,8 @@ import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
 
+const BUILD = { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0 }
+
 type Call = { readonly name: string; readonly node: number; readonly memberId?: string }
 type Answers = Partial<
   Record<'joinGroup' | 'syncGroup' | 'heartbeat' | 'leaveGroup', (call: Call) => unknown>
@@ -64,6 +66,7 @@ function groupOf(answers: Answers, topics: Record<string, number[]> = { claims: 
     },
     groupId: 'group',
     database: { id: '00000000-0000-4000-8000-000000000001', place: '' },
+    build: BUILD,
     sessionTimeoutMs: 30_000,
     log: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   })
@@ -79,7 +82,7 @@ const joinedAs = (memberId: string, members: Record<string, string[]> = {}) => (
   leaderId: 'a',
   members: Object.entries(members).map(([id, topics]) => ({
     memberId: id,
-    memberMetadata: encodeSubscription(topics).metadata,
+    memberMetadata: encodeSubscription(topics, BUILD).metadata,
   })),
 })
 

@@ -28,6 +28,13 @@ const FOREIGN = 'NotificationsForeignDatabase'
 const foreign = (values: string) => [
   { series: 'notifications_foreign_database{database="b",instance="a"}', values },
 ]
+const MIXED = 'NotificationsMixedReplicas'
+/** Replicas of a job, by their rule table. */
+const builds = (byReplica: Readonly<Record<string, readonly [job: string, table: string, values: string]>>) =>
+  Object.entries(byReplica).map(([instance, [job, table, values]]) => ({
+    series: `notifications_build_info{job="${job}",instance="${instance}",version="1.0.0",rule_table_revision="${table}"}`,
+    values,
+  }))
 const ROWS_LOST = 'NotificationsRowsLost'
 const rowsLost = (values: string, startedAt: number) =>
   lost(values, startedAt).map(({ series, values }) => ({
@@ -164,6 +171,25 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   ],
   [FOREIGN, 'another database in the group', foreign('0x1440 1x15'), true],
   [FOREIGN, 'it has gone', foreign('1x1440 stale'), false],
+  [MIXED, 'two rule tables', builds({ a: ['serve', '1', '1x1455'], b: ['serve', '2', '_x1438 1x17'] }), true],
+  [
+    MIXED,
+    'the old replicas are gone',
+    builds({ a: ['serve', '1', '1x1450 stale'], b: ['serve', '2', '_x1442 1x13'] }),
+    false,
+  ],
+  [
+    MIXED,
+    'replicas with one table',
+    builds({ a: ['serve', '1', '1x1455'], b: ['serve', '1', '1x1455'] }),
+    false,
+  ],
+  [
+    MIXED,
+    'two deployments with a table each',
+    builds({ a: ['one', '1', '1x1455'], b: ['two', '2', '1x1455'] }),
+    false,
+  ],
   [ROWS_LOST, 'rows lost by a fail-over', rowsLost('0x1440 3x15', 0), true],
   [ROWS_LOST, 'rows lost before the first scrape of a replica', rowsLost('_x1440 3x15', 1440), true],
   [ROWS_LOST, 'rows lost hours ago', rowsLost('3x1455', 0), false],
@@ -222,7 +248,7 @@ async function faultOf(alert: string, series: readonly object[], fires: boolean)
     input_series: series,
     promql_expr_test: [
       {
-        expr: `count(${rule.expr}) or vector(0)`,
+        expr: `count(count(${rule.expr})) or vector(0)`,
         eval_time: `${DAY_MINUTES + 15}m`,
         exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }],
       },

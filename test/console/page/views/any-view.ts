@@ -49,6 +49,15 @@ test('every page says who holds messages, why and since when', async (t) => {
     .waitFor()
 })
 
+test('every page says what is wrong around the service', async (t) => {
+  const { status } = aConsole()
+  const notice = { subject: 'replicas', text: 'two rule tables since noon', remedy: 'roll back' }
+  const { page } = await openView(t, '#/rules', {
+    status: async () => ({ ...(await status()), notices: [notice] }),
+  })
+  await page.getByRole('alert').getByText('two rule tables since noon. roll back').waitFor()
+})
+
 test('nothing moves under a click when the state of the service becomes known', async (t) => {
   const { status } = aConsole()
   const { page } = await openView(t, '#/rules', {

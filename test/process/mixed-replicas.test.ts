@@ -1,0 +1,44 @@
+import kafkajs from 'kafkajs'
+import t from 'tap'
+import { encodeSubscription } from '../../src/service/consume/assigner.ts'
+import { until } from '../stack/until.ts'
+import { aWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker describes no group'
+const HOUR_MS = 3_600_000
+
+t.test('doctor names both rule tables of one group, and since when', { skip: SKIP_MOCK }, async (t) => {
+  const world = await aWorld(t)
+  const topics = Object.values(world.topics)
+  const kafka = new kafkajs.Kafka({ brokers: [world.brokers], logLevel: kafkajs.logLevel.NOTHING })
+  const startedMs = Date.now() - HOUR_MS
+  for (const ruleTableRevision of ['a'.repeat(64), 'b'.repeat(64)]) {
+    const subscription = encodeSubscription(topics, { version: '1.0.0', ruleTableRevision, startedMs })
+    const member = kafka.consumer({
+      groupId: world.groupId,
+      partitionAssigners: [
+        (config) => ({ ...kafkajs.PartitionAssigners.roundRobin(config), protocol: () => subscription }),
+      ],
+    })
+    await member.connect()
+    t.teardown(() => member.disconnect())
+    await member.subscribe({ topics })
+    await member.run({ eachMessage: async () => {} })
+  }
+  const check = async () => {
+    const { stdout } = await command(['doctor', '--json'], world.env)
+    return JSON.parse(stdout).checks.find(({ name }: { name: string }) => name === 'consumer group')
+  }
+  const found = await until(async () => ((await check()).status === 'warning' ? check() : null), {
+    what: 'both members to be in the group',
+  })
+  const since = new Date(startedMs).toISOString()
+  t.match(found, {
+    status: 'warning',
+    detail: new RegExp(
+      `since ${since}: .*rule table aaaaaaaaaaaa on 1 replica .*rule table bbbbbbbbbbbb on 1`,
+    ),
+    remedy: /roll it back/,
+  })
+})

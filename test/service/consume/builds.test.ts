@@ -1,0 +1,52 @@
+import t from 'tap'
+import { type Build, decodeBuild, encodeBuild, judgeBuilds } from '../../../src/service/consume/builds.ts'
+
+const NOON_MS = Date.parse('2026-01-31T12:00:00Z')
+const MINUTE_MS = 60_000
+const OLD: Build = {
+  version: '1.0.0',
+  ruleTableRevision: 'a'.repeat(64),
+  startedMs: NOON_MS - 60 * MINUTE_MS,
+}
+const NEW: Build = { ...OLD, ruleTableRevision: 'b'.repeat(64), startedMs: NOON_MS }
+
+const member = (host: string, build: Build | null, topics = ['claims']) => ({
+  ...{ host, build, topics },
+  ...{ owned: [], isOfNewProtocol: false, otherProtocol: null },
+})
+
+t.test(
+  'what a member says of its build is read, also that of a later version; others say nothing',
+  async (t) => {
+    t.same(decodeBuild(encodeBuild(OLD)), OLD)
+    t.same(decodeBuild(Buffer.from(`${encodeBuild(NEW)} more=1`)), NEW)
+    for (const other of [undefined, Buffer.alloc(0), Buffer.from('version=1')])
+      t.equal(decodeBuild(other), null)
+  },
+)
+
+t.test('two builds are named once a rollout would be over, with hosts and time', async (t) => {
+  const members = [member('h1', OLD), member('h2', OLD), member('h3', NEW)]
+  t.equal(judgeBuilds(members, NOON_MS + 14 * MINUTE_MS), null)
+  const notice = judgeBuilds(members, NOON_MS + 15 * MINUTE_MS)
+  t.equal(
+    notice?.text,
+    'replicas decide by different versions or rule tables since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
+  )
+  t.match(notice?.remedy, /roll it back.*its own MQ_GROUP_ID/)
+})
+
+t.test('a version that does not tell its build counts as another', async (t) => {
+  const later = NOON_MS + 60 * MINUTE_MS
+  t.match(
+    judgeBuilds([member('h1', null), member('h3', NEW)], later)?.text,
+    /; an earlier version on 1 replica|: an earlier version on 1/,
+  )
+  t.equal(judgeBuilds([member('h1', null), member('h2', null)], later), null)
+  t.equal(
+    judgeBuilds([member('h1', OLD), member('h2', { ...OLD, startedMs: NOON_MS })], later),
+    null,
+    'one build',
+  )
+  t.equal(judgeBuilds([member('h1', NEW), member('h2', null, [])], later), null, 'a rebalance')
+})
