@@ -1,13 +1,10 @@
 import type { Config } from '../../service/config/config.ts'
+import { CLOCKS_REMEDY, describeDifference, isOff } from '../../service/time/clock-difference.ts'
 import { describeServer } from './describe-server.ts'
 import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
-/** Retries and retention compare times; a token is valid for minutes. */
-const WARN_MS = 30_000
 const FAIL_MS = 5 * 60_000
 const ANSWER_MAX_MS = 3_000
-const REMEDY =
-  'have a time service (such as chrony) set the clocks of both machines: tokens, retries and retention compare times'
 
 export const clocksCheck: Check = {
   name: 'clocks',
@@ -29,15 +26,10 @@ async function checkClocks({ database, tokens }: Config): Promise<string | Warni
 
 /** @internal @param clocks how far each is ahead of ours, in ms */
 export function judgeClocks(clocks: readonly (readonly [name: string, aheadMs: number])[]): string | Warning {
-  const words = clocks.map(([name, aheadMs]) => {
-    const seconds = Math.round(Math.abs(aheadMs) / 1_000)
-    if (seconds <= 1) return `${name}: the same time`
-    return `${name}: ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine`
-  })
-  const detail = words.join(', ')
+  const detail = clocks.map((clock) => describeDifference(...clock)).join(', ')
   const worstMs = Math.max(...clocks.map(([, aheadMs]) => Math.abs(aheadMs)))
-  if (worstMs > FAIL_MS) throw new Problem(detail, REMEDY)
-  return worstMs > WARN_MS ? { warning: detail, remedy: REMEDY } : detail
+  if (worstMs > FAIL_MS) throw new Problem(detail, CLOCKS_REMEDY)
+  return isOff(worstMs) ? { warning: detail, remedy: CLOCKS_REMEDY } : detail
 }
 
 /** By the Date header, which has seconds; null without one. An identity provider that does not answer has its own check. */

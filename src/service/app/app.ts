@@ -11,10 +11,12 @@ import { findHold } from '../model/request/hold.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
+import { readAheadMs } from '../store/read/read-clock.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
+import { judgeDatabaseClock } from '../time/clock-difference.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
@@ -66,12 +68,22 @@ export async function createApp(
   const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
-  const metrics = createMetrics(metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker))
   const { groupId } = config.broker
+  let clockAheadMs = 0
   const surroundings = createSurroundings(
-    [async () => judgeBuilds(await brokers.listMembers(groupId), Date.now())],
+    [
+      async () => judgeBuilds(await brokers.listMembers(groupId), Date.now()),
+      async () => {
+        clockAheadMs = await readAheadMs(database.pool())
+        return judgeDatabaseClock(clockAheadMs)
+      },
+    ],
     log,
   )
+  const metrics = createMetrics({
+    ...metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker),
+    clockAheadMs: () => clockAheadMs,
+  })
   const minute = setInterval(() => {
     void metrics.logMinute(log)
     void surroundings.look()
@@ -103,6 +115,7 @@ export async function createApp(
       return readDatabaseName(reached, config.database.url)
     })
     if (stopping.signal.aborted) return
+    void surroundings.look()
     const { describeChange } = wings
     const needs = {
       config,
@@ -155,7 +168,7 @@ function metricsNeeds(
   parties: PartyClient,
   brokers: Brokers,
   worker: () => Worker | null,
-): MetricsNeeds {
+): Omit<MetricsNeeds, 'clockAheadMs'> {
   const { topics, groupId } = config.broker
   return {
     version: packageJson.version,

@@ -12,6 +12,8 @@ export interface GaugeNeeds {
   readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly foreign: () => readonly { readonly id: string }[]
+  /** How far the database's clock was ahead a minute ago or less; 0 until it is known. */
+  readonly clockAheadMs: () => number
   readonly isPolicyAdministrationDown: () => boolean
   /** The topics of this process that are held. Rejects if the database does not answer. */
   readonly heldTopics: () => Promise<readonly string[]>
@@ -45,6 +47,10 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     'foreign_database',
     '1 for each other database, by its id, that commits offsets of the consumer group',
     ['database'],
+  )
+  const clockAhead = gauge(
+    'database_clock_ahead_seconds',
+    "How far the database's clock is ahead of this machine's, looked at once a minute",
   )
   const failedRows = gauge(
     'failed_rows',
@@ -92,6 +98,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
     foreign.reset()
     for (const { id } of needs.foreign()) foreign.set({ database: id }, 1)
+    clockAhead.set(needs.clockAheadMs() / 1_000)
     failedRows.reset()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)

@@ -35,6 +35,7 @@ const builds = (byReplica: Readonly<Record<string, readonly [job: string, table:
     series: `notifications_build_info{job="${job}",instance="${instance}",version="1.0.0",rule_table_revision="${table}"}`,
     values,
   }))
+const CLOCK = 'notifications_database_clock_ahead_seconds{instance="a"}'
 const ROWS_LOST = 'NotificationsRowsLost'
 const rowsLost = (values: string, startedAt: number) =>
   lost(values, startedAt).map(({ series, values }) => ({
@@ -193,6 +194,8 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   [ROWS_LOST, 'rows lost by a fail-over', rowsLost('0x1440 3x15', 0), true],
   [ROWS_LOST, 'rows lost before the first scrape of a replica', rowsLost('_x1440 3x15', 1440), true],
   [ROWS_LOST, 'rows lost hours ago', rowsLost('3x1455', 0), false],
+  ['NotificationsClocksDiffer', 'a clock behind', [{ series: CLOCK, values: '-31x1455' }], true],
+  ['NotificationsClocksDiffer', 'clocks that agree', [{ series: CLOCK, values: '29x1455' }], false],
   [LOST, 'messages lost while a replica runs', lost('0x1440 3x15', 0), true],
   [LOST, 'messages lost before the first scrape of a replica', lost('_x1440 3x15', 1440), true],
   [LOST, 'as many as before the replica was restarted', lost('3x1440 3x15', 1440), true],

@@ -39,6 +39,7 @@ function theMetrics() {
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
+    clockAheadMs: () => -1_500,
     foreign: () => [{ id: 'other' }],
     isPolicyAdministrationDown: () => true,
     heldTopics: async () => ['claims'],

@@ -6,6 +6,8 @@ export type TokenRules = NonNullable<Config['tokens']>
 
 /** Tolerance for clock differences. */
 export const CLOCK_TOLERANCE_MS = 5_000
+/** Many identity providers set no `nbf`, and their clocks may be ahead. */
+const ISSUED_TOLERANCE_MS = 60_000
 const SHOWN_LENGTH_MAX = 200
 const DEPTH_MAX = 4
 const CLOCKS = 'the clocks of this machine and of the identity provider'
@@ -25,6 +27,11 @@ export interface Refusal {
   readonly disagreements: readonly Disagreement[]
 }
 
+/** True if a token comes from so far in the future that this machine's clock is behind: it would let expired tokens in, too. */
+export function isFromFuture(iat: number, wallMs: number): boolean {
+  return iat * 1_000 - ISSUED_TOLERANCE_MS > wallMs
+}
+
 /** The claims that disagree with the rules. None if the token cannot be read. Its signature may be wrong, too. */
 export function findDisagreements(
   token: string,
@@ -42,6 +49,8 @@ export function findDisagreements(
     add('exp', `a time after ${isoTime(wallMs)}`, CLOCKS, exp === null ? claims.exp : isoTime(exp))
   if (nbf !== null && nbf - CLOCK_TOLERANCE_MS > wallMs)
     add('nbf', `a time before ${isoTime(wallMs)}`, CLOCKS, isoTime(nbf))
+  if (typeof claims.iat === 'number' && isFromFuture(claims.iat, wallMs))
+    add('iat', `a time before ${isoTime(wallMs)}`, CLOCKS, isoTime(claims.iat * 1_000))
   if (issuer !== null && claims.iss !== issuer) add('iss', show(issuer), 'IDP_ISSUER')
   if (audience !== null && ![claims.aud].flat().includes(audience)) add('aud', show(audience), 'IDP_AUDIENCE')
   return found

@@ -9,6 +9,7 @@ import {
   CLOCK_TOLERANCE_MS,
   type Disagreement,
   findDisagreements,
+  isFromFuture,
   type Refusal,
   show,
   type TokenRules,
@@ -30,6 +31,10 @@ const claims = z.looseObject({
     .optional(),
   // JSON has numbers beyond all doubles, such as 1e400: a token that never expires.
   exp: z.number(),
+  iat: z
+    .number()
+    .refine((iat) => !isFromFuture(iat, Date.now()))
+    .optional(),
 })
 
 declare module '@fastify/jwt' {
@@ -149,11 +154,9 @@ function toProblem(error: unknown, listDisagreements: () => readonly Disagreemen
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
   if (error instanceof z.ZodError)
-    return invalidToken(
-      error.issues[0]?.path[0] === 'exp'
-        ? 'the exp claim is not a finite number'
-        : 'the sub claim is not a text of 1 to 255 characters',
-    )
+    return invalidToken(CLAIM_FAULTS[String(error.issues[0]?.path[0])] ?? 'the token is malformed', {
+      disagreements: listDisagreements(),
+    })
   const { code = '', message } = error as Error & { code?: string }
   const disagreements = listDisagreements()
   // Other messages, such as the one about `crit`, may repeat parts of the token.
@@ -161,6 +164,12 @@ function toProblem(error: unknown, listDisagreements: () => readonly Disagreemen
     return invalidToken('the token is malformed', { disagreements })
   const reason = message.replace(/^Authorization token is invalid: /, '')
   return invalidToken(reason, { detail: DETAILS[code], disagreements })
+}
+
+const CLAIM_FAULTS: Readonly<Record<string, string>> = {
+  sub: 'the sub claim is not a text of 1 to 255 characters',
+  exp: 'the exp claim is not a finite number',
+  iat: 'the iat claim is no time that has come',
 }
 
 const DETAILS: Readonly<Record<string, string>> = {

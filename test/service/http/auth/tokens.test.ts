@@ -60,6 +60,7 @@ t.test('valid tokens of other shapes are accepted', async (t) => {
     'no subject': `Bearer ${await idp.forge({ sub: undefined as never })}`,
     'several scopes': `Bearer ${await idp.forge({ scope: `openid ${ADMIN_SCOPE}` })}`,
     'a clock that is a little ahead': `Bearer ${await idp.forge({ nbf: seconds() + 2 })}`,
+    'an issue a little ahead': `Bearer ${await idp.forge({ iat: seconds() + 30 })}`,
     'a clock that is a little behind': `Bearer ${await idp.forge({ exp: seconds() - 2 })}`,
   }
   for (const [what, authorization] of Object.entries(shapes)) {
@@ -86,6 +87,12 @@ const BAD_TOKENS: readonly (readonly [string, string | Promise<string>, string |
     'an exp beyond all doubles',
     signedText(rsa, JSON.stringify(claims).replace(String(claims.exp), '1e400')),
     'the exp claim is not a finite number',
+  ],
+  ['issued in the future', idp.forge({ iat: seconds() + 600 }), /^the iat claim/],
+  [
+    'an iat beyond all doubles',
+    signedText(rsa, JSON.stringify({ ...claims, iat: 1 }).replace('"iat":1', '"iat":1e400')),
+    /^the iat claim/,
   ],
   ['the wrong issuer', idp.forge({ iss: `${idp.issuer}/` }), NOT_ALLOWED],
   ['no issuer', idp.forge({ iss: undefined as never }), 'The iss claim is required.'],
@@ -128,6 +135,11 @@ const DISAGREEING: readonly (readonly [string, string | Promise<string>, object]
     'beginning',
     idp.forge({ nbf: seconds() + 900 }),
     { claim: 'nbf', found: /20.*Z/, wanted: /^a time before/, variable: /clocks/ },
+  ],
+  [
+    'issue',
+    idp.forge({ iat: seconds() + 900 }),
+    { claim: 'iat', found: /20.*Z/, wanted: /^a time before/, variable: /clocks/ },
   ],
   [
     'key',

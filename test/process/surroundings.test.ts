@@ -1,6 +1,8 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
 import { encodeSubscription } from '../../src/service/consume/assigner.ts'
+import { scrape } from '../stack/ask.ts'
+import { preloading } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -41,4 +43,23 @@ t.test('doctor names both rule tables of one group, and since when', { skip: SKI
     ),
     remedy: /roll it back/,
   })
+})
+
+t.test('serve notices at once that its clock is off', async (t) => {
+  const world = await aWorld(t)
+  const late = 'const now = Date.now; Date.now = () => now() - 1_200_000'
+  const service = await world.spawn({
+    MANAGEMENT_PORT: '0',
+    ...preloading(`data:text/javascript,${encodeURIComponent(late)}`),
+  })
+  t.match(await service.logged(/^the clocks differ: database: 1[12]\d\d s ahead of this machine$/), {
+    level: 'warn',
+    remedy: /time service/,
+  })
+  const url = await service.managementUrl()
+  t.match(await (await fetch(`${url}/console/data/status`)).json(), {
+    notices: [{ subject: /clocks/, text: /^the clocks differ/ }],
+  })
+  const { value } = await scrape(url)
+  t.ok((value('notifications_database_clock_ahead_seconds') ?? 0) > 1_000)
 })
