@@ -3,6 +3,7 @@ import { type App, createApp } from './service/app/app.ts'
 import type { DescribeChange } from './service/app/in-force.ts'
 import { readRuleFiles } from './service/app/rule-files.ts'
 import { type Config, loadConfig } from './service/config/config.ts'
+import { judgeMemory } from './service/config/memory.ts'
 import { PromisesError, RuleTableError } from './service/decide/rules/errors.ts'
 import type { Senders } from './service/send/send.ts'
 import { createLog } from './service/telemetry/log.ts'
@@ -55,6 +56,8 @@ async function serve(): Promise<void> {
     log.info(
       "memory is limited only by Node's defaults; start src/main.ts directly to apply the limits in the README",
     )
+  const memoryFault = judgeMemory(process.constrainedMemory())
+  if (memoryFault !== null) log.warn(memoryFault)
   app = await createService(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')

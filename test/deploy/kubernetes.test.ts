@@ -68,6 +68,13 @@ t.test('the settings are valid, and all required ones are there', async (t) => {
   )
 })
 
+t.test('a pod has time to stop in order', async (t) => {
+  const { spec } = manifestOf('deployment.yaml').spec.template
+  const [, preStopS] = spec.containers[0].lifecycle.preStop.exec.command
+  const { shutdownGraceMs } = loadConfig(manifestOf('settings.yaml').data)
+  t.ok(Number(preStopS) + shutdownGraceMs / 1_000 < spec.terminationGracePeriodSeconds)
+})
+
 t.test('the documented commands create what the next ones need', async (t) => {
   const readme = readFileSync(new URL('../README.md', folder), 'utf8')
   const created = new Set<string>()

@@ -45,6 +45,18 @@ t.test('doctor names both rule tables of one group, and since when', { skip: SKI
   })
 })
 
+t.test('serve and doctor warn of a superuser, serve of too little memory', async (t) => {
+  const world = await aWorld(t)
+  const limited = 'process.constrainedMemory = () => 256 * 1024 * 1024'
+  const service = await world.spawn(preloading(`data:text/javascript,${encodeURIComponent(limited)}`))
+  const superuser = /^the database role \S+ is a superuser/
+  t.match(await service.logged(superuser), { level: 'warn', remedy: /db\/grants.sql/ })
+  t.match(await service.logged(/^memory is limited to 256 MiB/), { level: 'warn' })
+  const { stdout } = await command(['doctor', '--json'], world.env)
+  const role = JSON.parse(stdout).checks.find(({ name }: { name: string }) => name === 'role')
+  t.match(role, { status: 'warning', detail: superuser, remedy: /notifications_service/ })
+})
+
 t.test('serve notices at once that its clock is off', async (t) => {
   const world = await aWorld(t)
   const late = 'const now = Date.now; Date.now = () => now() - 1_200_000'

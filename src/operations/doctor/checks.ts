@@ -4,7 +4,7 @@ import { clocksCheck } from './clocks.ts'
 import { collectorCheck } from './collector.ts'
 import { committedOffsetsCheck } from './committed-offsets.ts'
 import { consumerGroupCheck } from './consumer-group.ts'
-import { databaseCheck, eventIdsCheck, holdCheck, logCheck, schemaCheck } from './database.ts'
+import { databaseCheck, eventIdsCheck, holdCheck, logCheck, roleCheck, schemaCheck } from './database.ts'
 import { identityProviderCheck, tokenCheck } from './identity-provider.ts'
 import { envelopeMapCheck } from './newest-messages.ts'
 import { policyAdministrationCheck } from './policy-administration.ts'
@@ -21,6 +21,7 @@ export const CHECKS: readonly Check[] = [
   consumerGroupCheck,
   databaseCheck,
   schemaCheck,
+  roleCheck,
   committedOffsetsCheck,
   partitionsCheck,
   logCheck,

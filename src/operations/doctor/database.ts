@@ -6,6 +6,7 @@ import { countFailedEntries } from '../../service/store/read/count-failed-entrie
 import { ALL_REJECTED, countRejectedMessages } from '../../service/store/read/list-rejected-messages.ts'
 import { readHolds } from '../../service/store/read/read-holds.ts'
 import { encodingFault, findReadinessFault } from '../../service/store/schema/find-readiness-fault.ts'
+import { judgeRole, ROLE_REMEDY } from '../../service/store/schema/judge-role.ts'
 import { readMigrations } from '../../service/store/schema/migration.ts'
 import { counted } from '../../service/text/count.ts'
 import { countUnfinishedErasures } from '../erase/erasure-record.ts'
@@ -83,6 +84,18 @@ export const schemaCheck: Check = {
     }),
   // A schema that is at fault has its own remedy.
   remedies: { '42501': RIGHTS, other: AGAIN },
+}
+
+export const roleCheck: Check = {
+  name: 'role',
+  prefix: 'DATABASE_',
+  after: ['schema'],
+  run: (config) =>
+    withPool(config, async (pool) => {
+      const warning = await judgeRole(pool)
+      return warning === null ? 'it has only what it was granted' : { warning, remedy: ROLE_REMEDY }
+    }),
+  remedies: { other: AGAIN },
 }
 
 export const logCheck: Check = {

@@ -14,6 +14,7 @@ import { listCheckpoints } from '../store/read/list-checkpoints.ts'
 import { readAheadMs } from '../store/read/read-clock.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
+import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { judgeDatabaseClock } from '../time/clock-difference.ts'
@@ -112,6 +113,8 @@ export async function createApp(
   async function work(): Promise<void> {
     const { pool, prepared: databaseName } = await database.reach(stopping.signal, async (reached) => {
       await archiveRuleFiles(reached, ruleFiles)
+      const roleFault = await judgeRole(reached)
+      if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
       return readDatabaseName(reached, config.database.url)
     })
     if (stopping.signal.aborted) return
