@@ -5,6 +5,10 @@ NODE := node_modules/.bin/node
 BIN := node_modules/.bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# The local stack is reached directly.
+export NO_PROXY := localhost,127.0.0.1,$(NO_PROXY)
+export no_proxy := $(NO_PROXY)
+
 # On a terminal show progress; elsewhere only failures.
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
 # tap's reporters draw with ink, which prints nothing if CI is set: failures would have no name.

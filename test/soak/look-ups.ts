@@ -82,6 +82,7 @@ async function lookUpAll(
     addresses: mapAddresses((address) => [`/${address}`]),
     deadlineMs: 5_000,
     tlsFiles: {},
+    isProxied: false,
     credential: null,
     log: pino({ enabled: false }),
   })

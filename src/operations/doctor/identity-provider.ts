@@ -1,10 +1,10 @@
-import { Agent } from 'undici'
+import { EnvHttpProxyAgent } from 'undici'
 import { readText } from '../../service/app/rule-files.ts'
 import type { Refusal } from '../../service/http/auth/disagreements.ts'
 import { loadKeys } from '../../service/http/auth/load-keys.ts'
 import { createLog } from '../../service/telemetry/log.ts'
 import { counted } from '../../service/text/count.ts'
-import { type Check, certificateRemedies, Problem, unreachable } from './remedies.ts'
+import { type Check, certificateRemedies, PROXY_REMEDIES, Problem, unreachable } from './remedies.ts'
 import { tryToken } from './try-token.ts'
 
 const REACH_PROVIDER = 'check the host and port of IDP_JWKS_URI, and that this machine can reach them'
@@ -14,7 +14,7 @@ export const identityProviderCheck: Check = {
   prefix: 'IDP_',
   run: async ({ tokens }) => {
     if (tokens === null) return null
-    const { keys, foundCount } = await loadKeys(tokens.keySetUrl, new Agent())
+    const { keys, foundCount } = await loadKeys(tokens.keySetUrl, new EnvHttpProxyAgent())
     if (keys.length === 0)
       throw new Problem(
         `none of ${counted(foundCount, 'key')} is fit for signatures`,
@@ -29,6 +29,7 @@ export const identityProviderCheck: Check = {
       'set NODE_EXTRA_CA_CERTS to the authority of the identity provider',
     ),
     ...unreachable(REACH_PROVIDER),
+    ...PROXY_REMEDIES,
     TimeoutError: REACH_PROVIDER,
     other: 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects',
   },

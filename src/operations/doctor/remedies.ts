@@ -67,6 +67,14 @@ export function certificateRemedies(expired: string, otherName: string, untruste
   }
 }
 
+/** undici's codes for a proxy that refuses a tunnel, and for one that fails. */
+export const PROXY_REMEDIES = Object.fromEntries(
+  ['UND_ERR_ABORTED', 'UND_ERR_PRX_CONN', 'UND_ERR_PRX_TLS'].map((code) => [
+    code,
+    'the proxy of HTTPS_PROXY does not let the connection through: have it allow this host, or add the host to NO_PROXY',
+  ]),
+)
+
 export function unreachable(remedy: string) {
   return Object.fromEntries(UNREACHABLE_CODES.map((code) => [code, remedy]))
 }

@@ -77,6 +77,7 @@ function read<Name extends Variable>(env: Environment, names: readonly Name[]): 
 
 const VARIABLES = Object.keys(variables.shape) as Variable[]
 
+const PROXIES = ['HTTPS_PROXY', 'HTTP_PROXY'] as const
 const DATABASE = ['DATABASE_URL', 'DATABASE_PASSWORD_FILE'] as const
 const POLICY_ADMINISTRATION = VARIABLES.filter((name): name is PolicyAdministration =>
   name.startsWith('POLICY_ADMIN_'),
@@ -90,7 +91,9 @@ export function loadDatabaseUrl(env: Environment): string {
 /** Policy administration. A look-up needs the database, too: the error lists the faults of both. */
 export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> {
   return {
-    policyAdministration: buildPolicyAdministration(read(env, [...DATABASE, ...POLICY_ADMINISTRATION])),
+    policyAdministration: buildPolicyAdministration(
+      read(env, [...DATABASE, ...POLICY_ADMINISTRATION, ...PROXIES]),
+    ),
   }
 }
 
@@ -179,13 +182,17 @@ function buildDatabaseUrl(value: Pick<Values, (typeof DATABASE)[number]>): strin
   return `${url}${url.includes('?') ? '&' : '?'}passwordfile=${encodeURIComponent(file)}`
 }
 
-function buildPolicyAdministration(value: Pick<Values, PolicyAdministration>) {
+function buildPolicyAdministration(value: Pick<Values, PolicyAdministration | (typeof PROXIES)[number]>) {
   const { POLICY_ADMIN_CA_FILE: ca, POLICY_ADMIN_CERT_FILE: cert, POLICY_ADMIN_KEY_FILE: key } = value
   const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_HEADER_FILE: file } = value
   return {
     /** May end in a path, and has no trailing slash. */
     baseUrl: value.POLICY_ADMIN_URL,
     connectionCountMax: value.POLICY_ADMIN_CONNECTIONS,
+    /** True if look-ups may go through a proxy: NO_PROXY says whether they do. */
+    isProxied:
+      (value.POLICY_ADMIN_URL.startsWith('https:') && value.HTTPS_PROXY !== undefined) ||
+      value.HTTP_PROXY !== undefined,
     /** JSON Pointers to the party's name in an answer; the first that leads to a string counts. */
     echo: value.POLICY_ADMIN_ECHO,
     /** JSON Pointers to each address in an answer. */
@@ -284,7 +291,9 @@ function tokenNeeds(set: Environment, prefix: TokenPrefix): readonly Variable[] 
 }
 
 function withoutUnset(env: Environment): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+  const all = { ...env }
+  for (const name of [...PROXIES, 'NO_PROXY']) all[name] = env[name.toLowerCase()] ?? env[name]
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined && value !== ''))
 }
 
 const INPUT = { io: 'input', unrepresentable: 'any' } as const

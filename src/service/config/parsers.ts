@@ -159,6 +159,11 @@ export function urlWithoutFragment() {
   return webUrl(be, (url) => !hasCredentials(url) && !url.href.includes('#'))
 }
 
+/** Credentials are allowed. */
+export function proxyUrl() {
+  return webUrl('an http:// or https:// URL of a proxy', () => true)
+}
+
 function webUrl(be: string, isGood: (url: URL) => boolean, options = { secret: true }) {
   const { error, text } = must(be, options)
   return text

@@ -18,6 +18,7 @@ import {
   pemPath,
   port,
   postgresUrl,
+  proxyUrl,
   ratio,
   readablePath,
   saslExtensions,
@@ -259,6 +260,19 @@ export const variables = z.object({
     description:
       'File of further authorities for every HTTPS server that the service calls (policy administration, identity provider, token endpoints); read by Node.js at start',
     example: '/etc/notifications-service/ca/ca.pem',
+  }),
+  HTTPS_PROXY: proxyUrl().optional().meta({
+    description:
+      'Proxy for all https:// URLs above (policy administration, token endpoints, key set, collector); unset: that of `HTTP_PROXY`; `https_proxy` wins',
+    example: 'http://proxy.example:3128',
+  }),
+  HTTP_PROXY: proxyUrl().optional().meta({
+    description: 'Proxy for those that are http:// URLs; `http_proxy` wins',
+    example: 'http://proxy.example:3128',
+  }),
+  NO_PROXY: z.string().optional().meta({
+    description: 'Hosts that are reached without a proxy, and their subdomains; `no_proxy` wins',
+    example: 'localhost,.svc,.cluster.local',
   }),
   RETRY_INTERVAL: z
     .string()

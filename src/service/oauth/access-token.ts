@@ -4,6 +4,7 @@ import {
   customFetch,
   processClientCredentialsResponse,
 } from 'oauth4webapi'
+import { type Dispatcher, EnvHttpProxyAgent, type RequestInit, fetch as undiciFetch } from 'undici'
 import type { TokenClient } from '../config/config.ts'
 import { CodedError } from '../text/error-codes.ts'
 import { printable } from '../text/sanitize.ts'
@@ -27,10 +28,12 @@ const ENDPOINT = 'TOKEN_ENDPOINT'
  * @param prefix of the client's configuration variables, named in messages
  */
 export function createAccessToken(client: TokenClient, prefix: string, monotonicMs: () => number) {
+  // A connection for each token: they are hours apart.
+  const dispatcher = new EnvHttpProxyAgent({ pipelining: 0 })
   return cached(async () => {
     const askedAtMs = monotonicMs()
     const secret = await resolveSecret(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
-    const { token, validMs } = await requestToken(client, secret, prefix)
+    const { token, validMs } = await requestToken(client, secret, prefix, dispatcher)
     return { secret: token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
   }, monotonicMs)
 }
@@ -39,6 +42,7 @@ async function requestToken(
   { url, clientId, scope }: TokenClient,
   secret: string,
   prefix: string,
+  dispatcher: Dispatcher,
 ): Promise<{ readonly token: string; readonly validMs: number }> {
   const server = { issuer: url, token_endpoint: url }
   const authorization = basicAuthorization(clientId, secret)
@@ -47,7 +51,11 @@ async function requestToken(
     { client_id: clientId },
     (_server, _client, _body, headers) => headers.set('authorization', authorization),
     scope === null ? {} : { scope },
-    { [allowInsecureRequests]: true, [customFetch]: fetchBounded, signal: AbortSignal.timeout(TIMEOUT_MS) },
+    {
+      [allowInsecureRequests]: true,
+      [customFetch]: (target: string, init: RequestInit) => fetchBounded(target, { ...init, dispatcher }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    },
   ).catch((cause) => {
     const message = `the token endpoint of ${prefix}TOKEN_URL cannot be used (${describeCause(cause)})`
     throw new CodedError(ENDPOINT, message, { cause })
@@ -76,7 +84,7 @@ async function requestToken(
 
 /** Fetches an answer whose body fails beyond 64 kB: parsing more would stop the whole process. */
 async function fetchBounded(url: string, init: RequestInit): Promise<Response> {
-  const { body, status, headers } = await fetch(url, init)
+  const { body, status, headers } = await undiciFetch(url, init)
   let byteCount = 0
   const bound = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {

@@ -205,6 +205,7 @@ function createExporter(endpoint: string): OTLPTraceExporter {
     url: buildUrl(endpoint),
     timeoutMillis: EXPORT_TIMEOUT_MS,
     concurrencyLimit: EXPORTS_AT_ONCE_MAX,
+    httpAgentOptions: { keepAlive: true, proxyEnv: process.env },
   })
 }
 

@@ -358,7 +358,7 @@ for (const [what, partyCount] of [
       import { pino } from 'pino'
       const client = createPartyClient({
         baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
-        tlsFiles: {}, credential: null, addresses: ${addresses},
+        tlsFiles: {}, isProxied: false, credential: null, addresses: ${addresses},
       })
       await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
       console.log(client.isDown())

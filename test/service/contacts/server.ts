@@ -73,6 +73,7 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     addresses: mapAddresses((address) => [`/${address}`]),
     deadlineMs: 15_000,
     tlsFiles: {},
+    isProxied: false,
     credential: null,
     log,
     ...options,

@@ -1,6 +1,6 @@
 import buildGetJwks, { type GetJwks } from 'get-jwks'
 import type { Logger } from 'pino'
-import { Agent } from 'undici'
+import { EnvHttpProxyAgent } from 'undici'
 import { type FoundKeys, KEY_COUNT_MAX, loadKeys } from './load-keys.ts'
 import { ALGORITHMS, type SigningKey } from './signing-key.ts'
 
@@ -36,7 +36,7 @@ export type KeySet = ReturnType<typeof createKeySet>
  */
 export function createKeySet(url: string, log: Logger, monotonicMs = () => performance.now()) {
   // No keep-alive: the provider would have closed the connection by the next load.
-  const agent = new Agent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
+  const agent = new EnvHttpProxyAgent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
   let newest: (LoadedSet & { readonly keyCount: number; readonly loadedAtMs: number }) | null = null
   let timer: NodeJS.Timeout | undefined
   let askedAtMs = Number.NEGATIVE_INFINITY
