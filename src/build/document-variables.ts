@@ -14,11 +14,20 @@ function table(): string {
     unrepresentable: 'any',
   })
   const rows = Object.entries(properties).map(([name, property]) => {
-    const { description, default: value } = property as { description: string; default?: string }
+    const {
+      description,
+      default: value,
+      range,
+    } = property as {
+      description: string
+      default?: string
+      range?: string
+    }
     const fallback = required.includes(name) ? 'required' : value === undefined ? '–' : `\`${value}\``
-    return `| \`${name}\` | ${fallback} | ${description.replaceAll('|', '\\|')} |`
+    const bounds = range === undefined ? '' : `; ${range}`
+    return `| \`${name}\` | ${fallback}${bounds} | ${description.replaceAll('|', '\\|')} |`
   })
-  return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')
+  return ['| variable | default; least to greatest | meaning |', '|---|---|---|', ...rows].join('\n')
 }
 
 const page = await readFile(PAGE, 'utf8')

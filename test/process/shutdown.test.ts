@@ -195,7 +195,7 @@ t.test('a look-up that hangs does not prevent a stop', { buffered: true }, async
   await world.publish([anEvent({ partyLocator: 'hanging-1' })])
 
   await t.test('after the grace period the process ends with another code than 0', async (t) => {
-    const service = await hanging('500ms')
+    const service = await hanging('1s')
     await endsBy(t, service, 'SIGTERM', 1)
     t.ok(service.lines.some(({ msg }) => /not stopped within the grace period/.test(msg)))
   })

@@ -51,6 +51,7 @@ export function trueOrFalse() {
 export function integer(min: number, max: number) {
   const { error, text } = must(`a whole number from ${min} to ${max}`)
   return text
+    .meta({ range: `${min} to ${max}` })
     .regex(/^\d{1,15}$/, { error })
     .pipe(z.coerce.number<string>().min(min, { error }).max(max, { error }))
 }
@@ -61,7 +62,10 @@ export function port(min: 0 | 1) {
 
 export function ratio() {
   const { error, text } = must('a number from 0 to 1')
-  return text.regex(/^(0|1|[01]?\.\d{1,15})$/, { error }).pipe(z.coerce.number<string>().max(1, { error }))
+  return text
+    .meta({ range: '0 to 1' })
+    .regex(/^(0|1|[01]?\.\d{1,15})$/, { error })
+    .pipe(z.coerce.number<string>().max(1, { error }))
 }
 
 export function host() {
@@ -74,18 +78,21 @@ export function duration(min: string, max: string) {
   const { error, text } = must(
     `a duration from ${min} to ${max} (a number and ms, s, m, h or d; a bare number is milliseconds)`,
   )
-  const isBare = (found: string) => /^\d+$/.test(found)
+  const isGood = (found: string) => {
+    const value = milliseconds(found)
+    return value !== undefined && value >= minMs && value <= maxMs
+  }
+  /** What a bare number below the least value may have meant. */
+  const meant = (found: string) =>
+    /^\d+$/.test(found) && Number(found) < minMs
+      ? ['h', 'm', 's'].map((unit) => found + unit).filter(isGood)
+      : []
   const unitless = ({ input }: { readonly input?: unknown }) =>
-    `must have a unit: ${input} is ${input} milliseconds. Write ${input}h, ${input}m or ${input}s`
+    `must have a unit: ${input} is ${input} milliseconds. Write ${meant(String(input)).join(' or ')}`
   return text
-    .refine((found) => !(isBare(found) && Number(found) < minMs), { error: unitless, abort: true })
-    .refine(
-      (found) => {
-        const value = milliseconds(found)
-        return value !== undefined && value >= minMs && value <= maxMs
-      },
-      { error },
-    )
+    .meta({ range: `${min} to ${max}` })
+    .refine((found) => meant(found).length === 0, { error: unitless, abort: true })
+    .refine(isGood, { error })
     .transform((found) => milliseconds(found) as number)
 }
 

@@ -163,7 +163,7 @@ export const variables = z.object({
       'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',
     example: '/party/locator',
   }),
-  POLICY_ADMIN_DEADLINE: duration('10ms', '1m')
+  POLICY_ADMIN_DEADLINE: duration('100ms', '1m')
     .prefault('5s')
     .describe(
       'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
@@ -281,7 +281,7 @@ export const variables = z.object({
       description: `No effect: ${RETRIED_EVERY}`,
       example: '60s',
     }),
-  RETRY_MAX_AGE: duration('1s', '3650d')
+  RETRY_MAX_AGE: duration('1m', '3650d')
     .prefault('24h')
     .describe('Only failed rows younger than this are retried'),
   RETRY_MAX_ATTEMPTS: integer(0, 1_000)
@@ -321,7 +321,7 @@ export const variables = z.object({
     description: 'Web page of a trace, with `{traceId}` in it; unset: trace ids without a link',
     example: 'https://jaeger.example/trace/{traceId}',
   }),
-  SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').describe('Time allowed for an orderly stop'),
+  SHUTDOWN_GRACE: duration('1s', '10m').prefault('20s').describe('Time allowed for an orderly stop'),
 })
 export type Variable = keyof typeof variables.shape
 /** Prefixes of the variables of an OAuth 2 client. */

@@ -40,6 +40,7 @@ t.test('with only the required variables, all defaults are those of the specific
       addresses: mapAddresses((address) => [`/${address}`]),
       deadlineMs: 5_000,
       tlsFiles: {},
+      isProxied: false,
       header: null,
       tokenClient: null,
     },
@@ -145,6 +146,9 @@ IDP_JWKS_URI=https://idp/keys#1
 OTEL_ENDPOINT=collector
 OTEL_ENDPOINT=https://collector/otlp?key=1
 RETRY_MAX_AGE=-1h
+RETRY_MAX_AGE=59s
+POLICY_ADMIN_DEADLINE=50ms
+SHUTDOWN_GRACE=500ms
 RETRY_MAX_AGE=24H
 HOST=http://localhost
 LOG_LEVEL=INFO`
@@ -476,7 +480,13 @@ t.test('the collector is also taken from the variable of the standard', async (t
 })
 
 t.test('a duration has a unit, or is in milliseconds', async (t) => {
-  const durations = { '24h': 86_400_000, '90m': 5_400_000, '30s': 30_000, '2d': 172_800_000, ' 1500 ': 1_500 }
+  const durations = {
+    '24h': 86_400_000,
+    '90m': 5_400_000,
+    '60s': 60_000,
+    '2d': 172_800_000,
+    ' 90000 ': 90_000,
+  }
   for (const [value, ms] of Object.entries(durations))
     t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms, value)
 })
@@ -484,8 +494,10 @@ t.test('a duration has a unit, or is in milliseconds', async (t) => {
 t.test('a bare number that is too short for a duration is taken for a forgotten unit', async (t) => {
   t.throws(
     () => loadConfig({ ...REQUIRED, RETRY_MAX_AGE: '24' }),
-    /RETRY_MAX_AGE must have a unit: 24 is 24 milliseconds. Write 24h, 24m or 24s/,
+    /RETRY_MAX_AGE must have a unit: 24 is 24 milliseconds. Write 24h or 24m; for example RETRY_MAX_AGE=24h/,
   )
+  t.match(faultsOf({ ...REQUIRED, SHUTDOWN_GRACE: '30' }), /Write 30s;/)
+  t.match(faultsOf({ ...REQUIRED, SHUTDOWN_GRACE: '900' }), /a duration from 1s to 10m .*, not "900"/)
 })
 
 t.test('the configuration is deeply frozen', async (t) => {
