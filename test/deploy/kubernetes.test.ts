@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import ts from 'typescript'
 import { parse, parseAllDocuments } from 'yaml'
+import { COMMANDS } from '../../src/commands.ts'
 import { loadConfig } from '../../src/service/config/config.ts'
 import { variables } from '../../src/service/config/variables.ts'
 import { MAIN } from '../stack/executable.ts'
@@ -68,6 +69,55 @@ t.test('the settings are valid, and all required ones are there', async (t) => {
   )
 })
 
+const podOf = (manifest: (typeof manifests)[number]['manifest']) =>
+  manifest.kind === 'CronJob' ? manifest.spec.jobTemplate.spec.template : manifest.spec.template
+const workloads = manifests.filter(({ manifest }) => ['Deployment', 'Job', 'CronJob'].includes(manifest.kind))
+
+t.test('each pod says what it needs, each Job ends, and nobody calls one', async (t) => {
+  const jobs = manifests.find(({ manifest }) => manifest.metadata.name === 'notifications-service-jobs')
+  const guarded = jobs?.manifest.spec.podSelector.matchExpressions[0].values
+  for (const { file, manifest } of workloads) {
+    const { metadata, spec } = podOf(manifest)
+    for (const { resources, imagePullPolicy } of spec.containers) {
+      t.match(resources.requests, { cpu: String, memory: String, 'ephemeral-storage': String }, file)
+      t.match(resources.limits, { memory: String, 'ephemeral-storage': String }, file)
+      t.equal(imagePullPolicy, 'IfNotPresent', file)
+    }
+    if (manifest.kind === 'Deployment') continue
+    const job = manifest.kind === 'CronJob' ? manifest.spec.jobTemplate.spec : manifest.spec
+    t.ok(job.activeDeadlineSeconds > 0, file)
+    t.ok(guarded.includes(metadata.labels['app.kubernetes.io/name']), file)
+  }
+})
+
+t.test('a Job with the settings of the service finds the files that these name', async (t) => {
+  const { volumeMounts } = manifestOf('deployment.yaml').spec.template.spec.containers[0]
+  for (const { file, manifest } of workloads) {
+    const [container] = podOf(manifest).spec.containers
+    const names = container.envFrom.map((one: { configMapRef: { name: string } }) => one.configMapRef.name)
+    const paths = container.volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath)
+    if (names.includes('notifications-service'))
+      for (const { mountPath } of volumeMounts) t.ok(paths.includes(mountPath), `${file} ${mountPath}`)
+  }
+})
+
+t.test('the commands of the Jobs have their options', async (t) => {
+  for (const { file, manifest } of workloads) {
+    const [first, ...args]: string[] = podOf(manifest).spec.containers[0].args ?? []
+    const load = Object.entries(COMMANDS).find(([name]) => name === first)?.[1]
+    if (load === undefined) continue
+    const command = await load()
+    const inner = command.commands.find((one) => one.name() === args[0]) ?? command
+    const known = inner.options.map(({ long }) => long)
+    const used = args.filter((arg) => arg.startsWith('--')).map((arg) => arg.split('=')[0])
+    t.strictSame(
+      used.filter((name) => !known.includes(name)),
+      [],
+      file,
+    )
+  }
+})
+
 t.test('a pod has time to stop in order', async (t) => {
   const { spec } = manifestOf('deployment.yaml').spec.template
   const [, preStopS] = spec.containers[0].lifecycle.preStop.exec.command
@@ -85,9 +135,10 @@ t.test('the documented commands create what the next ones need', async (t) => {
       : parse(readFileSync(new URL('kustomization.yaml', folder), 'utf8')).resources
   }
   for (const [, command, path = ''] of readme.matchAll(
-    /^ {4}(?:job=\$\()?kubectl (create secret|apply|create) \S+ (\S+)/gm,
+    /^ {4}(?:job=\$\()?kubectl (create secret generic|create configmap|apply -\w|create -f) (\S+)/gm,
   )) {
-    if (command === 'create secret') created.add(`Secret ${path}`)
+    if (command === 'create secret generic') created.add(`Secret ${path}`)
+    else if (command === 'create configmap') created.add(`ConfigMap ${path}`)
     else {
       const applied = manifests
         .filter(({ file }) => filesOf(path).includes(file))
@@ -123,6 +174,8 @@ t.test('the image is built with the pinned Node, and labelled with version and l
   )
   t.match(dockerfile, `ARG NODE_VERSION=${devDependencies.node}\n`)
   t.match(dockerfile, `org.opencontainers.image.version="${version}"`)
+  t.match(dockerfile, `-t notifications-service:${version} .`)
+  t.match(readFileSync(new URL('../README.md', folder), 'utf8'), `-t notifications-service:${version} .`)
   t.match(dockerfile, `org.opencontainers.image.licenses="${license}"`)
 })
 
