@@ -45,6 +45,7 @@ build: node_modules/.package-lock.json ## Install dependencies and compile templ
 	@$(NODE) src/build/compile-console.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
+	@echo "installing $$(grep -c '"resolved"' package-lock.json) packages into node_modules: a minute or so" >&2
 	@$(NPM) ci >&2
 	@touch $@
 
@@ -68,7 +69,7 @@ test mutants: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
 test mutants: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
 	@$(NODE) test/stack/chromium.ts
-	@$(FIRST) $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \
+	@$(FIRST) RESULTS=.cache/test-results.tap $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \
 	  code=$$?; $(SKIPPED) .cache/test-results.tap; exit $$code
 
 check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
@@ -84,6 +85,7 @@ check: build rules-check ## Check rule table, format, lint, types, imports, dead
 format: build ## Format, fix lint, update the table of environment variables and the manifest of alerts
 	$(BIN)/biome check --write .
 	$(NODE) src/build/document-variables.ts
+	mkdir -p .cache
 	{ sed '/^spec:$$/q' $(RULE_MANIFEST); sed 's/^/  /' src/service/telemetry/alerts.yaml; } > .cache/alerts && cp .cache/alerts $(RULE_MANIFEST)
 
 ## The rule table

@@ -11,6 +11,7 @@ import { backlog } from './backlog.ts'
 import { createDatabase } from './databases.ts'
 import { makePublication, PREFERENCES } from './demo/messages.ts'
 import { report } from './demo/report.ts'
+import { requireWritable } from './environment.ts'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { freePort } from './free-port.ts'
 import { type Keeper, keep } from './keep.ts'
@@ -49,6 +50,7 @@ async function run(): Promise<void> {
   const port = await choosePort()
   const managementPort = await freePort()
   print('The notifications service, with its own data\n')
+  await requireWritable(join(ROOT, '.cache'))
   const servers = await startServers()
   const [postgres, kafka] = servers
   const brokers = kafka.env.MQ_BROKERS ?? ''

@@ -1,3 +1,4 @@
+import { requireCreateDb } from './environment.ts'
 import { startKafka } from './kafka.ts'
 import { startPostgres } from './postgres.ts'
 import { timed } from './timed.ts'
@@ -21,8 +22,11 @@ type Log = (line: string) => void
 
 /** PostgreSQL as DATABASE_URL says, else one of our own. */
 export async function postgresServer(log?: Log): Promise<Server> {
-  if (process.env.DATABASE_URL)
-    return external('PostgreSQL', 'DATABASE_URL', { DATABASE_URL: process.env.DATABASE_URL })
+  const { DATABASE_URL } = process.env
+  if (DATABASE_URL) {
+    await requireCreateDb(DATABASE_URL)
+    return external('PostgreSQL', 'DATABASE_URL', { DATABASE_URL })
+  }
   const { value, seconds } = await timed(() => startPostgres(log ? { log } : {}))
   return {
     ...value,
