@@ -1,5 +1,5 @@
 import type { SearchHit, SearchResult } from '../operations/log/search.ts'
-import { LOOKED_FOR, SEARCH_ON } from '../operations/log/search-kinds.ts'
+import { describeEnding, findMeant, LOOKED_FOR, SEARCH_ON } from '../operations/log/search-kinds.ts'
 import { searchLog } from '../operations/log/search-log.ts'
 import { loadArchivedRules } from '../service/app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../service/app/rule-files.ts'
@@ -39,20 +39,20 @@ export function noteUnknownEventType(eventType: string): void {
 const SIMILAR_COUNT_MAX = 5
 
 /**
- * Finds what the log knows under a name: a member, reference, event, entry or event type. A name that is nearly right is taken if
- * nothing else is near, and noted. Else notes what is similar, and returns null.
+ * Finds what the log knows under a name: a member, reference, event, entry or event type. Another spelling is taken if it is the only
+ * one, and noted. Otherwise notes what is similar, and returns null.
  */
 export async function findNamed(pool: DatabasePool, text: string): Promise<SearchHit | null> {
-  const { hits, similar } = await search(pool, text)
-  const [hit] = hits
-  const [only, ...others] = similar
-  if (hit !== undefined) return hit
-  if (only !== undefined && others.length === 0) {
-    note(`nothing is called exactly "${printable(text)}": this is for ${nameHit(only)}`)
-    return only
+  const found = await search(pool, text)
+  const meant = found.hits[0] ?? findMeant(text, found)
+  if (meant !== null) {
+    if (meant.value !== text) note(`no exact match for "${printable(text)}": this is for ${nameHit(meant)}`)
+    return meant
   }
-  note(`nothing in the log is called "${printable(text)}"${listSimilar(similar)}`)
-  if (only === undefined) note(`${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
+  note(`nothing in the log is called "${printable(text)}"${listSimilar(found.similar)}`)
+  for (const ending of found.endings) note(describeEnding(ending))
+  if (found.similar.length + found.endings.length === 0)
+    note(`${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
   process.exitCode = 1
   return null
 }

@@ -115,18 +115,12 @@ t.test('log and why take any name, and say what is similar to a name that nothin
   await client.query(
     `UPDATE notifications.notification_log SET created_at = '2020-01-31' WHERE event_id = 'failed'`,
   )
-  const NOTHING =
-    /^nothing in the log is called ".*"\nLooked for members, .*\n.*, or more of its digits. `log .*\n$/
+  const NOTHING = /^nothing in the log is called ".*"\nLooked for members, .*\n.*, or all of it. `log .*\n$/
   const NAMED = [
     ['log', 'party-1', 0, /FAILED.* for party-1\n$/, /^3 entries\n$/],
     ['log', 'CLM-1', 0, /^(.*\n){3}$/, /^3 entries\n$/],
-    [
-      'log',
-      'PARTY-1',
-      0,
-      /party-1/,
-      /^nothing is called exactly "PARTY-1": this is for the member party-1\n3 entries\n$/,
-    ],
+    ['log', 'PARTY-1', 1, /^$/, /^nothing .*; similar: the member party-1, the member @party, "1"\n$/],
+    ['log', 'clm1', 0, /CLM-1/, /^no exact match for "clm1": this is for the reference CLM-1\n3 entries\n$/],
     ['log', 'failed', 0, /FAILED/, /^1 entry\n$/],
     ['log', 'nobody', 1, /^$/, NOTHING],
     [
@@ -134,9 +128,10 @@ t.test('log and why take any name, and say what is similar to a name that nothin
       'Claim Paid',
       0,
       /^(.*\n){4}$/,
-      /^nothing .*: this is for the event type claim.paid\n4 entries\n$/,
+      /^no exact match .*: this is for the event type claim.paid\n4 entries\n$/,
     ],
-    ['log', 'Not Found', 0, /SKIPPED/, /^nothing .*: this is for the reason party not found\n1 entry\n$/],
+    ['log', 'Not Found', 1, /^$/, /^nothing .* "Not Found"; similar: the reason party not found\n$/],
+    ['log', 'arty 1', 1, /^$/, /^nothing .* "arty 1"; similar: the member .*party-1.*\n$/],
     ['log', 'claim', 1, /^$/, /^nothing .* "claim"; similar: the event type claim.\w+, .*, …\n$/],
     ['why', '@party, "1"', 0, /party-not-found/, /^$/],
     ['why', 'failed', 0, /failed/, /^$/],
@@ -146,7 +141,7 @@ t.test('log and why take any name, and say what is similar to a name that nothin
   for (const [command, name, code, stdout, stderr] of NAMED)
     t.match(await run([command, name]), { code, stdout, stderr }, `${command} ${name}`)
   for (const [filter, name, answer] of [
-    ['--member', 'PARTY-1', 'member "PARTY-1"; similar: the member party-1'],
+    ['--member', 'PARTY-1', 'member "PARTY-1"; similar: the member party-1, the member @party, "1"'],
     ['--member', 'nobody', 'member "nobody"; `log <name>` finds similar names'],
     ['--reference', 'clm-1', 'reference "clm-1"; similar: the reference CLM-1'],
   ] as const)

@@ -1,3 +1,5 @@
+import { squash } from '../../service/text/find-by-words.ts'
+
 /** Things that a searched text may name, the most telling first, each with its filter of the log. */
 const FILTERS = {
   entry: 'locator',
@@ -7,6 +9,10 @@ const FILTERS = {
   'event type': 'eventType',
   reason: 'reason',
 } as const
+export const NUMBERED_KINDS = ['member', 'reference'] as const
+/** Names of each numbered kind that are listed if they only end so. */
+export const LISTED_COUNT_MAX = 20
+
 type SearchKind = keyof typeof FILTERS
 export const SEARCH_KINDS = Object.keys(FILTERS) as SearchKind[]
 
@@ -17,7 +23,33 @@ export function filterFor({ kind, value }: { readonly kind: SearchKind; readonly
   return { [FILTERS[kind]]: value }
 }
 
+/**
+ * Returns the one name that a text means: named so, or alone in its letters and digits. A name that only begins or ends so may be
+ * another member's.
+ */
+export function findMeant<Hit extends { readonly value: string }>(
+  text: string,
+  { hits, similar }: { readonly hits: readonly Hit[]; readonly similar: readonly Hit[] },
+): Hit | null {
+  const meant = hits.length > 0 ? hits : similar.filter(({ value }) => squash(value) === squash(text))
+  return meant.length === 1 ? (meant[0] ?? null) : null
+}
+
+interface Ending {
+  readonly kind: (typeof NUMBERED_KINDS)[number]
+  readonly count: number
+  readonly isMore: boolean
+}
+
+/** Says how many names end in a text, if more do than are listed. */
+export function describeEnding({ kind, count, isMore }: Ending): string {
+  const many = kind === 'member' ? 'members' : 'claims, policies or invoices'
+  return isMore
+    ? `More than ${count} ${many} end so: type more of the number.`
+    : `${count} ${many} end so: the newest ${LISTED_COUNT_MAX} are listed.`
+}
+
 /** For a search that found nothing: what was looked for, and the next step. */
 export const LOOKED_FOR =
-  'Looked for members, claims, policies and invoices by name, beginning or last digits, for event types and reasons by their words, and for events and entries by their whole id.'
-export const SEARCH_ON = 'Type a number from its beginning, or more of its digits.'
+  'Looked for members, claims, policies and invoices by their letters and digits, whole, from the beginning or to the end, for event types and reasons by their words, and for events and entries by their whole id.'
+export const SEARCH_ON = 'Type the last digits of a number, or all of it.'

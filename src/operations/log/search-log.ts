@@ -1,31 +1,20 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import { sqlArray, sqlColumns } from '../../service/store/sql/columns.ts'
-import { REFERENCE } from '../../service/store/sql/log-columns.ts'
+import { sqlArray } from '../../service/store/sql/columns.ts'
+import { REFERENCE, selectEndingKey } from '../../service/store/sql/log-columns.ts'
 import { findByWords } from '../../service/text/find-by-words.ts'
-import {
-  type Ending,
-  listEndings,
-  listSpellings,
-  type SearchHit,
-  type SearchResult,
-  searchHit,
-} from './search.ts'
+import { type SearchHit, type SearchResult, searchHit } from './search.ts'
+import { LISTED_COUNT_MAX, NUMBERED_KINDS } from './search-kinds.ts'
 
-/** The newest decisions, whose locators show how this company writes its numbers. */
-const SAMPLE_COUNT = 500
-/** Spellings whose continuations are offered too. */
-const BEGINNING_COUNT_MAX = 4
-/** Continuations of a spelling, and numbers with the same last digits, of each kind. */
-const SIMILAR_COUNT_MAX = 8
+/** Names with the same beginning that are offered of each kind. */
+const BEGINNING_COUNT_MAX = 8
+/** Names with the same ending that are counted of each kind. More of them help nobody, and take time. */
+export const ENDING_COUNT_MAX = 250
 /** Decisions about a reference that are looked at to see whether all belong to one entry. */
 const ATTEMPT_COUNT_MAX = 100
 
 /** Greater than any other in the order of bytes. */
 const LAST_CHARACTER = '\u{10ffff}'
-
-const NUMBERED_KINDS = ['member', 'reference'] as const
-const sample = z.object({ kind: z.enum(NUMBERED_KINDS), value: z.string() })
 
 /** Names that no index of the log finds by their words. */
 export interface KnownWords {
@@ -33,32 +22,30 @@ export interface KnownWords {
   readonly reasons: readonly string[]
 }
 
-/** Finds what a text names in the log, and names that are nearly so. */
+/** Finds what a text names in the log, and names that are spelled otherwise, begin or end so. */
 export async function searchLog(
   connection: CommonQueryMethods,
   text: string,
   { eventTypes, reasons }: KnownWords,
 ): Promise<SearchResult> {
-  const samples = await connection.any(samplesQuery())
-  const spellings = [
-    text,
-    ...listSpellings(
-      text,
-      samples.map(({ value }) => value),
-    ),
-  ]
-  const named = (kind: SearchHit['kind'], names: readonly string[]) =>
-    findByWords(text, names).map((value) => ({ kind, value, locator: null }))
+  const bare = text.replaceAll(/\s/g, '')
+  // A locator of the log has capitals in its first part only.
+  const names = new Set([text, text.trim(), bare.toLowerCase().replace(/^ntf-/, 'NTF-')])
+  const named = (kind: SearchHit['kind'], words: readonly string[]) =>
+    findByWords(text, words).map((value) => ({ kind, value, locator: null }))
   const found: SearchHit[] = [
-    ...(await connection.any(namesQuery(spellings))),
+    ...(await connection.any(namesQuery([...names]))),
     ...named('event type', eventTypes),
     ...named('reason', reasons),
-    ...(await connection.any(continuationsQuery(spellings.slice(0, BEGINNING_COUNT_MAX)))),
+    ...(await connection.any(continuationsQuery([...new Set([text, text.trim()])]))),
   ]
+  const endings: SearchResult['endings'] = []
   for (const kind of NUMBERED_KINDS) {
-    const numbers = samples.filter((sample) => sample.kind === kind).map(({ value }) => value)
-    const endings = listEndings(text, numbers)
-    if (endings.length > 0) found.push(...(await connection.any(endingsQuery(kind, endings))))
+    const rows = await connection.any(endingsQuery(kind, text))
+    const count = rows[0]?.count ?? 0
+    found.push(...rows.flatMap(({ value, locator }) => (value === null ? [] : { kind, value, locator })))
+    if (count > LISTED_COUNT_MAX)
+      endings.push({ kind, count: Math.min(count, ENDING_COUNT_MAX), isMore: count > ENDING_COUNT_MAX })
   }
   const members = new Set(found.filter(({ kind }) => kind === 'member').map(({ value }) => value))
   // An event without a reference is about its member.
@@ -69,18 +56,10 @@ export async function searchLog(
   const { hits = [], similar = [] } = Object.groupBy(distinct, ({ value }) =>
     value === text ? 'hits' : 'similar',
   )
-  return { hits, similar }
+  return { hits, similar, endings }
 }
 
-function samplesQuery() {
-  const newest = sql.fragment`SELECT * FROM notifications.decision ORDER BY locator DESC, attempt DESC LIMIT ${SAMPLE_COUNT}`
-  return sql.type(sample)`
-    WITH newest AS MATERIALIZED (${newest})
-    SELECT 'member' AS kind, party_locator AS value FROM newest WHERE party_locator IS NOT NULL
-    UNION SELECT 'reference', ${REFERENCE} FROM newest WHERE variables ->> 'locator' IS NOT NULL`
-}
-
-/** @internal What bears exactly one of these names. */
+/** @internal Rows whose id, party or reference equals one of these names. */
 export function namesQuery(names: readonly string[]) {
   const all = sqlArray('text', names)
   const typed = sql.fragment`unnest(${all}) AS typed (name)`
@@ -103,7 +82,7 @@ export function namesQuery(names: readonly string[]) {
     WHERE locators IS NOT NULL`
 }
 
-/** @internal Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
+/** Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
 export function continuationsQuery(beginnings: readonly string[]) {
   const typed = sql.fragment`unnest(${sqlArray('text', beginnings)}) AS typed (beginning)`
   const party = continuations(sql.fragment`notifications.notification_log`, sql.fragment`party_locator`, {
@@ -134,24 +113,75 @@ function continuations(
       UNION ALL
       SELECT (${first(sql.fragment`${key} ${after} walk.value`)}) FROM walk WHERE walk.value IS NOT NULL
     )
-    SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${SIMILAR_COUNT_MAX}`
+    SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${BEGINNING_COUNT_MAX}`
 }
 
-/** @internal Members or references with these endings, the highest numbers of each: every number is looked up until enough are found. */
-export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], endings: readonly Ending[]) {
-  const column = sqlColumns(endings)
-  const logged =
-    kind === 'member'
-      ? sql.fragment`SELECT FROM notifications.notification_log WHERE party_locator = name LIMIT 1`
-      : sql.fragment`SELECT FROM notifications.decision WHERE ${REFERENCE} = name LIMIT 1`
-  return sql.type(searchHit)`
-    SELECT ${kind} AS kind, name AS value, NULL AS locator
-    FROM unnest(
-      ${column('text', ({ prefix }) => prefix)}, ${column('int4', ({ missingDigits }) => missingDigits)},
-      ${column('text', ({ digits }) => digits)}
-    ) AS ending (prefix, missing, digits), LATERAL (
-      SELECT name FROM generate_series((10 ^ missing)::integer - 1, 1, -1) AS number,
-        LATERAL (SELECT prefix || lpad(number::text, missing, '0') || digits AS name) AS made, LATERAL (${logged}) AS logged
-      LIMIT ${SIMILAR_COUNT_MAX}
-    ) AS found`
+const PARTY = sql.fragment`party_locator`
+const IN_LOG = {
+  table: sql.fragment`notifications.notification_log`,
+  name: PARTY,
+  key: selectEndingKey(PARTY),
+  locator: sql.fragment`NULL`,
+}
+const ENDING_SOURCES = {
+  member: {
+    names: [IN_LOG, { ...IN_LOG, table: sql.fragment`notifications.notification_preferences` }],
+    newest: sql.fragment`
+      SELECT created_at FROM notifications.notification_log WHERE party_locator = name ORDER BY created_at DESC LIMIT 1`,
+  },
+  reference: {
+    names: [
+      {
+        table: sql.fragment`notifications.decision`,
+        name: sql.fragment`variables ->> 'locator'`,
+        key: selectEndingKey(sql.fragment`variables ->> 'locator'`),
+        locator: sql.fragment`locator`,
+      },
+    ],
+    newest: sql.fragment`
+      SELECT locator FROM notifications.decision WHERE ${REFERENCE} = left(name, 255) ORDER BY locator DESC LIMIT 1`,
+  },
+} as const
+
+/** `value` is null where names are counted only. */
+const ending = z.object({ value: z.string().nullable(), locator: z.string().nullable(), count: z.int() })
+
+/**
+ * @internal The newest members or references whose letters and digits end in those of a text, those with just these first. Each step finds the
+ * next key in an index, so a name with many entries costs no more. If there are more than can be counted, none of them is known to be
+ * the newest: only those with just these letters and digits are listed.
+ */
+export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], text: string) {
+  const { names, newest } = ENDING_SOURCES[kind]
+  const union = (select: (source: (typeof names)[number]) => Fragment) =>
+    sql.join(
+      names.map((source) => sql.fragment`(${select(source)})`),
+      sql.fragment` UNION ALL `,
+    )
+  const next = (condition: Fragment) => sql.fragment`
+    SELECT key, name FROM (${union(
+      ({ table, name, key }) => sql.fragment`
+      SELECT ${key} AS key, ${name} AS name FROM ${table}
+      WHERE ${key} ${condition} AND ${key} < typed.key || ${LAST_CHARACTER} ORDER BY ${key} LIMIT 1`,
+    )}
+    ) AS each ORDER BY key LIMIT 1`
+  const spelled = union(
+    ({ table, name, key, locator }) => sql.fragment`
+    SELECT ${name} AS value, ${locator} AS locator FROM ${table} WHERE ${key} = listed.key LIMIT ${ATTEMPT_COUNT_MAX}`,
+  )
+  return sql.type(ending)`
+    WITH RECURSIVE typed AS MATERIALIZED (SELECT ${selectEndingKey(sql.fragment`${text}::text`)} AS key),
+    walk AS (
+      SELECT first.*, 1 AS count FROM typed, LATERAL (${next(sql.fragment`>= typed.key`)}) AS first WHERE typed.key <> ''
+      UNION ALL
+      SELECT next.*, count + 1 FROM walk, typed, LATERAL (${next(sql.fragment`> walk.key`)}) AS next WHERE count <= ${ENDING_COUNT_MAX}
+    ), total AS MATERIALIZED (SELECT count(*)::integer AS count FROM walk),
+    listed AS MATERIALIZED (
+      SELECT walk.key, walk.key = typed.key AS is_whole, (${newest}) AS newest FROM walk, typed, total
+      WHERE total.count <= ${ENDING_COUNT_MAX} OR walk.key = typed.key
+      ORDER BY is_whole DESC, newest DESC NULLS LAST LIMIT ${LISTED_COUNT_MAX}
+    )
+    SELECT value, CASE WHEN min(locator) = max(locator) THEN min(locator) END AS locator, count
+    FROM total LEFT JOIN (listed CROSS JOIN LATERAL (${spelled}) AS spelled) ON true
+    GROUP BY value, count, is_whole, newest ORDER BY is_whole DESC, newest DESC NULLS LAST, value`
 }

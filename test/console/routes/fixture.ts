@@ -116,6 +116,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
     search: async (text) => ({
       hits: [],
       similar: [{ kind: 'member', value: text.toLowerCase(), locator: null }],
+      endings: [],
     }),
     eventTypes: async () => [
       { eventType: 'claim.paid', lastAt: TIME },

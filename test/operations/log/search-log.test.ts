@@ -1,5 +1,5 @@
 import t from 'tap'
-import { searchLog } from '../../../src/operations/log/search-log.ts'
+import { ENDING_COUNT_MAX, searchLog } from '../../../src/operations/log/search-log.ts'
 import { listEventTypes } from '../../../src/service/store/read/event-types.ts'
 import { openDatabase } from '../../service/store/fixtures.ts'
 import { record } from '../../service/store/record.ts'
@@ -22,6 +22,13 @@ const [locator = ''] = await record(pool, [
     partyLocator: 'party-0030',
     reference: `POL-2026-${String(number).padStart(5, '0')}`,
   })),
+  ...[
+    'POL-2026-256',
+    'GB 44 1433 7091',
+    'KFZ 77 4711 B',
+    '2026/09/004217',
+    '123456789012345678990000000042',
+  ].map((reference) => ({ eventId: reference, partyLocator: 'party-0030', reference })),
   { eventId: 'own', partyLocator: 'about-itself', reference: 'about-itself' },
   { eventId: 'accent', partyLocator: 'Émile_%', reference: 'x'.repeat(3_000) },
 ])
@@ -70,12 +77,20 @@ t.test(
       'claim.rejcted': 'event type claim.rejected',
       'opted out': 'reason event type opted out',
       'Opted-Out': 'reason event type opted out',
-      'CLA-00056': 'reference CLA-2026-00056',
-      'cla 56': 'reference CLA-2026-00056',
+      cla202600056: 'reference CLA-2026-00056',
+      '202600056': 'reference CLA-2026-00056',
       '56': 'reference POL-2026-00256',
-      'POL-56': 'reference POL-2026-00756',
-      'pol 256': 'reference POL-2026-00256',
+      '2026-00756': 'reference POL-2026-00756',
+      ' pol 2026 256': 'reference POL-2026-256',
       '36': 'member party-0036',
+      ent: 'member silent',
+      '7091': 'reference GB 44 1433 7091',
+      '14337091': 'reference GB 44 1433 7091',
+      'GB-44-1433-7091': 'reference GB 44 1433 7091',
+      '4711b': 'reference KFZ 77 4711 B',
+      '42/17': 'reference 2026/09/004217',
+      '990000000042': 'reference 123456789012345678990000000042',
+      mile_: 'member Émile_%',
     }
     for (const [text, offer] of Object.entries(OFFERS)) {
       const { hits, similar } = await search(text)
@@ -85,13 +100,43 @@ t.test(
   },
 )
 
-t.test('of many numbers with the same last digits the highest eight of a kind are offered', async (t) => {
-  t.same(
-    (await search('7')).similar.slice(0, 2),
-    ['member party-0037'],
-    'one digit of five has too many numbers',
-  )
-  t.same((await search('pol-56')).similar, ['reference POL-2026-00756', 'reference POL-2026-00256'])
+t.test(
+  'what ends so is listed newest first, counted, and independent of what was logged lately',
+  async (t) => {
+    const references = Array.from({ length: 25 }, (_, i) => `LATE/${String(i).padStart(2, '0')}-4091`)
+    await record(
+      pool,
+      references.map((reference) => ({ eventId: `of ${reference}`, partyLocator: 'party-0030', reference })),
+    )
+    const others = Array.from({ length: ENDING_COUNT_MAX + 1 }, (_, i) => ({
+      eventId: `longer-${i}`,
+      partyLocator: 'party-0030',
+      reference: `${1_000_000 + i}-Q`,
+    }))
+    await record(pool, others)
+    const { similar, endings } = await searchLog(pool, '4091', KNOWN)
+    t.same(
+      similar.map(({ value }) => value),
+      references.toReversed().slice(0, 20),
+    )
+    t.same(endings, [{ kind: 'reference', count: 25, isMore: false }])
+    t.same(await searchLog(pool, 'q', KNOWN), {
+      hits: [],
+      similar: [],
+      endings: [{ kind: 'reference', count: ENDING_COUNT_MAX, isMore: true }],
+    })
+    const { similar: whole } = await searchLog(pool, '1000007 q', KNOWN)
+    t.match(whole, [{ value: '1000007-Q', locator: /^NTF-/ }], 'another spelling of its only entry')
+    t.same((await search('00056')).similar[0], 'reference CLA-2026-00056', 'no longer number hides it')
+  },
+)
+
+t.test('names that differ in their separators are both offered', async (t) => {
+  await record(pool, [
+    { eventId: 'spelled-1', partyLocator: 'party-0030', reference: 'AB 1-2' },
+    { eventId: 'spelled-2', partyLocator: 'party-0030', reference: 'AB-12' },
+  ])
+  t.same((await search('ab12')).similar.sort(), ['reference AB 1-2', 'reference AB-12'])
 })
 
 t.test('no more than eight continuations of a beginning are offered, each once', async (t) => {

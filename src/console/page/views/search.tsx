@@ -1,8 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { SearchHit, SearchResult } from '../../../operations/log/search.ts'
-import { filterFor, LOOKED_FOR, SEARCH_ON } from '../../../operations/log/search-kinds.ts'
+import {
+  describeEnding,
+  filterFor,
+  findMeant,
+  LOOKED_FOR,
+  SEARCH_ON,
+} from '../../../operations/log/search-kinds.ts'
 import { isLogLocator } from '../../../service/model/log/log-locator.ts'
-import { squash } from '../../../service/text/find-by-words.ts'
 import { useOffers } from '../offers.tsx'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
@@ -51,16 +56,12 @@ function hrefOfSearch(q: string): string {
   return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
 }
 
-/**
- * A single hit opens at once, in place of the search, or else a single name that differs only in capitals and separators. What has
- * the same last digits may be another claim: it is offered.
- */
+/** What the text means opens at once, in place of the search. What only begins or ends so may be another claim: it is offered. */
 export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
-  const { hits = [], similar = [] } = loaded.data ?? {}
-  const [only, ...others] = hits.length > 0 ? hits : similar
-  const isMeant = only !== undefined && others.length === 0 && squash(only.value) === squash(q)
-  const next = isMeant ? hrefOf(only) : undefined
+  const { hits = [], similar = [], endings = [] } = loaded.data ?? {}
+  const meant = findMeant(q, { hits, similar })
+  const next = meant === null ? undefined : hrefOf(meant)
   useEffect(() => {
     if (next !== undefined) location.replace(next)
   }, [next])
@@ -73,8 +74,8 @@ export function SearchView({ query: { q = '' } }: Route) {
       <Hits hits={hits} />
       {loaded.data !== null && hits.length === 0 && (
         <p role="status">
-          {similar.length > 0 ? (
-            'Nothing is called exactly so. Similar names:'
+          {similar.length + endings.length > 0 ? (
+            'No exact match. Similar names:'
           ) : (
             <>
               Nothing found. {LOOKED_FOR} {SEARCH_ON} <a href={buildHref(['log'])}>Or filter all entries</a>.
@@ -83,6 +84,9 @@ export function SearchView({ query: { q = '' } }: Route) {
         </p>
       )}
       <Hits hits={similar} />
+      {endings.map((ending) => (
+        <p key={ending.kind}>{describeEnding(ending)}</p>
+      ))}
     </>
   )
 }

@@ -57,6 +57,12 @@ export const WITH_LAST = sql.fragment`LEFT JOIN LATERAL (${selectLastDecision(LI
 /** The beginning of a decision's reference, which an index holds: a B-tree refuses long keys. */
 export const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 
+/** The letters and digits of a name, reversed, as indexes hold them (migrations 0035 to 0037): its endings and spellings are one range. */
+export function selectEndingKey(name: FragmentSqlToken) {
+  return sql.fragment`
+    left(reverse(regexp_replace(lower((${name}) COLLATE "C"), '[^a-z0-9\\u00c0-\\u1fff\\u2c00-\\U0010ffff]+', '', 'g')), 64)`
+}
+
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 

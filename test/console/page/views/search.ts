@@ -24,7 +24,11 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
     claim: [found('event type', 'claim.paid'), found('event type', 'claim.rejected')],
   }
   const { page } = await openView(t, '#/rules', {
-    search: async (text) => ({ hits: [...(FOUND[text] ?? [])], similar: [...(SIMILAR[text] ?? [])] }),
+    search: async (text) => ({
+      hits: [...(FOUND[text] ?? [])],
+      similar: [...(SIMILAR[text] ?? [])],
+      endings: text === '00056' ? [{ kind: 'reference', count: 25, isMore: false }] : [],
+    }),
   })
   const search = async (words: string) => {
     await page.locator('body').press('/')
@@ -58,11 +62,12 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   await page.getByRole('heading', { level: 1 }).click()
   await search('00056')
   await page.getByRole('link', { name: 'Messages about RE-00056' }).waitFor()
+  await page.getByText('25 claims, policies or invoices end so: the newest 20 are listed.').waitFor()
   t.match(page.url(), /#\/search/, 'what has the same last digits may be another claim')
   await page.getByRole('heading', { level: 1 }).click()
   await search('claim')
   await page.getByRole('link', { name: 'All events of the type claim.paid' }).waitFor()
-  await page.getByText('Nothing is called exactly so').waitFor()
+  await page.getByText('No exact match').waitFor()
   const links = page.getByRole('main').getByRole('link')
   t.same(await links.allInnerTexts(), [
     'All events of the type claim.paid',
@@ -70,7 +75,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   ])
   await page.getByRole('heading', { level: 1 }).click()
   await search('nothing')
-  await page.getByText(/^Nothing found\. Looked for members, .* more of its digits\./).waitFor()
+  await page.getByText(/^Nothing found\. Looked for members, .* or all of it\./).waitFor()
   await page.getByRole('link', { name: 'Or filter all entries' }).waitFor()
   t.same(await accessibilityFaults(page), [])
 })

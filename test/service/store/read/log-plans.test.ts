@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { QuerySqlToken } from 'slonik'
 import t from 'tap'
 import { logCountsQuery } from '../../../../src/console/routes/count-log-entries.ts'
-import { continuationsQuery, endingsQuery, namesQuery } from '../../../../src/operations/log/search-log.ts'
+import {
+  continuationsQuery,
+  ENDING_COUNT_MAX,
+  endingsQuery,
+  namesQuery,
+} from '../../../../src/operations/log/search-log.ts'
 import { CHANNELS } from '../../../../src/service/decide/party/channel.ts'
 import type { LogFilter } from '../../../../src/service/model/log/log-filter.ts'
 import type { LogPosition } from '../../../../src/service/model/log/log-page.ts'
@@ -160,15 +165,20 @@ t.test('a search reads a bounded number of rows, whatever begins with its text',
   }
 })
 
-t.test('a search for last digits looks up each number once, and reads few rows', async (t) => {
-  for (const [kind, prefix, missingDigits] of [
-    ['reference', 'CLM-', 3],
-    ['member', 'party-', 2],
-    ['member', 'zzz-', 3],
+t.test('a search for an ending reads a bounded number of rows, however many end so', async (t) => {
+  for (const [kind, text] of [
+    ['reference', '6'],
+    ['reference', '5006'],
+    ['member', '1'],
+    ['member', 'hot'],
+    ['member', 'zzz'],
   ] as const) {
-    const query = endingsQuery(kind, [{ prefix, missingDigits, digits: '6' }])
-    const { read, blocks } = readsOf(await planOf(query))
-    t.ok(read <= 50 && blocks <= 4 * 10 ** missingDigits, `${prefix}: ${read} rows, ${blocks} blocks`)
+    const { read, blocks } = readsOf(await planOf(endingsQuery(kind, text)))
+    // A row for each step and one that tells its time; those listed are read for their spellings.
+    t.ok(
+      read <= 3 * (ENDING_COUNT_MAX + 1) + 20 * 100 && blocks <= 10 * (read + 10),
+      `${text}: ${read} rows, ${blocks} blocks`,
+    )
   }
 })
 
