@@ -77,8 +77,7 @@ t.test('redrive requires a selection, a reason and a confirmation', async (t) =>
   t.match(await rejected('redrive', '--all', '--dry-run'), {
     code: 0,
     stdout: /^3 items\n/,
-    stderr:
-      /^Dry run, nothing was asked for: redrive of all unsettled rejected messages, by their last reasons/,
+    stderr: /^Dry run, nothing was asked for: redrive of all open unreadable messages, by their last reasons/,
   })
   t.same(await counts(), { rows: 0, decisions: 0, redrives: 0 })
 })

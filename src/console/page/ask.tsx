@@ -1,9 +1,10 @@
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { describeCounts } from '../../operations/requests/describe-request.ts'
 import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
-import type { RequestPreview, StoredRequest } from '../../service/model/request/schemas.ts'
+import type { AgeCounts, RequestPreview, StoredRequest } from '../../service/model/request/schemas.ts'
 import { post, RequestError } from './api.ts'
-import { Button, Field, filledIn, Problem, Value } from './parts.tsx'
+import { WINDOWS, windowStart } from './list.tsx'
+import { Button, Choice, Field, filledIn, Problem, Value } from './parts.tsx'
 import { buildHref } from './route.ts'
 import { formatNumber, visible } from './text.ts'
 import { useData, Visit } from './use-data.ts'
@@ -20,6 +21,8 @@ interface AskProps {
   readonly what: string
   /** The request as the service takes it, without the reason. */
   readonly wanted: object
+  /** The same request for items from a time on, if old ones can be left out. */
+  readonly buildSince?: (since: string) => object
   /** What is lost by it. */
   readonly warning?: string
   /** Called when the dialog is closed after the service was asked. */
@@ -50,20 +53,24 @@ const NO_ANSWER = { data: null, problem: null }
 function AskDialog({
   verb,
   what,
-  wanted,
+  wanted: all,
+  buildSince,
   warning,
   onAsked,
   onClose,
 }: AskProps & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const { refused } = useContext(Visit)
+  const [wanted, setWanted] = useState(all)
   const preview = usePreview(wanted)
   const [asked, setAsked] = useState<Answer<StoredRequest>>(NO_ANSWER)
   const [isAsking, setIsAsking] = useState(false)
   const [key] = useState(newKey)
   const { data: found } = preview
   const left = found === null ? 0 : countChanged(found)
-  const isOpen = found !== null && (left > 0 || found.isMore) && asked.data === null
+  // While another period is looked at, the reason that was typed stays.
+  const mayAsk = found === null ? wanted !== all : left > 0 || found.isMore
+  const isOpen = mayAsk && asked.data === null
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector<HTMLInputElement>('[name=because]')?.focus(), [isOpen])
   const close = () => {
@@ -96,6 +103,17 @@ function AskDialog({
       <Problem problem={preview.problem ?? asked.problem} />
       {asked.data !== null && <Followed id={asked.data.id} />}
       {asked.data === null && found !== null && <Preview preview={found} />}
+      {asked.data === null && buildSince !== undefined && (
+        <>
+          {found?.ages !== undefined && <OldNews ages={found.ages} />}
+          <Choice
+            label="Only those since"
+            value=""
+            options={[['', 'the beginning of this list'], ...SINCE]}
+            onValue={(window) => setWanted(window === '' ? all : buildSince(windowStart(window)))}
+          />
+        </>
+      )}
       {asked.data === null && warning !== undefined && <p class="notice">{warning}</p>}
       <form onSubmit={ask}>
         {isOpen && (
@@ -109,9 +127,11 @@ function AskDialog({
         )}
         <p class="hstack">
           {isOpen && (
-            <button type="submit" disabled={isAsking}>
+            <button type="submit" disabled={isAsking || found === null}>
               {verb}
-              {found.count > 1 && ` (${found.isMore ? 'more than ' : ''}${formatNumber(left)})`}
+              {found !== null &&
+                found.count > 1 &&
+                ` (${found.isMore ? 'more than ' : ''}${formatNumber(left)})`}
             </button>
           )}
           <Button onClick={() => dialog.current?.close()}>Close</Button>
@@ -119,6 +139,15 @@ function AskDialog({
       </form>
     </dialog>
   )
+}
+
+const SINCE = (['1h', '24h', '7d'] as const).map((window) => [window, WINDOWS[window].toLowerCase()] as const)
+
+/** Warns of items that are news of more than a day ago: background retries reach no further by default. */
+function OldNews({ ages: { day, week, older } }: { ages: AgeCounts }) {
+  if (week + older === 0) return null
+  const words = `${formatNumber(day)} up to a day old, ${formatNumber(week)} up to a week, ${formatNumber(older)} older.`
+  return <p class="notice">Old news is among them: {words} Members would get it now.</p>
 }
 
 const PERHAPS_ASKED = 'It may have taken the request. Press the button again to see: it is not taken twice.'

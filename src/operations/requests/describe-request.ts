@@ -21,20 +21,23 @@ export function describeCounts(counts: StoredRequest['counts']): string {
 }
 
 /** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
-export function describeWanted({ kind, target }: Pick<StoredRequest, 'kind' | 'target'>): string {
+export function describeWanted(
+  { kind, target }: Pick<StoredRequest, 'kind' | 'target'>,
+  formatTime = shortTime,
+): string {
   const { locators, readAgain, ids, filter, topics, topic, partition, offset } =
     target as Partial<KnownTarget>
   switch (kind) {
     case 'retry': {
-      const all = `all log entries not told${describeFilter(filter)}`
+      const all = `all log entries not told${describeFilter(filter, formatTime)}`
       const how = readAgain ? ', with their messages read again' : ''
       return `retry of ${locators === undefined ? all : named(locators, 'log entry', 'log entries')}${how}`
     }
     case 'redrive':
     case 'dismiss': {
       const verb = kind === 'redrive' ? 'redrive' : 'dismissal'
-      const all = `all unsettled rejected messages${describeFilter(filter)}`
-      return `${verb} of ${ids === undefined ? all : named(ids, 'rejected message', 'rejected messages')}`
+      const all = `all open unreadable messages${describeFilter(filter, formatTime)}`
+      return `${verb} of ${ids === undefined ? all : named(ids, 'unreadable message', 'unreadable messages')}`
     }
     case 'hold':
       return `hold of ${topics === undefined ? 'all topics' : topics.join(', ')}`
@@ -75,11 +78,11 @@ const FILTER_WORDS: Readonly<Record<LogFilterName | RejectedFilterName, string |
   reasonPrefix: 'reason',
   rule: 'rule',
   request: 'request',
-  from: 'since',
-  to: null,
+  from: 'from',
+  to: 'before',
   topic: 'topic',
   code: 'code',
-  since: 'since',
+  since: 'from',
   upTo: null,
 }
 
@@ -92,14 +95,16 @@ function isKnown(name: string): name is keyof typeof FILTER_WORDS {
   return Object.hasOwn(FILTER_WORDS, name)
 }
 
+const TIMES: readonly string[] = ['from', 'to', 'since']
+
 /** A time in ISO 8601, UTC, to the minute. */
 function shortTime(iso: string): string {
   return `${iso.slice(0, 16).replace('T', ' ')} UTC`
 }
 
-function describeFilter(filter: KnownTarget['filter'] = {}): string {
+function describeFilter(filter: KnownTarget['filter'] = {}, formatTime: (iso: string) => string): string {
   const parts = Object.entries(filter)
     .filter(([name, value]) => value !== undefined && wordsOf(name) !== null)
-    .map(([name, value]) => `${wordsOf(name)} ${name === 'from' ? shortTime(String(value)) : value}`)
+    .map(([name, value]) => `${wordsOf(name)} ${TIMES.includes(name) ? formatTime(String(value)) : value}`)
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }

@@ -10,6 +10,8 @@ import { findRedriveRefusal } from '../../service/decide/event/rejection.ts'
 import type { Preferences } from '../../service/decide/party/preferences.ts'
 import type { LogPosition } from '../../service/model/log/log-page.ts'
 import type {
+  Age,
+  AgeCounts,
   RejectedTarget,
   RequestPreview,
   RequestTarget,
@@ -53,6 +55,7 @@ async function previewRetry(
   willBeSkipped: WillBeSkipped,
 ): Promise<RequestPreview> {
   const groups: Groups = new Map()
+  const ages = { ...NO_AGES }
   let count = 0
   let after: LogPosition | null = null
   for (let pageCount = 0; pageCount < PAGE_COUNT_MAX; pageCount++) {
@@ -65,7 +68,7 @@ async function previewRetry(
     )
     const preferences = await readPreferences(pool, distinctParties(page.candidates))
     for (const candidate of page.candidates) {
-      if (count === PREVIEW_COUNT_MAX) return { count, isMore: true, groups: sorted(groups) }
+      if (count === PREVIEW_COUNT_MAX) return { count, isMore: true, ages, groups: sorted(groups) }
       count++
       const refusal =
         findRetryRefusal(candidate) ??
@@ -73,11 +76,20 @@ async function previewRetry(
           ? findReadingRefusal(candidate)
           : willBeSkipped(candidate, preferences.get(candidate.partyLocator ?? '')))
       addTo(groups, refusal, headOf(candidate.failureReason), 1)
+      if (refusal === null) ages[ageOf(candidate.createdAt)]++
     }
     after = page.next
     if (after === null) break
   }
-  return { count, isMore: after !== null, groups: sorted(groups) }
+  return { count, isMore: after !== null, ages, groups: sorted(groups) }
+}
+
+const NO_AGES: AgeCounts = { day: 0, week: 0, older: 0 }
+const DAY_MS = 86_400_000
+
+function ageOf(iso: string): Age {
+  const days = (Date.now() - Date.parse(iso)) / DAY_MS
+  return days <= 1 ? 'day' : days <= 7 ? 'week' : 'older'
 }
 
 /** The reason without the error that follows it. */
@@ -99,7 +111,7 @@ function sorted(groups: Groups): RequestPreview['groups'] {
   return [...groups.values()].sort((a, b) => b.count - a.count)
 }
 
-const codeRow = z.object({ code: z.string(), isErased: z.boolean(), count: z.int() })
+const codeRow = z.object({ code: z.string(), isErased: z.boolean(), rejectedAt: z.string(), count: z.int() })
 
 async function previewRejected(
   pool: CommonQueryMethods,
@@ -107,16 +119,22 @@ async function previewRejected(
   findRefusal: typeof findRedriveRefusal,
 ): Promise<RequestPreview> {
   const found = await pool.any(sql.type(codeRow)`
-    SELECT code, erased_at IS NOT NULL AS "isErased", count(*)::integer AS count FROM (
-      SELECT code, erased_at FROM notifications.rejected_message WHERE ${conditions(toRejectedFilter(target))} LIMIT ${PREVIEW_COUNT_MAX + 1}
+    SELECT code, erased_at IS NOT NULL AS "isErased", max(rejected_at) AS "rejectedAt", count(*)::integer AS count FROM (
+      SELECT code, erased_at, rejected_at FROM notifications.rejected_message WHERE ${conditions(toRejectedFilter(target))} LIMIT ${PREVIEW_COUNT_MAX + 1}
     ) AS found
-    GROUP BY 1, 2`)
+    GROUP BY 1, 2, rejected_at > now() - interval '1 day', rejected_at > now() - interval '7 days'`)
   const count = found.reduce((sum, one) => sum + one.count, 0)
   const groups: Groups = new Map()
-  for (const one of found) addTo(groups, findRefusal(one.code, one.isErased), one.code, one.count)
+  const ages = { ...NO_AGES }
+  for (const { code, isErased, rejectedAt, count } of found) {
+    const refusal = findRefusal(code, isErased)
+    addTo(groups, refusal, code, count)
+    if (refusal === null) ages[ageOf(rejectedAt)] += count
+  }
   return {
     count: Math.min(count, PREVIEW_COUNT_MAX),
     isMore: count > PREVIEW_COUNT_MAX,
+    ages,
     groups: sorted(groups),
   }
 }

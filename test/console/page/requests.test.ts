@@ -128,11 +128,16 @@ test('an entry without a member can be read again, by the envelope map of today'
 test('all entries of a filter are asked for, not those of the page, and the dialog says what will happen', async (t) => {
   const added: unknown[] = []
   const requests = aRequestDesk(added, {
-    preview: async () =>
-      preview(
-        { reason: 'party not found', count: 1_230, isUnchanged: false },
-        { ...WILL_BE_SKIPPED, count: 40 },
-      ),
+    preview: async (wanted) => {
+      const isAll = !('filter' in wanted && 'from' in wanted.filter)
+      return {
+        ...preview(
+          { reason: 'party not found', count: isAll ? 1_230 : 900, isUnchanged: false },
+          { ...WILL_BE_SKIPPED, count: 40 },
+        ),
+        ages: { day: 900, week: 0, older: isAll ? 330 : 0 },
+      }
+    },
   })
   const { page, dialog } = await open(t, '#/log?rule=no-email&notTold=true', {
     ...withEntry(SKIPPED),
@@ -140,6 +145,11 @@ test('all entries of a filter are asked for, not those of the page, and the dial
   })
   await page.getByRole('button', { name: /^Try all again/ }).click()
   await dialog.getByText('40: stays unchanged: it would be skipped again').waitFor()
+  await dialog.getByText('Old news is among them: 900 up to a day old, 0 up to a week, 330 older.').waitFor()
+  await dialog.getByLabel('Only those since').selectOption('last 24 hours')
+  await dialog.getByRole('button', { name: 'Try all again (900)' }).waitFor()
+  t.equal(await dialog.getByText('Old news').count(), 0)
+  await dialog.getByLabel('Only those since').selectOption('the beginning of this list')
   await dialog.getByLabel(/^Reason/).fill('addresses were imported')
   await dialog.getByRole('button', { name: 'Try all again (1,230)' }).click()
   await dialog.getByRole('link', { name: 'Request 12' }).waitFor()

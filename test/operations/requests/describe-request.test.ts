@@ -1,7 +1,12 @@
 import t from 'tap'
 import { describeCounts, describeWanted } from '../../../src/operations/requests/describe-request.ts'
 
-const FILTER = { partyLocator: 'PTY-1', from: '2026-01-31T12:34:56.789Z', eventType: undefined, to: 'now' }
+const FILTER = {
+  partyLocator: 'PTY-1',
+  from: '2026-01-31T12:34:56.789Z',
+  eventType: undefined,
+  to: '2026-02-01T00:00:00.000Z',
+}
 
 for (const [kind, target, words] of [
   ['retry', { locators: ['NTF-1'] }, 'retry of log entry NTF-1'],
@@ -9,20 +14,20 @@ for (const [kind, target, words] of [
   [
     'retry',
     { filter: FILTER },
-    'retry of all log entries not told (member PTY-1, since 2026-01-31 12:34 UTC)',
+    'retry of all log entries not told (member PTY-1, from 2026-01-31 12:34 UTC, before 2026-02-01 00:00 UTC)',
   ],
   [
     'retry',
     { locators: ['NTF-1', 'NTF-2'], readAgain: true },
     'retry of 2 log entries, with their messages read again',
   ],
-  ['redrive', { ids: ['7'] }, 'redrive of rejected message 7'],
+  ['redrive', { ids: ['7'] }, 'redrive of unreadable message 7'],
   [
     'redrive',
     { filter: { code: 'not-json', upTo: '9' } },
-    'redrive of all unsettled rejected messages (code not-json)',
+    'redrive of all open unreadable messages (code not-json)',
   ],
-  ['dismiss', { ids: ['7', '8'] }, 'dismissal of 2 rejected messages'],
+  ['dismiss', { ids: ['7', '8'] }, 'dismissal of 2 unreadable messages'],
   [
     'skip',
     { topic: 'claims', partition: 3, offset: '1207' },

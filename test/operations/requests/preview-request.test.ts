@@ -16,12 +16,17 @@ t.test('the preview of a redrive names the messages that it leaves unchanged', a
     previewRequest(pool, { maxAgeMs: 1, attemptCountMax: 1 }, { kind, target })
   t.match(await preview('redrive'), {
     count: 6,
+    ages: { day: 3, week: 0, older: 0 },
     groups: [
       { reason: 'event-id', isUnchanged: false, count: 3 },
       { reason: 'it was erased', isUnchanged: true, count: 2 },
       { reason: /published again, in smaller messages/, isUnchanged: true, count: 1 },
     ],
   })
+  await client.query(
+    `UPDATE notifications.rejected_message SET rejected_at = now() - interval '40 days' WHERE code = 'event-id' AND "offset" = 2`,
+  )
+  t.match(await preview('redrive'), { ages: { day: 2, week: 0, older: 1 } })
   const dismissed = await preview('dismiss')
   t.notOk(dismissed.groups.some(({ isUnchanged }) => isUnchanged))
 })

@@ -47,6 +47,8 @@ export function LogView(route: Route) {
   const values = pickValues(FILTERS, route.query)
   const isNotTold = values.notTold !== undefined
   const refusal = useRefusal()
+  const from = values.from && windowStart(values.from)
+  const buildWanted = (from: string | undefined) => ({ kind: 'retry', filter: { ...values, from } })
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: route.query.cursor })
   return (
     <>
@@ -61,7 +63,8 @@ export function LogView(route: Route) {
           <Ask
             verb="Try all again"
             what="all entries of this list whose member was not told"
-            wanted={{ kind: 'retry', filter: { ...values, from: values.from && windowStart(values.from) } }}
+            wanted={buildWanted(from)}
+            buildSince={(since) => buildWanted(from && from > since ? from : since)}
             onAsked={() => go(location.hash)}
           />
         </p>

@@ -7,7 +7,7 @@ import { followInterval, RequestState, Unchanged, useRefusal } from '../ask.tsx'
 import { List, type Row, timeCell } from '../list.tsx'
 import { Button, Card, Facts, Problem, State, Time, Title } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
-import { visible } from '../text.ts'
+import { localTime, visible } from '../text.ts'
 import { useData, Visit } from '../use-data.ts'
 
 const EVERY_MS = 5_000
@@ -40,7 +40,7 @@ function renderRow(request: StoredRequest): Row {
     href: buildHref(['requests', id]),
     cells: {
       Time: timeCell(requestedAt),
-      What: describeWanted(request),
+      What: describeWanted(request, localTime),
       By: by,
       Reason: because,
       State: <RequestState request={request} />,
@@ -73,7 +73,7 @@ function Shown({ request }: { request: StoredRequest }) {
       </p>
       <Facts
         facts={{
-          What: describeWanted(request),
+          What: describeWanted(request, localTime),
           'Asked for by': by,
           Reason: because,
           'Asked for': <Time iso={requestedAt} />,

@@ -103,11 +103,19 @@ export type TakenRequest = Readonly<z.infer<typeof takenRequest>>
 export type RetryRequest = Extract<TakenRequest, { readonly kind: 'retry' }>
 export type RejectedRequest = Extract<TakenRequest, { readonly kind: 'redrive' | 'dismiss' }>
 
+/** The age of an item of a request: up to a day, up to a week, more. */
+export const AGES = ['day', 'week', 'older'] as const
+export type Age = (typeof AGES)[number]
+const ageCounts = z.object({ day: z.int(), week: z.int(), older: z.int() } satisfies Record<Age, z.ZodInt>)
+export type AgeCounts = z.infer<typeof ageCounts>
+
 /** What a request would be for, if it were made now. */
 export const requestPreview = z.object({
   /** Of items, up to a limit. */
   count: z.int(),
   isMore: z.boolean(),
+  /** Those that would change, by age. Absent from a replica of a version before. */
+  ages: ageCounts.optional(),
   /** Items by their reason, the largest group first; `isUnchanged`: the request would leave them as they are, for this reason. */
   groups: z.array(z.object({ reason: z.string(), count: z.int(), isUnchanged: z.boolean() })).readonly(),
 })
