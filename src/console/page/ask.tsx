@@ -69,8 +69,9 @@ function AskDialog({
   const { data: found } = preview
   const left = found === null ? 0 : countChanged(found)
   // While another period is looked at, the reason that was typed stays.
-  const mayAsk = found === null ? wanted !== all : left > 0 || found.isMore
-  const isOpen = mayAsk && asked.data === null
+  const hadAny = useRef(false)
+  if (found !== null) hadAny.current = left > 0 || found.isMore
+  const isOpen = hadAny.current && asked.data === null
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector<HTMLInputElement>('[name=because]')?.focus(), [isOpen])
   const close = () => {
