@@ -9,11 +9,13 @@ import '@knadh/oat/css/card.css'
 import '@knadh/oat/css/badge.css'
 import '@knadh/oat/css/utilities.css'
 import './style.css'
+import type { ServiceStatus } from '../../service/model/service-status.ts'
 import { type RequestError, token } from './api.ts'
 import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
 import { parseRoute, type Route } from './route.ts'
 import { Status } from './status.tsx'
-import { Visit } from './use-data.ts'
+import { formatNumber } from './text.ts'
+import { useData, Visit } from './use-data.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
 import { OverviewView } from './views/overview.tsx'
@@ -39,11 +41,12 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
 }
 
 const NOT_TOLD = '#/log?notTold=true'
+const UNREADABLE = '#/rejected'
 const NAVIGATION = {
   Overview: '#/',
   'Not told': NOT_TOLD,
   Log: '#/log',
-  Rejected: '#/rejected',
+  Unreadable: UNREADABLE,
   Requests: '#/requests',
   Rules: '#/rules',
   Workbench: '#/workbench',
@@ -88,16 +91,7 @@ function App() {
         Skip to content
       </button>
       <header class="hstack">
-        <Links
-          label="Views"
-          links={Object.entries(NAVIGATION).map(([name, href]) => ({
-            name,
-            href,
-            isCurrent: href === current,
-          }))}
-        />
-        {why === null && <Search />}
-        {why === null && <Status />}
+        {why === null ? <Head current={current} /> : <Views current={current} />}
       </header>
       <main id="main" tabIndex={-1}>
         {why === null ? (
@@ -120,6 +114,30 @@ function App() {
       </footer>
     </Visit.Provider>
   )
+}
+
+const STATUS_EVERY_MS = 5_000
+
+function Head({ current }: { current: string }) {
+  const loaded = useData<ServiceStatus>(['status'], {}, STATUS_EVERY_MS)
+  return (
+    <>
+      <Views current={current} unreadable={loaded.data?.totals?.rejected} />
+      <Search />
+      <Status loaded={loaded} />
+    </>
+  )
+}
+
+/** The navigation. The number of open unreadable messages stands beside their page. */
+function Views({ current, unreadable }: { current: string; unreadable?: number | null | undefined }) {
+  const links = Object.entries(NAVIGATION).map(([name, href]) => ({
+    name,
+    count: href === UNREADABLE && unreadable ? formatNumber(unreadable) : undefined,
+    href,
+    isCurrent: href === current,
+  }))
+  return <Links label="Views" links={links} />
 }
 
 function NotFound() {

@@ -72,16 +72,23 @@ export function Tag({ tone = 'secondary', sign, children }: TagProps) {
 
 interface LinksProps {
   readonly label: string
-  readonly links: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
+  readonly links: readonly {
+    readonly name: string
+    /** Stands beside the name, and takes no place. */
+    readonly count?: string | undefined
+    readonly href: string
+    readonly isCurrent: boolean
+  }[]
 }
 
 /** Links, one of which is the current one. */
 export function Links({ label, links }: LinksProps) {
   return (
     <nav class="hstack" aria-label={label}>
-      {links.map(({ name, href, isCurrent }) => (
+      {links.map(({ name, count, href, isCurrent }) => (
         <a key={name} class="button ghost" href={href} aria-current={isCurrent ? 'page' : undefined}>
           {name}
+          {count !== undefined && <span class="count"> {count}</span>}
         </a>
       ))}
     </nav>

@@ -81,8 +81,9 @@ export async function createApp(
     ],
     log,
   )
+  const needs = metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker)
   const metrics = createMetrics({
-    ...metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker),
+    ...needs,
     clockAheadMs: () => clockAheadMs,
   })
   const minute = setInterval(() => {
@@ -99,6 +100,7 @@ export async function createApp(
     database,
     worker: () => worker,
     lookUpFault: parties.fault,
+    backlog: needs.backlog,
     openConsole: wings.openConsole,
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),

@@ -11,6 +11,7 @@ import type { LogEntries } from '../http/routes/log.ts'
 import type { PreferencesStore } from '../http/routes/preferences.ts'
 import type { HttpApp } from '../http/server/base.ts'
 import { type Http, serve } from '../http/server/server.ts'
+import type { Backlog } from '../model/backlog.ts'
 import type { Notice } from '../model/service-status.ts'
 import { readUntil } from '../store/connection/read-until.ts'
 import { getLogEntry } from '../store/read/get-log-entry.ts'
@@ -34,6 +35,7 @@ export interface ConsoleNeeds {
   readonly worker: () => Worker | null
   readonly lookUpFault: () => Promise<string | null>
   readonly notices: () => readonly Notice[]
+  readonly backlog: () => Promise<Backlog>
   readonly eventTypes: EventTypes
   readonly logEntries: LogEntries
   /** Null: the console's data is open. */
@@ -52,6 +54,7 @@ interface ListenerNeeds {
   /** Returns null until the database is ready. */
   readonly worker: () => Worker | null
   readonly lookUpFault: () => Promise<string | null>
+  readonly backlog: () => Promise<Backlog>
   readonly openConsole: OpenConsole | null
   readonly metrics: Metrics
   readonly readiness: Readiness

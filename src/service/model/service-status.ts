@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { PartitionLag } from './backlog.ts'
 import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 import { hold } from './request/hold.ts'
 
@@ -17,6 +18,19 @@ export const serviceStatus = z.object({
   isStarting: z.boolean(),
   database: z.string().nullable(),
   lookUps: z.string().nullable(),
+  /** Totals, each null while it is not known; absent from a replica of a version before. */
+  totals: z
+    .object({
+      /** Messages at the broker that are not processed yet, and since when the oldest waits (ISO 8601). */
+      waiting: z.int().nullable(),
+      waitingSince: z.string().nullable(),
+      /** Open rejected messages. */
+      rejected: z.int().nullable(),
+      givenUp: z.int().nullable(),
+    })
+    .optional(),
+  /** Partitions of this replica; null if it consumes none. */
+  assignedCount: z.int().nullable().optional(),
   /** The holds in force, oldest first. */
   holds: z.array(hold).readonly(),
   /** What is wrong around the process, and stops nothing. */
@@ -32,6 +46,8 @@ export const serviceStatus = z.object({
       offset: z.string().nullable(),
       /** ISO 8601. */
       since: z.string(),
+      /** Messages that wait; null while that is not known. */
+      waiting: z.int().nullable().optional(),
     }),
   ),
 })
@@ -40,6 +56,7 @@ export type ServiceStatus = Readonly<z.infer<typeof serviceStatus>>
 /** @param toIso converts milliseconds since 1970 to ISO 8601 */
 export function showBlocked(
   blocked: readonly Blocked[],
+  lags: readonly PartitionLag[],
   toIso: (ms: number) => string,
 ): ServiceStatus['blocked'] {
   return blocked.map(({ topic, partition, reason, offset, sinceMs }) => ({
@@ -50,5 +67,6 @@ export function showBlocked(
     isSkippable: BLOCK_REASONS[reason].isSkippable === true,
     offset: offset === null ? null : String(offset),
     since: toIso(sinceMs),
+    waiting: lags.find((lag) => lag.topic === topic && lag.partition === partition)?.messageCount ?? null,
   }))
 }

@@ -120,7 +120,7 @@ t.test(
   'a search names what is found and what is similar; event types come with their newest time',
   async (t) => {
     const similar = [{ kind: 'member', value: 'pty-1', locator: null }]
-    t.same((await get('/console/data/search?q=PTY-1')).json(), { hits: [], similar })
+    t.same((await get('/console/data/search?q=PTY-1')).json(), { hits: [], similar, endings: [] })
     for (const query of ['', 'q=', 'q=a&q=b', 'q=%00', `q=${'x'.repeat(256)}`])
       t.equal((await get(`/console/data/search?${query}`)).statusCode, 400, query)
     const { items } = (await get('/console/data/event-types')).json()

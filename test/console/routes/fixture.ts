@@ -158,9 +158,13 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       isStarting: false,
       database: null,
       lookUps: null,
+      totals: { waiting: 1_300, waitingSince: TIME, rejected: 507, givenUp: 5 },
+      assignedCount: 3,
       holds: [],
       notices: [],
-      blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
+      blocked: showBlocked([HELD], [{ ...HELD, messageCount: 1_204, oldestAgeS: 60 }], (ms) =>
+        new Date(ms).toISOString(),
+      ),
     }),
     rules: async () =>
       showRules(

@@ -5,10 +5,12 @@ import {
   type CountedBy,
 } from '../../../service/model/log/count-windows.ts'
 import type { LogCounts } from '../../../service/model/log/log-counts.ts'
+import type { ServiceStatus } from '../../../service/model/service-status.ts'
 import { WINDOWS } from '../list.tsx'
 import { Card, Links, State, Title } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
 import { buildTable, chooseColour, describeSeries, REST, type Series, type Table } from '../series.ts'
+import { showBlockedList } from '../status.tsx'
 import { describePeriod, formatNumber, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
@@ -42,10 +44,33 @@ export function OverviewView({ query }: Route) {
           links={COUNTED_BY.map((name) => link(NAMES[name], { by: name }, name === by))}
         />
       </div>
+      <Open />
       <State loaded={loaded} />
       {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
     </>
   )
+}
+
+/** What waits for a person, whatever the period; nothing if there is none. */
+function Open() {
+  const { totals, blocked = [] } = useData<ServiceStatus>(['status'], {}, EVERY_MS).data ?? {}
+  const figures = [
+    { name: 'Unreadable messages', total: totals?.rejected ?? 0, mark: 'var(--danger)', href: '#/rejected' },
+    {
+      name: 'Blocked partitions',
+      total: blocked.length,
+      mark: 'var(--danger)',
+      href: '#/',
+      onClick: showBlockedList,
+    },
+    {
+      name: 'Given up',
+      total: totals?.givenUp ?? 0,
+      mark: 'var(--failed)',
+      href: buildHref(['log'], { status: 'FAILED', notTold: 'true' }),
+    },
+  ].filter(({ total }) => total > 0)
+  return figures.length === 0 ? null : <Figures figures={figures} />
 }
 
 /** From seconds since 1970. */
@@ -106,15 +131,16 @@ interface Figure {
   /** The colour of its bars. */
   readonly mark: string
   readonly href: string | undefined
+  readonly onClick?: () => void
 }
 
 /** Totals, each with a link to its entries; also the legend of the chart. */
 function Figures({ figures }: { figures: readonly Figure[] }) {
   return (
     <ul class="tiles unstyled">
-      {figures.map(({ name, total, mark, href }) => (
+      {figures.map(({ name, total, mark, href, onClick }) => (
         <li key={name}>
-          <a class="card tile unstyled" style={{ '--mark': mark }} href={href}>
+          <a class="card tile unstyled" style={{ '--mark': mark }} href={href} onClick={onClick}>
             <bdi>{name}</bdi> <strong>{formatNumber(total)}</strong>
           </a>
         </li>

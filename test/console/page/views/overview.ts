@@ -38,6 +38,18 @@ test('the address holds period and grouping of the overview, and Back returns to
   await heading('Entries by status, last 7 days')
 })
 
+test('what waits for a person stands above the period, each with its total and a link', async (t) => {
+  const { page } = await openView(t, '#/?window=1h')
+  const figure = (name: string) => page.locator('main').getByRole('link', { name })
+  await figure('Blocked partitions 1').click()
+  await page.getByText(/claims\/3, since/).waitFor()
+  await figure('Given up 5').click()
+  await page.waitForURL(/#\/log\?status=FAILED&notTold=true$/)
+  await page.goBack()
+  await figure('Unreadable messages 507').click()
+  await page.waitForURL(/#\/rejected/)
+})
+
 test('figures lead to the entries that they count', async (t) => {
   const { countEntries } = aConsole()
   const count = { startS: 60, reason: 'no answer', count: 7, givenUp: 5 }
