@@ -101,8 +101,9 @@ test('where trying again would not help, the entry says why, and has no button',
   const requests = aRequestDesk([], { preview: async () => preview({ ...WILL_BE_SKIPPED, count: 1 }) })
   const { page } = await open(t, `#/log/${ENTRY.locator}`, { ...withEntry(SKIPPED), requests })
   await page
-    .getByText('Trying again would not help: it would be skipped again: event type opted out.')
+    .getByText('Nothing. Trying again would not help: it would be skipped again: event type opted out.')
     .waitFor()
+  t.equal(await page.getByText('unless somebody asks').count(), 0, 'one next')
   t.equal(await page.getByRole('button', { name: /Try again/ }).count(), 0)
 })
 

@@ -42,18 +42,25 @@ const READ_AGAIN = {
   warning: 'This helps if rules/envelope.json was wrong: the message is read from Kafka by the map of today.',
 }
 
-/** A button to try an entry again that was given up or skipped, or why that would change nothing. */
-function TryAgain({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
-  const { locator, status } = entry
-  const mayAsk = useRefusal() === null
+/** What happens next. An entry that was given up or skipped has a button where trying again may change something, else the reason. */
+function Next({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
+  const { locator, status, story } = entry
+  const isFinal = entry.givenUp || status === 'SKIPPED'
+  const mayAsk = useRefusal() === null && isFinal
   const wanted = { kind: 'retry', locators: [locator] }
   const [group] = usePreview(mayAsk ? wanted : null).data?.groups ?? []
-  if (group === undefined) return null
+  const told = group?.isUnchanged ? `Nothing. Trying again would not help: ${group.reason}.` : story.next
+  const next = (
+    <p>
+      <strong>Next:</strong> <Told sentence={told} />
+    </p>
+  )
+  if (group === undefined) return next
   const party = entry.decisions.at(-1)?.facts.party
   const isReadWrong = status === 'SKIPPED' && (party === 'missing' || party === 'not found')
   return (
     <>
-      {group.isUnchanged && <p>Trying again would not help: {visible(group.reason)}.</p>}
+      {next}
       <p class="hstack">
         {!group.isUnchanged && <Ask verb="Try again" what="this message" wanted={wanted} onAsked={onAsked} />}
         {isReadWrong && (
@@ -85,10 +92,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
             <Told sentence={story.because} />
           </p>
         )}
-        <p>
-          <strong>Next:</strong> <Told sentence={story.next} />
-        </p>
-        {(entry.givenUp || status === 'SKIPPED') && <TryAgain entry={entry} onAsked={onAsked} />}
+        <Next entry={entry} onAsked={onAsked} />
         <p class="hstack">
           {partyLocator !== null && <a href={buildHref(['parties', partyLocator])}>All about this member</a>}
           {reference !== null && reference !== partyLocator && (

@@ -44,6 +44,8 @@ export const followedChange = z.object({
   changedBy: z.string().nullable(),
   /** Since when the party was opted out of the event's type without a break; null if it was not. */
   optedOutAt: z.string().nullable(),
+  /** When the party last withdrew its opt-out of the event's type; null if it never did, or opted out again. */
+  withdrawnAt: z.string().nullable().optional(),
 })
 export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 

@@ -86,7 +86,7 @@ function describeNext(entry: Entry): string {
   if (nextRetry === null) return 'Nothing. It is not tried again.'
   if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${remedy}`
   if (remedy !== '') return `It will be tried again until it is given up.${remedy}`
-  return `It will be tried again. That was due on ${nextRetry.at}: retries wait while policy administration or the service is down.`
+  return 'It will be tried again, but it is late: retries wait while policy administration or the service is down.'
 }
 
 /** The sentence about a failed entry that only another version or rule table may send; empty for any other. */
@@ -110,7 +110,8 @@ function listSteps(entry: Entry): Story['timeline'] {
   for (const { preferenceChange: change, erasedAt, facts } of decisions) {
     if (erasedAt !== null) add(erasedAt, 'The text was erased.')
     if (change === null) continue
-    const { changedAt, changedBy, optedOutAt } = change
+    const { changedAt, changedBy, optedOutAt, withdrawnAt = null } = change
+    if (withdrawnAt !== null) add(withdrawnAt, `The opt-out of ${eventType} was withdrawn.`)
     if (optedOutAt !== null) add(optedOutAt, `The member opted out of ${eventType}.`)
     if (optedOutAt !== changedAt)
       add(

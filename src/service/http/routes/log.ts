@@ -25,7 +25,11 @@ const decision = explainedDecision.extend({
   decidedAt: shownTime,
   erasedAt: shownTime.nullable(),
   preferenceChange: followedChange
-    .extend({ changedAt: shownTime, optedOutAt: shownTime.nullable() })
+    .extend({
+      changedAt: shownTime,
+      optedOutAt: shownTime.nullable(),
+      withdrawnAt: shownTime.nullable().optional(),
+    })
     .nullable(),
 })
 const { story } = explainedLogEntry.shape

@@ -45,7 +45,7 @@ function logEntryQuery(limits: GivenUpLimits, locator: string) {
         'preferenceChange', (
           SELECT json_build_object(
             'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,
-            'optedOutAt', ${OPTED_OUT_SINCE}
+            'optedOutAt', ${OPTED_OUT_SINCE}, 'withdrawnAt', ${WITHDRAWN_AT}
           )
           FROM notifications.preference_change AS change WHERE change.id = decision.preference_change_id
         )
@@ -58,8 +58,10 @@ function logEntryQuery(limits: GivenUpLimits, locator: string) {
 function nextRetry(limits: GivenUpLimits) {
   const interval = sql.fragment`${RETRY_INTERVAL_MS}::float8 * interval '1 millisecond'`
   const at = sql.fragment`coalesce(last_attempt_at, created_at) + ${interval}`
+  // Whoever reads it is never told a time that has passed.
+  const told = sql.fragment`greatest(${at}, now() + ${interval} / 2)`
   return sql.fragment`CASE WHEN ${isToBeRetried(limits)} THEN json_build_object(
-      'at', ${isoTime(sql.fragment`(${at})`)}, 'isOverdue', ${at} + ${interval} < now()
+      'at', ${isoTime(told)}, 'isOverdue', ${at} + ${interval} < now()
     ) END`
 }
 
@@ -90,4 +92,13 @@ const OPTED_OUT_SINCE = sql.fragment`CASE WHEN ${optsOut(sql.fragment`change.aft
               WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
                 AND NOT ${optsOut(sql.fragment`opt_out.before`)}
               ORDER BY opt_out.id DESC LIMIT 1
+            ) END`
+
+/** Time of the last change up to `change` that withdrew the party's opt-out of a decision's event type; null if it is in force. */
+const WITHDRAWN_AT = sql.fragment`CASE WHEN NOT ${optsOut(sql.fragment`change.after`)} THEN (
+              SELECT ${isoTime(sql.fragment`withdrawal.changed_at`)}
+              FROM notifications.preference_change AS withdrawal
+              WHERE withdrawal.party_locator = change.party_locator AND withdrawal.id <= change.id
+                AND ${optsOut(sql.fragment`withdrawal.before`)} AND NOT ${optsOut(sql.fragment`withdrawal.after`)}
+              ORDER BY withdrawal.id DESC LIMIT 1
             ) END`

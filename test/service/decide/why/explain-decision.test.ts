@@ -262,6 +262,14 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
   })
 })
 
+t.test('the timeline tells of an opt-out that was withdrawn', async (t) => {
+  const back = { changedAt: T(2), changedBy: 'ada', optedOutAt: null, withdrawnAt: T(1) }
+  const { timeline } = await storyOf({ status: 'SENT' }, [{ preferenceChange: back, decidedAt: T(3) }])
+  t.ok(
+    timeline.some(({ at, words }) => at === T(1) && words === 'The opt-out of claim.rejected was withdrawn.'),
+  )
+})
+
 t.test('an entry that waits for a retry says when; equal retries share one line', async (t) => {
   const entry = {
     status: 'FAILED',
@@ -283,7 +291,8 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
     next: `It will be tried again at about ${T(5)}.`,
   })
   const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
-  t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
+  t.match((await storyOf(overdue, retries)).next, /^It will be tried again, but it is late: /)
+  t.notMatch((await storyOf(overdue, retries)).next, T(5), 'no time that has passed')
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
     because: 'We could not find out how to reach the member at that time.',

@@ -35,6 +35,7 @@ t.test('an entry has its decisions, oldest first', async (t) => {
   const attempted = 'UPDATE notifications.notification_log SET last_attempt_at = now() - $1::interval'
   await client.query(attempted, ['3 minutes'])
   t.match(await nextRetry(), { isOverdue: true })
+  t.ok(Date.parse((await nextRetry())?.at ?? '') > Date.now(), 'no time that has passed')
   const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'next' } }
   await commitRequested(
     aMaker(createStore(pool), send, next),
@@ -100,7 +101,7 @@ t.test('a decision has the change of preferences that it followed', async (t) =>
   }
   const first = await decideAfter(optedOut, 'alice')
   t.match(first, { changedAt: TIME, changedBy: 'alice', optedOutAt: first?.changedAt })
-  t.match(await decideAfter(preferences, 'bob'), { changedBy: 'bob', optedOutAt: null })
+  t.match(await decideAfter(preferences, 'bob'), { changedBy: 'bob', optedOutAt: null, withdrawnAt: TIME })
   await client.query(
     `UPDATE notifications.preference_change SET after = after || '{"optedOutEvents": {"all": true}}'`,
   )
