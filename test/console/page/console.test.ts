@@ -110,7 +110,7 @@ async function testConsole(): Promise<void> {
     ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, / for /],
     ['entry-failed', async () => `#/log/${await locatorOf('given-up')}`, / for /],
     ['party', () => '#/parties/party-7', 'Member party-7'],
-    ['rejected', () => '#/rejected', 'Rejected messages'],
+    ['rejected', () => '#/rejected', 'Unreadable messages'],
     ['rules', () => '#/rules', 'Rules'],
     ['workbench', () => '#/workbench', 'Workbench'],
     ['nothing', () => '#/nowhere', 'Page not found'],

@@ -231,7 +231,7 @@ test('a reader who may not ask sees everything, and no button', async (t) => {
   for (const [path, words] of [
     [`#/log/${ENTRY.locator}`, 'What happened'],
     ['#/log?notTold=true', 'Log entries'],
-    ['#/rejected', 'Rejected messages'],
+    ['#/rejected', 'Unreadable messages'],
     ['#/requests/12', null],
   ] as const) {
     const { page } = await open(t, path, data, false)

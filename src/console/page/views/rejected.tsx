@@ -1,7 +1,7 @@
 import type { ShownRejectedMessage } from '../../../service/decide/event/rejected-message.ts'
 import { findRedriveRefusal, REJECTIONS } from '../../../service/decide/event/rejection.ts'
 import { Ask, useRefusal } from '../ask.tsx'
-import { type Cell, Clamped, type Filter, List, pickValues, type Row, timeCell } from '../list.tsx'
+import { type Cell, Clamped, type Filter, List, type Row, timeCell } from '../list.tsx'
 import { Copy, Facts, go, Time, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { counted, decodeBegin, inWords, visible } from '../text.ts'
@@ -10,7 +10,7 @@ import { usePages } from '../use-data.ts'
 const FILTERS: readonly Filter[] = [
   { name: 'topic', label: 'Topic' },
   { name: 'code', label: 'Error code', options: Object.keys(REJECTIONS).map((code) => [code, code]) },
-  { name: 'open', label: 'Redriven', options: [['true', 'Not settled yet']] },
+  { name: 'settled', label: 'Settled', options: [['true', 'Listed, too']] },
 ]
 
 /** Rejected messages, newest first. */
@@ -18,13 +18,14 @@ export function RejectedView(route: Route) {
   const { topic, code } = route.query
   const refusal = useRefusal()
   const mayAsk = refusal === null
-  const all = { what: 'all unsettled messages of this list', onAsked: () => go(location.hash) }
+  const all = { what: 'all open messages of this list', onAsked: () => go(location.hash) }
   const wanted = (kind: string) => ({ kind, filter: { topic, code } })
-  const asked = { ...pickValues(FILTERS, route.query), cursor: route.query.cursor }
+  const { settled, cursor } = route.query
+  const asked = { topic, code, open: settled === 'true' ? undefined : 'true', cursor }
   const pages = usePages<ShownRejectedMessage>(['rejected'], asked)
   return (
     <>
-      <Title name="Rejected messages" />
+      <Title name="Unreadable messages" />
       <p class="text-light">
         Messages that are not valid events, that have the event id of another one, or whose row the database
         refused.
@@ -38,7 +39,7 @@ export function RejectedView(route: Route) {
       )}
       <Facts facts={listRemedies(pages.data?.items ?? [])} />
       <List
-        label="Rejected messages"
+        label="Unreadable messages"
         route={route}
         filters={FILTERS}
         pages={pages}
@@ -61,7 +62,7 @@ function renderRow(rejected: ShownRejectedMessage, mayAsk: boolean): Row {
       ID: id,
       Source: twoLines(topic, `partition ${partition}, offset ${offset}`),
       Error: twoLines(error, code),
-      'First bytes': beginCell(rejected),
+      Begins: beginCell(rejected),
       'What next': <Next message={rejected} mayAsk={mayAsk} />,
     },
   }
@@ -92,9 +93,9 @@ function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Cell {
 }
 
 const RESULTS: Readonly<Record<string, string>> = {
-  logged: 'Redriven: logged',
-  duplicate: 'Redriven: already logged',
-  rejected: 'Redriven: rejected again',
+  logged: 'Processed again: logged',
+  duplicate: 'Processed again: logged already',
+  rejected: 'Processed again: still unreadable',
   dismissed: 'Dismissed',
 }
 
@@ -108,7 +109,7 @@ function listRemedies(messages: readonly ShownRejectedMessage[]): Readonly<Recor
   return Object.fromEntries(
     [...groups].map(([remedy, some]) => {
       const codes = new Set(some.map(({ code, erasedAt }) => (erasedAt === null ? code : 'erased')))
-      return [`${[...codes].join(', ')} (${some.length})`, remedy]
+      return [[...codes].join(', '), remedy]
     }),
   )
 }

@@ -1,5 +1,6 @@
 import type { ConsoleData } from '../../../../src/console/routes/data.ts'
 import { ENTRY } from '../../../service/http/fixture.ts'
+import { until } from '../../../stack/until.ts'
 import { aConsole, TIME } from '../../routes/fixture.ts'
 import { accessibilityFaults, test, waitUntilItFits } from '../browser.ts'
 import { openView } from '../open-view.ts'
@@ -18,8 +19,13 @@ test('a rejected message says what to do next, with a command for a reader who m
     ]
     return { items: [first, ...others.map((other) => ({ ...first, ...other }))], next: null }
   }
-  const { page } = await openView(t, '#/rejected', { listRejected: rejected }, false)
-  const rows = page.getByRole('region', { name: 'Rejected messages' }).locator('tbody tr')
+  const isOpenAsked: boolean[] = []
+  const noted: ConsoleData['listRejected'] = (query, ...page) => {
+    isOpenAsked.push(query.open)
+    return rejected(query, ...page)
+  }
+  const { page } = await openView(t, '#/rejected', { listRejected: noted }, false)
+  const rows = page.getByRole('region', { name: 'Unreadable messages' }).locator('tbody tr')
   await rows.nth(4).waitFor()
   const buttons = (index: number) => rows.nth(index).getByRole('button').allInnerTexts()
   t.same(await buttons(0), ['rejected show 7', 'rejected redrive 7', 'rejected dismiss 7'])
@@ -27,19 +33,26 @@ test('a rejected message says what to do next, with a command for a reader who m
   t.same(await buttons(3), ['rejected show 11', 'rejected dismiss 11'])
   t.same(await buttons(4), [])
   t.match((await page.locator('dl').innerText()).split(/\n+/), [
-    'not-json (1)',
+    'not-json',
     /^Processing them again helps only once rules\/envelope\.json reads them/,
-    'refused-by-database (1)',
+    'refused-by-database',
     'Process them again once the database takes their rows.',
-    'unreadable, too-large (2)',
+    'unreadable, too-large',
     /their producer must publish them again\.$/,
   ])
+  await page.getByText('Filters').click()
+  await page.getByLabel('Settled').selectOption('true')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.waitForURL(/settled=true/)
+  await until(async () => isOpenAsked.length > 1, { what: 'the list with settled messages' })
+  await rows.nth(4).waitFor()
+  t.same(isOpenAsked, [true, false], 'settled ones are hidden by default')
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await rows.nth(1).getByRole('button', { name: 'rejected redrive 8' }).click()
   await page.getByText('copied', { exact: true }).waitFor()
   t.equal(await page.evaluate('navigator.clipboard.readText()'), 'src/main.ts rejected redrive 8')
   t.same(await accessibilityFaults(page), [])
-  await rows.nth(4).getByRole('link', { name: 'Redriven: logged' }).click()
+  await rows.nth(4).getByRole('link', { name: 'Processed again: logged' }).click()
   await page.waitForURL(/#\/log\/NTF-/)
 })
 
@@ -59,7 +72,7 @@ test('on a phone a rejected message takes three lines, and what helps is said on
   }
   const { page } = await openView(t, '#/rejected', { listRejected: rejected })
   await page.setViewportSize({ width: 390, height: 844 })
-  const rows = page.getByRole('region', { name: 'Rejected messages' }).locator('tbody tr')
+  const rows = page.getByRole('region', { name: 'Unreadable messages' }).locator('tbody tr')
   await rows.nth(6).getByRole('button', { name: 'Dismiss' }).waitFor()
   for (const row of await rows.all()) {
     const { height } = (await row.boundingBox()) ?? { height: 999 }
