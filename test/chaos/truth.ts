@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readdirSync, readFileSync } from 'node:fs'
 import mustache from 'mustache'
 import { type Channel, kindOf } from './parties.ts'
-import type { TableName } from './tables.ts'
+import { ADDRESSES, type TableName } from './tables.ts'
 
 // The expected results, from the specification and the design, without a line of the service.
 
@@ -138,6 +138,7 @@ function decision(
 ): TrueDecision {
   const kind = kindOf(partyLocator ?? '')
   const found = party === 'found'
+  const has: Readonly<Record<string, boolean | undefined>> = { email: kind?.email, phone: kind?.phone }
   return {
     rule,
     outcome,
@@ -148,8 +149,9 @@ function decision(
       party,
       optedOut: isOptedOut,
       preferredChannel: kind?.preferences?.preferredChannel ?? 'EMAIL',
-      emailOnFile: found ? kind?.email : null,
-      phoneOnFile: found ? kind?.phone : null,
+      ...Object.fromEntries(
+        ADDRESSES.map((address) => [`${address}OnFile`, found ? (has[address] ?? false) : null]),
+      ),
     },
   }
 }

@@ -3,7 +3,7 @@ import type { TriedEvent } from '../../src/authoring/try/try-event.ts'
 import type { CommitResult } from '../../src/service/decide/attempt/batch.ts'
 import { buildFacts, type Facts, type RecordedFacts } from '../../src/service/decide/decision/facts.ts'
 import type { Message } from '../../src/service/decide/event/message.ts'
-import { mapAddresses } from '../../src/service/decide/party/channel.ts'
+import { ADDRESSES, type Address, mapAddresses } from '../../src/service/decide/party/channel.ts'
 import type { FoundContact } from '../../src/service/decide/party/contact.ts'
 import type { Preferences } from '../../src/service/decide/party/preferences.ts'
 import { describeFault, type Fault, FaultsError } from '../../src/service/text/faults.ts'
@@ -50,6 +50,12 @@ export function someFacts(change: Partial<Facts> = {}): Facts {
 /** A party that is found, with an email address only, but for these. */
 export function aFound(change: Partial<FoundContact> = {}): FoundContact {
   return { state: 'found', ...mapAddresses(() => null), email: 'a@example.com', ...change }
+}
+
+/** A party whose answer has these addresses, and no place of any other. */
+export function anAnswered(addresses: { readonly [A in Address]?: string | null }): FoundContact {
+  const without = ADDRESSES.filter((address) => !(address in addresses))
+  return { ...aFound({ email: null, ...addresses }), ...(without.length > 0 && { without }) }
 }
 
 /** A party's preferences: the defaults, with these changes. */

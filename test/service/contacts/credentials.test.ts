@@ -12,14 +12,14 @@ import { makeCertificates } from '../../stack/certificates.ts'
 import { ADMIN_SCOPE, AUDIENCE, CLIENT, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { close, listen } from '../../stack/listen.ts'
 import { until } from '../../stack/until.ts'
-import { aFound } from '../build.ts'
+import { anAnswered } from '../build.ts'
 import { json, locators } from './server.ts'
 
 const [certificates, idp] = await Promise.all([makeCertificates(), startIdentityProvider()])
 t.teardown(() => Promise.all([certificates.remove(), idp.stop()]))
 const ca = await readFile(certificates.ca, 'utf8')
 const otherKeyFile = certificates.otherCa.replace(/pem$/, 'key')
-const FOUND = aFound()
+const FOUND = anAnswered({ email: 'a@example.com', phone: null })
 
 /** The environment of a service in front of a policy administration that serves TLS, and answers 401 unless `allows` resolves to true. */
 async function environment(
