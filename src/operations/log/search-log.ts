@@ -8,7 +8,7 @@ import { LISTED_COUNT_MAX, NUMBERED_KINDS } from './search-kinds.ts'
 
 /** Names with the same beginning that are offered of each kind. */
 const BEGINNING_COUNT_MAX = 8
-/** Names with the same ending that are counted of each kind. More of them help nobody, and take time. */
+/** @internal Names with the same ending that are counted of each kind. More of them help nobody, and take time. */
 export const ENDING_COUNT_MAX = 250
 /** Decisions about a reference that are looked at to see whether all belong to one entry. */
 const ATTEMPT_COUNT_MAX = 100
@@ -82,7 +82,7 @@ export function namesQuery(names: readonly string[]) {
     WHERE locators IS NOT NULL`
 }
 
-/** Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
+/** @internal Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
 export function continuationsQuery(beginnings: readonly string[]) {
   const typed = sql.fragment`unnest(${sqlArray('text', beginnings)}) AS typed (beginning)`
   const party = continuations(sql.fragment`notifications.notification_log`, sql.fragment`party_locator`, {
