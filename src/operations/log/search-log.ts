@@ -30,14 +30,16 @@ export async function searchLog(
 ): Promise<SearchResult> {
   const bare = text.replaceAll(/\s/g, '')
   // A locator of the log has capitals in its first part only.
-  const names = new Set([text, text.trim(), bare.toLowerCase().replace(/^ntf-/, 'NTF-')])
+  const trimmed = text.trim()
+  const ofEntry = bare.toLowerCase().replace(/^ntf-/, 'NTF-')
+  const names = new Set([text, trimmed, trimmed.toLowerCase(), trimmed.toUpperCase(), ofEntry])
   const named = (kind: SearchHit['kind'], words: readonly string[]) =>
     findByWords(text, words).map((value) => ({ kind, value, locator: null }))
   const found: SearchHit[] = [
     ...(await connection.any(namesQuery([...names]))),
     ...named('event type', eventTypes),
     ...named('reason', reasons),
-    ...(await connection.any(continuationsQuery([...new Set([text, text.trim()])]))),
+    ...(await connection.any(continuationsQuery([...new Set([text, trimmed])]))),
   ]
   const endings: SearchResult['endings'] = []
   for (const kind of NUMBERED_KINDS) {
@@ -116,28 +118,19 @@ function continuations(
     SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${BEGINNING_COUNT_MAX}`
 }
 
-const PARTY = sql.fragment`party_locator`
-const IN_LOG = {
-  table: sql.fragment`notifications.notification_log`,
-  name: PARTY,
-  key: selectEndingKey(PARTY),
-  locator: sql.fragment`NULL`,
-}
+/** Where names of a kind are found by their endings. Only members with preferences are: an index of the log's would slow dispatch. */
 const ENDING_SOURCES = {
   member: {
-    names: [IN_LOG, { ...IN_LOG, table: sql.fragment`notifications.notification_preferences` }],
+    table: sql.fragment`notifications.notification_preferences`,
+    name: sql.fragment`party_locator`,
+    locator: sql.fragment`NULL`,
     newest: sql.fragment`
       SELECT created_at FROM notifications.notification_log WHERE party_locator = name ORDER BY created_at DESC LIMIT 1`,
   },
   reference: {
-    names: [
-      {
-        table: sql.fragment`notifications.decision`,
-        name: sql.fragment`variables ->> 'locator'`,
-        key: selectEndingKey(sql.fragment`variables ->> 'locator'`),
-        locator: sql.fragment`locator`,
-      },
-    ],
+    table: sql.fragment`notifications.decision`,
+    name: sql.fragment`variables ->> 'locator'`,
+    locator: sql.fragment`locator`,
     newest: sql.fragment`
       SELECT locator FROM notifications.decision WHERE ${REFERENCE} = left(name, 255) ORDER BY locator DESC LIMIT 1`,
   },
@@ -152,23 +145,13 @@ const ending = z.object({ value: z.string().nullable(), locator: z.string().null
  * the newest: only those with just these letters and digits are listed.
  */
 export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], text: string) {
-  const { names, newest } = ENDING_SOURCES[kind]
-  const union = (select: (source: (typeof names)[number]) => Fragment) =>
-    sql.join(
-      names.map((source) => sql.fragment`(${select(source)})`),
-      sql.fragment` UNION ALL `,
-    )
+  const { table, name, locator, newest } = ENDING_SOURCES[kind]
+  const key = selectEndingKey(name)
   const next = (condition: Fragment) => sql.fragment`
-    SELECT key, name FROM (${union(
-      ({ table, name, key }) => sql.fragment`
-      SELECT ${key} AS key, ${name} AS name FROM ${table}
-      WHERE ${key} ${condition} AND ${key} < typed.key || ${LAST_CHARACTER} ORDER BY ${key} LIMIT 1`,
-    )}
-    ) AS each ORDER BY key LIMIT 1`
-  const spelled = union(
-    ({ table, name, key, locator }) => sql.fragment`
-    SELECT ${name} AS value, ${locator} AS locator FROM ${table} WHERE ${key} = listed.key LIMIT ${ATTEMPT_COUNT_MAX}`,
-  )
+    SELECT ${key} AS key, ${name} AS name FROM ${table}
+    WHERE ${key} ${condition} AND ${key} < typed.key || ${LAST_CHARACTER} ORDER BY ${key} LIMIT 1`
+  const spelled = sql.fragment`
+    SELECT ${name} AS value, ${locator} AS locator FROM ${table} WHERE ${key} = listed.key LIMIT ${ATTEMPT_COUNT_MAX}`
   return sql.type(ending)`
     WITH RECURSIVE typed AS MATERIALIZED (SELECT ${selectEndingKey(sql.fragment`${text}::text`)} AS key),
     walk AS (

@@ -33,7 +33,7 @@ const [locator = ''] = await record(pool, [
   { eventId: 'accent', partyLocator: 'Émile_%', reference: 'x'.repeat(3_000) },
 ])
 await client.query(
-  `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events, preferred_channel) VALUES ('silent', '[]', 'EMAIL')`,
+  `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events, preferred_channel) VALUES ('silent', '[]', 'EMAIL'), ('party-0036', '[]', 'EMAIL')`,
 )
 const search = async (text: string) => {
   const { hits, similar } = await searchLog(pool, text, KNOWN)
@@ -62,6 +62,7 @@ t.test(
   async (t) => {
     const OFFERS = {
       'PARTY-0036': 'member party-0036',
+      'PARTY-0037': 'member party-0037',
       '0036': 'member party-0036',
       ' party-0036 ': 'member party-0036',
       '00056': 'reference CLA-2026-00056',
@@ -90,7 +91,6 @@ t.test(
       '4711b': 'reference KFZ 77 4711 B',
       '42/17': 'reference 2026/09/004217',
       '990000000042': 'reference 123456789012345678990000000042',
-      mile_: 'member Émile_%',
     }
     for (const [text, offer] of Object.entries(OFFERS)) {
       const { hits, similar } = await search(text)

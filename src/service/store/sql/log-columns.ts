@@ -57,10 +57,13 @@ export const WITH_LAST = sql.fragment`LEFT JOIN LATERAL (${selectLastDecision(LI
 /** The beginning of a decision's reference, which an index holds: a B-tree refuses long keys. */
 export const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 
-/** The letters and digits of a name, reversed, as indexes hold them (migrations 0035 to 0037): its endings and spellings are one range. */
+/**
+ * A name without separators, reversed, as indexes hold it (migrations 0031 and 0032): its endings and spellings are one range. An
+ * index is used only for exactly its expression.
+ */
 export function selectEndingKey(name: FragmentSqlToken) {
   return sql.fragment`
-    left(reverse(regexp_replace(lower((${name}) COLLATE "C"), '[^a-z0-9\\u00c0-\\u1fff\\u2c00-\\U0010ffff]+', '', 'g')), 64)`
+    left(reverse(translate(lower((${name}) COLLATE "C"), ' !"#$%&''()*+,-./:;<=>?@[\\]^_\`{|}~\u00a0\u2010\u2011\u2012\u2013\u2014\u2212', '')), 64)`
 }
 
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
