@@ -3,5 +3,5 @@
 -- translate: a regular expression took ten times as long for each event.
 
 CREATE INDEX CONCURRENTLY decision_reference_ending ON notifications.decision (
-  (left(reverse(translate(lower((variables ->> 'locator') COLLATE "C"), ' !"#$%&''()*+,-./:;<=>?@[\]^_`{|}~ ‐‑‒–—−', '')), 64))
+  (left(reverse(translate(lower((variables ->> 'locator') COLLATE "C"), ' !"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', '')), 64))
 );

@@ -21,7 +21,7 @@ type Step =
 const FOUND = { party: 'found', because: 'The product owner decided so in November.' }
 const MUTED = rule({ ...FOUND, rule: 'muted', eventType: 'invoice.paid', reason: 'event type muted' })
 
-/** `summary`: the beginning of the text for the pull request. Those of changes in rules/README.md stand there. */
+/** `summary`: a line of the text for the pull request. Those of changes in rules/README.md stand there. */
 const CHANGES: readonly [name: string, clickCountMax: number, steps: readonly Step[], summary?: RegExp][] = [
   ['Mute a type', 7, [{ above: 'opted-out', row: MUTED }]],
   [
@@ -148,7 +148,7 @@ const FEW_COLUMNS =
 function summaryOf(readme: string, name: string): RegExp {
   const [, rest = ''] = readme.split(`### ${name}\n`)
   const [, words = ''] = /The summary says: (.*)\.\n/.exec(rest) ?? []
-  return new RegExp(`^### Rule table: ${words}`)
+  return new RegExp(`^### Rule table: ${words}`, 'm')
 }
 
 /** Returns the number of clicks. */

@@ -63,7 +63,7 @@ export const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
  */
 export function selectEndingKey(name: FragmentSqlToken) {
   return sql.fragment`
-    left(reverse(translate(lower((${name}) COLLATE "C"), ' !"#$%&''()*+,-./:;<=>?@[\\]^_\`{|}~\u00a0\u2010\u2011\u2012\u2013\u2014\u2212', '')), 64)`
+    left(reverse(translate(lower((${name}) COLLATE "C"), ' !"#$%&''()*+,-./:;<=>?@[\\]^_\`{|}~', '')), 64)`
 }
 
 /** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
