@@ -4,7 +4,7 @@ import { namesQuery } from '../../../src/operations/log/search-log.ts'
 import { beginPruning, prune } from '../../../src/operations/prune/prune-rows.ts'
 import { PREVIEW_COUNT_MAX, previewRequest } from '../../../src/operations/requests/preview-request.ts'
 import type { DatabasePool } from '../../../src/service/store/connection/pool.ts'
-import { findEventTypes } from '../../../src/service/store/read/event-types.ts'
+import { findEventTypes, listEventTypes } from '../../../src/service/store/read/event-types.ts'
 import { listDueEntries } from '../../../src/service/store/read/list-due-entries.ts'
 import {
   ALL_REJECTED,
@@ -68,6 +68,7 @@ const TASKS: Readonly<
     2 * DECISION_COUNT_MAX,
   ],
   'names that are searched': [(pool) => pool.any(namesQuery(['party-hot', 'CLM-hot', 'nobody'])), 500],
+  'all event types, with their newest entries': [listEventTypes, 100],
   'event types that are logged': [(pool) => findEventTypes(pool, ['claim.paid', 'nothing']), 500],
 }
 

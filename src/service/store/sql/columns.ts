@@ -31,8 +31,11 @@ export function sqlColumns<Row>(rows: readonly Row[]) {
 
 export const noRow = z.object({})
 
-/** A time in the format of the driver's parser (see driver.ts). */
+/**
+ * A time in the format of the driver's parser (see driver.ts). PostgreSQL names a column after its ELSE: named like the time itself,
+ * it would be what ORDER BY sorts by, without an index.
+ */
 export function isoTime(time: FragmentSqlToken) {
-  return sql.fragment`CASE WHEN ${time} >= '0001-01-01Z' AND ${time} < '10000-01-01Z'
-    THEN to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE (${time})::text END`
+  return sql.fragment`CASE WHEN ${time} < '0001-01-01Z' OR ${time} >= '10000-01-01Z' THEN (${time})::text
+    ELSE to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END`
 }
