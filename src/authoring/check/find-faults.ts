@@ -121,7 +121,7 @@ function neverApplying(
       rule: hiders.length === 1 ? first : rule,
       row: rule.row,
       text,
-      end: `: ${describePlaces(rule, covered, answers, findWrong)}`,
+      end: `: ${describePlaces(rule, covered, { rules, answers }, findWrong)}`,
     }
   })
   return [hidden, contradictory]

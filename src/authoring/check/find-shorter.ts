@@ -15,7 +15,10 @@ export interface Shorter {
 
 /** Rows whose deletion changes no decision, and pairs of rows that one could replace. Each hint holds for the table as it is. */
 export function findShorter({ rules, answers }: Enumeration): Shorter[] {
-  const isSame = (others: readonly Rule[]) => answers.every((answer) => decidesAlike(others, answer))
+  const isSame = (others: readonly Rule[]) => {
+    const applying = new Set(answers.map((answer) => firstOf(others, answer)))
+    return others.every((one) => applying.has(one)) && answers.every((answer) => decidesAlike(others, answer))
+  }
   const deletable = rules.filter((rule) => {
     const below = rules.filter(({ row }) => row > rule.row)
     return answers.every((answer) => answer.rule !== rule || decidesAlike(below, answer))
@@ -49,9 +52,13 @@ export function findShorter({ rules, answers }: Enumeration): Shorter[] {
   return [...deletions, ...merges]
 }
 
+function firstOf(rules: readonly Rule[], answer: FirstMatch): Rule | undefined {
+  const facts = toRuleFacts(answer)
+  return rules.find((candidate) => firstMismatch(candidate, facts) === null)
+}
+
 function decidesAlike(rules: readonly Rule[], { rule, ...one }: FirstMatch): boolean {
-  const facts = toRuleFacts(one)
-  const now = rules.find((candidate) => firstMismatch(candidate, facts) === null)
+  const now = firstOf(rules, { rule, ...one })
   return rule === null || now === undefined
     ? rule === null && now === undefined
     : decidedAlike(decideByRule(rule, one.situation), decideByRule(now, one.situation))

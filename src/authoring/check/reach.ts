@@ -1,4 +1,4 @@
-import { type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
+import { type Enumeration, type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { counted } from '../../service/text/count.ts'
@@ -70,7 +70,7 @@ export function describeReach(
 export function describePlaces(
   rule: Rule,
   described: readonly FirstMatch[],
-  answers: readonly FirstMatch[],
+  { rules, answers }: Pick<Enumeration, 'rules' | 'answers'>,
   findWrong: FindWrong,
 ): string {
   const all = described.length
@@ -78,7 +78,12 @@ export function describePlaces(
     (one, other) => one.row - other.row,
   )
   const places = takers.flatMap((taker) => {
-    const gained = new Set(described.filter((answer) => answer.rule !== null && answer.rule.row >= taker.row))
+    const above = rules.filter(({ row }) => row < taker.row)
+    const gained = new Set(
+      described.filter((answer) =>
+        above.every((other) => firstMismatch(other, toRuleFacts(answer)) !== null),
+      ),
+    )
     if ([...gained].some((answer) => findWrong(rule, answer) !== null)) return []
     const lost = takers.filter((other) =>
       answers.every((answer) => answer.rule !== other || gained.has(answer)),

@@ -47,7 +47,7 @@ t.test('a shorter table decides every situation as before, for random tables', a
     { numRuns: 100 },
   )
   t.comment(JSON.stringify(followed))
-  t.ok(followed.deleted > 0 && followed.merged > 0)
+  t.ok(followed.deleted > 0)
 })
 
 t.test('rows that one could replace are told with the cell to write', async (t) => {
