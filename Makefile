@@ -1,6 +1,7 @@
 NODE_VERSION := $(shell sed -n 's/.*"node": "\([0-9.]*\)".*/\1/p' package.json)
-# npm runs under the pinned Node too, taken from npm's cache before node_modules exists.
-NPM := npm exec --yes --package=node@$(NODE_VERSION) -- npm
+# npm runs under the pinned Node too, taken from npm's cache before node_modules exists. npm 11.19 does not read package.json's
+# allowScripts for what it executes, and would refuse Node's own install script.
+NPM := npm exec --yes --no-strict-allow-scripts --package=node@$(NODE_VERSION) -- npm
 NODE := node_modules/.bin/node
 BIN := node_modules/.bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -33,7 +34,7 @@ FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member soak-plans rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -45,8 +46,9 @@ build: node_modules/.package-lock.json ## Install dependencies and compile templ
 	@$(NODE) src/build/compile-console.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
-	@echo "installing $$(grep -c '"resolved"' package-lock.json) packages into node_modules: a minute or so" >&2
-	@$(NPM) ci >&2
+	@test -w . || { echo "$(CURDIR) cannot be written: work in a checkout that belongs to you, not a read-only one" >&2; exit 1; }
+	@echo "installing $$(grep -c '^    "node_modules/' package-lock.json) packages into node_modules: a minute or so" >&2
+	@$(NPM) ci --strict-allow-scripts >&2
 	@touch $@
 
 install: node_modules/.package-lock.json ## Install dependencies
@@ -81,6 +83,7 @@ check: build rules-check ## Check rule table, format, lint, types, imports, dead
 	$(BIN)/knip --production --include exports
 	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
+	@for wing in src/*/; do find $$wing -name '*.ts*' | sed 's|.*/||' | sort | uniq -d | sed "s|$$| is the name of two files in $$wing|"; done | (! grep .)
 
 format: build ## Format, fix lint, update the table of environment variables and the manifest of alerts
 	$(BIN)/biome check --write .
@@ -154,13 +157,10 @@ chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
-soak: soak-brokers soak-look-ups soak-transactions soak-histories soak-requests soak-upgrade soak-member soak-plans ## Run all soak tests below
+soak: soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans ## Run all soak tests below
 
-soak-brokers: build ## Each of three brokers frozen for 40 s, killed, unreachable and slow in turn, ROUNDS (1) times, beside a consumer by librdkafka (kcat)
+soak-brokers: build ## Each of three brokers frozen for 40 s, killed, unreachable and slow in turn (KINDS), ROUNDS (1) times, beside a consumer by librdkafka (kcat)
 	@$(FIRST) $(NODE) test/soak/brokers.ts
-
-soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
-	@$(FIRST) $(NODE) test/soak/look-ups.ts
 
 soak-transactions: build node_modules/.tap-plugins ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
@@ -174,6 +174,9 @@ soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messa
 
 soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
+
+soak-hold: build ## All messages held for SECONDS (60) under RATE (2000) events/s, two of three replicas killed meanwhile
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hold.ts
 
 soak-member: build ## One member PUTs preferences 10, 50 and 200 times a second (RATES), the database 60 and 1 ms away (DELAYS)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/eager-member.ts

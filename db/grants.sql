@@ -24,7 +24,8 @@ GRANT INSERT, UPDATE ON
   notifications.notification_preferences,
   notifications.projection_checkpoints,
   notifications.checkpoint_message,
-  notifications.request
+  notifications.request,
+  notifications.replica
 TO notifications_service;
 GRANT INSERT ON
   notifications.decision,
@@ -44,9 +45,9 @@ GRANT UPDATE, DELETE ON notifications.rejected_message TO notifications_operator
 GRANT UPDATE ON notifications.redrive TO notifications_operator;
 GRANT INSERT, UPDATE ON notifications.erasure, notifications.pruning TO notifications_operator;
 GRANT INSERT, UPDATE, DELETE ON notifications.pruned_partition TO notifications_operator;
--- checkpoints set.
+-- checkpoints set; erase blanks reasons.
 GRANT INSERT, UPDATE ON notifications.projection_checkpoints TO notifications_operator;
-GRANT INSERT ON notifications.checkpoint_change TO notifications_operator;
+GRANT INSERT, UPDATE ON notifications.checkpoint_change TO notifications_operator;
 -- Commands ask the service, which carries out the requests; prune deletes old ones.
 GRANT INSERT, UPDATE, DELETE ON notifications.request TO notifications_operator;
 

@@ -2,12 +2,12 @@
 ':' //; node= stop=; [ $$ = 1 ] && trap 'stop=1; [ "$node" ] && kill -TERM "$node"' TERM INT HUP
 ':' //; . "$(dirname "$(readlink -f "$0")")/launch.sh"
 // A shell runs the two lines above, which JavaScript ignores: launch.sh starts Node.js with this file, and does not return.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { COMMANDS } from './commands.ts'
 import { resolveNamesApart } from './service/app/resolve-names.ts'
 import { CorrectableError } from './service/text/faults.ts'
+import { withTimeout } from './service/time/with-timeout.ts'
 import { chooseExitCode } from './terminal/options.ts'
 import { endOnSignals } from './terminal/stop-on-signals.ts'
 
@@ -45,7 +45,7 @@ Example:
   )
 
 for (const [name, load] of Object.entries(COMMANDS)) {
-  if (name === asked || !Object.hasOwn(COMMANDS, asked)) program.addCommand(await load())
+  if (name === asked || !Object.hasOwn(COMMANDS, asked)) program.addCommand((await load())(process))
 }
 throwInsteadOfExiting(program)
 // The reader, such as `head`, has closed the pipe.
@@ -77,7 +77,7 @@ async function exitWith(code: number, text?: string): Promise<never> {
   const written = Promise.all(
     [process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))),
   )
-  await (asked === 'serve' ? Promise.race([written, sleep(LAST_OUTPUT_MS)]) : written)
+  await (asked === 'serve' ? withTimeout(LAST_OUTPUT_MS, written, () => {}) : written)
   process.exit(code)
 }
 

@@ -4,19 +4,21 @@ import type { DescribeChange } from './service/app/in-force.ts'
 import { readRuleFiles } from './service/app/rule-files.ts'
 import { type Config, loadConfig } from './service/config/config.ts'
 import { judgeMemory } from './service/config/memory.ts'
-import { PromisesError, RuleTableError } from './service/decide/rules/errors.ts'
+import { PromisesError, RuleTableError } from './service/decide/rules/table-errors.ts'
 import type { Senders } from './service/send/send.ts'
 import { createLog } from './service/telemetry/log.ts'
 import { createLogOutput } from './service/telemetry/log-output.ts'
 import { newCommand } from './terminal/options.ts'
 import { stopOnSignals } from './terminal/stop-on-signals.ts'
+import type { World } from './terminal/world.ts'
 
-export const serveCommand = newCommand('serve', {
-  exitCodes: '0 stopped in order by a signal, 1 cannot continue or did not stop in time',
-  example: 'serve',
-})
-  .description('consume events, retry failed notifications and serve HTTP until stopped')
-  .action(serve)
+export const serveCommand = ({ env }: World) =>
+  newCommand('serve', {
+    exitCodes: '0 stopped in order by a signal, 1 cannot continue or did not stop in time',
+    example: 'serve',
+  })
+    .description('consume events, retry failed notifications and serve HTTP until stopped')
+    .action(() => serve(env))
 
 /**
  * The service with what the other wings add to it, each loaded when it is needed. Rejects with every fault if the rule table, its
@@ -38,8 +40,8 @@ async function explainFaults(error: unknown): Promise<never> {
   throw error
 }
 
-async function serve(): Promise<void> {
-  const config = loadConfig(process.env)
+async function serve(env: World['env']): Promise<void> {
+  const config = loadConfig(env)
   const output = createLogOutput()
   const log = createLog(config.logLevel, output)
   let app: App | null = null

@@ -1,4 +1,5 @@
 import { newCommand } from '../terminal/options.ts'
+import type { World } from '../terminal/world.ts'
 import { backtestCommand } from './back-test/back-test.ts'
 import { checkCommand } from './check/check.ts'
 import { diffCommand } from './diff/diff.ts'
@@ -7,12 +8,13 @@ import { outcomesCommand } from './outcomes/outcomes.ts'
 import { trafficCommand } from './traffic/traffic.ts'
 import { tryCommand } from './try/try.ts'
 
-export const rulesCommand = newCommand('rules', { example: 'rules check' })
-  .description('check, try, compare and back-test rule tables')
-  .addCommand(backtestCommand)
-  .addCommand(checkCommand)
-  .addCommand(diffCommand)
-  .addCommand(outcomesCommand)
-  .addCommand(summaryCommand)
-  .addCommand(trafficCommand)
-  .addCommand(tryCommand)
+export const rulesCommand = (world: World) =>
+  newCommand('rules', { example: 'rules check' })
+    .description('check, try, compare and back-test rule tables')
+    .addCommand(backtestCommand(world))
+    .addCommand(checkCommand(world))
+    .addCommand(diffCommand(world))
+    .addCommand(outcomesCommand(world))
+    .addCommand(summaryCommand(world))
+    .addCommand(trafficCommand(world))
+    .addCommand(tryCommand(world))

@@ -13,13 +13,14 @@ fail() {
 }
 
 [[ ${PR:-} =~ ^[0-9]+$ ]] || fail 'name the pull request by its number: PR=12'
-view=$(gh pr view "$PR" --json state,isCrossRepository,headRefOid,baseRefName,headRefName \
-  --jq '"\(.state) \(.isCrossRepository) \(.headRefOid) \(.baseRefName) \(.headRefName)"' 2>&1) || case $view in
+view=$(gh pr view "$PR" --json state,isCrossRepository,headRefOid,author,baseRefName,headRefName \
+  --jq '"\(.state) \(.isCrossRepository) \(.headRefOid) \(.author.login) \(.baseRefName) \(.headRefName)"' 2>&1) || case $view in
 *'Could not resolve to a PullRequest'*) fail "there is no pull request $PR in this repository" ;;
 *) fail "pull request $PR cannot be read: $view" ;;
 esac
-read -r state fork head base branch <<<"$view"
+read -r state fork head author base branch <<<"$view"
 [ "$state" = OPEN ] || fail "pull request $PR is not open"
+[ "$author" != "${GITHUB_ACTOR:-}" ] || fail "you opened pull request $PR: let somebody else accept its outcomes, by this workflow"
 [ "$fork" = false ] || fail "pull request $PR comes from a fork, where this workflow may not write. Its author can accept the \
 outcomes: download the artifact \"outcomes\" from the checks of the pull request, and upload it to the branch as $outcomes"
 

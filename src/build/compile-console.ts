@@ -4,8 +4,8 @@ import { build } from 'esbuild'
 
 /*
  * A step of `make build`: node src/build/compile-console.ts [output folder]
- * Bundles the console into files whose names change with their contents, and the page that loads them. The workbench is loaded
- * when a user opens it. Unchanged files are not written.
+ * Bundles the console into files whose names change with their contents, and the page that loads them. What `import()` names is
+ * loaded when a user opens it. Unchanged files are not written.
  */
 const root = join(import.meta.dirname, '..')
 const [target = join(root, 'generated/console')] = process.argv.slice(2)
@@ -33,7 +33,17 @@ const { outputFiles, metafile } = await build({
 if (Object.keys(metafile.inputs).some((path) => path.includes('node_modules/zod/')))
   throw new Error('the console imports a file with schemas: import its types only, or move what it needs')
 const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
-const isLater = (name: string) => name.startsWith('workbench-')
+/** The scripts that the page needs at once: by their static imports. */
+const loaded = new Set<string>()
+function addLoaded(path: string): void {
+  if (loaded.has(basename(path))) return
+  loaded.add(basename(path))
+  for (const { path: imported, kind } of metafile.outputs[path]?.imports ?? [])
+    if (kind === 'import-statement') addLoaded(imported)
+}
+for (const [path, { entryPoint = '' }] of Object.entries(metafile.outputs))
+  if (entryPoint.endsWith('main.tsx')) addLoaded(path)
+const isLater = (name: string) => name.endsWith('.js') && !loaded.has(name)
 files.set('index.html', page([...files.keys()].filter((name) => !isLater(name))))
 
 await mkdir(target, { recursive: true })
@@ -50,7 +60,7 @@ const sumKb = (some: readonly [string, string][]) =>
   `${Math.ceil(some.reduce((sum, [, { length }]) => sum + length, 0) / 1_000)} kB`
 const later = sumKb([...files].filter(([name]) => isLater(name)))
 const first = sumKb([...files].filter(([name]) => !isLater(name)))
-process.stdout.write(`console: ${first}, the workbench ${later}, ${isWritten ? 'written' : 'no change'}\n`)
+process.stdout.write(`console: ${first}, later ${later}, ${isWritten ? 'written' : 'no change'}\n`)
 
 /** Its paths are relative to `/console`, so that a proxy may serve it under any path. */
 function page(names: readonly string[]): string {

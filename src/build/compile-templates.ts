@@ -27,8 +27,9 @@ const accepted = acceptedEventTypes(readIfThere(join(house, 'rules/outcomes.txt'
 
 try {
   const files = sound ? withStandIns(readTemplateFiles(folder)) : readTemplateFiles(folder)
-  const written = writeIfChanged(target, writeModule(checkedSources(files, { sha256, accepted })))
-  process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
+  const sources = checkedSources(files, { sha256, accepted })
+  const written = writeIfChanged(target, writeModule(sources))
+  process.stdout.write(`templates: ${sources.length} compiled, ${written ? 'module written' : 'no change'}\n`)
 } catch (error) {
   if (!(error instanceof CorrectableError)) throw error
   process.stderr.write(`${error.message}\n`)
@@ -66,8 +67,13 @@ function sha256(text: string): string {
 
 function writeIfChanged(file: string, text: string): boolean {
   if (readIfThere(file) === text) return false
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, text)
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new CorrectableError(`${file} cannot be written (${code}): work in a checkout that belongs to you`)
+  }
   return true
 }
 

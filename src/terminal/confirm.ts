@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import { BECAUSE_LENGTH_MAX } from '../service/model/request/request.ts'
 import { UsageError } from './options.ts'
 import { clearProgress } from './print.ts'
+import type { World } from './world.ts'
 
 /** Options of the commands that write: they ask first, and record the operator. */
 export interface WriteOptions {
@@ -22,11 +23,15 @@ export function byOption(): Option {
 }
 
 /** Asks on the terminal, unless `yes` is set. Throws UsageError if there is none. */
-export async function confirm(question: string, { yes }: Pick<WriteOptions, 'yes'>): Promise<boolean> {
+export async function confirm(
+  world: World,
+  question: string,
+  { yes }: Pick<WriteOptions, 'yes'>,
+): Promise<boolean> {
   if (yes) return true
-  if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
-  clearProgress()
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  if (!world.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
+  clearProgress(world.stderr)
+  const terminal = createInterface({ input: world.stdin, output: world.stderr })
   const answer = await terminal.question(`${question} [y/N] `)
   terminal.close()
   return /^y(es)?$/i.test(answer.trim())

@@ -12,6 +12,7 @@ import { didYouMean, nearest } from '../service/text/nearest.ts'
 import { printable } from '../service/text/sanitize.ts'
 import { UsageError } from './options.ts'
 import { note } from './print.ts'
+import type { World } from './world.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
@@ -30,10 +31,10 @@ async function loadAllRules(pool: DatabasePool): Promise<readonly (readonly Past
 }
 
 /** Notes that an event type has no template, which is no fault: producers may send any type. */
-export function noteUnknownEventType(eventType: string): void {
+export function noteUnknownEventType(world: World, eventType: string): void {
   if (TEMPLATE_EVENT_TYPES.includes(eventType)) return
   const near = didYouMean(nearest(eventType, TEMPLATE_EVENT_TYPES))
-  note(`there is no template for "${eventType}"${near}`)
+  note(world, `there is no template for "${eventType}"${near}`)
 }
 
 const SIMILAR_COUNT_MAX = 5
@@ -42,30 +43,36 @@ const SIMILAR_COUNT_MAX = 5
  * Finds what the log knows under a name: a member, reference, event, entry or event type. Another spelling is taken if it is the only
  * one, and noted. Otherwise notes what is similar, and returns null.
  */
-export async function findNamed(pool: DatabasePool, text: string): Promise<SearchHit | null> {
+export async function findNamed(world: World, pool: DatabasePool, text: string): Promise<SearchHit | null> {
   const found = await search(pool, text)
   const meant = found.hits[0] ?? findMeant(text, found)
   if (meant !== null) {
-    if (meant.value !== text) note(`no exact match for "${printable(text)}": this is for ${nameHit(meant)}`)
+    if (meant.value !== text)
+      note(world, `no exact match for "${printable(text)}": this is for ${nameHit(meant)}`)
     return meant
   }
-  note(`nothing in the log is called "${printable(text)}"${listSimilar(found.similar)}`)
-  for (const ending of found.endings) note(describeEnding(ending))
+  note(world, `nothing in the log is called "${printable(text)}"${listSimilar(found.similar)}`)
+  for (const ending of found.endings) note(world, describeEnding(ending))
   if (found.similar.length + found.endings.length === 0)
-    note(`${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
-  process.exitCode = 1
+    note(world, `${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
+  world.exitCode = 1
   return null
 }
 
 /** Notes that nothing of this kind bears a name that was given as a filter, and what is similar. */
-export async function noteUnknown(pool: DatabasePool, kind: SearchHit['kind'], text: string): Promise<void> {
+export async function noteUnknown(
+  world: World,
+  pool: DatabasePool,
+  kind: SearchHit['kind'],
+  text: string,
+): Promise<void> {
   const { hits, similar } = await search(pool, text)
   const all = [...hits, ...similar]
   // A filter names the beginning of a reason.
   const isNamed = ({ value }: SearchHit) => (kind === 'reason' ? value.startsWith(text) : value === text)
   if (all.some((hit) => hit.kind === kind && isNamed(hit))) return
   const next = all.length === 0 ? `; \`log <name>\` finds similar names` : listSimilar(all)
-  note(`there is no ${kind} "${printable(text)}"${next}`)
+  note(world, `there is no ${kind} "${printable(text)}"${next}`)
 }
 
 async function search(pool: DatabasePool, text: string): Promise<SearchResult> {

@@ -1,40 +1,24 @@
 import { type Command, Option } from 'commander'
-import { CHANNELS } from '../service/decide/party/channel.ts'
-import { type LogFilter, type LogFilterName, logFilter } from '../service/model/log/log-filter.ts'
-import { STATUSES } from '../service/model/log/status.ts'
+import { LOG_FILTER_LIST, type LogFilter } from '../service/model/log/log-filters.ts'
 import { choiceOption, notBlank, parseId, partyOption } from './options.ts'
 
-const textOption = (flags: string, meaning: string) => new Option(flags, meaning).argParser(notBlank)
-
-/** Filters that are no option of every command: times have words of each, and a reason is compared by its beginning. */
-type OfEachCommand = 'locator' | 'notTold' | 'reason' | 'from' | 'to'
-
-/** The option of each filter of the log. */
-const OPTIONS: Readonly<Record<Exclude<LogFilterName, OfEachCommand>, Option>> = {
-  partyLocator: partyOption('only entries of this member'),
-  reference: textOption('--reference <text>', 'only entries about this claim, policy or invoice'),
-  eventId: textOption('--event-id <id>', 'only the entry of this event'),
-  eventType: textOption('--event-type <type>', 'only events of this type'),
-  status: choiceOption('--status <status>', 'only entries with this status', STATUSES),
-  channel: choiceOption('--channel <channel>', 'only entries by this channel', CHANNELS),
-  rule: textOption('--rule <id>', 'only entries that this rule decided last'),
-  reasonPrefix: textOption('--reason <text>', 'only entries whose failure reason begins with this text'),
-  request: new Option('--request <id>', 'only entries that this request retried or redrove').argParser(
-    parseId,
-  ),
-}
+/** The option of each filter that all commands have. */
+const OPTIONS = LOG_FILTER_LIST.flatMap(([name, { values, only, flags }]): [string, Option][] => {
+  if (flags === undefined) return []
+  const meaning = `only entries ${only}`
+  if (name === 'partyLocator') return [[name, partyOption(meaning)]]
+  if (typeof values !== 'string') return [[name, choiceOption(flags, meaning, values)]]
+  return [[name, new Option(flags, meaning).argParser(values === 'id' ? parseId : notBlank)]]
+})
 
 export function withLogFilter(command: Command): Command {
-  for (const option of Object.values(OPTIONS)) command.addOption(option)
+  for (const [, option] of OPTIONS) command.addOption(option)
   return command
 }
 
 /** The filters that options of `withLogFilter` set. */
 export function readLogFilter(options: object): LogFilter {
   const given = new Map<string, unknown>(Object.entries(options))
-  const chosen = Object.entries(OPTIONS).flatMap(([name, option]) => {
-    const value = given.get(option.attributeName())
-    return value === undefined ? [] : [[name, value]]
-  })
-  return logFilter.parse(Object.fromEntries(chosen))
+  const chosen = OPTIONS.map(([name, option]) => [name, given.get(option.attributeName())] as const)
+  return Object.fromEntries(chosen.filter(([, value]) => value !== undefined))
 }

@@ -72,6 +72,11 @@ export function parseId(text: string): string {
   return text
 }
 
+/** Reads one of several ids. Throws InvalidArgumentError. */
+export function addId(text: string, previous: readonly string[] = []): string[] {
+  return [...previous, parseId(text)]
+}
+
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** An option for a file, with one of the service's own files as default; help shows its path in the repository. */

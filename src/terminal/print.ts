@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Output, World } from './world.ts'
 
 const PROGRESS_PAUSE_MS = 100
 const EMPTY_LINE = '\r\u001b[K'
@@ -15,29 +16,29 @@ function escaped(line: string): string {
 }
 
 /** Writes lines to standard output, escaped on a terminal, and waits if the reader is slower than the database. */
-export async function print(...lines: readonly string[]): Promise<void> {
-  clearProgress()
+export async function print({ stdout, stderr }: World, ...lines: readonly string[]): Promise<void> {
+  clearProgress(stderr)
   for (const line of lines) {
-    const shown = process.stdout.isTTY ? escaped(line) : line
-    if (!process.stdout.write(`${shown}\n`)) await once(process.stdout, 'drain')
+    const shown = stdout.isTTY ? escaped(line) : line
+    if (!stdout.write(`${shown}\n`)) await once(stdout, 'drain')
   }
 }
 
 /** Writes a line for people to standard error. */
-export function note(line: string): void {
-  clearProgress()
-  process.stderr.write(`${line}\n`)
+export function note({ stderr }: World, line: string): void {
+  clearProgress(stderr)
+  stderr.write(`${line}\n`)
 }
 
 /** Shows the progress of a long command on a terminal, in a line that the next output replaces; elsewhere writes nothing. */
-export function showProgress(text: string): void {
-  const nowMs = performance.now()
-  if (!process.stderr.isTTY || (shownAtMs !== null && nowMs - shownAtMs < PROGRESS_PAUSE_MS)) return
-  shownAtMs = nowMs
-  process.stderr.write(`${EMPTY_LINE}${text}`)
+export function showProgress({ stderr }: World, text: string): void {
+  const monotonicMs = performance.now()
+  if (!stderr.isTTY || (shownAtMs !== null && monotonicMs - shownAtMs < PROGRESS_PAUSE_MS)) return
+  shownAtMs = monotonicMs
+  stderr.write(`${EMPTY_LINE}${text}`)
 }
 
-export function clearProgress(): void {
-  if (shownAtMs !== null) process.stderr.write(EMPTY_LINE)
+export function clearProgress(stderr: Output): void {
+  if (shownAtMs !== null) stderr.write(EMPTY_LINE)
   shownAtMs = null
 }

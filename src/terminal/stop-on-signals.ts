@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { App } from '../service/app/app.ts'
+import { withTimeout } from '../service/time/with-timeout.ts'
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 const PASSED_ON_MS = 1_000
@@ -49,7 +50,6 @@ function listen(): void {
 
 /** False if it took longer than the grace period. Nothing is lost then: uncommitted messages are redelivered. */
 async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
   const stopped = app.stop().then(
     () => true,
     (err: unknown) => {
@@ -57,7 +57,7 @@ async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boole
       return false
     },
   )
-  const inTime = await Promise.race([stopped, late])
+  const inTime = await withTimeout(graceMs, stopped, () => false)
   log.info(inTime ? 'stopped' : 'not stopped within the grace period: exiting')
   return inTime
 }

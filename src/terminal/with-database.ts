@@ -2,16 +2,18 @@ import { loadDatabaseUrl } from '../service/config/config.ts'
 import { databaseMessage, lacksRight, lacksSchema } from '../service/store/connection/errors.ts'
 import { type DatabasePool, openPool } from '../service/store/connection/pool.ts'
 import { CorrectableError } from '../service/text/faults.ts'
+import type { World } from './world.ts'
 
 /**
  * Connects a command to the database, with one connection unless it works in parallel, and disconnects afterwards. Throws
  * CorrectableError if DATABASE_URL is wrong, or the database cannot be reached, is not migrated or refuses its role a right.
  */
 export async function withDatabase(
+  world: World,
   use: (pool: DatabasePool) => Promise<void>,
   connectionCountMax = 1,
 ): Promise<void> {
-  const pool = await open(connectionCountMax)
+  const pool = await open(world, connectionCountMax)
   try {
     await use(pool)
   } catch (error) {
@@ -28,8 +30,8 @@ export async function withDatabase(
   }
 }
 
-async function open(connectionCountMax: number): Promise<DatabasePool> {
-  const databaseUrl = loadDatabaseUrl(process.env)
+async function open(world: World, connectionCountMax: number): Promise<DatabasePool> {
+  const databaseUrl = loadDatabaseUrl(world.env)
   try {
     return await openPool({ databaseUrl, connectionCountMax })
   } catch (error) {

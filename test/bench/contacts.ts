@@ -32,7 +32,7 @@ const END_OF_HEAD = '\r\n\r\n'
 const REQUEST = /^GET \/internal\/parties\/(\S+) /
 
 /** Calls back with the party of each request without a body on a kept connection. */
-export function serveParties(socket: Socket, onRequest: (partyLocator: string) => void): void {
+function serveParties(socket: Socket, onRequest: (partyLocator: string) => void): void {
   let unread = ''
   socket.setNoDelay().setEncoding('latin1')
   socket.on('error', () => {})

@@ -7,6 +7,7 @@ import kafkajs, { type KafkaMessage } from 'kafkajs'
 import pg from 'pg'
 import { templates } from '#generated/templates.ts'
 import type { Channel } from '../../src/service/decide/party/channel.ts'
+import { findTemplate } from '../../src/service/decide/templates/render.ts'
 import { type ArrayElement, type ArrayType, binaryArray } from '../../src/service/store/sql/binary-array.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 
@@ -150,8 +151,8 @@ function compose(event: Event, contact: FloorContact, preferences: Preferences =
   const optedOut = optedOutEvents.includes(eventType)
   const [outcome, ruleId, reason] = decide(contact, channel, optedOut)
   const sent = outcome === 'SEND'
-  const template = templates.byEventType.get(eventType) ?? templates.generic
   const variables = { eventType, locator: payload.locator, reason: payload.reason ?? null }
+  const template = findTemplate(templates, variables)
   return {
     event,
     locator: newLocator(),

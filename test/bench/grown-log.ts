@@ -58,6 +58,8 @@ export async function grownLog(
  */
 export async function warmUp(url: string, rowCount: number, eventIds: EventIds): Promise<void> {
   const clients = await connectAll(url)
+  // So that the next one comes after the measurement.
+  await clients[0]?.query('CHECKPOINT')
   const reads = ['event_id', 'party_locator'].map((column) => ({
     text: `SELECT count(*) FROM notifications.notification_log WHERE ${column} > ''`,
   }))
@@ -139,7 +141,8 @@ async function dropIndexes(client: pg.Client, eventIds: EventIds): Promise<State
     WHERE indrelid = ANY($1::regclass[])`,
     [TABLES],
   )
-  const randomKey = eventIds === 'random' ? /\((event_id|party_locator)\b/ : /\(party_locator\b/
+  const randomKey =
+    eventIds === 'random' ? /\((event_id|party_locator)\b|reverse\(/ : /\(party_locator\b|reverse\(/
   const statements: Statement[] = []
   for (const { index, table, constraint, definition } of rows) {
     const isRandom = randomKey.test(definition)

@@ -37,11 +37,28 @@ t.test('the build writes the module, and keeps it while nothing changes', async 
   t.match(readFileSync(target, 'utf8'), 'Claim {{locator}} is paid.')
 })
 
-t.test('the module of `make build` contains each template under the hash of its exact text', async (t) => {
-  const files = readTemplateFiles(join(import.meta.dirname, '../../templates'))
-  const expected = files.map(({ name, text }) => [name.replace('.mustache', ''), sha256(text), text])
-  const found = [...built.byEventType.values(), built.generic]
-  t.strictSame(found.map(({ name, revision, source }) => [name, revision, source]).sort(), expected.sort())
+t.test(
+  'the module of `make build` contains each template, with its parts, under the hash of its text',
+  async (t) => {
+    const files = readTemplateFiles(join(import.meta.dirname, '../../templates'))
+    const greeting = files.find(({ name }) => name === 'parts/greeting.mustache')?.text.trim() ?? ''
+    const expected = files
+      .filter(({ name }) => !name.startsWith('parts/'))
+      .map(
+        ({ name, text }) =>
+          [name.replace('.mustache', ''), text.replace('{{> greeting}}', greeting)] as const,
+      )
+      .map(([name, text]) => [name, sha256(text), text])
+    const found = [...built.values()]
+    t.strictSame(found.map(({ name, revision, source }) => [name, revision, source]).sort(), expected.sort())
+  },
+)
+
+t.test('a module that cannot be written is named, with the remedy', async (t) => {
+  const target = '/proc/templates.ts'
+  const { status, stderr } = run(templates, target)
+  t.equal(status, 1)
+  t.match(stderr, /^\/.*templates\.ts cannot be written \(E\w+\): work in a checkout that belongs to you\n$/)
 })
 
 t.test('with faults the build names each and writes nothing', async (t) => {

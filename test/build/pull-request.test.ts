@@ -161,20 +161,21 @@ t.test('the summary has weaker promises first, then warnings, changes by severit
   const { status, stdout } = make(clone, 'rules-summary')
   t.equal(status, 0)
   const order = [
+    '> [!CAUTION]\n> **1 envelope field changed**\n',
+    '> - envelope field changed: "reason": place "header:reason" instead of "/payload/reason"\n',
     '> [!CAUTION]\n> **1 promise deleted**\n',
     '> - promise deleted: "We never drop a message',
     '### 1 warning\n',
     `### Rule table: ${describeThose({ party: 'found' }).length} situations change: `,
     '#### No longer sent\n\n<details><summary>',
     '#### With another reason only\n',
-    '### Envelope map, promises and rules: 1 envelope field changed, 1 promise added, 1 rule added\n\n',
-    '- envelope field changed: "reason": place "header:reason" instead of "/payload/reason"\n',
+    '### Promises and rules: 1 promise added, 1 rule added\n\n',
     '- promise added: "Nobody is told that an invoice is paid": event type "invoice.paid", party "found", outcome "SKIP"\n',
     '- rule added: "muted": event type "invoice.paid or consent.given", party "found", outcome "SKIP", reason "muted", because "Y."\n',
-    '### Texts: 1 event type with another text\n\n#### claim.paid\n\nBefore:\n',
-    'Hello,',
+    '### Texts: 1 event type with another text\n\nclaim.paid:\n\n```diff\n- Hello,\n+ Good news,\n```\n\n#### claim.paid\n\nBefore:\n',
+    '\nHello,',
     'After:\n',
-    'Good news,',
+    '\nGood news,',
     '### Not accepted yet: ',
   ].map((part) => stdout.indexOf(part))
   t.notOk(order.includes(-1), stdout)
@@ -246,7 +247,7 @@ function answerAsGitHub(
   const program = `#!/bin/sh
 case "$1 $2" in
   'pr view') [ "$3" = 12 ] || { echo "GraphQL: Could not resolve to a PullRequest with the number of $3." >&2; exit 1; }
-    echo 'OPEN ${fork} ${head} main change' ;;
+    echo 'OPEN ${fork} ${head} ann main change' ;;
   'workflow list') echo ${workflowState} ;;
   'run list') echo 77 ;;
   'run download') ${download} ;;
@@ -289,7 +290,7 @@ t.test('outcomes are accepted by a commit of one file, which starts the checks',
 t.test('nothing is pushed for a fork, an older commit or checks, or other outcomes', async (t) => {
   const { author, made, head } = pullRequest()
   const runner = checkOut()
-  const refused = (error: RegExp, variables = { PR: '12' }) => {
+  const refused = (error: RegExp, variables: Record<string, string> = { PR: '12' }) => {
     const { status, stderr } = make(runner, 'rules-commit', variables)
     t.not(status, 0)
     t.match(stderr, error)
@@ -300,6 +301,8 @@ t.test('nothing is pushed for a fork, an older commit or checks, or other outcom
     /comes from a fork.*download the artifact "outcomes".*upload it to the branch as rules\/outcomes\.txt/,
   )
   refused(/name the pull request by its number/, { PR: '12; touch x' })
+  answerAsGitHub({ head }, made)
+  refused(/you opened pull request 12: let somebody else accept/, { PR: '12', GITHUB_ACTOR: 'ann' })
   answerAsGitHub({ head, workflowState: 'disabled_manually' }, made)
   refused(/the checks \(pull-request\.yml\) are switched off.*nothing was pushed/)
   answerAsGitHub({ head }, made)

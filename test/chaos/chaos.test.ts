@@ -26,6 +26,7 @@ const erasuresOfAll = ({ log }: Snapshot) =>
   log.flatMap(({ party_locator: party }) =>
     party === null ? [] : { party, startedMs: Number.MAX_SAFE_INTEGER, endedMs: Number.MAX_SAFE_INTEGER },
   )
+const NO_END: Readonly<Record<string, number>> = new Proxy({}, { get: () => Number.MAX_SAFE_INTEGER })
 const LONG_AGO = { atMs: 0 }
 
 /** For each invariant, a flaw in a correct world and its expected report. */
@@ -88,6 +89,27 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
       evidence: { ...world.evidence, erasures: erasuresOfAll(world.snapshot) },
     }),
   },
+  'a pruned row is gone, and tells nobody again': {
+    'a row that was pruned before': withSnapshot(({ log }) => ({
+      gone: log.map((row) => ({ ...row, locator: 'another', is_old: true, checkpoints: NO_END })),
+    })),
+    'a row that is still retried': withSnapshot(({ gone }) => ({
+      gone: gone.map((row) => ({ ...row, status: 'FAILED' })),
+    })),
+    'decisions of a pruned row': withSnapshot(({ log }) => ({
+      gone: log.map((row) => ({ ...row, is_old: true, checkpoints: {} })),
+    })),
+  },
+  'a redriven message has one row, a dismissed one none': {
+    'a message without a result': withSnapshot(() => ({ redrives: [] })),
+    'a lost row': withSnapshot(({ redrives, log }) => {
+      const logged = new Set(redrives.map(({ locator }) => locator))
+      return { log: log.filter(({ locator }) => !logged.has(locator)), gone: [] }
+    }),
+    'a dismissed event': withSnapshot(({ redrives }) => ({
+      redrives: redrives.map((row) => ({ ...row, result: 'dismissed', locator: null })),
+    })),
+  },
   'no checkpoint moves back': {
     'one that was deleted': withSnapshot(() => ({
       setBack: [{ topic: 'claims', partition: 0, was: 7, became: null }],
@@ -134,8 +156,18 @@ t.test('two cycles of faults lose nothing and duplicate nothing', { skip: SKIP_M
   })
   t.same(report.violations, [])
   const { requestedCount, secondTableCount, erasedCount, putCount, storedCount } = report
-  t.comment({ requestedCount, secondTableCount, erasedCount, putCount, storedCount })
-  t.ok(Math.min(requestedCount, secondTableCount, erasedCount, storedCount) > 0)
+  const { redrivenCount, dismissedCount, prunedCount } = report
+  const counts = {
+    requestedCount,
+    secondTableCount,
+    erasedCount,
+    storedCount,
+    redrivenCount,
+    dismissedCount,
+    prunedCount,
+  }
+  t.comment({ ...counts, putCount })
+  for (const [name, count] of Object.entries(counts)) t.ok(count > 0, name)
   t.ok(report.rowCount > 0 && report.rejectedCount > 0 && Object.keys(report.faultCounts).length > 0)
 
   await t.test('each flaw in the outcome is reported by its invariant', async (t) => {

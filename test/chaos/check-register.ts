@@ -11,8 +11,10 @@ export interface RegisterWorld {
   }
 }
 
-/** The service sends by preferences that it read, without a lock, at most a second before: see pipeline/attempt.ts. */
+/** The service sends by preferences that it read, without a lock, at most a second before: see transact.ts. */
 const READ_AHEAD_MS_MAX = 1_000
+/** A replica that falls asleep between the read and the hand-over cannot know how long it slept. */
+const SLEEPS = ['zombie', 'zombie before START TRANSACTION', 'zombie before COMMIT', 'zombie at COMMIT']
 
 /** Of one party, in the order of their numbers. */
 interface History {
@@ -78,12 +80,17 @@ export function* readsNewest({ snapshot, evidence }: RegisterWorld): Iterable<st
 /** No message is handed over once an opt-out is acknowledged, unless a PUT that opts in may have taken effect since. */
 export function* optOutsHeeded(world: RegisterWorld): Iterable<string> {
   const all = histories(world)
+  const sleeps = world.evidence.faults.filter(({ kind }) => SLEEPS.includes(kind))
+  const readFromMs = (atMs: number) => {
+    const since = sleeps.filter(({ fromMs, toMs }) => fromMs < atMs && toMs > atMs - READ_AHEAD_MS_MAX)
+    return Math.min(atMs, ...since.map(({ fromMs }) => fromMs)) - READ_AHEAD_MS_MAX
+  }
   const parties = new Map(world.snapshot.decisions.map((row) => [row.event_id, row.party_locator]))
   for (const { key, atMs } of world.evidence.sends) {
     const party = parties.get(key.slice(0, key.lastIndexOf('/'))) ?? ''
     const history = all.get(party)
     if (history === undefined) continue
-    const last = lastBefore(history, atMs - READ_AHEAD_MS_MAX)
+    const last = lastBefore(history, readFromMs(atMs))
     if (!last?.optsOut) continue
     const placeOf = ({ number }: Put) => history.changeIds.get(number) ?? 0
     const mayBeSince = (put: Put) => put.number > last.number || placeOf(put) > placeOf(last)

@@ -84,6 +84,8 @@ const INVARIANTS = {
   'no acknowledged opt-out is overrun': ['running', optOutsHeeded],
   'a decision follows a rule table that runs': ['running', decidedByRunningTable],
   'an erased member leaves no text': ['running', erasedLeaveNothing],
+  'a pruned row is gone, and tells nobody again': ['running', prunedAreGone],
+  'a redriven message has one row, a dismissed one none': ['running', redrivenOnce],
   'no checkpoint moves back': ['running', noCheckpointMovesBack],
   'nothing lies beyond its checkpoint': ['running', nothingBeyond],
   'all is caught up': ['caught up', caughtUp],
@@ -113,6 +115,8 @@ interface World extends Checked {
   readonly checkpoints: ReadonlyMap<string, number>
   readonly rowsByLocator: ReadonlyMap<string, LogRow>
   readonly decisionsByLocator: ReadonlyMap<string, readonly DecisionRow[]>
+  readonly goneByEventId: ReadonlyMap<string, Snapshot['gone']>
+  readonly mended: ReadonlySet<string>
 }
 
 interface Located {
@@ -137,7 +141,15 @@ function worldOf(checked: Checked): World {
     checkpoints: new Map(snapshot.checkpoints.map((row) => [partitionOf(row), row.offset])),
     rowsByLocator: new Map(snapshot.log.map((row) => [row.locator, row])),
     decisionsByLocator: Map.groupBy(snapshot.decisions, ({ locator }) => locator),
+    goneByEventId: Map.groupBy(snapshot.gone, ({ event_id }) => event_id),
+    mended: new Set(snapshot.mended),
   }
+}
+
+/** Null for what is no event, or for one that the database refuses. */
+function acceptedEvent({ mended }: World, truth: Truth | undefined): TrueEvent | null {
+  if (truth?.kind === 'refused') return mended.has(truth.event.eventId) ? truth.event : null
+  return truth?.kind === 'event' ? truth.event : null
 }
 
 /** The messages that are behind their checkpoints: those of which something must be there. */
@@ -151,11 +163,15 @@ function* oneRowPerEvent(world: World): Iterable<string> {
   const rows = Map.groupBy(world.snapshot.log, ({ event_id }) => event_id)
   for (const [eventId, { length }] of rows) if (length > 1) yield `${eventId} has ${length} rows`
   const known = new Set<string>()
-  for (const { truth } of world.truths.values()) if (truth.kind === 'event') known.add(truth.event.eventId)
+  for (const { truth } of world.truths.values()) {
+    const event = acceptedEvent(world, truth)
+    if (event !== null) known.add(event.eventId)
+  }
   for (const eventId of rows.keys())
     if (!known.has(eventId)) yield `${eventId} has a row and was never published`
   for (const { record, truth } of processed(world)) {
-    if (truth.kind === 'event' && !rows.has(truth.event.eventId))
+    if (truth.kind !== 'event' || world.goneByEventId.has(truth.event.eventId)) continue
+    if (!rows.has(truth.event.eventId))
       yield `${truth.event.eventId} at ${placeOf(record)} is lost: its checkpoint is past it, and it has no row`
   }
 }
@@ -163,12 +179,11 @@ function* oneRowPerEvent(world: World): Iterable<string> {
 function* rowsAllowed(world: World): Iterable<string> {
   for (const row of world.snapshot.log) {
     const decisions = world.decisionsByLocator.get(row.locator) ?? []
-    const truth = decisions[0] && world.truths.get(placeOf(decisions[0]))?.truth
-    if (truth?.kind !== 'event') {
+    const event = decisions[0] ? acceptedEvent(world, world.truths.get(placeOf(decisions[0]))?.truth) : null
+    if (event === null) {
       yield `${row.event_id}: no event is where its decision says that it came from`
       continue
     }
-    const { event } = truth
     const of = (fault: string) => `${row.event_id}: ${fault}`
     const isErased = decisions.some(({ is_erased }) => is_erased)
     yield* rowFaults(row, event, isErased).map(of)
@@ -222,6 +237,8 @@ const SLEEPS: readonly FaultKind[] = [
   'zombie before COMMIT',
   'zombie at COMMIT',
 ]
+/** A look-up that was answered, or not, waits for a database that stands still. */
+const STANDSTILLS: readonly FaultKind[] = ['database frozen', 'connections frozen', 'partition locked']
 const HANGS: readonly FaultKind[] = ['party look-ups hang', 'some parties hang']
 const OUTAGES: readonly FaultKind[] = ['party look-ups fail', 'party look-ups hang', 'party look-ups garbled']
 /** Two probes, 5 s apart, and the deadline of each; then whatever a busy machine adds. */
@@ -268,7 +285,13 @@ function groundlessness(made: DecisionRow, { answers, faults }: Evidence): strin
   const concerned = faults.filter(
     ({ kind, dice }) => kind !== 'some parties hang' || hangingBy(dice).includes(made.party_locator ?? ''),
   )
-  const after: After = (kinds, echoMs) => isWithin(concerned, kinds, made.decided_ms, 0, echoMs)
+  const waited = faults.filter(
+    ({ kind, fromMs, toMs }) =>
+      STANDSTILLS.includes(kind) && made.decided_ms >= fromMs && made.decided_ms <= toMs + SLEEP_ECHO_MS,
+  )
+  const after: After = (kinds, echoMs) =>
+    isWithin(concerned, kinds, made.decided_ms, 0, echoMs) ||
+    waited.some(({ fromMs, toMs }) => isWithin(concerned, kinds, fromMs, toMs - fromMs, echoMs))
   const grounds = GROUNDS.find(([reason]) => reason.test(made.reason ?? ''))
   return grounds?.[1](said, after) ? null : `failed without grounds: ${made.reason}`
 }
@@ -340,7 +363,7 @@ function* oneReceiptPerRow({ snapshot, decisionsByLocator }: World): Iterable<st
 function* toOwnParty({ truths, evidence }: World): Iterable<string> {
   const parties = new Map<string, string | null>()
   for (const { truth } of truths.values())
-    if (truth.kind === 'event') parties.set(truth.event.eventId, truth.event.partyLocator)
+    if ('event' in truth) parties.set(truth.event.eventId, truth.event.partyLocator)
   for (const { key, channel, to } of evidence.sends) {
     const party = parties.get(key.slice(0, key.lastIndexOf('/')))
     // One that is not among the records yet cannot be judged.
@@ -352,8 +375,10 @@ function* toOwnParty({ truths, evidence }: World): Iterable<string> {
 
 function* rejectedOnce(world: World): Iterable<string> {
   const rejectedAt = Map.groupBy(world.snapshot.rejected, placeOf)
+  const gone = new Set(world.snapshot.goneRejected.map(placeOf))
   for (const [place, rows] of rejectedAt) {
     if (rows.length > 1) yield `${place} is rejected ${rows.length} times`
+    if (gone.has(place)) yield `${place} was pruned, and is rejected again`
     const { truth, record } = world.truths.get(place) ?? {}
     const code = truth && codeOf(truth)
     if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and should not be`
@@ -367,13 +392,18 @@ function* rejectedOnce(world: World): Iterable<string> {
   }
   // If a batch has several refused events with the same id, only the first is tried.
   const refusedIds = new Set(
-    [...rejectedAt.keys()].map((place) => {
+    [...rejectedAt.keys(), ...gone].map((place) => {
       const truth = world.truths.get(place)?.truth
-      return truth?.kind === 'refused' ? truth.eventId : undefined
+      return truth?.kind === 'refused' ? truth.event.eventId : undefined
     }),
   )
+  const rowIds = new Set(world.snapshot.log.map(({ event_id }) => event_id))
+  const isLogged = ({ eventId }: TrueEvent) => rowIds.has(eventId) || world.goneByEventId.has(eventId)
   for (const { record, truth } of processed(world)) {
-    const isKept = truth.kind === 'refused' ? refusedIds.has(truth.eventId) : rejectedAt.has(placeOf(record))
+    const isKept =
+      truth.kind === 'refused'
+        ? refusedIds.has(truth.event.eventId) || isLogged(truth.event)
+        : rejectedAt.has(placeOf(record)) || gone.has(placeOf(record))
     if (codeOf(truth) !== undefined && !isKept)
       yield `${placeOf(record)} (${codeOf(truth)}) is not among the rejected messages`
   }
@@ -383,6 +413,50 @@ function* rejectedOnce(world: World): Iterable<string> {
 function codeOf(truth: Truth): string | undefined {
   if (truth.kind === 'event' || truth.kind === 'tombstone') return undefined
   return truth.kind === 'refused' ? 'refused-by-database' : truth.code
+}
+
+function* prunedAreGone({
+  snapshot,
+  goneByEventId,
+  rowsByLocator,
+  decisionsByLocator,
+}: World): Iterable<string> {
+  for (const { locator, event_id, status, is_old } of snapshot.gone) {
+    if (rowsByLocator.has(locator) || decisionsByLocator.has(locator))
+      yield `${event_id} was pruned, and is not gone whole`
+    if (!is_old || status === 'FAILED') yield `${event_id} was pruned, young or to be retried: ${status}`
+  }
+  for (const [locator, [first]] of decisionsByLocator) {
+    for (const gone of (first && goneByEventId.get(first.event_id)) ?? []) {
+      const checkpoint = first && gone.checkpoints[partitionOf(first)]
+      // Published again after it, it counts as new.
+      if (first && gone.locator !== locator && first.offset <= (checkpoint ?? -1))
+        yield `${first.event_id} was pruned, and has another row, by ${placeOf(first)}, behind the checkpoint ${checkpoint}`
+    }
+  }
+}
+
+function* redrivenOnce(world: World): Iterable<string> {
+  const { snapshot, rowsByLocator, truths } = world
+  const results = Map.groupBy(snapshot.redrives, ({ message }) => message)
+  const gone = new Map(snapshot.gone.map(({ locator, event_id }) => [locator, event_id]))
+  const redriven = new Set(snapshot.redriven)
+  for (const { id, is_erased, ...place } of snapshot.rejected) {
+    const made = results.get(id) ?? []
+    if (redriven.has(id) && made.length === 0 && !is_erased)
+      yield `${placeOf(place)} was to be redriven, and has no result`
+    const event = acceptedEvent(world, truths.get(placeOf(place))?.truth)
+    for (const { result, locator } of made) {
+      const isRight = event === null ? /^(rejected|dismissed)$/ : /^(logged|duplicate)$/
+      if (!isRight.test(result))
+        yield `${placeOf(place)}, ${event === null ? 'no' : 'an'} event, was ${result}`
+      const logged = locator === null ? null : (rowsByLocator.get(locator)?.event_id ?? gone.get(locator))
+      if (locator !== null && logged !== event?.eventId)
+        yield `${placeOf(place)} was logged as ${locator}, the row of ${logged}`
+    }
+    if (made.filter(({ result }) => result === 'dismissed').length > 1)
+      yield `${placeOf(place)} was dismissed twice`
+  }
 }
 
 function* noCheckpointMovesBack({ snapshot }: World): Iterable<string> {
@@ -433,7 +507,7 @@ const BREAKS: readonly FaultKind[] = [
 const BREAK_LEAD_MS = 5_000
 const BREAK_ECHO_MS = 10_000
 
-function* sentOnce({ snapshot, evidence }: World): Iterable<string> {
+function* sentOnce({ snapshot, evidence, goneByEventId }: World): Iterable<string> {
   const sends = Map.groupBy(evidence.sends, ({ key }) => key.slice(0, key.lastIndexOf('/')))
   const sentRows = new Map(
     snapshot.log
@@ -453,8 +527,10 @@ function* sentOnce({ snapshot, evidence }: World): Iterable<string> {
     )
     if (made.some(({ key }) => key !== firstKey(eventId)))
       yield `${eventId} was sent by another key than its first`
-    if (calm.length > 1) yield `${eventId} was handed to its sender ${made.length} times`
-    if (!sentRows.has(eventId) && calm.some(({ atMs }) => atMs < evidence.committedUntilMs))
+    const gone = (goneByEventId.get(eventId) ?? []).filter((row) => row.status === 'SENT')
+    const rowCount = gone.length + (sentRows.has(eventId) ? 1 : 0)
+    if (calm.length > Math.max(rowCount, 1)) yield `${eventId} was handed to its sender ${made.length} times`
+    if (rowCount === 0 && calm.some(({ atMs }) => atMs < evidence.committedUntilMs))
       yield `${eventId} was sent, and has no row that says so`
   }
 }

@@ -9,6 +9,7 @@ export interface LoadMessage {
   readonly partition: number
   readonly key: string | null
   readonly value: string | Buffer | null
+  readonly timestamp?: string
 }
 
 /** Messages that are published together. */
@@ -23,6 +24,7 @@ const BURST_PAUSE_MS_MAX = 600
 const BURST_SIZES = [1, 2, 5, 10, 10, 20, 20, 40, 120] as const
 /** Some of the newest ones are repeated in a later burst. */
 const REMEMBERED_COUNT = 2_000
+const TWO_DAYS_MS = 172_800_000
 
 export const EVENT_TYPES = readdirSync(new URL('../first/templates/', import.meta.url))
   .filter((file) => file.endsWith('.mustache'))
@@ -100,12 +102,15 @@ export function createLoad(seed: number, partitionCount: number): () => Burst[] 
         : `LOC-${random.below(1e6)}`
     const value = JSON.stringify({
       eventId,
-      eventType: random.below(150) === 0 ? REFUSED_EVENT_TYPE : eventType,
+      eventType: random.below(60) === 0 ? REFUSED_EVENT_TYPE : eventType,
       partyLocator,
       payload: { locator, reason: REASONS[random.below(REASONS.length)] },
       padding: 'x'.repeat(random.below(10) === 0 ? random.below(5_000) : 0),
     })
-    const message = { ...place, key: typeof partyLocator === 'string' ? partyLocator : null, value }
+    const key = typeof partyLocator === 'string' ? partyLocator : null
+    // Older than the prunings: those that are not read yet are processed after them.
+    const timestamp = /0( |$)/.test(eventId) ? { timestamp: String(Date.now() - TWO_DAYS_MS) } : {}
+    const message = { ...place, key, value, ...timestamp }
     if (remembered.push(message) > REMEMBERED_COUNT) remembered.shift()
     return message
   }

@@ -50,6 +50,7 @@ function describe(report: ChaosReport, seconds: number): string {
     `${report.messageCount} messages became ${report.rowCount} rows and ${report.rejectedCount} rejected messages in ` +
       `${seconds.toFixed(0)} s; ${report.retryCount} retries; ${report.repeatedSendCount} messages sent again, by the same key; ` +
       `${report.requestedCount} attempts by request, ${report.secondTableCount} by the second rule table; ` +
+      `${report.redrivenCount} redriven, ${report.dismissedCount} dismissed, ${report.prunedCount} pruned; ` +
       `${report.erasedCount} decisions erased by ${report.erasureCount} erasures; ` +
       `${report.storedCount} of ${report.putCount} PUTs of preferences answered; ` +
       `the slowest catch-up took ${(report.slowestCatchUpMs / 1_000).toFixed(1)} s`,

@@ -3,6 +3,7 @@ import { ask, putPreferences } from '../stack/ask.ts'
 import { createRandom } from '../stack/random.ts'
 import { EVENT_TYPES, UNKNOWN_TYPES } from './load.ts'
 import { fickleParties } from './parties.ts'
+import { REFUSED_EVENT_TYPE } from './truth.ts'
 
 /** A PUT of a party's preferences. Times are milliseconds since 1970. */
 export interface Put {
@@ -29,7 +30,7 @@ const PAUSE_MS_SPAN = 1_500
 const READ_PAUSE_MS = 100
 /** A replica may be down or asleep. */
 const ANSWER_MAX_MS = 4_000
-const ALL_TYPES = [...EVENT_TYPES, ...UNKNOWN_TYPES]
+const ALL_TYPES = [...EVENT_TYPES, ...UNKNOWN_TYPES, REFUSED_EVENT_TYPE]
 
 /** Parties who opt out and in again all the time. The client of each waits for an answer, or gives up, before it asks again. */
 export class Register {

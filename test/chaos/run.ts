@@ -41,7 +41,7 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
   const nextLoad = createLoad(seed, PARTITION_COUNT)
   const register = new Register(seed, () => replicas.map((replica) => replica.url()))
   const { puts, reads } = register
-  const people = new People(seed, stack.databaseUrl)
+  const people = new People(seed, stack)
   const { erasures } = people
   const struck: InjectedFault[] = []
   const violations: (Violation | { invariant: 'processes end in order'; what: string })[] = []
@@ -133,7 +133,7 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     await settle()
     checked = await checkAt('settled')
   }
-  const { log: rows = [], rejected = [], decisions = [] } = checked?.snapshot ?? {}
+  const { log: rows = [], rejected = [], decisions = [], redrives = [], gone = [] } = checked?.snapshot ?? {}
   const byKind = Map.groupBy(struck, ({ kind }) => kind)
   return {
     messageCount,
@@ -148,6 +148,9 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     requestedCount: decisions.filter(({ request_id }) => request_id !== null).length,
     secondTableCount: decisions.filter(({ rule_table_revision }) => tableOf(rule_table_revision) === 'second')
       .length,
+    redrivenCount: redrives.filter(({ result }) => result === 'logged').length,
+    dismissedCount: redrives.filter(({ result }) => result === 'dismissed').length,
+    prunedCount: gone.length,
     erasedCount: decisions.filter(({ is_erased }) => is_erased).length,
     erasureCount: erasures.filter(({ endedMs }) => endedMs !== null).length,
     /** PUTs of preferences: all, and those that were answered. */

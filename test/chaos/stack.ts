@@ -10,18 +10,18 @@ import { startKafkaCluster } from '../stack/kafka/apache.ts'
 import { assertJava, kafkaJars } from '../stack/kafka/jars.ts'
 import { startNetwork } from '../stack/network.ts'
 import { startPgBouncer } from '../stack/pgbouncer.ts'
-import { isInstalled, nginx, startProxy } from '../stack/proxy.ts'
+import { isNginxInstalled, startNginx } from '../stack/proxy.ts'
 import type { LogLine } from '../stack/service.ts'
 import { createTopics, type Offsets, TOPIC_NAMES, type TopicName, type Topics } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import type { Send } from './check.ts'
 import { PARTY_KINDS } from './parties.ts'
+import { REFUSE_SQL, RETRY_LIMITS } from './people.ts'
 import { startPolicyAdministrationThread } from './policy-administration-thread.ts'
 import { type Replica, startReplica } from './replica.ts'
 import { startServers } from './servers.ts'
 import { WITNESS_SQL } from './snapshot.ts'
 import { writeSecondHouse } from './tables.ts'
-import { REFUSED_EVENT_TYPE } from './truth.ts'
 
 export const PARTITION_COUNT = 4
 const REPLICATED: readonly TopicName[] = ['claims', 'billing']
@@ -65,15 +65,15 @@ const SETTINGS = {
   BATCH_MAX: '50',
   POLICY_ADMIN_DEADLINE: '3s',
   // Whatever fails for long must still be tried at the end.
-  RETRY_MAX_ATTEMPTS: '1000',
+  ...RETRY_LIMITS,
   LOG_LEVEL: 'debug',
 }
 
 /** Of a replica: `DATABASE_POOL_MAX` and `DATABASE_HTTP_POOL_MAX`. */
 const CONNECTION_COUNT_MAX = 14
 
-/** Between the replicas and policy administration; it closes each connection after a few requests. */
-const ROTATING = nginx(50)
+/** nginx, between the replicas and policy administration, closes each connection after a few requests. */
+const KEEP_ALIVE_REQUESTS = 50
 const RECORD_RECIPIENTS = preloading(new URL('../stack/record-recipients.ts', import.meta.url))
 /** A replica may be asleep, or the database down. */
 const BLOCKED_WAIT_MS = 20_000
@@ -102,8 +102,8 @@ async function openStack(
   closers.push(servers.close)
   const policyAdministration = await startPolicyAdministrationThread()
   closers.push(policyAdministration.stop)
-  const rotating = (await isInstalled(ROTATING))
-    ? await startProxy(ROTATING, Number(new URL(policyAdministration.url).port))
+  const rotating = (await isNginxInstalled())
+    ? await startNginx(Number(new URL(policyAdministration.url).port), KEEP_ALIVE_REQUESTS)
     : null
   if (rotating === null) log('nginx is not installed: look-ups go to policy administration directly')
   else closers.push(rotating.close)
@@ -120,10 +120,10 @@ async function openStack(
   if (pooler) closers.push(() => pooler.close())
   const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
   pool.on('error', () => {})
+  // One that is in use, between two statements.
+  pool.on('connect', (client) => client.on('error', () => {}))
   closers.push(() => pool.end())
-  await pool.query(WITNESS_SQL)
-  await pool.query(`ALTER TABLE notifications.notification_log
-    ADD CONSTRAINT chaos_refuses CHECK (event_type <> '${REFUSED_EVENT_TYPE}')`)
+  await pool.query(WITNESS_SQL + REFUSE_SQL)
 
   const brokers = cluster.map((broker) => broker.brokers).join()
   const topics = await createTopics(brokers, PARTITION_COUNT, brokerCount === 3 ? REPLICATED : [])

@@ -9,8 +9,8 @@ import { ADDRESSES, type TableName } from './tables.ts'
 /** A message, with everything on which its row may depend. */
 export type Truth =
   | { readonly kind: 'rejected'; readonly code: string }
-  /** An event, but the database of the run refuses its row. */
-  | { readonly kind: 'refused'; readonly eventId: string }
+  /** An event, but the database of the run refuses its row until somebody mends that. */
+  | { readonly kind: 'refused'; readonly event: TrueEvent }
   | { readonly kind: 'event'; readonly event: TrueEvent }
   | { readonly kind: 'tombstone' }
 
@@ -34,7 +34,7 @@ export interface TrueDecision {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
-/** The event type whose rows the database refuses, by a constraint that the run adds. */
+/** The event type whose rows the database refuses, by a trigger that the run adds. */
 export const REFUSED_EVENT_TYPE = 'refused.by-database'
 
 export function truthOf(value: Uint8Array | null): Truth {
@@ -58,14 +58,12 @@ export function truthOf(value: Uint8Array | null): Truth {
   if (!isIdentifier(eventId)) return { kind: 'rejected', code: 'event-id' }
   const eventType = digitsOrValue(fields.get('eventType'))
   if (!isIdentifier(eventType)) return { kind: 'rejected', code: 'event-type' }
-  if (eventType === REFUSED_EVENT_TYPE) return { kind: 'refused', eventId }
-
   const named = digitsOrValue(fields.get('partyLocator')) ?? null
   const partyLocator = isIdentifier(named) && !/^\.\.?$/.test(named) ? named : null
   const payload = fields.get('payload')
   const details = new Map(payload !== null && typeof payload === 'object' ? Object.entries(payload) : [])
   return {
-    kind: 'event',
+    kind: eventType === REFUSED_EVENT_TYPE ? 'refused' : 'event',
     event: {
       eventId,
       eventType,

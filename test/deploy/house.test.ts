@@ -67,7 +67,13 @@ t.test('an image with own rules and texts is upgraded and rolled back by its ver
   t.match(RECIPE, `ARG PRODUCT=notifications-service:${packageJson.version}\n`)
   const draft = build('draft', first)
   t.match(draft, { isBuilt: false, said: /^> .*Our claim/m }, 'outcomes that nobody accepted end it')
-  writeFileSync(outcomes, run(draft.app, 'rules', 'outcomes'))
+  const accepted = run(draft.app, 'rules', 'outcomes')
+  writeFileSync(join(draft.app, 'rules/outcomes.txt'), accepted.replaceAll('prefers email', 'prefers EMAIL'))
+  const args = [join(draft.app, 'src/main.ts'), 'rules', 'outcomes']
+  const { stderr } = spawnSync(process.execPath, args, { cwd: draft.app, env: ENV, encoding: 'utf8' })
+  t.match(stderr, /words of an earlier version: commit what "rules outcomes --reworded" prints/)
+  t.equal(run(draft.app, 'rules', 'outcomes', '--reworded'), accepted)
+  writeFileSync(outcomes, accepted)
 
   const images = [
     ['one', first, '1.0.0'],

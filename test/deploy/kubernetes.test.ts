@@ -106,7 +106,7 @@ t.test('the commands of the Jobs have their options', async (t) => {
     const [first, ...args]: string[] = podOf(manifest).spec.containers[0].args ?? []
     const load = Object.entries(COMMANDS).find(([name]) => name === first)?.[1]
     if (load === undefined) continue
-    const command = await load()
+    const command = (await load())(process)
     const inner = command.commands.find((one) => one.name() === args[0]) ?? command
     const known = inner.options.map(({ long }) => long)
     const used = args.filter((arg) => arg.startsWith('--')).map((arg) => arg.split('=')[0])

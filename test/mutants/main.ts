@@ -6,9 +6,8 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writ
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { endWithSignals } from '../stack/environment.ts'
-import { type Mutant, mutate, readMutants } from './mutants.ts'
+import { type Mutant, mutate, ROOT, readMutants } from './mutants.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
 /** Copies, with one test file at a time each. Most tests wait for a server or a clock. */
 const COPY_COUNT = 3
 /** Far longer than any test file takes. Many mutants let a test wait without end. */
@@ -69,6 +68,12 @@ async function judge(mutant: Mutant, dir: string): Promise<void> {
   const startMs = performance.now()
   const path = join(dir, file)
   const text = readFileSync(path, 'utf8')
+  const mutated = mutate(text, mutant)
+  if (mutated === null) {
+    counts.broken++
+    console.log(`BROKEN    ${name}: ${file} does not have this line exactly once: ${mutant.before}`)
+    return
+  }
   const failing: string[] = []
   const passing: string[] = []
   for (const test of tests) {
@@ -79,7 +84,7 @@ async function judge(mutant: Mutant, dir: string): Promise<void> {
       console.log(`BROKEN    ${name}: ${test} fails without it`)
       return
     }
-    writeFileSync(path, mutate(text, mutant))
+    writeFileSync(path, mutated)
     const isNoticed = !(await passes(test, dir))
     writeFileSync(path, text)
     ;(isNoticed ? failing : passing).push(test)
@@ -105,7 +110,5 @@ async function judgeAll(dir: string): Promise<void> {
 }
 await Promise.all(Array.from({ length: COPY_COUNT }, (_, i) => judgeAll(copyProject(i + 1))))
 const minutes = ((performance.now() - startMs) / 60_000).toFixed(1)
-console.log(
-  `${counts.killed} killed, ${counts.survived} survived, ${counts.broken} with tests that fail without them; ${minutes} min`,
-)
+console.log(`${counts.killed} killed, ${counts.survived} survived, ${counts.broken} broken; ${minutes} min`)
 process.exitCode = counts.killed === 0 || counts.survived + counts.broken > 0 ? 1 : 0

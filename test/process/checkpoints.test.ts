@@ -37,6 +37,10 @@ t.test('the first start is decided, and moved back, by a command', { skip: SKIP_
     code: 1,
     stderr: /offsets 0 to 1/,
   })
+  t.match(await set('--to', 'latest', '--topic', 'nobodys'), {
+    code: 2,
+    stderr: /no topic is called nobodys: MQ_TOPICS has /,
+  })
   t.match(await world.sql('SELECT * FROM notifications.checkpoint_change WHERE topic = $1', [billing]), [
     { from_offset: null, to_offset: '1', because: 'a test', database_user: /./, changed_by: /./ },
     { from_offset: null, to_offset: '1' },

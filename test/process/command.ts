@@ -1,12 +1,12 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Command, CommanderError } from 'commander'
 import { COMMANDS } from '../../src/commands.ts'
 import { CorrectableError } from '../../src/service/text/faults.ts'
 import { chooseExitCode } from '../../src/terminal/options.ts'
+import type { World } from '../../src/terminal/world.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 
 const TIME_MAX_MS = 60_000
@@ -17,77 +17,68 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** The environment, output and exit code of each command that runs in this process. */
-const runs = new AsyncLocalStorage<Partial<typeof process>>()
-const ownProcess = process
-Object.defineProperty(globalThis, 'process', {
-  value: new Proxy(ownProcess, {
-    get: (own, name) => Reflect.get(nameIn(runs.getStore(), name) ?? own, name),
-    set: (own, name, value) => Reflect.set(nameIn(runs.getStore(), name) ?? own, name, value),
-  }),
-})
-const nameIn = (run: object | undefined, name: string | symbol) => (run && name in run ? run : undefined)
+/** What stands in for the process. */
+export function worldOf(
+  write: (stream: 'stdout' | 'stderr', text: string) => void,
+  {
+    env = {},
+    isTTY = false,
+    input = '',
+    exit = () => {},
+  }: Partial<World> & { isTTY?: boolean; input?: string },
+): World {
+  const outputTo = (stream: 'stdout' | 'stderr') => {
+    const output = new Writable({
+      decodeStrings: false,
+      write: (chunk, _, done) => {
+        write(stream, String(chunk))
+        done()
+      },
+    })
+    return Object.assign(output, { isTTY })
+  }
+  return {
+    env,
+    stdin: Object.assign(Readable.from([input]), { isTTY }),
+    stdout: outputTo('stdout'),
+    stderr: outputTo('stderr'),
+    exitCode: 0,
+    exit,
+    once: () => {},
+  }
+}
 
 /**
  * Runs a command of the command line to its end, in this process, since starting another takes longer than most commands.
  * It sees this environment alone. For `serve` and `migrate`, which write to file descriptors, see `spawned`.
  */
-export function command(args: string[], env: Record<string, string>): Promise<Ended> {
-  let [stdout, stderr] = ['', '']
+export async function command([name = '', ...rest]: string[], env: Record<string, string>): Promise<Ended> {
+  const written = { stdout: '', stderr: '' }
   const { promise: exited, resolve: exit } = Promise.withResolvers<number>()
-  const run = {
-    env: { HOST: '127.0.0.1', PORT: '0', ...env },
-    stdout: outputTo((written) => {
-      stdout += written
-    }),
-    stderr: outputTo((written) => {
-      stderr += written
-    }),
-    stdin: { isTTY: false },
-    exitCode: 0,
-    exit,
+  const write = (stream: keyof typeof written, text: string) => {
+    written[stream] += text
   }
-  return runs.run(run as never, async () => {
-    const parsed = parse(args).then(
-      // A command that exits does so once its last line is written.
-      () => new Promise<number>((resolve) => setImmediate(() => resolve(run.exitCode))),
-      (error) => {
-        if (!(error instanceof CommanderError))
-          stderr += `${error instanceof CorrectableError ? error.message : error.stack}\n`
-        return chooseExitCode(error)
-      },
-    )
-    return { code: await Promise.race([parsed, exited]), stdout, stderr }
-  })
-}
-
-function outputTo(add: (written: string) => void): Writable {
-  return new Writable({
-    decodeStrings: false,
-    write: (chunk, _, done) => {
-      add(String(chunk))
-      done()
+  const world = worldOf(write, { env: { HOST: '127.0.0.1', PORT: '0', ...env }, exit })
+  const ended = runCommand(name, rest, world).then(
+    () => Number(world.exitCode),
+    (error) => {
+      if (!(error instanceof CommanderError))
+        written.stderr += `${error instanceof CorrectableError ? error.message : error.stack}\n`
+      return chooseExitCode(error)
     },
-  })
+  )
+  return { code: await Promise.race([ended, exited]), ...written }
 }
-
-const programs = new Map<string, Promise<Command>>()
 
 /** As `main.ts` does, with the modules of this command alone. */
-async function parse([name = '', ...rest]: string[]): Promise<void> {
-  const program = programs.get(name) ?? load(name)
-  programs.set(name, program)
-  await (await program).parseAsync([name, ...rest], { from: 'user' })
-}
-
-async function load(name: string): Promise<Command> {
+async function runCommand(name: string, args: string[], world: World): Promise<void> {
   const program = new Command('notifications-service')
-  for (const [known, loadKnown] of Object.entries(COMMANDS))
-    if (known === name) program.addCommand(await loadKnown())
-  const writeOut = (written: string) => void process.stdout.write(written)
-  const writeErr = (written: string) => void process.stderr.write(written)
+  for (const [known, load] of Object.entries(COMMANDS))
+    if (known === name) program.addCommand((await load())(world))
+  const writeOut = (text: string) => void world.stdout.write(text)
+  const writeErr = (text: string) => void world.stderr.write(text)
   for (const each of allOf(program)) each.exitOverride().configureOutput({ writeOut, writeErr })
-  return program
+  await program.parseAsync([name, ...args], { from: 'user' })
 }
 
 function allOf(command: Command): Command[] {

@@ -99,8 +99,7 @@ function withoutChance(row: QueryResultRow): QueryResultRow {
 const revisionOf = (file: string) => sha256(readFileSync(join(ROOT, 'test/first', file), 'utf8'))
 const template_revision = revisionOf('templates/claim.paid.mustache')
 const FACTS = readFacts(
-  'claim.paid',
-  { partyLocator: 'a', isPartyInvalid: false },
+  { eventType: 'claim.paid', partyLocator: 'a', stated: {} },
   aFound({ phone: '1' }),
   undefined,
 )

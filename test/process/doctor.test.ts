@@ -1,7 +1,11 @@
+import { cpSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import t from 'tap'
+import { encodeSubscription } from '../../src/service/consume/assigner.ts'
+import { STATED_FACT_LIST } from '../../src/service/decide/event/stated-facts.ts'
 import { openDatabase } from '../service/store/fixtures.ts'
 import { startCollector } from '../service/telemetry/collector.ts'
 import { createDatabase } from '../stack/databases.ts'
@@ -11,7 +15,7 @@ import { joinByNewProtocol } from '../stack/new-protocol-member.ts'
 import { withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { command, spawned } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has neither transactions nor KIP-848'
@@ -23,8 +27,8 @@ interface Finding {
   readonly remedy: string | null
 }
 
-async function doctor(env: Record<string, string>) {
-  const { code, stdout, stderr } = await command(['doctor', '--json'], { ...world.env, ...env })
+async function doctor(env: Record<string, string>, run = command) {
+  const { code, stdout, stderr } = await run(['doctor', '--json'], { ...world.env, ...env })
   const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] }
   const statuses = Object.fromEntries(checks.map(({ name, status }) => [name, status]))
   const find = (name: string) => checks.find((check) => check.name === name)
@@ -181,6 +185,20 @@ t.test('each fault is reported with its remedy, and the other checks continue', 
   await Promise.all(all)
 })
 
+t.test('topics that are there and not read are named', async (t) => {
+  const { claims, billing, enrollment } = world.topics
+  const found = (await doctor({ MQ_TOPICS: claims })).find('topics')
+  t.match(found, { status: 'ok', detail: new RegExp(`^${claims}\nnot in MQ_TOPICS, and not read: `) })
+  const names =
+    found?.detail
+      .split('\n')[1]
+      ?.replace(/^.*: | and \d+ more$/g, '')
+      .split(', ') ?? []
+  t.ok(names.length >= 2 && names.length <= 10, 'a bounded list')
+  t.notOk(names.some((name) => name === claims || name.startsWith('_')))
+  t.notMatch((await doctor({})).find('topics')?.detail, new RegExp(`not read: .*(${billing}|${enrollment})`))
+})
+
 t.test('a faulty variable skips only the checks that depend on it', async (t) => {
   const found = await doctor({ DATABASE_URL: 'mysql://u:pa55word@db/x', PORT: 'x' })
   t.match(found, {
@@ -192,33 +210,39 @@ t.test('a faulty variable skips only the checks that depend on it', async (t) =>
 })
 
 t.test('partitions that no member of the group reads are a fault', async (t) => {
-  const group = { MQ_GROUP_ID: `${world.groupId}-mixed` }
-  const { claims, billing } = world.topics
+  // Other groups on one database are a fault of their own.
+  const own = await aWorld(t, { partitionCount: 1 })
+  const { groupId } = own
+  const { claims, billing } = own.topics
+  const build = { version: '1.1.0', ruleTableRevision: 'a'.repeat(64), startedMs: Date.now(), replica: null }
+  const subscription = encodeSubscription(Object.values(own.topics), build)
   const leader = new kafkajs.Kafka({
-    brokers: [world.brokers],
+    brokers: [own.brokers],
     logLevel: kafkajs.logLevel.NOTHING,
-  }).consumer({ groupId: group.MQ_GROUP_ID })
+  }).consumer({
+    groupId,
+    partitionAssigners: [
+      (config) => ({ ...kafkajs.PartitionAssigners.roundRobin(config), protocol: () => subscription }),
+    ],
+  })
   const joined = new Promise((resolve) => leader.on('consumer.group_join', resolve))
   await leader.connect()
   t.teardown(() => leader.disconnect())
-  await leader.subscribe({ topics: Object.values(world.topics) })
+  await leader.subscribe({ topics: Object.values(own.topics) })
   await leader.run({ eachMessage: async () => {} })
   await joined
   // kafkajs's assigner gives partitions of any topic to any member, such as the one before this version.
-  const service = await world.serve({ ...group, MQ_TOPICS: claims })
+  const service = await own.serve({ MQ_TOPICS: claims })
   t.match(await service.logged(/partitions of topics that it does not read/), { level: 'warn' })
-  t.match((await doctor(group)).find('consumer group'), {
+  t.match((await doctor(own.env)).find('consumer group'), {
     status: 'failed',
-    detail: new RegExp(`no member of ${group.MQ_GROUP_ID} reads `),
+    detail: new RegExp(`no member of ${groupId} reads `),
     remedy: /give each list its own MQ_GROUP_ID/,
   })
   await leader.disconnect()
   await service.stop()
-  await Promise.all([
-    world.serve({ ...group, MQ_TOPICS: claims }),
-    world.serve({ ...group, MQ_TOPICS: billing }),
-  ])
-  const found = () => doctor({ ...group, MQ_TOPICS: claims })
+  await Promise.all([own.serve({ MQ_TOPICS: claims }), own.serve({ MQ_TOPICS: billing })])
+  const found = () => doctor({ ...own.env, MQ_TOPICS: claims })
   await until(async () => (await found()).find('consumer group')?.status === 'warning', { what: 'a warning' })
 })
 
@@ -227,18 +251,18 @@ for (const kind of ['alone', 'beside a replica'] as const)
     `a member of the new group protocol is named as a stranger (${kind})`,
     { skip: SKIP_MOCK },
     async (t) => {
-      const group = { MQ_GROUP_ID: `${world.groupId}-${kind.replaceAll(' ', '-')}` }
-      const { claims } = world.topics
+      const own = await aWorld(t, { partitionCount: 1 })
+      const { claims } = own.topics
       if (kind !== 'alone') {
-        const service = await world.serve(group)
+        const service = await own.serve()
         await service.logged(/^joined the consumer group$/)
       }
-      await joinByNewProtocol(world.brokers, group.MQ_GROUP_ID, [claims])
-      const found = (await doctor(group)).find('consumer group')
+      await joinByNewProtocol(own.brokers, own.groupId, [claims])
+      const found = (await doctor(own.env)).find('consumer group')
       t.match(found, {
         status: 'failed',
         detail: new RegExp(
-          `another program joined ${group.MQ_GROUP_ID} by the new group protocol .*127\\.0\\.0\\.1`,
+          `another program is in the consumer group ${own.groupId}: stranger on 127\\.0\\.0\\.1, which has `,
         ),
         remedy: /a group of its own/,
       })
@@ -246,14 +270,43 @@ for (const kind of ['alone', 'beside a replica'] as const)
     },
   )
 
+t.test('a fault of the envelope map is reported once', async (t) => {
+  const house = t.testdir({})
+  cpSync(new URL('../first/rules', import.meta.url), join(house, 'rules'), { recursive: true })
+  writeFileSync(join(house, 'rules/envelope.json'), '{"eventId": "id"}')
+  // In a process of its own, which reads the house at its start.
+  const { code, stdout } = await spawned(['doctor', '--json'], { ...world.env, HOUSE: house })
+  t.equal(code, 1)
+  const failed = JSON.parse(stdout).checks.filter(({ status }: Finding) => status === 'failed')
+  t.match(failed, [{ name: 'rules', detail: /envelope/ }])
+  t.equal(failed.length, 1)
+})
+
 t.test('a server that does not answer is given up', async (t) => {
   const silent = createServer(() => {})
   t.teardown(() => close(silent))
   const url = `http://127.0.0.1:${await listen(silent)}`
-  const found = await doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url })
+  const frozen = createTcpServer((socket) => {
+    socket
+      .on('error', () => {})
+      .on('data', (data) => {
+        if (data.length === 8) socket.write('N')
+        else if (data[0] === 0) socket.write(LOGGED_IN)
+      })
+  })
+  t.teardown(() => frozen.close())
+  const databaseUrl = `postgres://user:password@127.0.0.1:${await listen(frozen)}/database`
+  const [found, { find }] = await Promise.all([
+    doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url }),
+    doctor({ DATABASE_URL: databaseUrl }, spawned),
+  ])
   const failed = are('failed', 'policy administration', 'identity provider')
   t.match(found, { code: 1, statuses: { ...ALL_WELL, configuration: 'warning', ...failed } })
+  t.match(find('database'), { status: 'failed', detail: /no response within 15 s/, remedy: /DATABASE_URL/ })
 })
+
+/** PostgreSQL's messages AuthenticationOk and ReadyForQuery. */
+const LOGGED_IN = Buffer.from('520000000800000000' + '5a0000000549', 'hex')
 
 t.test('what is wrong with all of a few newest messages of a topic is a warning', async (t) => {
   const ofTwo = [anEvent({ partyLocator: undefined }), anEvent({ partyLocator: '..' })]
@@ -268,9 +321,10 @@ t.test('what is wrong with all of a few newest messages of a topic is a warning'
   const { status, detail = '', remedy } = find('envelope map') ?? {}
   t.match({ code, status, remedy }, { code: 0, status: 'warning', remedy: /rules\/envelope\.json/ })
   const { billing, enrollment } = world.topics
-  const text = 'in 0, /payload/locator in 0, /payload/reason in 0'
+  const facts = STATED_FACT_LIST.map(([, { place }]) => `, ${place} in 0`).join('')
+  const text = `in 0, /payload/locator in 0, /payload/reason in 0${facts}`
   t.same(detail.split('\n'), [
-    `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0; 1 event type: claim.paid`,
+    `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0${facts}; 1 event type: claim.paid`,
     '  "partyLocator" (/partyLocator) was found in 0 of 2 messages',
     `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,
     ...['eventId', 'eventType', 'partyLocator'].map(
@@ -301,7 +355,7 @@ t.test('ids that repeat over different events, and types without a text, are a f
 
   const POLICY_ADMIN_URL = `${other.policyAdministration.url}/internal`
   t.match((await find({ POLICY_ADMIN_URL })).party, {
-    status: 'failed',
+    status: 'warning',
     detail: `it answers 404 for all of 2 parties that messages or the log name: GET ${POLICY_ADMIN_URL}/internal/parties/party-1`,
     remedy: /POLICY_ADMIN_URL, with its path/,
   })
@@ -325,11 +379,47 @@ t.test('a place that no answer has, and a topic with other names than parties, a
     status: 'failed',
     detail: /none of 20 values at the place that POLICY_ADMIN_EMAIL names looks like a valid email address/,
   })
-  for (const party of parties.slice(0, 12)) own.policyAdministration.set(party, 'unknown')
+  t.match(await ask({ POLICY_ADMIN_PHONE: '/fone' }), {
+    status: 'failed',
+    remedy: /set POLICY_ADMIN_PHONE=none$/,
+  })
+  t.match(await ask({ POLICY_ADMIN_PHONE: 'none' }), {
+    status: 'warning',
+    detail: /without naming the party/,
+  })
+  const give = (email: string | null) => {
+    for (const party of parties.slice(0, 12))
+      own.policyAdministration.set(party, email === null ? 'unknown' : { email, phone: null })
+  }
+  give('C-1001')
+  t.match(await ask({}), {
+    status: 'failed',
+    detail: '12 of 20 values at the place that POLICY_ADMIN_EMAIL names look like no valid email address',
+  })
+  give('info@insurer.example')
+  t.match(await ask({}), {
+    status: 'failed',
+    detail: '11 of 20 parties have the same email address as the party before',
+    remedy: /^hold the messages/,
+  })
+  give(null)
   t.match(await ask({}), {
     status: 'failed',
     detail: /does not know the party of 12 of 20 events of /,
     remedy: /"partyLocator" in rules\/envelope.json may lead to something else/,
+  })
+})
+
+t.test('a topic with one event of an unknown party is a warning', async (t) => {
+  const own = await aWorld(t, { partitionCount: 1 })
+  await own.publish([
+    ...Array.from({ length: 5 }, () => anEvent()),
+    { ...anEvent({ partyLocator: 'nobody' }), topic: 'billing' },
+  ])
+  t.match((await doctor(own.env)).find('policy administration'), {
+    status: 'warning',
+    detail: /does not know the party of 1 of 1 event of /,
+    remedy: /"partyLocator"/,
   })
 })
 
@@ -377,7 +467,7 @@ t.test('messages that a first start would process are a fault until somebody dec
   )
   t.match(await found(), {
     status: 'warning',
-    detail: `no checkpoint lies within these partitions, so all their messages will be processed: ${billing}/0: 2`,
+    detail: `recreated since their last message was processed, so that all their messages will be processed: ${billing}/0 (the checkpoint lies beyond the end of the partition)`,
   })
 })
 

@@ -27,12 +27,16 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   })
   const failed = anEvent({ partyLocator: 'error-7', payload: { locator: 'CLM-SECRET' } })
   const other = anEvent({ partyLocator: 'party-70', payload: { locator: 'CLM-OTHER' } })
+  const ofNobody = (locator: string, reason: string) =>
+    anEvent({ eventType: 'claim.rejected', partyLocator: null, payload: { locator, reason } })
+  const naming = ofNobody('CLM-SECRET', 'party-7 called THE-SECRET')
+  const notNaming = ofNobody('CLM-OTHER', 'party-70 called')
   const rejected = [
     { value: `{"partyLocator": "party-7", "reason": "${reason}"}` },
     { value: `{"partyLocator": "party-7", "reason": "${reason}` },
     { value: `{"partyLocator": "party-70", "reason": "of another"}` },
   ]
-  await world.publish([sent, failed, other, ...rejected])
+  await world.publish([sent, failed, other, naming, notNaming, ...rejected])
   await world.caughtUp()
   const preferences = { ...CONTACT, optedOutEvents: ['claim.paid'] }
   t.match(await putPreferences(service.url, 'party-7', preferences), { status: 200 })
@@ -49,10 +53,11 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
       decisions: [{ outcome: 'SEND' }],
       variables: [{ reason }],
     },
+    { kind: 'logEntry', eventId: naming.eventId, partyLocator: null, variables: [{ reason: /THE-SECRET/ }] },
     { kind: 'rejectedMessage', topic: String, headers: {}, value: { text: /party-7/ } },
     { kind: 'rejectedMessage', value: { text: /party-7/ } },
   ])
-  t.notMatch(exported.stdout, /CLM-OTHER/)
+  t.notMatch(exported.stdout, /CLM-OTHER|party-70/)
 
   const args = ['--party', 'party-7']
   const before = await allTables()
@@ -60,7 +65,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   t.match(await erase(...args, '--dry-run'), {
     code: 0,
     stdout:
-      /^Dry run: would erase 1 log entry .*1 set of preferences and 1 preference change, 2 rejected messages of party-7\n1 rejected message without/,
+      /^Dry run: would erase 2 log entries .*1 set of preferences and 1 preference change, 2 rejected messages of party-7\n1 rejected message without/,
   })
   t.match(await erase(...args), { code: 2, stdout: '', stderr: /use --yes$/m })
   t.equal(await allTables(), before, 'before it is told that it may, it changes nothing')
@@ -86,7 +91,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
     {
       party_locator: 'party-7',
       erased_by: 'dpo',
-      log_entries: 1,
+      log_entries: 2,
       preference_changes: 1,
       rejected_messages: 2,
       finished_at: Date,
@@ -163,7 +168,9 @@ t.test('a request that waits too long for an erasure says so, and is carried out
   const readNote = () =>
     world.sql('SELECT note FROM notifications.request WHERE ended_at IS NULL AND note IS NOT NULL')
   await until(async () => (await readNote()).length > 0, { what: 'the note', timeoutMs: 20_000 })
-  t.same(await readNote(), [{ note: 'tries again: an `erase` or a `replay --rebuild` is running' }])
+  t.same(await readNote(), [
+    { note: 'tries again: an `erase`, a `prune` or a `replay --rebuild` is running' },
+  ])
   await erasure.query('COMMIT')
   t.match(await redrive, { stdout: /still rejected/ })
   await service.stop()
@@ -223,6 +230,15 @@ t.test('requests keep their counts, and nothing that names the person', async (t
       [asked, isHers],
     )
   const others = await requests(false)
+  // As the end of a hold leaves it.
+  await world.sql(`UPDATE notifications.request SET note = 'resumed by o: party.5 called' WHERE id = $1`, [
+    asked[1],
+  ])
+  // Each decision of a request has a copy of its reason.
+  await world.sql(
+    `UPDATE notifications.decision SET request_id = $1, retried_by = 'o', retried_because = 'she called' WHERE locator = ANY($2)`,
+    [asked[0], [locator, otherLocator]],
+  )
 
   const args = ['--party', 'party.5']
   t.match(await erase(...args, '--dry-run'), { stdout: new RegExp(`, ${asked.length} requests, `) })
@@ -240,5 +256,153 @@ t.test('requests keep their counts, and nothing that names the person', async (t
   )
   t.equal(hers.filter(({ counts }) => counts.SENT === 1).length, byFilter.length + byName.length)
   t.same(await requests(false), others)
+  t.same(await world.sql(`SELECT note FROM notifications.request WHERE note ~ 'party.5 called'`), [])
+  t.same(
+    await world.sql(
+      'SELECT DISTINCT retried_because FROM notifications.decision WHERE request_id IS NOT NULL',
+    ),
+    [{ retried_because: 'erased' }],
+  )
   t.match(await erase(...args, '--yes'), { stdout: /^Nothing left to erase/ })
 })
+
+t.test(
+  'no text of any table names the person afterwards, but those that the command says stay',
+  async (t) => {
+    const party = 'party-4'
+    const service = await world.serve()
+    const [sent, refused] = [anEvent({ partyLocator: party }), anEvent({ partyLocator: party })]
+    await world.publish([sent, refused])
+    await world.caughtUp()
+    await putPreferences(service.url, party, CONTACT)
+    await service.stop()
+    const text = `her member number X-${party} (${party}-2 is another's)`
+    const to = '2026-01-01T00:00:00.000000Z'
+    await world.sql(`
+    TRUNCATE notifications.request, notifications.rejected_message, notifications.redrive;
+    INSERT INTO notifications.rejected_message (id, topic, partition_id, "offset", headers, code, error) OVERRIDING SYSTEM VALUE
+      VALUES (1, 'claims', 0, 1, '{}', 'c', 'e'), (2, 'claims', 0, 2, '{}', 'c', 'e'), (3, 'claims', 0, 3, '{}', 'c', 'e');
+    UPDATE notifications.rejected_message SET value = 'of ${party}-2' WHERE id = 3;
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error) VALUES (2, 'o', 'dismissed', 'e');
+    INSERT INTO notifications.request (kind, target, requested_by, because, state, ended_at)
+      VALUES ('retry', '{}', 'o', 'b', 'done', now());
+    INSERT INTO notifications.preference_change (party_locator, changed_by, after) VALUES ('${party}-2', '${party}', '{}');
+    INSERT INTO notifications.checkpoint_change (topic, partition_id, to_offset, changed_by, because)
+      VALUES ('claims', 0, 1, 'o', 'b');
+    UPDATE notifications.decision SET request_id = (SELECT id FROM notifications.request), retried_by = 'o', retried_because = 'b'
+      WHERE party_locator = '${party}';
+    UPDATE notifications.decision SET receipt = NULL, send_error = 'e' WHERE event_id = '${refused.eventId}'`)
+    /** Values that are no plain text, and the row of those that are not in the row of the person, or in any. */
+    const VALUES: Readonly<Record<string, { value?: unknown; where?: string }>> = {
+      'request.target': { value: { filter: { eventType: text, reference: text, to } } },
+      'rejected_message.headers': { value: { h: [Buffer.from(text).toString('base64')] }, where: 'id = 1' },
+      'rejected_message.key': { value: Buffer.from(text), where: 'id = 1' },
+      'rejected_message.value': { value: Buffer.from(text), where: 'id = 1' },
+      'rejected_message.error': { where: 'id = 2' },
+      'preference_change.before': { value: { email: text } },
+      'preference_change.after': { value: { email: text } },
+      'preference_change.changed_by': { value: party },
+      'decision.receipt': { where: `event_id = '${sent.eventId}'` },
+      'decision.send_error': { where: `event_id = '${refused.eventId}'` },
+      'decision.variables': { value: { reason: text } },
+    }
+    const columns = await world.sql(`
+    SELECT table_name AS "table", column_name AS "column", data_type AS type FROM information_schema.columns
+    WHERE table_schema = 'notifications' AND data_type IN ('text', 'jsonb', 'json', 'bytea', 'character varying')
+      AND is_generated = 'NEVER' ORDER BY 1, 2`)
+    const names = columns.map(({ table, column }) => `${table}.${column}`)
+    const kept = Object.values(STAYS).flat()
+    t.same(
+      kept.filter((name) => !names.includes(name)),
+      [],
+      'all are columns',
+    )
+    const blanked = columns.filter(({ table, column }) => !kept.includes(`${table}.${column}`))
+    for (const { table, column, type } of blanked) {
+      const { value = text, where } = VALUES[`${table}.${column}`] ?? {}
+      const ofPerson = names.includes(`${table}.party_locator`) ? `party_locator = '${party}'` : 'true'
+      const done = await world.sql(
+        `UPDATE notifications.${table} SET ${column} = $1 WHERE ${where ?? ofPerson} RETURNING 1`,
+        [type === 'jsonb' ? JSON.stringify(value) : value],
+      )
+      t.equal(done.length > 0, true, `${table}.${column} has the text`)
+    }
+    const named = () =>
+      Promise.all(
+        blanked.map(async ({ table, column, type }) => {
+          const shown = type === 'bytea' ? `encode(${column}, 'escape')` : `${column}::text`
+          const [found] = await world.sql(
+            `SELECT count(*)::int FROM notifications.${table} WHERE ${shown} ~ 'X-${party} |"${party}"|^${party}$|${Buffer.from(text).toString('base64')}'`,
+          )
+          return found?.count > 0 ? [`${table}.${column}`] : []
+        }),
+      )
+    t.equal((await named()).flat().length, blanked.length)
+    t.match(await erase('--party', party, '--yes'), {
+      code: 0,
+      stdout:
+        /^1 rejected message with party-4 only in a longer name.* `rejected show <id>`.* --message <id…>`: 3\n.*What stays: /m,
+    })
+    t.same((await named()).flat(), [])
+    const left = () => world.sql('SELECT id::int FROM notifications.rejected_message WHERE value IS NOT NULL')
+    t.same(await left(), [{ id: 3 }])
+    t.match(await erase('--party', party, '--message', '3', '99', '--yes'), {
+      code: 0,
+      stdout: / 1 rejected message of .*\nNot erased: 99, no rejected message with party-4/s,
+    })
+    t.same(await left(), [], 'somebody has looked')
+  },
+)
+
+/** Columns that an erasure leaves as they are, by the reason. */
+const STAYS: Readonly<Record<string, readonly string[]>> = {
+  'the locator itself': [
+    'notification_log.party_locator',
+    'notification_preferences.party_locator',
+    'preference_change.party_locator',
+    'decision.party_locator',
+    'erasure.party_locator',
+  ],
+  'the event, by its id and type': [
+    ...['notification_log.event_id', 'notification_log.event_type'],
+    ...['decision.event_id', 'decision.event_type'],
+  ],
+  'opt-outs and the preferred channel': [
+    'notification_preferences.opted_out_events',
+    'notification_preferences.preferred_channel',
+  ],
+  'ids, hashes and words of the service': [
+    ...['locator', 'channel', 'status', 'failure_reason'].map((name) => `notification_log.${name}`),
+    ...['locator', 'outcome', 'channel', 'rule_id', 'reason', 'facts'].map((name) => `decision.${name}`),
+    ...['template_revision', 'rule_table_revision', 'envelope_map_revision', 'trace_id'].map(
+      (name) => `decision.${name}`,
+    ),
+    ...['rejected_message.code', 'rejected_message.erased_sha256'],
+    ...['redrive.result', 'redrive.locator', 'redrive.code'],
+    ...['kind', 'state', 'progress', 'counts', 'unchanged'].map((name) => `request.${name}`),
+    ...[
+      'migration.name',
+      'migration.checksum',
+      'rule_table_activation.revision',
+      'checkpoint_message.sha256',
+      'replica.group_id',
+    ],
+  ],
+  topics: [
+    'decision',
+    'rejected_message',
+    'projection_checkpoints',
+    'checkpoint_message',
+    'checkpoint_change',
+    'pruned_partition',
+  ].map((table) => `${table}.topic`),
+  'names of operators': [
+    ...['decision.retried_by', 'redrive.redriven_by', 'request.requested_by', 'checkpoint_change.changed_by'],
+    ...['checkpoint_change.database_user', 'erasure.erased_by', 'pruning.pruned_by'],
+  ],
+  'rule tables and texts': [
+    ...['ruleset.revision', 'ruleset.source', 'envelope_map.revision', 'envelope_map.source'],
+    ...['template_revision.revision', 'template_revision.name', 'template_revision.source'],
+    ...['rule_table_activation.git_commit', 'rule_table_activation.git_subject'],
+  ],
+}

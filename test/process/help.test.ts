@@ -19,7 +19,7 @@ const top = await spawned(['--help'], {})
 /** The help of each command and of all below it; in one process, since each takes a third of a second. */
 const all: [path: string[], help: string][] = [[[], top.stdout]]
 for (const load of Object.values(COMMANDS))
-  addHelp(new Command('notifications-service').addCommand(await load()).commands[0] as Command, [])
+  addHelp(new Command('notifications-service').addCommand((await load())(process)).commands[0] as Command, [])
 
 function addHelp(command: Command, above: readonly string[]): void {
   const path = [...above, command.name()]

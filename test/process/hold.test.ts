@@ -6,9 +6,11 @@ import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 4 })
-const env = { DATABASE_URL: world.databaseUrl }
+const topics = Object.values(world.topics)
+const env = { DATABASE_URL: world.databaseUrl, MQ_TOPICS: topics.join(',') }
 const hold = (...args: string[]) => command(['hold', '--by', 'alice', ...args], env)
-const resume = () => command(['resume', '--yes', '--by', 'bob', '--because', 'it is corrected'], env)
+const resume = (...args: string[]) =>
+  command(['resume', '--yes', '--by', 'bob', '--because', 'it is corrected', ...args], env)
 
 /** The event ids of the messages that senders were handed, in order. */
 const sent: string[] = []
@@ -75,6 +77,85 @@ t.test('a hold of one topic leaves the others alone', async (t) => {
   await world.publish([held, other])
   await until(async () => (await loggedIds()).includes(other.eventId), { what: 'the event of another topic' })
   t.notOk((await loggedIds()).includes(held.eventId))
+  t.match(await command(['resume', '--because', 'x'], env), { code: 2, stderr: /use --yes$/m })
+  t.notOk((await loggedIds()).includes(held.eventId))
   t.match(await resume(), { code: 0 })
   await until(async () => (await loggedIds()).includes(held.eventId), { what: 'the held event' })
+})
+
+t.test(
+  'a topic that is not consumed is not held: nobody may believe that its messages stopped',
+  async (t) => {
+    const { claims } = world.topics
+    t.match(await hold('--topic', claims, 'clams', '--because', 'x', '--yes'), {
+      code: 2,
+      stderr: `no topic is called clams: MQ_TOPICS has ${topics.join(', ')}`,
+    })
+    t.match(await hold('--show'), { code: 0, stderr: /no hold is in force/ })
+  },
+)
+
+t.test('a resume of one topic leaves the other holds in force', async (t) => {
+  const { claims, billing } = world.topics
+  await hold('--topic', claims, '--because', 'x', '--yes')
+  await hold('--topic', billing, '--because', 'y', '--yes')
+  t.match(await resume('--topic', 'clams'), { code: 2, stderr: /no hold is of clams: .*claims/ })
+  t.match(await resume('--topic', claims), { code: 0, stderr: new RegExp(`^${claims} is not held$`, 'm') })
+  t.match((await hold('--show')).stdout, new RegExp(`^request \\d+: ${billing}, held by alice`))
+  await hold('--because', 'all of them', '--yes')
+  t.match(await resume('--topic', billing), { code: 1, stderr: /all topics, .*: still in force/ })
+  // A topic may leave MQ_TOPICS while it is held.
+  const later = { ...env, MQ_TOPICS: 'others' }
+  await hold('--topic', claims, '--because', 'x', '--yes')
+  t.match(await command(['resume', '--yes', '--topic', claims, '--because', 'z'], later), { code: 1 })
+  t.match((await hold('--show')).stdout, /^request \d+: all topics.*\n$/)
+  t.match(await resume(), { code: 0, stderr: /no hold is in force/ })
+})
+
+t.test('an operator holds and resumes by the console, which says how many events wait', async (t) => {
+  const service = await world.serve({ MANAGEMENT_PORT: '0' })
+  const url = await service.managementUrl()
+  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the database' })
+  const ask = async (wanted: object) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ wanted, because: 'a wrong text' })
+    return fetch(`${url}/console/data/requests`, { method: 'POST', headers, body })
+  }
+  const mistyped = await ask({ kind: 'hold', topics: ['clams'] })
+  t.match(await mistyped.json(), { status: 400, detail: /^no topic is called clams: MQ_TOPICS has / })
+  const readStatus = async () =>
+    (await (await fetch(`${url}/console/data/status`)).json()) as {
+      holds: { id: string; by: string; waiting?: number | null }[]
+      blocked: unknown[]
+      totals: { waiting: number | null }
+    }
+  await until(async () => (await readStatus()).totals.waiting === 0, { what: 'a count before the hold' })
+  const held = await ask({ kind: 'hold', topics: [world.topics.claims] })
+  t.equal(held.status, 201)
+  const { id } = (await held.json()) as { id: string }
+  const sentCount = sent.length
+  const events = Array.from({ length: 30 }, () => anEvent())
+  await world.publish(events)
+  t.not((await readStatus()).holds[0]?.waiting, 0, 'no count of before the hold')
+  await until(async () => (await readStatus()).holds[0]?.waiting === 30, {
+    what: 'the count',
+    timeoutMs: 60_000,
+  })
+  t.match(await readStatus(), {
+    holds: [{ id, by: 'console', because: 'a wrong text', waiting: 30 }],
+    blocked: [],
+  })
+  const topic = world.topics.claims
+  t.equal((await scrape(url)).value('notifications_held_events', { topic }), 30)
+  t.match(await command(['hold', '--show'], world.env), { code: 0, stdout: /\(30 events wait\)/ })
+  t.match(await hold('--show'), { code: 0, stderr: /with the MQ_ variables/ })
+  t.equal(sent.length, sentCount)
+  t.equal((await ask({ kind: 'resume', hold: '987654321' })).status, 400)
+  t.match(await (await ask({ kind: 'resume', hold: id })).json(), { id, state: 'done' })
+  const note = 'resumed by console: a wrong text'
+  t.match(await (await fetch(`${url}/console/data/requests/${id}`)).json(), { note })
+  await until(async () => events.every(({ eventId }) => sent.includes(eventId)), {
+    what: 'what waited to be sent',
+  })
+  t.equal((await ask({ kind: 'resume', hold: id })).status, 201, 'once more changes nothing')
 })

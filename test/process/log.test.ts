@@ -74,6 +74,8 @@ t.test('without --not-told every entry is listed, and filters can be combined', 
   t.same(await all('--request', '7'), [])
   t.same(await all('--party', '@party, "1"', '--until', '1h'), [])
   t.same(await all('--member', '@party, "1"', '--from', '1h', '--to', '2100-01-01'), ['=SUM(A1)'])
+  const today = new Date().toISOString().slice(0, 10)
+  t.equal((await all('--until', today)).length, 2, 'a day as an end means its end')
   t.same(await all('--status', 'Failed', '--limit', '1'), ['failed'])
   t.equal((await all('--limit', '1')).length, 1)
   t.match((await run(['log', '--limit', '1'])).stderr, /^1 entry since .*Z, the newest: there are more$/m)
@@ -151,4 +153,13 @@ t.test('log and why take any name, and say what is similar to a name that nothin
   ] as const)
     t.match((await run(['log', filter, name])).stderr, `there is no ${answer}\n0 entries since `, name)
   t.match((await run(['log', '--reason', 'no email'])).stderr, /^0 entries/, 'the beginning of a known one')
+})
+
+t.test('an export has all entries of a member, however many', async (t) => {
+  await record(
+    pool,
+    Array.from({ length: 201 }, (_, i) => ({ eventId: `many-${i}`, partyLocator: 'party-many' })),
+  )
+  const { stdout } = await run(['export', '--party', 'party-many'])
+  t.equal(jsonLines(stdout).filter(({ kind }) => kind === 'logEntry').length, 201)
 })

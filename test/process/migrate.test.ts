@@ -47,11 +47,38 @@ t.test('migrate creates the schema; a second run changes nothing', async (t) => 
 t.test('a database that cannot store every text is refused, with the remedy', async (t) => {
   const latin1 = `ENCODING 'LATIN1' LOCALE 'C'`
   const { url, rows } = await anEmptyDatabase(t, 'template0', latin1)
-  const said = /the encoding of the database is LATIN1.* create a database with ENCODING 'UTF8'/
+  const said = /the encoding of the database is LATIN1.* create a database with ENCODING 'UTF8'/s
   t.match(await migrate(url), { code: 1, stderr: said })
   t.same(await rows(TABLES), [])
   const env = { DATABASE_URL: url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: 'http://127.0.0.1:1' }
   t.match(await spawned(['doctor'], env), { code: 1, stdout: said })
+})
+
+t.test('`doctor` names a remedy that `migrate` accepts', async (t) => {
+  const { url, rows } = await anEmptyDatabase(t)
+  await migrate(url)
+  const edit = (checksum: string) => rows(`UPDATE notifications.migration SET checksum = ${checksum}`)
+  await edit(`'another'`)
+  const env = { DATABASE_URL: url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: 'http://127.0.0.1:1' }
+  const said = /set all checksums in notifications\.migration to null and run `migrate`/
+  t.match(await spawned(['doctor'], env), { code: 1, stdout: said })
+  t.match(await migrate(url), { code: 1, stderr: said })
+  await edit('NULL')
+  t.match(await migrate(url), { code: 0, stdout: /the schema is up to date/ })
+  t.match((await spawned(['doctor'], env)).stdout, /migrations applied, all that this version has/)
+
+  const index =
+    'CREATE INDEX notification_log_party ON notifications.notification_log USING btree (party_locator, created_at)'
+  await rows('DROP INDEX notifications.notification_log_party')
+  const missing =
+    /^warning +schema +the schema lacks the index notification_log_party of notifications\.notification_log,.*\n +→ run `migrate`/m
+  t.match((await spawned(['doctor'], env)).stdout, missing)
+  t.match(await migrate(url), {
+    code: 1,
+    stderr: new RegExp(index.replaceAll(/notifications\.|[()]/g, '.?')),
+  })
+  await rows(index)
+  t.match(await migrate(url), { code: 0, stdout: /the schema is up to date/ })
 })
 
 t.test('the owner of a schema migrates it without the right to create one', async (t) => {

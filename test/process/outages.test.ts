@@ -83,7 +83,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       await consumingIs(/^yes$/)
       process.kill(Number(kafka.pid()), 'SIGSTOP')
       try {
-        await consumingIs(/^the broker does not respond$/, REPORTED_WITHIN_MS)
+        await consumingIs(/^the broker accepts no request of this member$/, REPORTED_WITHIN_MS)
       } finally {
         process.kill(Number(kafka.pid()), 'SIGCONT')
       }

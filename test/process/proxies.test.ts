@@ -9,7 +9,7 @@ import { CLIENT, startIdentityProvider } from '../stack/identity-provider.ts'
 import { close, listen } from '../stack/listen.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { spawned } from './command.ts'
 
 const [certificates, idp, collector, proxy] = await Promise.all([
   makeCertificates(),
@@ -50,7 +50,7 @@ const ALL = [
 ]
 const sent = async () => world.sql(`SELECT FROM notifications.notification_log WHERE status = 'SENT'`)
 const doctor = async (more: Record<string, string> = {}) => {
-  const { stdout } = await command(['doctor', '--json'], { ...env, ...more })
+  const { stdout } = await spawned(['doctor', '--json'], { ...env, ...more })
   const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; remedy: string }[] }
   return (name: string) => checks.find((check) => check.name === name)
 }

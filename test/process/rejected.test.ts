@@ -50,6 +50,7 @@ t.test('list shows rejected messages, oldest first, without their contents', asy
   ])
   t.equal((await rejected('list', '--since', '2999-01-01T00:00:00Z')).stdout, '')
   t.not((await rejected('list', '--since', '1h')).stdout, '')
+  t.equal((await rejected('list', '--until', '1h')).stdout, '')
 })
 
 t.test('show prints a whole message, as text only if a terminal shows it safely', async (t) => {
@@ -76,7 +77,8 @@ t.test('redrive requires a selection, a reason and a confirmation', async (t) =>
   })
   t.match(await rejected('redrive', '--all', '--dry-run'), {
     code: 0,
-    stdout: /^3 items\n/,
+    stdout:
+      /^3 items\n {2}1 {2}if the database takes its row now\n {2}1 {2}would be left unchanged: still rejected: the value is not valid JSON\n/,
     stderr: /^Dry run, nothing was asked for: redrive of all open unreadable messages, by their last reasons/,
   })
   t.same(await counts(), { rows: 0, decisions: 0, redrives: 0 })

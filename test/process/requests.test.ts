@@ -77,7 +77,7 @@ t.test('a dry run counts the entries by their reasons, and asks for nothing', as
   const { code, stdout, stderr } = await retry('--since', '1d', '--dry-run')
   t.equal(code, 0)
   t.match(stdout, /^3 items\n {2}1 {2}/)
-  for (const reason of ['contact could not be resolved', 'party not found', 'event type opted out'])
+  for (const reason of ['contact could not be resolved: HTTP 500', 'party not found', 'event type opted out'])
     t.match(stdout, new RegExp(`^ {2}1 {2}${reason}$`, 'm'))
   t.match(stderr, /^Dry run, nothing was asked for: retry of all log entries not told/)
   t.match(

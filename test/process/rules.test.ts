@@ -43,6 +43,18 @@ t.test('the rules and texts of tests are the first ones, in this process and in 
   })
 })
 
+t.test('faults of rules and texts end the checks with 1, also as annotations', async (t) => {
+  const { dir, table, templates } = aCopy(t, (text) => text.replace('SEND', 'SNED'))
+  t.match(await rules('check', '--table', table, '--annotations'), {
+    code: 1,
+    stdout: /^::error file=.*dispatch\.csv,line=\d+::/m,
+    stderr: /SNED/,
+  })
+  t.match(await rules('diff', '--against', SHIPPED, '--table', table), { code: 1, stderr: /SNED/ })
+  writeFileSync(join(dir, 'templates/claim.paid.mustache'), 'Subject: x\n\n{{unheard}}\n')
+  t.match(await command(['templates', 'check', '--templates', templates], {}), { code: 1, stderr: /unheard/ })
+})
+
 t.test('rules diff compares with a file or a git revision', async (t) => {
   const other = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))
   t.match(await rules('diff', '--against', SHIPPED, '--table', other.table), {
@@ -107,7 +119,7 @@ t.test('rules try decides by flags, by the JSON of an event, and by candidates',
 t.test('rules traffic counts the events of the log for the summary of a change', async (t) => {
   const { url } = await openDatabase(t)
   const counted =
-    /^event type,party,.*,events,first day,last day\n\(others\),,,,,,0,\d{4}-\d\d-\d\d,\d{4}-\d\d-\d\d\n$/
+    /^event type,party,.*,events,first day,last day\n\(others\),+0,\d{4}-\d\d-\d\d,\d{4}-\d\d-\d\d\n$/
   t.match(await command(['rules', 'traffic'], { DATABASE_URL: url }), {
     code: 0,
     stderr: '',

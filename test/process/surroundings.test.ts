@@ -4,7 +4,7 @@ import { encodeSubscription } from '../../src/service/consume/assigner.ts'
 import { scrape } from '../stack/ask.ts'
 import { preloading } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
-import { aWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker describes no group'
@@ -16,7 +16,8 @@ t.test('doctor names both rule tables of one group, and since when', { skip: SKI
   const kafka = new kafkajs.Kafka({ brokers: [world.brokers], logLevel: kafkajs.logLevel.NOTHING })
   const startedMs = Date.now() - HOUR_MS
   for (const ruleTableRevision of ['a'.repeat(64), 'b'.repeat(64)]) {
-    const subscription = encodeSubscription(topics, { version: '1.0.0', ruleTableRevision, startedMs })
+    const build = { version: '1.0.0', ruleTableRevision, startedMs, replica: null }
+    const subscription = encodeSubscription(topics, build)
     const member = kafka.consumer({
       groupId: world.groupId,
       partitionAssigners: [
@@ -74,4 +75,20 @@ t.test('serve notices at once that its clock is off', async (t) => {
   })
   const { value } = await scrape(url)
   t.ok((value('notifications_database_clock_ahead_seconds') ?? 0) > 1_000)
+})
+
+t.test('the console says what looks wrong about the data', async (t) => {
+  const world = await aWorld(t)
+  const often =
+    'const every = setInterval; globalThis.setInterval = (run, ms) => every(run, ms === 60_000 ? 500 : ms)'
+  const service = await world.spawn({
+    MANAGEMENT_PORT: '0',
+    ...preloading(`data:text/javascript,${encodeURIComponent(often)}`),
+  })
+  await world.publish(Array.from({ length: 10 }, () => anEvent({ partyLocator: undefined })))
+  await service.logged(/^the data looks wrong/)
+  const url = await service.managementUrl()
+  t.match(await (await fetch(`${url}/console/data/status`)).json(), {
+    notices: [{ subject: `no-party of ${world.topics.claims}`, remedy: /"partyLocator"/ }],
+  })
 })

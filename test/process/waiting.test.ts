@@ -66,6 +66,48 @@ t.test('a recreated topic is consumed from its start', { skip: SKIP_MOCK, buffer
 })
 
 t.test(
+  'a topic that is recreated while nothing runs is named by doctor, and read from its start',
+  { skip: SKIP_MOCK, buffered: true },
+  async (t) => {
+    const world = await aWorld(t)
+    const { billing } = world.topics
+    /** Replaces the topic by one with so many messages, and says what doctor finds. */
+    const recreate = async (count: number) => {
+      await withAdmin(world.brokers, (admin) => admin.deleteTopics({ topics: [billing] }))
+      await ensureTopics(world.brokers, [billing], 2)
+      const messages = Array.from({ length: count }, () => anEvent())
+      await produce(
+        world.brokers,
+        messages.map(({ value }) => ({ topic: billing, partition: 0, value })),
+      )
+      const { stdout } = await command(['doctor', '--json'], world.env)
+      return JSON.parse(stdout).checks.find(({ name }: { name: string }) => name === 'partitions')
+    }
+    const passed = async (rows: number) => {
+      const service = await world.serve()
+      await until(async () => (await rowCount(world)) === rows, { what: `${rows} rows` })
+      await service.stop()
+      return service.lines.find(({ msg }) => /the topic was recreated/.test(msg))
+    }
+    await world.publish(Array.from({ length: 3 }, () => ({ ...anEvent(), topic: 'billing', partition: 0 })))
+    await passed(3)
+    // The broker would take the offset of the last message for the next one.
+    t.match(await recreate(2), {
+      status: 'warning',
+      detail: `${billing}/0 (the checkpoint lies beyond the end of the partition)`,
+      remedy: /checkpoints set/,
+    })
+    t.match(await passed(5), { level: 'error', topic: billing, checkpoint: '2' })
+    t.match(await recreate(4), {
+      status: 'warning',
+      detail: `${billing}/0 (the message at offset 1 is not the one that was processed)`,
+    })
+    t.match(await passed(9), { level: 'error', topic: billing, checkpoint: '1' })
+    t.match(await recreate(0), { status: 'warning', detail: /beyond the end/ })
+  },
+)
+
+t.test(
   'an advertised address that cannot be reached is called so, in one line',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {

@@ -89,10 +89,17 @@ t.test('a restored database is named before it is read again', { skip: SKIP_MOCK
   t.match(await check('committed offsets', world.env), {
     status: 'failed',
     detail: new RegExp(`${claims}/0: this database has lost the rows of up to 8 messages`),
-    remedy: /checkpoints set/,
+    remedy: /checkpoints set --to committed/,
   })
   const audited = await command(['audit', '--json', '--topic', claims], world.env)
   t.match(jsonLines(audited.stdout).at(-1), { sound: false, lost: 16, foreign: 0 })
+  const set = ['checkpoints', 'set', '--to', 'committed', '--because', 'a test', '--yes']
+  t.match(await command([...set, '--dry-run'], world.env), {
+    code: 0,
+    stdout: new RegExp(`^${claims}/0 {2}checkpoint 1, to be 9: 10 is the first`, 'm'),
+  })
+  const never = { ...world.env, MQ_GROUP_ID: `${world.groupId}-never` }
+  t.match(await command(set, never), { code: 1, stderr: /has committed no offset of these partitions/ })
   const second = await world.serve({ MANAGEMENT_PORT: '0' })
   t.match(await second.logged(LOST), { level: 'error', topic: claims, checkpoint: '1', committed: '9' })
   await world.caughtUp()

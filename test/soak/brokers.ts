@@ -1,7 +1,7 @@
 // node test/soak/brokers.ts
 // Three brokers, each of which in turn is stopped (SIGSTOP) for 40 s, is killed, and has a network to its consumers that is cut, loses
-// answers or requests, or is slow, ROUNDS (1) times. The partitions that the other two lead must pause at most 2 s longer than those of
-// a consumer by librdkafka (kcat) beside ours; after a kill, 3 s.
+// answers or requests, or is slow, ROUNDS (1) times; KINDS=frozen,killed for those alone. The partitions that the other two lead must
+// pause at most 2 s longer than those of a consumer by librdkafka (kcat) beside ours; after a kill, 3 s.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,6 +24,7 @@ const PARTITION_COUNT = 6
 /** Deaf: requests do not reach it; mute: its answers reach nobody; slow: both take a second longer. */
 const KINDS = ['frozen', 'killed', 'cut off', 'deaf', 'mute', 'slow'] as const
 type Kind = (typeof KINDS)[number]
+const wanted = process.env.KINDS?.split(',').map(findKind) ?? KINDS
 const SLOW_MS = 1_000
 const TOPIC = 'claims'
 const PUBLISH_EVERY_MS = 50
@@ -73,7 +74,7 @@ try {
   const findings: Record<string, boolean> = {}
   for (let round = 1; round <= numberFrom('ROUNDS', 1); round++)
     for (const [i, broker] of cluster.entries())
-      for (const kind of KINDS) {
+      for (const kind of wanted) {
         const { led, coordinator } = await describe()
         const others = [...led].filter(([, leader]) => leader !== i + 1).map(([partition]) => partition)
         const startMs = performance.now()
@@ -151,6 +152,12 @@ async function withAdmin<T>(use: (admin: kafkajs.Admin) => Promise<T>): Promise<
   }
 }
 
+function findKind(name: string): Kind {
+  const kind = KINDS.find((kind) => kind === name)
+  if (kind === undefined) throw new Error(`KINDS must be of ${KINDS.join(', ')}, not ${JSON.stringify(name)}`)
+  return kind
+}
+
 function consume(arrivals: Arrivals) {
   const checkpoints = new Map<string, Checkpoint>()
   return createConsumer(
@@ -160,7 +167,7 @@ function consume(arrivals: Arrivals) {
       topics: [TOPIC],
       sessionTimeoutMs: 30_000,
       batchCountMax: 500,
-      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0 },
+      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null },
     },
     {
       ensureCheckpoint: async (topic, partition) =>
@@ -196,13 +203,14 @@ function readByKcat(arrivals: Arrivals): void {
   if (child.stdout) createInterface(child.stdout).on('line', (line) => arrived(arrivals, Number(line)))
 }
 
-/** A producer for each partition: none waits for a broker that another one needs. */
+/** A producer for each partition: none waits for a broker that another one needs. By -E it outlives its broker. */
 function publishByKcat(): void {
   for (let partition = 0; partition < PARTITION_COUNT; partition++) {
     const child = start([
       '-b',
       addresses.join(),
       '-P',
+      '-E',
       '-q',
       '-t',
       TOPIC,
@@ -212,7 +220,10 @@ function publishByKcat(): void {
       'linger.ms=0',
     ])
     const timer = setInterval(() => child.stdin?.write(LINE), PUBLISH_EVERY_MS)
-    child.on('exit', () => clearInterval(timer))
+    child.on('exit', (code) => {
+      clearInterval(timer)
+      if (code !== null) throw new Error(`the producer of partition ${partition} ended with ${code}`)
+    })
   }
 }
 

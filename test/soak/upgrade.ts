@@ -13,6 +13,7 @@ import { MAIN } from '../stack/executable.ts'
 import { type ServiceProcess, startService } from '../stack/service.ts'
 import { createWorld, manyEvents } from '../stack/world.ts'
 import { makeNextVersion } from './next-version.ts'
+import { publishBursts } from './publish-bursts.ts'
 import { result, say } from './report.ts'
 
 const PARTITION_COUNT = 3
@@ -43,7 +44,8 @@ try {
   let replicas: ServiceProcess[] = []
   for (let i = 0; i < REPLICA_COUNT; i++) replicas.push(await start(MAIN))
   const publishing = new AbortController()
-  const published = publish(publishing.signal)
+  const burst = () => manyEvents(BURST_COUNT, PARTITION_COUNT, PARTY_COUNT)
+  const published = publishBursts(world, burst, BURST_EVERY_MS, publishing.signal)
   await sleep(PAUSE_MS)
 
   const { code, stderr } = await spawned(['migrate'], world.env, next.main)
@@ -78,18 +80,6 @@ try {
 
 function start(main: string): Promise<ServiceProcess> {
   return startService({ ...world.env, MQ_SESSION_TIMEOUT: '30s', LOG_LEVEL: 'info' }, { main })
-}
-
-/** At a steady rate until the signal; resolves to the number of events. */
-async function publish(signal: AbortSignal): Promise<number> {
-  const startedMs = performance.now()
-  let burstCount = 0
-  while (!signal.aborted) {
-    await world.publish(manyEvents(BURST_COUNT, PARTITION_COUNT, PARTY_COUNT))
-    burstCount++
-    await sleep(Math.max(0, startedMs + burstCount * BURST_EVERY_MS - performance.now()))
-  }
-  return burstCount * BURST_COUNT
 }
 
 /** Between two decisions of one partition, one after the other. */

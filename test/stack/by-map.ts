@@ -3,13 +3,13 @@ import type { EnvelopeMap, Field } from '../../src/service/decide/event/envelope
 /** A message that has these values where the map looks first. */
 export function messageByMap(
   { value: form, ...places }: EnvelopeMap,
-  values: Readonly<Record<Field, string>>,
+  values: { readonly [F in Field]?: string },
 ) {
   const headers: Record<string, string> = {}
   const json: Record<string, unknown> = {}
   for (const [field, [place]] of Object.entries(places)) {
     const value = values[field as Field]
-    if (place === undefined) continue
+    if (place === undefined || value === undefined) continue
     if ('header' in place) headers[place.header] = value
     else {
       const whole = place.pointer.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value)

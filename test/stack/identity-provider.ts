@@ -9,6 +9,16 @@ export const ADMIN_SCOPE = 'notifications:admin'
 export const OPERATOR_SCOPE = 'notifications:operator'
 /** The client of the client credentials grant. */
 export const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
+/** The client by which people sign in, with a browser. */
+export const PUBLIC_CLIENT = {
+  client_id: 'the-console',
+  token_endpoint_auth_method: 'none' as const,
+  grant_types: ['authorization_code'],
+  response_types: ['code' as const],
+  application_type: 'native' as const,
+}
+/** Of the people who sign in. */
+const ROLES: Readonly<Record<string, readonly string[]>> = { ada: [ADMIN_SCOPE, OPERATOR_SCOPE] }
 const RESOURCE = 'https://notifications.example'
 const GRANT = { grant_type: 'client_credentials', resource: RESOURCE }
 
@@ -17,12 +27,12 @@ export type SigningKey = Awaited<ReturnType<typeof newSigningKey>>
 export type IdentityProvider = Awaited<ReturnType<typeof startIdentityProvider>>
 
 /** Starts a real OpenID provider on loopback, with a fresh RSA key. Its tokens have these claims, too. */
-export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
+export async function startIdentityProvider(extraClaims: JWTPayload = {}, consoleUrl: string | null = null) {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
   const keySetUrl = `${issuer}/jwks`
   let key = await newSigningKey()
-  let up = await providerOf(issuer, key, extraClaims)
+  let up = await providerOf(issuer, key, extraClaims, consoleUrl)
   let handle: RequestListener | null = null
   let keySetRequestCount = 0
   const server = createServer((request, response) => {
@@ -73,7 +83,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
     /** Replaces the signing key, in the key set too. */
     rotate: async (): Promise<void> => {
       key = await newSigningKey()
-      up = await providerOf(issuer, key, extraClaims)
+      up = await providerOf(issuer, key, extraClaims, consoleUrl)
     },
     /** `up`, or what every request gets instead: a 500, no answer at all, or this handler's. */
     be: (state: 'up' | 'broken' | 'hanging' | RequestListener): void => {
@@ -97,13 +107,18 @@ async function providerOf(
   issuer: string,
   { privateJwk }: SigningKey,
   extraClaims: JWTPayload,
+  consoleUrl: string | null,
 ): Promise<RequestListener> {
   // Takes a third of a second to load, and many tests need only the constants of this file.
   const { default: Provider } = await import('oidc-provider')
   const provider = new Provider(issuer, {
     jwks: { keys: [privateJwk as never] },
     ttl: { ClientCredentials: 600 },
-    extraTokenClaims: () => extraClaims,
+    extraTokenClaims: (_, token) => ({
+      ...extraClaims,
+      ...('accountId' in token && { roles: ROLES[token.accountId] ?? [] }),
+    }),
+    clientBasedCORS: () => true,
     clients: [
       {
         client_id: CLIENT.id,
@@ -112,14 +127,17 @@ async function providerOf(
         response_types: [],
         redirect_uris: [],
       },
+      ...(consoleUrl === null ? [] : [{ ...PUBLIC_CLIENT, redirect_uris: [consoleUrl] }]),
     ],
     features: {
       clientCredentials: { enabled: true },
-      devInteractions: { enabled: false },
+      // Takes any name and password.
+      devInteractions: { enabled: consoleUrl !== null },
       resourceIndicators: {
         enabled: true,
         // For clients that ask for a token of no particular resource.
         defaultResource: () => RESOURCE,
+        useGrantedResource: () => true,
         getResourceServerInfo: () => ({
           ...{ scope: ADMIN_SCOPE, audience: AUDIENCE },
           ...{ accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } } },

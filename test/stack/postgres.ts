@@ -179,7 +179,7 @@ function serverArguments(dataDir: string, port: number): string[] {
     max_connections: CONNECTION_COUNT_MAX,
     unix_socket_directories: '',
     shared_buffers: `${cacheMb()}MB`,
-    max_wal_size: '8GB',
+    max_wal_size: '16GB',
     checkpoint_timeout: '30min',
     // For test/bench/latency.ts.
     track_commit_timestamp: 'on',

@@ -1,11 +1,11 @@
 import { createSenders as createSilentSenders } from '../../src/service/app/clients.ts'
 import { ADDRESSED_CHANNELS, type AddressedChannel } from '../../src/service/decide/party/channel.ts'
 import type { Senders } from '../../src/service/send/send.ts'
-import type { Message } from '../../src/service/send/sender.ts'
+import type { TransportMessage } from '../../src/service/send/sender.ts'
 
 export * from '../../src/service/app/clients.ts'
 
-type Recorder = (channel: AddressedChannel, messages: readonly Message[]) => void
+type Recorder = (channel: AddressedChannel, messages: readonly TransportMessage[]) => void
 let record: Recorder = () => {}
 
 export function recordTo(recorder: Recorder): void {

@@ -5,6 +5,9 @@ import { createInterface } from 'node:readline'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { until } from './until.ts'
 
+/** Some of it is looked at once a minute. */
+const LOGGED_MAX_MS = 90_000
+
 export interface LogLine {
   readonly level: string
   readonly msg: string
@@ -58,7 +61,7 @@ function createJournal(isAlive: () => boolean) {
   /** Waits until there is a line with this message. */
   const logged = async (message: RegExp): Promise<LogLine> => {
     const find = () => lines.find(({ msg }) => message.test(msg)) ?? !isAlive()
-    const found = await until(find, { what: `the service to log ${message}` })
+    const found = await until(find, { what: `the service to log ${message}`, timeoutMs: LOGGED_MAX_MS })
     if (typeof found === 'boolean') throw new Error(`the service ended before it logged ${message}`)
     return found
   }

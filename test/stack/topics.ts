@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type AclEntry, type Admin, type IHeaders, type KafkaConfig, type Producer } from 'kafkajs'
-import { patchRequestQueue } from '../../src/service/consume/client.ts'
+import { patchRequestQueue } from '../../src/service/consume/kafka-client.ts'
 import { until } from './until.ts'
 
 export const TOPIC_NAMES = ['claims', 'billing', 'enrollment'] as const
@@ -16,6 +16,8 @@ export interface TestMessage {
   /** null is a tombstone. */
   value: string | Buffer | null
   headers?: IHeaders
+  /** In ms since 1970; by default the time of publishing. */
+  timestamp?: string
 }
 
 export interface Right {

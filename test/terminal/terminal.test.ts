@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { workflowCommand } from '../../src/terminal/annotations.ts'
+import { confirm } from '../../src/terminal/confirm.ts'
 import { note, print, showProgress } from '../../src/terminal/print.ts'
+import { worldOf } from '../process/command.ts'
 import { EXECUTABLE_ENV, MAIN, preloading } from '../stack/executable.ts'
 
 t.test('an annotation is one line, whatever its text', async (t) => {
@@ -19,19 +21,17 @@ for (const isTTY of [true, false]) {
     ? 'on a terminal one line replaces the other, not too often'
     : 'elsewhere it is not shown'
   t.test(`progress: ${where}, and output begins on a new line`, async (t) => {
-    const written: unknown[] = []
+    const written: string[] = []
     let nowMs = 5_000
     t.intercept(performance, 'now', { value: () => nowMs })
-    t.intercept(process.stderr, 'isTTY', { value: isTTY })
-    for (const stream of [process.stdout, process.stderr])
-      t.intercept(stream, 'write', { value: (text: string) => written.push(text) > 0 })
-    showProgress('1 event')
-    showProgress('2 events')
+    const world = worldOf((_, text) => written.push(text), { isTTY })
+    showProgress(world, '1 event')
+    showProgress(world, '2 events')
     nowMs += 100
-    showProgress('3 events')
-    await print('a line')
-    showProgress('4 events')
-    note('the end')
+    showProgress(world, '3 events')
+    await print(world, 'a line')
+    showProgress(world, '4 events')
+    note(world, 'the end')
     const shown = (...texts: string[]) =>
       isTTY ? [...texts.map((text) => `${EMPTY_LINE}${text}`), EMPTY_LINE] : []
     t.same(written, [...shown('1 event', '3 events'), 'a line\n', ...shown('4 events'), 'the end\n'])
@@ -42,13 +42,12 @@ for (const isTTY of [true, false]) {
   const where = isTTY ? 'on a terminal nothing of a line is obeyed' : 'elsewhere a line is written as it is'
   t.test(`output: ${where}`, async (t) => {
     const written: string[] = []
-    t.intercept(process.stdout, 'isTTY', { value: isTTY })
-    const output = t.intercept(process.stdout, 'write', { value: (text: string) => written.push(text) > 0 })
     const subject = 'a\u001b]0;x\u0007\u009b2J\u202e\u{e0001}é\tb'
     const lines = [subject, JSON.stringify({ subject }), 'x,y\r']
-    await print(...lines)
-    // The results of the test go there, too.
-    output.restore()
+    await print(
+      worldOf((_, text) => written.push(text), { isTTY }),
+      ...lines,
+    )
     const all = written.join('')
     const obeyed = ['\u001b', '\u0007', '\u009b', '\u202e', '\u{e0001}']
     t.same(
@@ -65,6 +64,26 @@ for (const isTTY of [true, false]) {
       )
   })
 }
+
+t.test('a command goes on only if the answer is yes', async (t) => {
+  for (const [answer, isYes] of [
+    ['y', true],
+    [' YES ', true],
+    ['', false],
+    ['no', false],
+    ['yesterday', false],
+  ] as const) {
+    let asked = ''
+    const world = worldOf(
+      (_, text) => {
+        asked += text
+      },
+      { isTTY: true, input: `${answer}\n` },
+    )
+    t.equal(await confirm(world, 'Sure?', {}), isYes, answer)
+    t.match(asked, 'Sure? [y/N] ')
+  }
+})
 
 /** The limits of a process that the line of main.ts starts, and its number of listeners when the command's modules are loaded. */
 function started(command: string, env: Record<string, string> = {}) {

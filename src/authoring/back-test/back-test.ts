@@ -6,21 +6,23 @@ import type { Since } from '../../service/time/duration.ts'
 import { fileOption, newCommand, sinceOption } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
 import { type BacktestSource, describeBacktest, LOCATOR_COUNT_MAX, runBacktest } from './decide-groups.ts'
 import { groupDecisions } from './group-decisions.ts'
 
-export const backtestCommand = newCommand('backtest', {
-  notes: `An event counts once, by its last decision: each attempt is decided again from the facts recorded for it.
+export const backtestCommand = (world: World) =>
+  newCommand('backtest', {
+    notes: `An event counts once, by its last decision: each attempt is decided again from the facts recorded for it.
 DATABASE_URL names the database.`,
-  exitCodes: '0 compared, 1 the table has faults or the command failed',
-  example: 'rules backtest --table candidate.csv --since 7d',
-})
-  .description('decide past events again by a candidate rule table; send and write nothing')
-  .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
-  .addOption(sinceOption('how far to go back', '30d'))
-  .option('--json', 'as one JSON value')
-  .action(backtest)
+    exitCodes: '0 compared, 1 the table has faults or the command failed',
+    example: 'rules backtest --table candidate.csv --since 7d',
+  })
+    .description('decide past events again by a candidate rule table; send and write nothing')
+    .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
+    .addOption(sinceOption('how far to go back', '30d'))
+    .option('--json', 'as one JSON value')
+    .action((options: Options) => backtest(world, options))
 
 interface Options {
   readonly table: string
@@ -28,9 +30,9 @@ interface Options {
   readonly json?: true
 }
 
-async function backtest({ table, since, json }: Options): Promise<void> {
+async function backtest(world: World, { table, since, json }: Options): Promise<void> {
   const candidate = await compileRuleTable(await readText(table), table)
-  await withDatabase(async (pool) => {
+  await withDatabase(world, async (pool) => {
     const start = await resolveTime(pool, since)
     const source: BacktestSource = {
       readPage: (cursor) =>
@@ -38,11 +40,11 @@ async function backtest({ table, since, json }: Options): Promise<void> {
       readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
     }
     const backtested = await runBacktest(candidate, source, TEMPLATE_EVENT_TYPES, (count) =>
-      showProgress(`${count} events decided again`),
+      showProgress(world, `${count} events decided again`),
     )
     const result = { since: start, ...backtested }
-    if (json) await print(JSON.stringify(result))
-    else await print(describePeriod(since, start), ...describeBacktest(result))
+    if (json) await print(world, JSON.stringify(result))
+    else await print(world, describePeriod(since, start), ...describeBacktest(result))
   })
 }
 

@@ -18,7 +18,7 @@ export interface ChangedEvent extends ListedMember {
 }
 
 /** A group of events on a page of decisions. */
-export interface Place {
+export interface GroupPosition {
   /** Null: the first page. */
   readonly cursor: string | null
   readonly group: string
@@ -50,7 +50,7 @@ export async function reportBacktest(
   knownEventTypes: readonly string[],
   onProgress: (eventCount: number) => void,
 ) {
-  const placesOf = new Map<BacktestChange, Place[]>()
+  const placesOf = new Map<BacktestChange, GroupPosition[]>()
   let placesHeld = 0
   const note = (change: BacktestChange, { id, count }: DecisionGroup, cursor: string | null) => {
     if (change.count - count >= LISTED_COUNT_MAX || placesHeld++ >= PLACES_HELD_MAX) return
@@ -88,7 +88,7 @@ export type KindOfChange = BacktestReport['kinds'][number]
 /** Some of the events of one kind, the most frequent change first. */
 export async function listChanged(
   { kind, changes }: KindOfChange,
-  readMembers: (place: Place) => Promise<readonly ListedMember[]>,
+  readMembers: (place: GroupPosition) => Promise<readonly ListedMember[]>,
 ): Promise<ChangedEvent[]> {
   const list: ChangedEvent[] = []
   for (const [{ eventType, before, after }, places] of changes) {

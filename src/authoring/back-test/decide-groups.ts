@@ -1,8 +1,9 @@
-import { decideRecorded } from '../../service/decide/decision/decide.ts'
+import { decideRecorded, UNKNOWN_CHANNEL_RULE_ID } from '../../service/decide/decision/decide.ts'
 import type { RecordedFacts } from '../../service/decide/decision/facts.ts'
 import type { RecordedResult } from '../../service/decide/decision/result.ts'
 import { CHANNELS, nameOfChannel } from '../../service/decide/party/channel.ts'
 import { type RulesByRevision, readRules } from '../../service/decide/rules/archived-rules.ts'
+import { NO_RULE } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
 import type { DecisionGroup, DecisionPage } from '../../service/model/decision-group.ts'
@@ -179,7 +180,8 @@ function recordedResult(
   findReason: ReasonOf,
 ): RecordedResult {
   const reasonIsFixed = isPartyInvalid && outcome === 'SKIP' && after.outcome === 'SKIP'
-  const reason = reasonIsFixed ? undefined : findReason(ruleTableRevision, ruleId)
+  const reasonOfRule = ruleId === UNKNOWN_CHANNEL_RULE_ID ? NO_RULE : findReason(ruleTableRevision, ruleId)
+  const reason = reasonIsFixed ? undefined : reasonOfRule
   // Without both reasons a difference cannot be determined.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
 }

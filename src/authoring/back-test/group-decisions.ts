@@ -1,10 +1,11 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
+import { storedFacts } from '../../service/decide/decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../../service/decide/decision/skip-pruned.ts'
 import { type DecisionPage, decisionGroup, earlierDecision } from '../../service/model/decision-group.ts'
 import { sqlArray } from '../../service/store/sql/columns.ts'
 import { firstLocatorAt, lastLocatorAt } from '../../service/store/sql/locators.ts'
-import { factsColumn, HAS_INVALID_LOCATOR } from '../../service/store/sql/log-columns.ts'
+import { HAS_INVALID_LOCATOR } from '../../service/store/sql/log-columns.ts'
 import { jsonBytes, withinBytes } from '../../service/store/sql/page-bytes.ts'
 
 const page = z.object({
@@ -14,8 +15,8 @@ const page = z.object({
   events: z.number(),
   groups: z.array(
     decisionGroup.extend({
-      facts: factsColumn,
-      earlier: z.array(earlierDecision.extend({ facts: factsColumn })),
+      facts: storedFacts,
+      earlier: z.array(earlierDecision.extend({ facts: storedFacts })),
     }),
   ),
 })
@@ -24,7 +25,7 @@ const page = z.object({
 const DECISION_COUNT_MAX = 5_000
 
 /** A page of the decisions of a period. */
-export interface PageRequest {
+export interface DecisionPageRequest {
   /** In ISO 8601. */
   readonly from: string
   /** Null: up to now. */
@@ -45,7 +46,7 @@ interface PageLimits {
  */
 export async function groupDecisions(
   connection: CommonQueryMethods,
-  { from, to, cursor }: PageRequest,
+  { from, to, cursor }: DecisionPageRequest,
   { locatorCountMax, decisionCountMax = DECISION_COUNT_MAX }: PageLimits,
 ): Promise<DecisionPage> {
   const start = cursor ?? firstLocatorAt(from)

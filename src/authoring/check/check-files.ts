@@ -1,4 +1,3 @@
-import { PromisesError, RuleTableError } from '../../service/decide/rules/errors.ts'
 import { type Enumeration, enumerate } from '../../service/decide/rules/first-match.ts'
 import {
   covers,
@@ -10,6 +9,7 @@ import {
 import { listNaming, loadPromises, type RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { loadRuleTable, readEventTypes } from '../../service/decide/rules/load-table.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
+import { PromisesError, RuleTableError } from '../../service/decide/rules/table-errors.ts'
 import { findUnknownEventTypes } from '../../service/decide/rules/unknown-event-types.ts'
 import { counted } from '../../service/text/count.ts'
 import type { Fault } from '../../service/text/faults.ts'
@@ -27,7 +27,7 @@ export interface FileReport<F extends Fault = Fault> {
   readonly summary: string | null
 }
 
-/** What a change is held against. */
+/** The rule files that a change is compared with. */
 export interface Against {
   /** The rules that it changes. */
   readonly rules?: readonly Rule[]
@@ -107,7 +107,7 @@ function reportTable(
       ...warnOfChannels(enumeration),
       ...unknown.warnings,
       ...findCopiedReasons(rules, rulesBefore),
-      ...(rulesBefore ? findShortReach(rules, answers, rulesBefore) : []),
+      ...(rulesBefore ? findShortReach(rules, answers, rulesBefore, findWrong) : []),
     ],
     summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
   }

@@ -67,7 +67,7 @@ function exclusionFor(
   return cell === null ? null : { eventTypes, cell }
 }
 
-/** What a rule does in breach of a promise, in words; null if it keeps it. */
+/** The result by which a rule breaks a promise, in words; null if it keeps it. */
 function describeViolation(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   if (keepsPromise(promise, rule, situation)) return null
   const result = decideByRule(rule, situation)

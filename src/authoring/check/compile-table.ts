@@ -1,8 +1,8 @@
 import { PROMISES, RULE_TABLE, readText, sha256, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
-import { PromisesError, RuleTableError } from '../../service/decide/rules/errors.ts'
 import { enumerate } from '../../service/decide/rules/first-match.ts'
 import { loadRuleTable } from '../../service/decide/rules/load-table.ts'
 import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'
+import { PromisesError, RuleTableError } from '../../service/decide/rules/table-errors.ts'
 import { checkRuleFiles } from './check-files.ts'
 import { findFaults } from './find-faults.ts'
 

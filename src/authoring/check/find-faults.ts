@@ -6,6 +6,7 @@ import { findWrongSend, listGaps } from '../../service/decide/rules/judge-rules.
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
+import { listSome } from '../../service/text/count.ts'
 import { type Fault, wholeFault } from '../../service/text/faults.ts'
 import { createRemedies, type FindWrong } from './find-remedy.ts'
 import { describePlaces } from './reach.ts'
@@ -102,9 +103,8 @@ function neverApplying(
     const [{ rule, covered, hiders }] = group as [(typeof dead)[0]]
     const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
     if (group.length > 1) {
-      const names = group.slice(0, NAMED_COUNT_MAX).map((one) => `"${one.rule.id}"`)
-      const more = group.length - names.length
-      const never = `rules ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} can never apply`
+      const names = group.map((one) => `"${one.rule.id}"`)
+      const never = `rules ${listSome(names, NAMED_COUNT_MAX)} can never apply`
       return {
         rule: first,
         row: first.row,

@@ -1,10 +1,9 @@
 import type { Situation } from '../../service/decide/decision/facts.ts'
-import { type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
-import type { Cell } from '../../service/decide/rules/judge-rules.ts'
-import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import type { FirstMatch } from '../../service/decide/rules/first-match.ts'
+import { type Cell, listCovering } from '../../service/decide/rules/judge-rules.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 
-/** What is wrong if a rule decides a case; null if nothing is. `cell` would exclude the case, if a cell can. */
+/** The fault if a rule decides a case; null if there is none. `cell` would exclude the case, if a cell can. */
 export type FindWrong = (rule: Rule, answer: FirstMatch) => { readonly cell: Cell | null } | null
 
 /** A case of a rule. `next` would decide it if the rule were not there. */
@@ -29,9 +28,7 @@ export function createRemedies(
   function findRemedy(rule: Rule): string | null {
     const deciding = answers.filter((answer) => answer.rule === rule)
     const own = deciding.map((answer): OwnCase => {
-      const next = rules.find(
-        (other) => other.row > rule.row && firstMismatch(other, toRuleFacts(answer)) === null,
-      )
+      const next = listCovering(rules, answer).find(({ row }) => row > rule.row)
       const isWrongNext = next === undefined || findWrong(next, answer) !== null
       return { situation: answer.situation, wrong: findWrong(rule, answer), next, isWrongNext }
     })

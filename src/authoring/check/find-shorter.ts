@@ -1,6 +1,7 @@
-import { FACT_LIST } from '../../service/decide/decision/facts.ts'
+import { FACT_LIST, type RuleFacts } from '../../service/decide/decision/facts.ts'
 import { type EventTypeCell, parseEventTypeCell } from '../../service/decide/rules/event-type-cell.ts'
 import { type Enumeration, type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
+import { listCovering } from '../../service/decide/rules/judge-rules.ts'
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
 import type { When } from '../../service/decide/rules/when.ts'
@@ -13,55 +14,82 @@ export interface Shorter {
   readonly edit: { readonly row: number; readonly column: string; readonly cell: string } | null
 }
 
-/** Rows whose deletion changes no decision, and pairs of rows that one could replace. Each hint holds for the table as it is. */
+/**
+ * Rows whose deletion changes no decision, and pairs of rows that one could replace. Each hint holds for the table as it is; a row is part
+ * of one: of twenty rows that are alike, ten hints tell enough.
+ */
 export function findShorter({ rules, answers }: Enumeration): Shorter[] {
-  const isSame = (others: readonly Rule[]) => {
-    const applying = new Set(answers.map((answer) => firstOf(others, answer)))
-    return others.every((one) => applying.has(one)) && answers.every((answer) => decidesAlike(others, answer))
-  }
-  const deletable = rules.filter((rule) => {
-    const below = rules.filter(({ row }) => row > rule.row)
-    return answers.every((answer) => answer.rule !== rule || decidesAlike(below, answer))
-  })
+  const cases = answers.map(
+    (answer): Covered => ({
+      ...answer,
+      facts: toRuleFacts(answer),
+      covering: listCovering(rules, answer),
+    }),
+  )
+  const deletable = rules.filter((rule) =>
+    cases.every(
+      (one) =>
+        one.rule !== rule ||
+        decidesAlike(
+          one,
+          one.covering.find(({ row }) => row > rule.row),
+        ),
+    ),
+  )
   const deletions = deletable.map(({ id, row }) => ({
     row,
     text: `without rule "${id}" every decision would be the same, by rules below it`,
     edit: null,
   }))
-  const merges = rules.flatMap((rule, index) =>
-    deletable.includes(rule)
-      ? []
-      : rules.slice(index + 1).flatMap((other): Shorter[] => {
-          const merged = deletable.includes(other) ? null : mergedCell(rule, other)
-          if (merged === null) return []
-          const { column, cell, when } = merged
-          const place = [rule, other].find((kept) =>
-            isSame(
-              rules.flatMap((one) =>
-                one === kept ? [{ ...rule, when }] : one === rule || one === other ? [] : [one],
-              ),
-            ),
-          )
-          if (place === undefined) return []
-          const gone = place === rule ? other : rule
-          const written = cell === '' ? `a blank cell` : `"${cell}"`
-          const text = `rules "${rule.id}" and "${other.id}" could be one: in row ${place.row}, write ${written} as ${column}, and delete row ${gone.row}`
-          return [{ row: gone.row, text, edit: { row: place.row, column, cell } }]
-        }),
-  )
+  const told = new Set(deletable)
+  const merges: Shorter[] = []
+  for (const [index, rule] of rules.entries()) {
+    if (told.has(rule)) continue
+    for (const other of rules.slice(index + 1)) {
+      const merge = told.has(other) ? null : findMerge(rule, other, rules.length, cases)
+      if (merge === null) continue
+      merges.push(merge)
+      told.add(rule).add(other)
+      break
+    }
+  }
   return [...deletions, ...merges]
 }
 
-function firstOf(rules: readonly Rule[], answer: FirstMatch): Rule | undefined {
-  const facts = toRuleFacts(answer)
-  return rules.find((candidate) => firstMismatch(candidate, facts) === null)
+interface Covered extends FirstMatch {
+  readonly facts: RuleFacts
+  readonly covering: readonly Rule[]
 }
 
-function decidesAlike(rules: readonly Rule[], { rule, ...one }: FirstMatch): boolean {
-  const now = firstOf(rules, { rule, ...one })
+/** A row that replaces both rules without a change, and hides none; null if there is none. */
+function findMerge(rule: Rule, other: Rule, ruleCount: number, cases: readonly Covered[]): Shorter | null {
+  const merged = mergedCell(rule, other)
+  if (merged === null) return null
+  const { column, cell, when } = merged
+  const isSame = (kept: Rule) => {
+    const applying = new Set<Rule>()
+    const isAlike = (one: Covered) => {
+      const rest = one.covering.find((next) => next !== rule && next !== other)
+      const isFirst =
+        (rest === undefined || kept.row < rest.row) && firstMismatch({ when }, one.facts) === null
+      const now = isFirst ? kept : rest
+      if (now !== undefined) applying.add(now)
+      return decidesAlike(one, now)
+    }
+    return cases.every(isAlike) && applying.size === ruleCount - 1
+  }
+  const place = [rule, other].find(isSame)
+  if (place === undefined) return null
+  const gone = place === rule ? other : rule
+  const written = cell === '' ? `a blank cell` : `"${cell}"`
+  const text = `rules "${rule.id}" and "${other.id}" could be one: in row ${place.row}, write ${written} as ${column}, and delete row ${gone.row}`
+  return { row: gone.row, text, edit: { row: place.row, column, cell } }
+}
+
+function decidesAlike({ rule, situation }: FirstMatch, now: Rule | undefined): boolean {
   return rule === null || now === undefined
     ? rule === null && now === undefined
-    : decidedAlike(decideByRule(rule, one.situation), decideByRule(now, one.situation))
+    : decidedAlike(decideByRule(rule, situation), decideByRule(now, situation))
 }
 
 /** The cell that stands for those of both rules, if they decide the same and differ in one condition; null if no cell can. */

@@ -1,17 +1,21 @@
+import type { RuleResult } from '../../service/decide/decision/result.ts'
 import { type Enumeration, type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
+import { listCovering } from '../../service/decide/rules/judge-rules.ts'
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
-import type { Rule } from '../../service/decide/rules/rule.ts'
+import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
 import { counted } from '../../service/text/count.ts'
 import type { Fault } from '../../service/text/faults.ts'
 import type { FindWrong } from './find-remedy.ts'
 
-// What a rule decides of all that its cells describe: rows above may take part of it. A case is a situation of an event type.
+// The part that a rule decides of all that its cells describe: rows above may take the rest. A case is a situation of an event type.
 
 const NAMED_COUNT_MAX = 4
 
-/** The rules that a change adds, rewrites or moves; others only make room for them. */
+/** The rules that a change adds, rewrites or moves; others only make room for them, or have another name. */
 export function changedRules(before: readonly Rule[], after: readonly Rule[]): readonly Rule[] {
-  const [idsBefore, ids] = [before, after].map((rules) => rules.map(({ id }) => id)) as [string[], string[]]
+  const idsBefore = before.map(({ id }) => id)
+  const oldIds = new Map(after.map((rule) => [rule, findOldId(rule, before, after)]))
+  const ids = [...oldIds.values()]
   const isEqualWithout = (one: string) => {
     const others = (list: readonly string[], known: readonly string[]) =>
       list.filter((id) => id !== one && known.includes(id)).join('\n')
@@ -19,25 +23,48 @@ export function changedRules(before: readonly Rule[], after: readonly Rule[]): r
   }
   const isSameOrder = isEqualWithout('')
   return after.filter((rule) => {
-    const old = before.find(({ id }) => id === rule.id)
+    const oldId = oldIds.get(rule)
+    const old = before.find(({ id }) => id === oldId)
     return (
       old === undefined ||
       JSON.stringify(old.when) !== JSON.stringify(rule.when) ||
-      (!isSameOrder && isEqualWithout(rule.id))
+      (!isSameOrder && isEqualWithout(old.id))
     )
   })
 }
 
-/** Warns of each changed rule that decides a part of what its cells describe; of one that decides nothing, a fault tells. */
+/** The id that a renamed rule had: of a rule that is gone, with the same cells. */
+function findOldId(rule: Rule, before: readonly Rule[], after: readonly Rule[]): string {
+  const isNamed = (rules: readonly Rule[], id: string) => rules.some((one) => one.id === id)
+  const cells = cellsOf(rule)
+  const renamed = isNamed(before, rule.id)
+    ? undefined
+    : before.find((old) => !isNamed(after, old.id) && cellsOf(old) === cells)
+  return renamed?.id ?? rule.id
+}
+
+function cellsOf({ when, outcome, sendBy }: Rule): string {
+  return JSON.stringify([when, outcome, sendBy])
+}
+
+/**
+ * Warns of each changed rule from which rows above take cases that it may decide, and would decide otherwise for members; of one that
+ * decides nothing, a fault tells.
+ */
 export function findShortReach(
   rules: readonly Rule[],
   answers: readonly FirstMatch[],
   before: readonly Rule[],
+  findWrong: FindWrong,
 ): Fault[] {
   return changedRules(before, rules).flatMap((rule) => {
     const described = answers.filter((answer) => firstMismatch(rule, toRuleFacts(answer)) === null)
     const taken = described.filter((answer) => answer.rule !== rule)
-    if (taken.length === 0 || taken.length === described.length) return []
+    const isLost = (answer: FirstMatch) =>
+      answer.rule !== null &&
+      findWrong(rule, answer) === null &&
+      !isToldAlike(decideByRule(answer.rule, answer.situation), decideByRule(rule, answer.situation))
+    if (taken.length === described.length || !taken.some(isLost)) return []
     const takers = [...Map.groupBy(taken, (answer) => answer.rule)].flatMap(([taker, some]) =>
       taker === null ? [] : [[taker.id, some.length] as const],
     )
@@ -46,6 +73,11 @@ export function findShortReach(
     const text = `rule "${rule.id}" ${describeReach(left, counted(all, 'case'), takers)}`
     return [{ row: rule.row, column: null, text }]
   })
+}
+
+/** True if a member notices no difference: the reasons of messages that are not sent may differ. */
+function isToldAlike(one: RuleResult, other: RuleResult): boolean {
+  return one.outcome === other.outcome && (one.outcome !== 'SEND' || one.channel === other.channel)
 }
 
 /** Example: `decides 4 of the 8 cases that its cells describe; rows above take the others: "email" 2, "sms" 2`. */
@@ -74,15 +106,13 @@ export function describePlaces(
   findWrong: FindWrong,
 ): string {
   const all = described.length
+  const decided = described.map((answer) => ({ answer, first: listCovering(rules, answer)[0] }))
   const takers = [...new Set(described.flatMap((answer) => answer.rule ?? []))].toSorted(
     (one, other) => one.row - other.row,
   )
   const places = takers.flatMap((taker) => {
-    const above = rules.filter(({ row }) => row < taker.row)
     const gained = new Set(
-      described.filter((answer) =>
-        above.every((other) => firstMismatch(other, toRuleFacts(answer)) !== null),
-      ),
+      decided.flatMap(({ answer, first }) => (first === undefined || first.row >= taker.row ? [answer] : [])),
     )
     if ([...gained].some((answer) => findWrong(rule, answer) !== null)) return []
     const lost = takers.filter((other) =>

@@ -24,7 +24,7 @@ export interface ChangeSummary {
   readonly rows: readonly RowChange[]
   /** How the table could be shorter with the same decisions. */
   readonly shorter: readonly string[]
-  /** What the table does now although a promise forbade it, in sentences. */
+  /** Sentences about results of the table that a promise forbade before. */
   readonly nowPossible: readonly string[]
   /** Accepted outcomes and texts that are no longer true, and those that are true instead. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
@@ -46,8 +46,10 @@ export function summaryToMarkdown({
     ...(texts === null ? ['which texts change'] : []),
   ]
   const isWeaker = ({ what, kind }: RowChange) => what === 'promise' && kind !== 'added'
-  const others = rows.filter((row) => !isWeaker(row))
+  const isPlace = ({ what }: RowChange) => what === 'envelope field'
+  const others = rows.filter((row) => !isWeaker(row) && !isPlace(row))
   const parts = [
+    cautionToMarkdown(rows.filter(isPlace), [ENVELOPE_RISKS]),
     promisesToMarkdown(rows.filter(isWeaker), nowPossible),
     said(reviews, 'faults', 'fault'),
     said(reviews, 'warnings', 'warning'),
@@ -74,10 +76,10 @@ function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular:
   return items.length === 0 ? '' : `### ${counted(items.length, singular)}\n\n${items.join('\n')}\n`
 }
 
-/** A forge shows such a block in red. */
+const ENVELOPE_RISKS =
+  'No outcome shows what this does: with a wrong party locator, messages go to other members; with a wrong event id, they are sent twice or not at all; with a wrong event type, other rules decide. Run `doctor` with this map against the topics first: it lists what their newest messages have in these places.'
+
 function promisesToMarkdown(rows: readonly RowChange[], nowPossible: readonly string[]): string {
-  if (rows.length === 0) return ''
-  const items = rows.map(({ text }) => `- ${literal(text)}`)
   const possible =
     nowPossible.length === 0
       ? ['Nothing that this table does was forbidden before; a later change may do it.']
@@ -86,12 +88,20 @@ function promisesToMarkdown(rows: readonly RowChange[], nowPossible: readonly st
           '',
           ...nowPossible.map((line) => `- ${literal(line)}`),
         ]
-  return `> [!CAUTION]\n${[`**${summariseRows(rows)}**`, '', ...items, '', ...possible].map((line) => `> ${line}`.trimEnd()).join('\n')}\n`
+  return cautionToMarkdown(rows, possible)
+}
+
+/** A forge shows such a block in red. Empty without changed rows. */
+function cautionToMarkdown(rows: readonly RowChange[], effects: readonly string[]): string {
+  if (rows.length === 0) return ''
+  const items = rows.map(({ text }) => `- ${literal(text)}`)
+  const lines = [`**${summariseRows(rows)}**`, '', ...items, '', ...effects]
+  return `> [!CAUTION]\n${lines.map((line) => `> ${line}`.trimEnd()).join('\n')}\n`
 }
 
 function rowsToMarkdown(rows: readonly RowChange[]): string {
   const items = rows.map(({ text }) => `- ${literal(text)}`)
-  return `### Envelope map, promises and rules: ${summariseRows(rows)}\n\n${items.join('\n')}\n`
+  return `### Promises and rules: ${summariseRows(rows)}\n\n${items.join('\n')}\n`
 }
 
 function shorterToMarkdown(hints: readonly string[]): string {
@@ -138,17 +148,85 @@ function formatGroup({ sentence, situations }: ChangeGroup, folded: boolean): st
     : `${literal(sentence)}:\n\n${list}`
 }
 
-/** @internal The changed texts, before and after, for a pull request; empty if none changed. */
+/** If more texts change, their wholes are folded away. */
+const SHOWN_TEXT_COUNT_MAX = 3
+const NAME_COUNT_MAX = 5
+
+/** @internal The changed texts for a pull request; empty if none changed. What differs in few texts comes first, the wholes last. */
 export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
   if (changes.length === 0) return ''
-  const sections = changes.map(({ eventType, before, after }) => {
-    const name = literal(eventType)
-    if (before === null) return `#### ${name}: new, was the generic text\n\n${formatTexts(after as Preview)}`
-    if (after === null)
-      return `#### ${name}: removed, becomes the generic text\n\nBefore:\n\n${formatTexts(before)}`
-    return `#### ${name}\n\nBefore:\n\n${formatTexts(before)}\n\nAfter:\n\n${formatTexts(after)}`
+  const [changed, others] = [changes.filter(isChanged), changes.filter((change) => !isChanged(change))]
+  const wholes = changed.map(
+    ({ eventType, before, after }) =>
+      `#### ${literal(eventType)}\n\nBefore:\n\n${formatTexts(before)}\n\nAfter:\n\n${formatTexts(after)}`,
+  )
+  const whole = wholes.join('\n\n')
+  const parts = [
+    `### Texts: ${counted(changes.length, 'event type')} with another text`,
+    ...formatEdits(changed),
+    ...listLonger(changed),
+    ...others.map(({ eventType, before, after }) => {
+      const name = literal(eventType)
+      if (after !== null) return `#### ${name}: new, was the generic text\n\n${formatTexts(after)}`
+      return `#### ${name}: removed, becomes the generic text\n\nBefore:\n\n${before && formatTexts(before)}`
+    }),
+    changed.length > SHOWN_TEXT_COUNT_MAX
+      ? `<details><summary>All changed texts, before and after</summary>\n\n${whole}\n\n</details>`
+      : whole,
+  ]
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}
+
+interface ChangedText extends PreviewChange {
+  readonly before: Preview
+  readonly after: Preview
+}
+
+function isChanged(change: PreviewChange): change is ChangedText {
+  return change.before !== null && change.after !== null
+}
+
+/** The lines that differ, once for all event types in which they do. */
+function formatEdits(changed: readonly ChangedText[]): string[] {
+  const typesOf = new Map<string, string[]>()
+  for (const { eventType, before, after } of changed) {
+    const [old, now] = [listLines(before), listLines(after)]
+    const gone = [...old].filter((line) => !now.has(line)).map((line) => `- ${line}`)
+    const fresh = [...now].filter((line) => !old.has(line)).map((line) => `+ ${line}`)
+    const edits = [...gone, ...fresh]
+    for (const edit of edits.length === 0 ? ['  the same lines, in another order or number'] : edits)
+      typesOf.set(edit, [...(typesOf.get(edit) ?? []), eventType])
+  }
+  return [...Map.groupBy(typesOf, ([, types]) => JSON.stringify(types)).values()]
+    .map((group) => ({ types: group[0]?.[1] ?? [], lines: group.map(([line]) => line) }))
+    .toSorted((one, other) => one.types.length - other.types.length)
+    .map(({ types, lines }) => {
+      const [gone, fresh] = [false, true].map((isFresh) =>
+        lines.filter((line) => line.startsWith('+') === isFresh),
+      )
+      return `${literal(describeTypes(types))}:\n\n${fenced([...(gone ?? []), ...(fresh ?? [])].join('\n'), 'diff')}`
+    })
+}
+
+function listLines({ texts }: Preview): ReadonlySet<string> {
+  return new Set(texts.flatMap(({ subject, body }) => [`Subject: ${subject}`, ...body.split('\n')]))
+}
+
+/** A sentence about the texts that need more segments by text message. */
+function listLonger(changed: readonly ChangedText[]): string[] {
+  const segments = ({ texts }: Preview) => Math.max(...texts.map(({ sms }) => sms.segments))
+  const longer = changed.flatMap(({ eventType, before, after }) => {
+    const [old, now] = [segments(before), segments(after)]
+    return now > old ? [`${eventType} (${old}, now ${now})`] : []
   })
-  return `### Texts: ${counted(changes.length, 'event type')} with another text\n\n${sections.join('\n\n')}\n`
+  if (longer.length === 0) return []
+  return [`Longer by text message, in segments: ${literal(describeTypes(longer))}.`]
+}
+
+function describeTypes(types: readonly string[]): string {
+  const more = types.length - NAME_COUNT_MAX
+  const named = types.slice(0, NAME_COUNT_MAX).join(', ')
+  return more > 0 ? `${counted(types.length, 'event type')}, such as ${named}` : named
 }
 
 function formatTexts({ texts }: Preview): string {
@@ -165,8 +243,8 @@ function literal(text: string): string {
 }
 
 /** Literal text in a block that no run of backticks in it can end. */
-function fenced(text: string): string {
+function fenced(text: string, language = 'text'): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
   const fence = '`'.repeat(longest + 1)
-  return `${fence}text\n${text}\n${fence}`
+  return `${fence}${language}\n${text}\n${fence}`
 }

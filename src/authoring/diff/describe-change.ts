@@ -1,5 +1,5 @@
-import { RuleTableError } from '../../service/decide/rules/errors.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
+import { RuleTableError } from '../../service/decide/rules/table-errors.ts'
 import { describeFault } from '../../service/text/faults.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
 import { diffRuleTables } from './compare-tables.ts'

@@ -6,26 +6,27 @@ import { describeFault } from '../../service/text/faults.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../../terminal/git.ts'
 import { fileOption, newCommand } from '../../terminal/options.ts'
 import { note, print } from '../../terminal/print.ts'
+import type { World } from '../../terminal/world.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
 import { findCopiedReasons } from '../check/find-copied-reasons.ts'
 import { listEventTypes } from '../templates/read-templates.ts'
-import { readTraffic } from '../traffic/traffic-sheet.ts'
-import { weighChange } from '../traffic/weigh-change.ts'
-import { diffRuleTables, type RuleTableDiff } from './compare-tables.ts'
+import { weighByFile } from '../traffic/weigh-change.ts'
+import { diffRuleTables } from './compare-tables.ts'
 import { describeDiff } from './diff-text.ts'
 
-export const diffCommand = newCommand('diff', {
-  exitCodes: '0 compared, 1 a table has faults or is not readable',
-  example: 'rules diff --against main',
-})
-  .description('describe in sentences which decisions differ from those of an earlier rule table')
-  .requiredOption(
-    '--against <git revision or file>',
-    'the earlier rule table; an existing file takes precedence',
-  )
-  .addOption(fileOption('--table <file>', 'the current rule table', RULE_TABLE))
-  .option('--json', 'as one JSON value')
-  .action(diff)
+export const diffCommand = (world: World) =>
+  newCommand('diff', {
+    exitCodes: '0 compared, 1 a table has faults or is not readable',
+    example: 'rules diff --against main',
+  })
+    .description('describe in sentences which decisions differ from those of an earlier rule table')
+    .requiredOption(
+      '--against <git revision or file>',
+      'the earlier rule table; an existing file takes precedence',
+    )
+    .addOption(fileOption('--table <file>', 'the current rule table', RULE_TABLE))
+    .option('--json', 'as one JSON value')
+    .action((options: Options) => diff(world, options))
 
 interface Options {
   readonly against: string
@@ -33,30 +34,22 @@ interface Options {
   readonly json?: true
 }
 
-async function diff({ against, table, json }: Options): Promise<void> {
+async function diff(world: World, { against, table, json }: Options): Promise<void> {
   const before = await tableBefore(against, table)
   const after = await compileRuleTable(await readText(table))
   const difference = diffRuleTables(before, after)
-  const traffic = await weigh(before, after, difference)
-  const sentences = [...describeDiff(difference), ...traffic]
+  const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
+  const { effect, faults } = weighByFile(traffic, { before, after }, difference, [])
+  const sentences = [
+    ...describeDiff(difference),
+    ...faults.map((fault) => `${relative('', TRAFFIC)}: ${describeFault(fault)}`),
+    ...(effect === null
+      ? []
+      : [effect.summary, ...effect.changes.map((line) => `    ${line}`), ...effect.notes]),
+  ]
   const warnings = findCopiedReasons(after.rules, before.rules)
-  for (const warning of warnings) note(`${relative('', table)}: warning: ${describeFault(warning)}`)
-  await print(...(json ? [JSON.stringify({ ...difference, warnings, sentences })] : sentences))
-}
-
-/** How many events of the last month the difference concerns, if `rules/traffic.csv` tells it. */
-async function weigh(before: RuleTable, after: RuleTable, diff: RuleTableDiff): Promise<string[]> {
-  const text = await readFile(TRAFFIC, 'utf8').catch(() => null)
-  if (text === null || diff.changes.length === 0) return []
-  const { traffic, faults } = readTraffic(text)
-  if (traffic === null) return faults.map((fault) => `${relative('', TRAFFIC)}: ${describeFault(fault)}`)
-  const { summary, changes, notes } = weighChange(
-    before,
-    after,
-    { diff, promises: [], nowMs: Date.now() },
-    traffic,
-  )
-  return [summary, ...changes.map((line) => `    ${line}`), ...notes]
+  for (const warning of warnings) note(world, `${relative('', table)}: warning: ${describeFault(warning)}`)
+  await print(world, ...(json ? [JSON.stringify({ ...difference, warnings, sentences })] : sentences))
 }
 
 /** The earlier table; at a git revision with the templates of that revision, to which `no template` refers. */

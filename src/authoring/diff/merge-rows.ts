@@ -1,7 +1,7 @@
 import { type Cells, pairRows } from './diff-rows.ts'
 
 /** The merged rows, and each cell that both people changed: `mine` wins there. */
-export interface Merged {
+export interface MergeResult {
   readonly rows: readonly Cells[]
   readonly conflicts: readonly string[]
 }
@@ -12,7 +12,7 @@ export function mergeRows(
   base: readonly Cells[],
   mine: readonly Cells[],
   theirs: readonly Cells[],
-): Merged {
+): MergeResult {
   const conflicts: string[] = []
   const ofMine = pairRows(base, mine)
   const ofTheirs = pairRows(base, theirs)

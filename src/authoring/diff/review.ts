@@ -1,10 +1,10 @@
-import { RuleTableError } from '../../service/decide/rules/errors.ts'
 import type { Enumeration } from '../../service/decide/rules/first-match.ts'
 import { listCases } from '../../service/decide/rules/judge-rules.ts'
 import { PROMISE_SHEET, type RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { readSheet, type SheetForm } from '../../service/decide/rules/read-sheet.ts'
 import { RULE_SHEET } from '../../service/decide/rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'
+import { RuleTableError } from '../../service/decide/rules/table-errors.ts'
 import { type Fault, wholeFault } from '../../service/text/faults.ts'
 import { type Against, checkRuleFiles, type FileReport } from '../check/check-files.ts'
 import { checkPromises, type PromiseFault } from '../check/check-promises.ts'
@@ -14,8 +14,7 @@ import { checkTemplates, type TemplateReport } from '../templates/check-template
 import { findConflict } from '../templates/parse.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
-import { readTraffic } from '../traffic/traffic-sheet.ts'
-import { weighChange } from '../traffic/weigh-change.ts'
+import { weighByFile } from '../traffic/weigh-change.ts'
 import { type ChangeSummary, summaryToMarkdown } from './change-summary.ts'
 import { diffRuleTables } from './compare-tables.ts'
 import { type Cells, diffRows, type RowChange } from './diff-rows.ts'
@@ -44,9 +43,9 @@ export interface Texts {
 }
 
 /** `outcomes`: the accepted ones, against which file names are checked. `seen`: types of recent events, valid too. */
-export function readTexts(files: readonly TemplateFile[], outcomes: string, seen?: readonly string[]): Texts {
+export function readTexts(files: readonly TemplateFile[], outcomes: string, seen: readonly string[]): Texts {
   const accepted = acceptedEventTypes(outcomes)
-  const options = { sha256: noRevision, accepted, ...(seen && { seen }) }
+  const options = { sha256: noRevision, accepted, seen }
   return { eventTypes: listEventTypes(files), report: checkTemplates(files, options) }
 }
 
@@ -96,8 +95,9 @@ export function summariseChange(
   traffic: string | null,
 ): ChangeSummary {
   const { table, promises, texts, ruleTable } = after
-  const read = traffic === null ? { traffic: null, faults: [] } : readTraffic(traffic)
-  const diff = before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable)
+  const tables = before.ruleTable && ruleTable && { before: before.ruleTable, after: ruleTable }
+  const diff = tables && diffRuleTables(tables.before, tables.after)
+  const weighed = weighByFile(traffic, tables, diff, after.promised)
   const { faults, warnings } = texts.report
   const { templates: textsBefore } = before.texts.report
   return {
@@ -110,18 +110,10 @@ export function summariseChange(
         return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
       }),
       { file: 'rules/outcomes.txt', faults: conflictsIn(outcomes), warnings: [] },
-      { file: 'rules/traffic.csv', faults: read.faults, warnings: [] },
+      { file: 'rules/traffic.csv', faults: weighed.faults, warnings: [] },
     ],
     diff,
-    traffic:
-      before.ruleTable && ruleTable && diff && read.traffic && diff.changes.length > 0
-        ? weighChange(
-            before.ruleTable,
-            ruleTable,
-            { diff, promises: after.promised, nowMs: Date.now() },
-            read.traffic,
-          )
-        : null,
+    traffic: weighed.effect,
     texts: textsBefore && texts.report.templates && diffPreviews(textsBefore, texts.report.templates),
     rows: [
       ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),
@@ -139,7 +131,7 @@ function conflictsIn(outcomes: string): Fault[] {
   return conflict === null ? [] : [{ row: conflict.line, column: null, text: conflict.text }]
 }
 
-/** What the table does and a promise forbade, before it was deleted or changed. */
+/** Results of the table that a promise forbade before it was deleted or changed. */
 function findNowPossible(
   before: readonly RulePromise[],
   after: readonly RulePromise[],

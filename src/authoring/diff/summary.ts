@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isTemplateFile, readTemplateFiles } from '../../authoring/templates/template-files.ts'
+import {
+  isTemplateFile,
+  readTemplateFiles,
+  TEMPLATE_FOLDERS,
+} from '../../authoring/templates/template-files.ts'
 import {
   ENVELOPE_MAP,
   OUTCOMES,
@@ -19,35 +23,39 @@ import {
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../../terminal/git.ts'
 import { newCommand } from '../../terminal/options.ts'
+import type { World } from '../../terminal/world.ts'
 import { reviewEnvelopeMap } from '../check/check.ts'
+import { listTrafficTypes } from '../traffic/traffic-sheet.ts'
 import { summaryToMarkdown } from './change-summary.ts'
 import { type Cells, diffRows, type RowChange } from './diff-rows.ts'
 import { type Files, loadVersion, readTexts, summariseChange } from './review.ts'
 
-export const summaryCommand = newCommand('summary', {
-  exitCodes: '0 summarised, faults included, 1 the revision cannot be read',
-  example: 'rules summary --against main',
-})
-  .description('summarise the faults and the effects of changed rules and texts, for a pull request')
-  .requiredOption('--against <git revision>', 'what the change is made to')
-  .option('--json', 'as one JSON value instead of Markdown')
-  .action(summarise)
+export const summaryCommand = (world: World) =>
+  newCommand('summary', {
+    exitCodes: '0 summarised, faults included, 1 the revision cannot be read',
+    example: 'rules summary --against main',
+  })
+    .description('summarise the faults and the effects of changed rules and texts, for a pull request')
+    .requiredOption('--against <git revision>', 'what the change is made to')
+    .option('--json', 'as one JSON value instead of Markdown')
+    .action((options: Options) => summarise(world, options))
 
 interface Options {
   readonly against: string
   readonly json?: true
 }
 
-async function summarise({ against, json }: Options): Promise<void> {
+async function summarise(world: World, { against, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
   // By the present ones, the old name of a renamed template would be a fault.
   const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
+  const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
+  const seen = listTrafficTypes(traffic)
   const load = (files: Files, accepted: string, rules: readonly Rule[] = []) =>
-    loadVersion(files, readTexts(files.templates, accepted), { rules })
+    loadVersion(files, readTexts(files.templates, accepted, seen), { rules })
   const before = await load(await filesAt(against), outcomesThen)
   const after = await load(await filesNow(), outcomes, before.ruleTable?.rules)
-  const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
   const summary = summariseChange(before, after, outcomes, traffic)
   const [mapBefore, mapNow] = await Promise.all([readFileAt(against, ENVELOPE_MAP), readText(ENVELOPE_MAP)])
   const all = {
@@ -55,11 +63,16 @@ async function summarise({ against, json }: Options): Promise<void> {
     reviews: summary.reviews.toSpliced(2, 0, await reviewEnvelopeMap()),
     rows: [...diffMaps(mapBefore, mapNow), ...summary.rows],
   }
-  process.stdout.write(json ? `${JSON.stringify(all)}\n` : summaryToMarkdown(all))
+  world.stdout.write(json ? `${JSON.stringify(all)}\n` : summaryToMarkdown(all))
 }
 
 async function filesAt(revision: string): Promise<Files> {
-  const names = (await listFilesAt(revision, TEMPLATES)).filter(isTemplateFile)
+  const listed = TEMPLATE_FOLDERS.map(async (part) =>
+    (await listFilesAt(revision, join(TEMPLATES, part)))
+      .filter(isTemplateFile)
+      .map((name) => join(part, name)),
+  )
+  const names = (await Promise.all(listed)).flat()
   const [table, promises, ...templates] = await Promise.all([
     readFileAt(revision, RULE_TABLE),
     readFileAt(revision, PROMISES),

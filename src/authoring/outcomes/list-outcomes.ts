@@ -63,6 +63,34 @@ function formatText({ withReason, subject, body, sms }: PreviewedText): string[]
   ]
 }
 
+/** Words of earlier versions. `reword-outcomes.test.ts` knows each that was ever written. */
+const FORMER_WORDS: ReadonlyMap<string, string> = new Map([
+  ['prefers EMAIL', 'prefers email'],
+  ['prefers SMS', 'prefers text message'],
+  ['prefers IN_APP', 'prefers app message'],
+  ['SEND by EMAIL', 'SEND by email'],
+  ['SEND by SMS', 'SEND by text message'],
+  ['SEND by IN_APP', 'SEND by app message'],
+  ['by EMAIL and IN_APP', 'by email and app message'],
+  ['by SMS', 'by text message'],
+])
+
+/** Accepted outcomes in the words of this version. Reasons, rules and texts are the company's own words: they stay. */
+export function rewordOutcomes(accepted: string): string {
+  const lines = accepted
+    .replaceAll('\r\n', '\n')
+    .replace(/^(#.*\n)+/, `${ABOUT}\n`)
+    .split('\n')
+  return lines.map((line) => (/^ {2}[^ |]/.test(line) ? rewordLine(line) : line)).join('\n')
+}
+
+function rewordLine(line: string): string {
+  const [situation = '', result = '', ...rest] = line.split(': ')
+  const reword = (words: string) => FORMER_WORDS.get(words) ?? words
+  const facts = situation.replace(/[^ ,:][^,:]*/g, reword)
+  return line === situation ? facts : [facts, result.replace(/^[^,]+/, reword), ...rest].join(': ')
+}
+
 /** The event types that have a section, which differ from the headings of all others. */
 export function acceptedEventTypes(text: string): string[] {
   const headings = text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line))
@@ -72,9 +100,9 @@ export function acceptedEventTypes(text: string): string[] {
   )
 }
 
-/** Outcomes and texts in only one of two lists, each with its section. Empty sections make no difference. */
+/** Outcomes and texts in only one of two lists, each with its section. Empty sections and former words make no difference. */
 export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
-  const [before, after] = [parseEntries(accepted), parseEntries(actual)]
+  const [before, after] = [parseEntries(rewordOutcomes(accepted)), parseEntries(actual)]
   return {
     gone: before.filter((entry) => !after.includes(entry)),
     fresh: after.filter((entry) => !before.includes(entry)),

@@ -3,34 +3,51 @@ import { Option } from 'commander'
 import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
 import { OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../service/app/rule-files.ts'
 import { enumerate } from '../../service/decide/rules/first-match.ts'
+import { listTypesWithTemplate } from '../../service/decide/templates/template.ts'
 import { fileOption, newCommand } from '../../terminal/options.ts'
+import { note } from '../../terminal/print.ts'
+import type { World } from '../../terminal/world.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
 import { previewTexts } from '../templates/preview.ts'
 import { readTemplates } from '../templates/read-templates.ts'
-import { acceptedEventTypes, listOutcomes } from './list-outcomes.ts'
+import { acceptedEventTypes, listOutcomes, rewordOutcomes } from './list-outcomes.ts'
 
-export const outcomesCommand = newCommand('outcomes', {
-  exitCodes: '0 done, 1 a file has faults',
-  example: 'rules outcomes',
-})
-  .description('list the outcome of every situation, and each text as members read it')
-  .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
-  .addOption(new Option('--accept', 'write them as the accepted ones').conflicts('json'))
-  .option('--json', 'as one JSON value')
-  .action(outcomes)
+export const outcomesCommand = (world: World) =>
+  newCommand('outcomes', {
+    exitCodes: '0 done, 1 a file has faults',
+    example: 'rules outcomes',
+  })
+    .description('list the outcome of every situation, and each text as members read it')
+    .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
+    .option('--reworded', 'list the accepted outcomes instead, in the words of this version')
+    .addOption(new Option('--accept', 'write them as the accepted ones').conflicts('json'))
+    .option('--json', 'as one JSON value')
+    .action((options: Options) => outcomes(world, options))
 
 interface Options {
   readonly table: string
+  readonly reworded?: true
   readonly accept?: true
   readonly json?: true
 }
 
-async function outcomes({ table, accept, json }: Options): Promise<void> {
+async function outcomes(world: World, options: Options): Promise<void> {
+  const accepted = await readText(OUTCOMES).catch(() => '')
+  const reworded = rewordOutcomes(accepted)
+  const listed = options.reworded ? reworded : await listPresent(options.table, accepted)
+  if (!options.reworded && reworded !== accepted.replaceAll('\r\n', '\n'))
+    note(
+      world,
+      'rules/outcomes.txt has words of an earlier version: commit what "rules outcomes --reworded" prints, and the diff of a later commit shows only what is decided or told differently',
+    )
+  if (options.accept) await writeFile(OUTCOMES, listed)
+  else world.stdout.write(options.json ? `${JSON.stringify({ outcomes: listed })}\n` : listed)
+}
+
+async function listPresent(table: string, outcomes: string): Promise<string> {
   const { rules } = await compileRuleTable(await readText(table), table)
-  const accepted = acceptedEventTypes(await readText(OUTCOMES).catch(() => ''))
+  const accepted = acceptedEventTypes(outcomes)
   const templates = readTemplates(readTemplateFiles(TEMPLATES), { sha256, accepted })
-  const enumeration = await enumerate(rules, [...templates.byEventType.keys()])
-  const actual = listOutcomes(enumeration, previewTexts(templates))
-  if (accept) await writeFile(OUTCOMES, actual)
-  else process.stdout.write(json ? `${JSON.stringify({ outcomes: actual })}\n` : actual)
+  const enumeration = await enumerate(rules, listTypesWithTemplate(templates))
+  return listOutcomes(enumeration, previewTexts(templates))
 }

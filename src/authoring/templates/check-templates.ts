@@ -5,6 +5,7 @@ import {
   type Templates,
   VARIABLES,
 } from '../../service/decide/templates/template.ts'
+import { isPart, listInserted, readParts } from './insert-parts.ts'
 import { parseTags } from './parse.ts'
 import { type Preview, previewTexts } from './preview.ts'
 import { type ReadOptions, readTemplates, type TemplateFile, toEventType } from './read-templates.ts'
@@ -40,17 +41,23 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
   const previews = previewTexts(templates)
   const previewOf = new Map(previews.map((one) => [one.name, one]))
   const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
-  const lines = sorted.map((file) => {
-    const texts = previewOf.get(toEventType(file))?.texts ?? []
+  const lines = sorted.flatMap(({ name: file }) => {
+    const template = templates.get(toEventType({ name: file }))
+    if (template === undefined) return []
+    const texts = previewOf.get(template.name)?.texts ?? []
     const lengths = texts.map(({ sms }) => sms).sort((one, other) => other.segments - one.segments)
-    return { file: file.name, sms: lengths[0] as SmsLength, uses: listVariables(file.text) }
+    return [{ file, sms: lengths[0] as SmsLength, uses: listVariables(template.source) }]
   })
+  const inserted = new Set(files.flatMap(({ text }) => listInserted(text)))
+  const idle = [...readParts(files).keys()].filter((name) => !inserted.has(name))
   const used = new Set(lines.flatMap(({ uses }) => uses))
   const unused = VARIABLES.filter((name) => !used.has(name))
   return {
     faults: [],
     warnings: [
       ...sorted.flatMap(beyondGsmIn),
+      ...sorted.filter((file) => !isPart(file)).flatMap(unguardedReasons),
+      ...idle.map((name) => ({ file: '', line: null, text: `no template inserts {{> ${name}}}` })),
       ...unused.map((name) => ({ file: '', line: null, text: `no template uses {{${name}}}` })),
     ],
     lines,
@@ -62,6 +69,18 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
 function listVariables(source: string): string[] {
   const { subject, body } = splitSource(source)
   return [...new Set([subject, body].flatMap((part) => parseTags(part)).map(({ name }) => name))].sort()
+}
+
+/** Reasons outside `{{#reason}}`: an event without one leaves a gap in the sentence. */
+function unguardedReasons({ name, text }: TemplateFile): TemplateFault[] {
+  const { subject, body, bodyLine } = splitSource(text)
+  return [...parseTags(subject), ...parseTags(body, bodyLine)]
+    .filter((tag) => tag.name === 'reason' && tag.isInserted && tag.within === null)
+    .map(({ line }) => ({
+      file: name,
+      line,
+      text: 'an event without a reason leaves a gap here: write {{#reason}}…{{/reason}} around the words about it',
+    }))
 }
 
 /** Body lines with characters that more than double the length of an SMS. An SMS has no subject. */

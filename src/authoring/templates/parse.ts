@@ -5,12 +5,17 @@ export interface Tag {
   readonly name: string
   readonly line: number
   readonly isPartial: boolean
+  /** True for a tag that inserts a value or a part, false for a section. */
+  readonly isInserted: boolean
+  /** The section of the same variable around the tag: `#` is shown where the variable has a value, `^` where it is empty. */
+  readonly within: '#' | '^' | null
 }
 
 export class LineFault extends Error {
-  readonly line: number
+  /** Counted from 1; null if the file's name is at fault. */
+  readonly line: number | null
 
-  constructor(line: number, message: string) {
+  constructor(line: number | null, message: string) {
     super(message)
     this.line = line
   }
@@ -25,21 +30,25 @@ export function parseTags(template: string, firstLine = 1): readonly Tag[] {
       findLine(delimiters),
       'the delimiters cannot be changed: remove this tag and write {{…}} throughout',
     )
-  const tagsIn = (spans: TemplateSpans): Tag[] =>
+  const tagsIn = (spans: TemplateSpans, sections: ReadonlyMap<string, '#' | '^'>): Tag[] =>
     spans.flatMap(([type, name, offset, , inner]) => {
       if (type === 'text' || type === '!') return []
-      const tag = { name, line: findLine(offset), isPartial: type === '>' }
-      return Array.isArray(inner) ? [tag, ...tagsIn(inner)] : [tag]
+      const isSection = type === '#' || type === '^'
+      const within = sections.get(name) ?? null
+      const tag = { name, line: findLine(offset), isPartial: type === '>', isInserted: !isSection, within }
+      return isSection && Array.isArray(inner)
+        ? [tag, ...tagsIn(inner, new Map([...sections, [name, type]]))]
+        : [tag]
     })
   try {
-    return tagsIn(mustache.parse(template))
+    return tagsIn(mustache.parse(template), new Map())
   } catch (error) {
     const { offset, text } = explain(error as Error, template)
     throw new LineFault(findLine(offset), text)
   }
 }
 
-/** What Git leaves in a file that two branches changed. Its mark in the middle may also be a line of a text. */
+/** Git's conflict markers in a file that two branches changed. The mark in the middle may also be a line of a text. */
 const CONFLICT = /^(<{7}|>{7}|\|{7})(?= |$)/m
 
 /** The first line, counted from 1, with a mark of an unresolved merge; null if there is none. */

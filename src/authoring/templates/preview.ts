@@ -1,5 +1,10 @@
-import { GENERIC, render } from '../../service/decide/templates/render.ts'
-import type { Templates, Variables } from '../../service/decide/templates/template.ts'
+import { render } from '../../service/decide/templates/render.ts'
+import {
+  GENERIC,
+  listTypesWithTemplate,
+  type Templates,
+  type Variables,
+} from '../../service/decide/templates/template.ts'
 import { measureSms, type SmsLength } from './sms-length.ts'
 
 /** One variant of an event type's text. */
@@ -56,7 +61,7 @@ const otherSample: Sample = (name) => ({
 
 /** All texts with sample values, by event type; the generic one last. */
 export function previewTexts(templates: Templates): Preview[] {
-  return [...[...templates.byEventType.keys()].sort(), GENERIC].map((name) => buildPreview(templates, name))
+  return [...listTypesWithTemplate(templates), GENERIC].map((name) => buildPreview(templates, name))
 }
 
 function buildPreview(templates: Templates, name: string, sample = usualSample): Preview {
@@ -75,14 +80,11 @@ function buildPreview(templates: Templates, name: string, sample = usualSample):
 
 /** Texts that differ as rendered: a template comment or another line end does not count. */
 export function diffPreviews(before: Templates, after: Templates): PreviewChange[] {
-  const names = new Set([...before.byEventType.keys(), ...after.byEventType.keys()])
-  return [...[...names].sort(), GENERIC].flatMap((name) => {
-    const findTemplate = ({ byEventType, generic }: Templates) =>
-      name === GENERIC ? generic : byEventType.get(name)
-    if (findTemplate(before)?.source === findTemplate(after)?.source) return []
+  return [...listTypesWithTemplate(new Map([...before, ...after])), GENERIC].flatMap((name) => {
+    if (before.get(name)?.source === after.get(name)?.source) return []
     const changes = [usualSample, otherSample].map((sample) => {
       const of = (templates: Templates) =>
-        findTemplate(templates) === undefined ? null : buildPreview(templates, name, sample)
+        templates.has(name) ? buildPreview(templates, name, sample) : null
       return { eventType: titleOf(name), before: of(before), after: of(after) }
     })
     return changes.find(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after)) ?? []

@@ -1,11 +1,6 @@
+import { compileTemplates, compileText, finish, splitSource } from '../../service/decide/templates/render.ts'
 import {
-  compileTemplates,
-  compileText,
-  finish,
   GENERIC,
-  splitSource,
-} from '../../service/decide/templates/render.ts'
-import {
   TemplateError,
   type TemplateFault,
   type TemplateSource,
@@ -13,9 +8,10 @@ import {
   VARIABLES,
 } from '../../service/decide/templates/template.ts'
 import { didYouMean, isSlip, nearest } from '../../service/text/nearest.ts'
+import { insertParts, isPart, listInserted, nameOfPart, readParts } from './insert-parts.ts'
 import { findConflict, LineFault, lineAt, parseTags, type Tag } from './parse.ts'
 
-/** A file in `templates/`: its name without the folder, and its unchanged text, BOM and line breaks included. */
+/** A file below `templates/`: its name there, and its unchanged text, BOM and line breaks included. */
 export interface TemplateFile {
   readonly name: string
   readonly text: string
@@ -26,7 +22,7 @@ export interface ReadOptions {
   readonly sha256: (text: string) => string
   /** Accepted event types, against which file names are checked; absent: any name is valid. */
   readonly accepted?: readonly string[]
-  /** Types of recent events, accepted too where nobody can edit the accepted ones by hand. */
+  /** Types of recent events, valid too: a name that is nearly one of them is misspelt. */
   readonly seen?: readonly string[]
 }
 
@@ -42,38 +38,53 @@ export function readTemplates(files: readonly TemplateFile[], options: ReadOptio
   return compileTemplates(checkedSources(files, options))
 }
 
-/** The files as sources of templates, by name. Throws TemplateError with the first fault of every file. */
+/**
+ * The files as sources of templates, by name. Parts are inserted, so that an archived source renders alone. Throws TemplateError
+ * with the first fault of every file.
+ */
 export function checkedSources(files: readonly TemplateFile[], options: ReadOptions): TemplateSource[] {
   const faults: TemplateFault[] = []
-  for (const { name: file, text: source } of files) {
-    const fault = nameFault(file, options)
-    if (fault !== null) faults.push({ file, line: null, text: fault })
-    else
-      try {
-        checkSource(file, source)
-      } catch (error) {
-        if (!(error instanceof LineFault)) throw error
-        faults.push({ file, line: error.line, text: error.message })
-      }
+  const check = (file: TemplateFile, checkText: () => void): boolean => {
+    try {
+      const fault = nameFault(file.name, options)
+      if (fault !== null) throw new LineFault(null, fault)
+      checkText()
+      return true
+    } catch (error) {
+      if (!(error instanceof LineFault)) throw error
+      faults.push({ file: file.name, line: error.line, text: error.message })
+      return false
+    }
   }
-  if (!files.some(({ name }) => name === GENERIC + EXTENSION)) {
+  const [partFiles, templates] = [files.filter(isPart), files.filter((file) => !isPart(file))]
+  const sound = readParts(partFiles.filter((part) => check(part, () => checkPart(part.text))))
+  const parts = { names: [...readParts(partFiles).keys()], sound }
+  for (const file of templates) check(file, () => checkSource(file, parts))
+  if (!templates.some(({ name }) => name === GENERIC + EXTENSION)) {
     const text = 'the template for every other event type is missing: add this file'
     faults.push({ file: GENERIC + EXTENSION, line: null, text })
   }
   if (faults.length > 0)
     throw new TemplateError(faults.sort((one, other) => (one.file < other.file ? -1 : 1)))
-  return files
-    .map((file) => ({ name: toEventType(file), revision: options.sha256(file.text), source: file.text }))
+  return templates
+    .map((file) => {
+      const source = insertParts(file.text, sound)
+      return { name: toEventType(file), revision: options.sha256(source), source }
+    })
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
 /** Throws LineFault. */
-function checkSource(file: string, source: string): void {
-  const refuseIf = (isFault: boolean, line: number, text: string) => {
-    if (isFault) throw new LineFault(line, text)
-  }
+function checkPart(text: string): void {
+  checkWording(text)
+  checkTags(parseTags(text), null)
+}
+
+/** Finds the faults that any file can have. Throws LineFault. */
+function checkWording(source: string): void {
   const garbled = source.search(/[\0\uFFFD]/)
-  refuseIf(garbled !== -1, lineAt(source, garbled), 'this is not UTF-8 text: save the file as UTF-8')
+  if (garbled !== -1)
+    throw new LineFault(lineAt(source, garbled), 'this is not UTF-8 text: save the file as UTF-8')
   const conflict = findConflict(source)
   if (conflict !== null) throw new LineFault(conflict.line, conflict.text)
   const single = SINGLE_BRACES.exec(source)
@@ -81,61 +92,98 @@ function checkSource(file: string, source: string): void {
     const [shown, name = ''] = single
     throw new LineFault(lineAt(source, single.index), `members would read ${shown}: write {{${name}}}`)
   }
-  const parts = splitSource(source)
-  const { bodyLine } = parts
+}
+
+interface Parts {
+  /** Event types that have a file. */
+  readonly names: readonly string[]
+  /** The texts of those without a fault. */
+  readonly sound: ReadonlyMap<string, string>
+}
+
+/** Throws LineFault. */
+function checkSource({ name: file, text: source }: TemplateFile, parts: Parts): void {
+  const refuseIf = (isFault: boolean, line: number, text: string) => {
+    if (isFault) throw new LineFault(line, text)
+  }
+  checkWording(source)
+  const { subject, body: own, bodyLine } = splitSource(source)
   refuseIf(bodyLine === 1, 1, 'the subject is missing: begin the file with "Subject: …"')
-  checkTags(parseTags(parts.subject))
+  checkTags(parseTags(subject), null)
   refuseIf(bodyLine === 2, 2, 'the subject is one line: leave the line after it blank')
-  refuseIf(canBeBlank(parts.subject), 1, 'the subject is or can be empty: give it fixed words')
-  refuseIf(parts.body.trim() === '', bodyLine, 'the body is empty: write it below the subject')
-  checkTags(parseTags(parts.body, bodyLine))
+  refuseIf(canBeBlank(subject), 1, 'the subject is or can be empty: give it fixed words')
+  refuseIf(own.trim() === '', bodyLine, 'the body is empty: write it below the subject')
+  checkTags(parseTags(own, bodyLine), parts.names)
+  // The part's own fault says enough.
+  if (listInserted(own).some((name) => !parts.sound.has(name))) return
+  const body = insertParts(own, parts.sound)
   if (file === GENERIC + EXTENSION)
-    refuseIf(finish(parts).body !== GENERIC_BODY, bodyLine, `the body must be exactly "${GENERIC_BODY}"`)
+    refuseIf(
+      finish({ subject, body }).body !== GENERIC_BODY,
+      bodyLine,
+      `the body must be exactly "${GENERIC_BODY}"`,
+    )
   else {
     const text = 'the body must insert {{locator}}, whether there is a reason or not'
-    refuseIf(!insertsLocator(parts.body), bodyLine, text)
+    refuseIf(!insertsLocator(body), bodyLine, text)
   }
 }
 
-function checkTags(tags: readonly Tag[]): void {
-  for (const { name, line, isPartial } of tags) {
-    if (isPartial) throw new LineFault(line, `partial ${quote(name)} cannot be used: write its text here`)
-    if (!VARIABLES.some((variable) => variable === name)) throw new LineFault(line, unknownVariable(name))
+/** `parts`: those that can be inserted; null where none can. */
+function checkTags(tags: readonly Tag[], parts: readonly string[] | null): void {
+  for (const { name, line, isPartial, isInserted, within } of tags) {
+    if (isPartial) {
+      const fault = partialFault(name, parts)
+      if (fault !== null) throw new LineFault(line, fault)
+    } else if (!VARIABLES.some((variable) => variable === name))
+      throw new LineFault(line, unknownVariable(name))
+    else if (isInserted && within === '^')
+      throw new LineFault(
+        line,
+        `{{${name}}} is always empty here, within {{^${name}}}: write {{#${name}}}…{{/${name}}} around what is shown with it`,
+      )
   }
+}
+
+function partialFault(name: string, parts: readonly string[] | null): string | null {
+  if (parts === null) return `part ${quote(name)} cannot be inserted here: write its text`
+  return parts.includes(name)
+    ? null
+    : `there is no part ${quote(name)}: add it as templates/parts/${name}${EXTENSION}${didYouMean(nearest(name, parts))}`
 }
 
 function unknownVariable(name: string): string {
   return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${didYouMean(nearest(name, VARIABLES))}`
 }
 
-export function toEventType({ name }: TemplateFile): string {
+export function toEventType({ name }: Pick<TemplateFile, 'name'>): string {
   return name.slice(0, -EXTENSION.length)
 }
 
 /** Event types that have a file, even one with faults. */
 export function listEventTypes(files: readonly TemplateFile[]): string[] {
   return files
-    .filter(({ name }) => nameFault(name) === null)
+    .filter((file) => !isPart(file) && nameFault(file.name) === null)
     .map(toEventType)
     .filter((eventType) => eventType !== GENERIC)
 }
 
 /** An event type that is not accepted is a typo if it is near to an accepted one, or not written like one. */
 function nameFault(file: string, { accepted, seen }: Omit<ReadOptions, 'sha256'> = {}): string | null {
+  if (isPart({ name: file }))
+    return nameOfPart({ name: file }) === null
+      ? `is not a part: name it parts/<word>${EXTENSION}, in lower case without blanks`
+      : null
   const name = file.slice(0, -EXTENSION.length)
   if (!file.endsWith(EXTENSION) || name === '')
     return `is not a template: name it <event type>${EXTENSION}, or remove it`
   if (name === GENERIC || accepted?.includes(name) || seen?.includes(name)) return null
   const tidy = accepted === undefined ? name : tidied(name)
-  const near = nearest(tidy, [GENERIC, ...(accepted ?? [])])
+  const near = nearest(tidy, [GENERIC, ...(accepted ?? []), ...(seen ?? [])])
   const meant = near !== null && isSlip(tidy, near) ? near : tidy
-  const remedy =
-    seen === undefined
-      ? `add the line ${quote(name)} to rules/outcomes.txt`
-      : 'add its text once the first of them was received'
   return meant === name
     ? null
-    : `${quote(name)} is not an accepted event type${didYouMean(meant)} If events have exactly this type, ${remedy}`
+    : `${quote(name)} is not an accepted event type${didYouMean(meant)} If events have exactly this type, add its text once the first of them was received, or add the line ${quote(name)} to rules/outcomes.txt`
 }
 
 /** The name without capitals, blanks, and the additions of a file copy. */

@@ -7,9 +7,9 @@ import {
   type RecordedFacts,
   type RuleFacts,
 } from '../../service/decide/decision/facts.ts'
+import { storedFacts } from '../../service/decide/decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../../service/decide/decision/skip-pruned.ts'
 import { firstLocatorAt, lastLocatorAt } from '../../service/store/sql/locators.ts'
-import { factsColumn } from '../../service/store/sql/log-columns.ts'
 import type { Traffic, TrafficGroup } from './traffic-sheet.ts'
 
 const DAY_MS = 86_400_000
@@ -23,8 +23,7 @@ const DECISION_COUNT_MAX = 10_000
 
 const page = z.object({
   last: z.string().nullable(),
-  looked: z.number(),
-  groups: z.array(z.object({ facts: factsColumn, count: z.number() })),
+  groups: z.array(z.object({ facts: storedFacts, count: z.number() })),
 })
 
 /**
@@ -33,10 +32,10 @@ const page = z.object({
  */
 export async function countEvents(
   pool: DatabasePool,
-  nowMs: number,
-  onProgress: (decisions: number) => void,
+  wallMs: number,
+  onProgress: (events: number) => void,
 ): Promise<Traffic> {
-  const endMs = Math.floor(nowMs / DAY_MS) * DAY_MS
+  const endMs = Math.floor(wallMs / DAY_MS) * DAY_MS
   const [from, to] = [endMs - DAY_COUNT * DAY_MS, endMs].map((ms) => new Date(ms).toISOString()) as [
     string,
     string,
@@ -56,13 +55,15 @@ export async function countEvents(
     group.count += count
     groups.set(key, group)
   }
-  let looked = 0
+  let counted = 0
   for (let after: string | null = firstLocatorAt(from); after !== null; ) {
     const found: z.infer<typeof page> = await pool.one(pageQuery(from, to, after))
-    for (const { facts, count } of found.groups) add(facts, count)
-    looked += found.looked
-    onProgress(looked)
-    after = found.looked < DECISION_COUNT_MAX ? null : found.last
+    for (const { facts, count } of found.groups) {
+      add(facts, count)
+      counted += count
+    }
+    onProgress(counted)
+    after = found.last
   }
   const shown = [...groups.values()].filter(({ count }) => count >= GROUP_COUNT_MIN)
   for (const { count } of groups.values()) if (count < GROUP_COUNT_MIN) restCount += count
@@ -88,25 +89,35 @@ function bySize(one: TrafficGroup, other: TrafficGroup): number {
   return other.count - one.count || (JSON.stringify(one.facts) < JSON.stringify(other.facts) ? -1 : 1)
 }
 
-/** @internal The query for the next decisions after a locator: the first of each event, with the facts of its last one. */
+/**
+ * @internal The query for the events after a locator, with the facts of their last decisions. Nearly every event has one decision: all
+ * are counted as they are read, and those of events with several are then corrected.
+ */
 export function pageQuery(from: string, to: string, after: string) {
+  const end = lastLocatorAt(to)
+  const isOfPeriod = sql.fragment`decided_at >= ${from}::timestamptz AND decided_at < ${to}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}`
+  const isOnPage = sql.fragment`locator > ${after} AND locator <= coalesce((SELECT last FROM page), ${end})`
   return sql.type(page)`
-    WITH looked AS MATERIALIZED (
-      SELECT locator, attempt, facts, rule_id, decided_at FROM notifications.decision
-      WHERE locator > ${after} AND locator < ${lastLocatorAt(to)} ORDER BY locator, attempt LIMIT ${DECISION_COUNT_MAX}
-    ), first AS (
-      SELECT DISTINCT ON (locator) *, coalesce(lead(locator) OVER (ORDER BY locator, attempt) = locator, true) AS may_be_retried
-      FROM looked ORDER BY locator, attempt
+    WITH page AS MATERIALIZED (
+      SELECT (
+        SELECT locator FROM notifications.decision WHERE locator > ${after} AND locator < ${end}
+        ORDER BY locator, attempt OFFSET ${DECISION_COUNT_MAX - 1} LIMIT 1
+      ) AS last
+    ), counted AS (
+      SELECT facts, count(*) AS count FROM notifications.decision WHERE ${isOnPage} AND ${isOfPeriod} GROUP BY facts
+    ), retried AS MATERIALIZED (
+      SELECT locator FROM notifications.decision WHERE ${isOnPage} GROUP BY locator HAVING count(*) > 1
+    ), corrections AS (
+      SELECT facts, (is_last AND is_first_of_period)::integer - is_of_period::integer AS count
+      FROM retried CROSS JOIN LATERAL (
+        SELECT facts, ${isOfPeriod} AS is_of_period, lead(attempt) OVER attempts IS NULL AS is_last,
+          first_value(${isOfPeriod}) OVER attempts AS is_first_of_period
+        FROM notifications.decision WHERE locator = retried.locator WINDOW attempts AS (ORDER BY attempt)
+      ) AS decided
     )
-    SELECT (SELECT max(locator) FROM looked) AS last, (SELECT count(*)::integer FROM looked) AS looked, ARRAY(
-      SELECT json_build_object('facts', facts, 'count', count(*)) FROM (
-        SELECT CASE WHEN may_be_retried THEN (
-          SELECT last.facts FROM notifications.decision AS last WHERE last.locator = first.locator ORDER BY attempt DESC LIMIT 1
-        ) ELSE facts END AS facts
-        FROM first
-        WHERE decided_at >= ${from}::timestamptz AND decided_at < ${to}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
-        OFFSET 0
-      ) AS event
-      GROUP BY facts
-    ) AS groups`
+    SELECT last, ARRAY(
+      SELECT json_build_object('facts', facts, 'count', sum(count))
+      FROM (SELECT * FROM counted UNION ALL SELECT * FROM corrections) AS event
+      GROUP BY facts HAVING sum(count) > 0
+    ) AS groups FROM page`
 }

@@ -7,9 +7,9 @@ import {
   PARTY_STATES,
   type RuleFacts,
 } from '../../service/decide/decision/facts.ts'
-import { CellFault } from '../../service/decide/rules/errors.ts'
 import { choice } from '../../service/decide/rules/parse-cells.ts'
 import { readSheet, type SheetForm } from '../../service/decide/rules/read-sheet.ts'
+import { CellFault } from '../../service/decide/rules/table-errors.ts'
 import { csvList } from '../../service/text/csv.ts'
 import type { Fault } from '../../service/text/faults.ts'
 
@@ -48,6 +48,12 @@ export function formatTraffic({ firstDay, lastDay, groups, restCount }: Traffic)
   })
   const rest = { 'event type': REST, events: restCount, ...period }
   return [head, ...[...lines, rest].map(formatLine)].join('').replaceAll('\r\n', '\n')
+}
+
+/** The event types in the text of `rules/traffic.csv`; none without the file, or if it has faults. */
+export function listTrafficTypes(text: string | null): string[] {
+  const { traffic } = text === null ? { traffic: null } : readTraffic(text)
+  return [...new Set(traffic?.groups.map(({ facts }) => facts.eventType))]
 }
 
 /** Reads `rules/traffic.csv`. `traffic` is null if there are faults. */

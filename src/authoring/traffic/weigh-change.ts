@@ -1,8 +1,10 @@
 import type { RuleFacts } from '../../service/decide/decision/facts.ts'
+import { nameOfChannel } from '../../service/decide/party/channel.ts'
 import type { RulePromise } from '../../service/decide/rules/load-promises.ts'
 import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
 import { counted } from '../../service/text/count.ts'
+import type { Fault } from '../../service/text/faults.ts'
 import { changedRules, describeReach } from '../check/reach.ts'
 import {
   type BeforeAfter,
@@ -12,7 +14,7 @@ import {
   type RuleTableDiff,
 } from '../diff/compare-tables.ts'
 import { changeInWords } from '../diff/diff-text.ts'
-import type { Traffic } from './traffic-sheet.ts'
+import { readTraffic, type Traffic } from './traffic-sheet.ts'
 
 /** Events of the past that would have another outcome, or another reason. */
 interface WeighedChange extends BeforeAfter {
@@ -21,34 +23,54 @@ interface WeighedChange extends BeforeAfter {
   readonly facts: RuleFacts[]
 }
 
-/** What a change of the rule table would have done to the events of a period, in sentences; the gravest first. */
+/** Sentences about the events of a period that another rule table would decide otherwise, the gravest first. */
 export interface TrafficEffect {
   readonly summary: string
   /** The most harmful kind first, within a kind the most frequent. */
   readonly changes: readonly string[]
-  /** What the counts do not know, and rows without an event. */
+  /** Event types that were not counted, and rows without an event. */
   readonly notes: readonly string[]
 }
 
 const SHOWN_TYPES_MAX = 5
 const DAY_MS = 86_400_000
 
-/** Decides the events of a period by both tables. `nowMs` tells the age of the counts. */
+/** Weighs a change by the text of `rules/traffic.csv`. `effect` is null if there is no such file, or no decision differs. */
+export function weighByFile(
+  text: string | null,
+  tables: { readonly before: RuleTable; readonly after: RuleTable } | null,
+  diff: RuleTableDiff | null,
+  promises: readonly RulePromise[],
+): { readonly effect: TrafficEffect | null; readonly faults: readonly Fault[] } {
+  const { traffic, faults } = text === null ? { traffic: null, faults: [] } : readTraffic(text)
+  if (traffic === null || tables === null || diff === null || diff.changes.length === 0)
+    return { effect: null, faults }
+  const effect = weighChange(tables.before, tables.after, { diff, promises, wallMs: Date.now() }, traffic)
+  return { effect, faults }
+}
+
+/** @internal Decides the events of a period by both tables. `wallMs` tells the age of the counts. */
 export function weighChange(
   before: RuleTable,
   after: RuleTable,
   {
     diff,
     promises,
-    nowMs,
-  }: { readonly diff: RuleTableDiff; readonly promises: readonly RulePromise[]; readonly nowMs: number },
+    wallMs,
+  }: { readonly diff: RuleTableDiff; readonly promises: readonly RulePromise[]; readonly wallMs: number },
   traffic: Traffic,
 ): TrafficEffect {
   const changes = new Map<string, WeighedChange>()
   const used = new Set<string>()
+  const told = new Map<string, Map<string, number>>()
   for (const { facts, count } of traffic.groups) {
     const results = { before: before.decide(facts), after: after.decide(facts) }
     used.add(results.after.ruleId)
+    if (results.after.outcome === 'SEND') {
+      const channels = told.get(facts.eventType) ?? new Map<string, number>()
+      channels.set(results.after.channel, (channels.get(results.after.channel) ?? 0) + count)
+      told.set(facts.eventType, channels)
+    }
     if (decidedAlike(results.before, results.after)) continue
     const key = JSON.stringify(results)
     const change: WeighedChange = changes.get(key) ?? { ...results, count: 0, events: new Map(), facts: [] }
@@ -62,27 +84,47 @@ export function weighChange(
     (one, other) => rank(one) - rank(other) || other.count - one.count,
   )
   return {
-    summary: summarise(traffic, ordered),
+    summary: summarise(traffic, ordered, listUnseen(traffic, diff)),
     changes: ordered.map((change) => describeChange(change, promises)),
     notes: [
+      ...describeTold(ordered, told),
       ...describeReaches(before, after, traffic),
       ...describeUnused(after, used),
-      ...describeUnknown(traffic, diff, nowMs),
+      ...describeUnknown(traffic, diff, wallMs),
     ],
   }
 }
 
 /** Example: "Of about 12,430 events in 30 days, 797 change: 785 no longer sent, 12 sent by another channel". */
-function summarise(traffic: Traffic, changes: readonly WeighedChange[]): string {
+function summarise(traffic: Traffic, changes: readonly WeighedChange[], unseen: readonly string[]): string {
   const kinds = CHANGE_KINDS.map((kind) => ({
     kind,
     count: sum(changes.filter((change) => classifyChange(change) === kind)),
   }))
   const told = kinds.filter(({ count }) => count > 0).map(({ kind, count }) => `${inDigits(count)} ${kind}`)
   const all = `Of about ${inDigits(sum(traffic.groups) + traffic.restCount)} events in ${counted(daysOf(traffic), 'day')}`
-  return told.length === 0
-    ? `${all}, none changes`
-    : `${all}, ${inDigits(sum(changes))} change: ${told.join(', ')}`
+  if (told.length === 0)
+    return unseen.length === 0
+      ? `${all}, none changes`
+      : `${all}, none was of ${unseen.join(', ')}, and no other changes`
+  return `${all}, ${inDigits(sum(changes))} change: ${told.join(', ')}`
+}
+
+/** Sentences about members who are still told of types that lose messages: a rule that mutes a type may leave out those who prefer another channel. */
+function describeTold(
+  changes: readonly WeighedChange[],
+  told: ReadonlyMap<string, ReadonlyMap<string, number>>,
+): string[] {
+  const lost = changes.filter((change) => classifyChange(change) === 'no longer sent')
+  const types = new Set(lost.flatMap(({ events }) => [...events.keys()]))
+  if (types.size === 0) return []
+  const byChannel = new Map<string, number>()
+  for (const type of types)
+    for (const [channel, count] of told.get(type) ?? [])
+      byChannel.set(channel, (byChannel.get(channel) ?? 0) + count)
+  const counts = [...byChannel].map(([channel, count]) => `${inDigits(count)} by ${nameOfChannel(channel)}`)
+  const what = types.size > SHOWN_TYPES_MAX ? `these ${types.size} types` : [...types].join(', ')
+  return [`Still sent of ${what}: ${counts.join(', ') || 'none'}`]
 }
 
 /** Example: `785 from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now); promise: "…"`. */
@@ -93,8 +135,9 @@ function describeChange(change: WeighedChange, promises: readonly RulePromise[])
     .map(([eventType, count]) => (types.length === 1 ? eventType : `${eventType} (${inDigits(count)})`))
   const more = types.length - named.length
   const eventTypes = [...named, ...(more > 0 ? [counted(more, 'more type')] : [])].join(', ')
+  // One that covers a part of the events says nothing about the change.
   const covering = promises.filter((promise) =>
-    change.facts.some((facts) => firstMismatch(promise, facts) === null),
+    change.facts.every((facts) => firstMismatch(promise, facts) === null),
   )
   const guard = covering.map(({ name }) => `; promise: "${name}"`).join('')
   return `${inDigits(change.count)} ${changeInWords(change, eventTypes)}${guard}`
@@ -117,7 +160,8 @@ function describeUnused({ rules }: RuleTable, used: ReadonlySet<string>): string
   return unused.length === 0 ? [] : [`Rules that would have decided none of them: ${unused.join(', ')}`]
 }
 
-function describeUnknown(traffic: Traffic, diff: RuleTableDiff, nowMs: number): string[] {
+/** Event types that a change names, and that did not come. */
+function listUnseen(traffic: Traffic, diff: RuleTableDiff): string[] {
   const seen = new Set(traffic.groups.map(({ facts }) => facts.eventType))
   const changed = new Set(
     diff.changes.flatMap(({ eventClasses }) => eventClasses.map(({ representative }) => representative)),
@@ -125,8 +169,12 @@ function describeUnknown(traffic: Traffic, diff: RuleTableDiff, nowMs: number): 
   const named = diff.classes
     .filter(({ representative }) => changed.has(representative))
     .flatMap(({ members }) => members)
-  const unseen = named.filter((member) => !member.includes(' ') && !seen.has(member))
-  const age = Math.floor((nowMs - Date.parse(traffic.lastDay)) / DAY_MS)
+  return named.filter((member) => !member.includes(' ') && !seen.has(member))
+}
+
+function describeUnknown(traffic: Traffic, diff: RuleTableDiff, wallMs: number): string[] {
+  const unseen = listUnseen(traffic, diff)
+  const age = Math.floor((wallMs - Date.parse(traffic.lastDay)) / DAY_MS)
   return [
     `Counted from ${traffic.firstDay} to ${traffic.lastDay}, ${counted(age, 'day')} ago: \`rules traffic\` counts again`,
     ...(traffic.restCount > 0

@@ -1,15 +1,16 @@
 import { buffer } from 'node:stream/consumers'
-import { InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { templates as shipped } from '#generated/templates.ts'
 import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
 import { createParties } from '../../service/app/clients.ts'
 import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, sha256 } from '../../service/app/rule-files.ts'
 import { loadLookUp } from '../../service/config/config.ts'
-import { readFacts } from '../../service/decide/decision/decide.ts'
-import { FACT_LIST, INVALID_LOCATOR } from '../../service/decide/decision/facts.ts'
+import { type DecisionSubject, readFacts } from '../../service/decide/decision/decide.ts'
+import { FACT_LIST } from '../../service/decide/decision/facts.ts'
 import { loadEnvelopeMaps, mapOf } from '../../service/decide/event/envelope-map.ts'
 import type { Message } from '../../service/decide/event/message.ts'
 import { parseEvent } from '../../service/decide/event/parse-event.ts'
+import { INVALID_LOCATOR, type StatedFacts } from '../../service/decide/event/stated-facts.ts'
 import type { Preferences } from '../../service/decide/party/preferences.ts'
 import type { Templates } from '../../service/decide/templates/template.ts'
 import { readPreferences } from '../../service/store/read/read-preferences.ts'
@@ -19,6 +20,7 @@ import { noteUnknownEventType } from '../../terminal/known-names.ts'
 import { fileOption, newCommand, partyOption, UsageError } from '../../terminal/options.ts'
 import { print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
 import { readTemplates } from '../templates/read-templates.ts'
 import { describeTried, eventOfTrial, type Trial, type TriedEvent, tryEvent } from './try-event.ts'
@@ -33,36 +35,38 @@ const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
   }
 })
 
-export const tryCommand = newCommand('try', {
-  notes: `With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.`,
-  exitCodes: '0 decided, 1 a file, the message or a setting has faults, or the database cannot be read',
-  example: [
-    'rules try --event-type claim.paid --prefers SMS --no-phone',
-    'rules try --event-type claim.paid --party PTY-1',
-    'rules try --event event.json --table candidate.csv',
-  ],
-})
-  .description('show what a party would be told about an event, and why; send and write nothing')
-  .option('--event-type <type>', 'the type of the event')
-  .option('--locator <text>', 'what the event is about', 'CLM-2026-00056')
-  .option('--reason <text>', 'the reason that the event gives')
-  .option(
-    '--event <file>',
-    'take event type, locator, reason and party from the value of a message; - reads it from standard input',
-  )
-  .option('--header <name=value>', 'a header of that message; may be repeated', addHeader)
-  .option('--topic <name>', 'its topic, whose envelope map reads it; without it, the default map does')
-  .addOption(
-    partyOption('a real party: its stored preferences, and its contact by one look-up').conflicts(
-      FACT_OPTIONS.map(({ option }) => option.attributeName()),
-    ),
-  )
-for (const { option } of FACT_OPTIONS) tryCommand.addOption(option)
-tryCommand
-  .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
-  .option('--templates <folder>', 'the templates (default: those built into this version)')
-  .option('--json', 'as one JSON object')
-  .action(tryIt)
+export function tryCommand(world: World): Command {
+  const command = newCommand('try', {
+    notes: `With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.`,
+    exitCodes: '0 decided, 1 a file, the message or a setting has faults, or the database cannot be read',
+    example: [
+      'rules try --event-type claim.paid --prefers SMS --no-phone',
+      'rules try --event-type claim.paid --party PTY-1',
+      'rules try --event event.json --table candidate.csv',
+    ],
+  })
+    .description('show what a party would be told about an event, and why; send and write nothing')
+    .option('--event-type <type>', 'the type of the event')
+    .option('--locator <text>', 'what the event is about', 'CLM-2026-00056')
+    .option('--reason <text>', 'the reason that the event gives')
+    .option(
+      '--event <file>',
+      'take event type, locator, reason and party from the value of a message; - reads it from standard input',
+    )
+    .option('--header <name=value>', 'a header of that message; may be repeated', addHeader)
+    .option('--topic <name>', 'its topic, whose envelope map reads it; without it, the default map does')
+    .addOption(
+      partyOption('a real party: its stored preferences, and its contact by one look-up').conflicts(
+        FACT_OPTIONS.map(({ option }) => option.attributeName()),
+      ),
+    )
+  for (const { option } of FACT_OPTIONS) command.addOption(option)
+  return command
+    .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
+    .option('--templates <folder>', 'the templates (default: those built into this version)')
+    .option('--json', 'as one JSON object')
+    .action((options: Options) => tryIt(world, options))
+}
 
 type Headers = Message['headers']
 
@@ -79,44 +83,45 @@ interface Options extends Readonly<Record<string, unknown>> {
   readonly json?: true
 }
 
-async function tryIt(options: Options): Promise<void> {
+async function tryIt(world: World, options: Options): Promise<void> {
   const table = await compileRuleTable(await readText(options.table), options.table)
   const templates = loadTemplates(options.templates)
-  const tried = tryEvent(table, templates, await parseTriedEvent(options))
-  await print(...(options.json ? [JSON.stringify(tried)] : describeTried(tried)))
+  const tried = tryEvent(table, templates, await parseTriedEvent(world, options))
+  await print(world, ...(options.json ? [JSON.stringify(tried)] : describeTried(tried)))
 }
 
 function loadTemplates(folder: string | undefined): Templates {
   return folder === undefined ? shipped : readTemplates(readTemplateFiles(folder), { sha256 })
 }
 
-async function parseTriedEvent(options: Options): Promise<TriedEvent> {
-  const { variables, partyLocator, isPartyInvalid } = await parseTriedVariables(options)
-  if (options.party !== undefined)
-    return { event: variables, ...(await lookUpParty(variables.eventType, options.party)) }
+async function parseTriedEvent(world: World, options: Options): Promise<TriedEvent> {
+  const { variables, partyLocator, stated } = await parseTriedVariables(world, options)
+  const { eventType } = variables
+  if (options.party !== undefined) {
+    const { [INVALID_LOCATOR]: _, ...facts } = stated
+    const subject = { eventType, partyLocator: options.party, stated: facts }
+    return { event: variables, ...(await lookUpParty(world, subject)) }
+  }
   const values = FACT_OPTIONS.map(({ key, usual, option }) => [key, options[option.attributeName()] ?? usual])
   const trial = { ...variables, ...Object.fromEntries(values) } as Trial
   const party = partyLocator === null ? 'missing' : trial.party
   const tried = eventOfTrial({ ...trial, party })
-  return isPartyInvalid ? { ...tried, facts: { ...tried.facts, [INVALID_LOCATOR]: true } } : tried
+  return { ...tried, facts: { ...tried.facts, ...stated } }
 }
 
-async function parseTriedVariables({
-  event: file,
-  header: headers = {},
-  topic,
-  eventType,
-  locator,
-  reason,
-}: Options) {
+async function parseTriedVariables(
+  world: World,
+  { event: file, header: headers = {}, topic, eventType, locator, reason }: Options,
+) {
   if (file === undefined) {
     if (eventType === undefined)
       throw new UsageError('name an event type by --event-type, or an event by --event')
-    noteUnknownEventType(eventType)
+    noteUnknownEventType(world, eventType)
     const variables = { eventType, locator, reason: reason ?? null }
-    return { variables, partyLocator: 'party', isPartyInvalid: false }
+    const stated: StatedFacts = {}
+    return { variables, partyLocator: 'party', stated }
   }
-  const value = file === '-' ? await buffer(process.stdin) : await readBytes(file)
+  const value = file === '-' ? await buffer(world.stdin) : await readBytes(file)
   const message = { offset: 0n, key: null, value, headers }
   const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   const parsed = parseEvent(message, topic === undefined ? maps.byDefault : mapOf(maps, topic))
@@ -137,21 +142,19 @@ async function parseTriedVariables({
  * administration did not answer, the contact says so.
  */
 async function lookUpParty(
-  eventType: string,
-  partyLocator: string,
+  world: World,
+  subject: DecisionSubject & { readonly partyLocator: string },
 ): Promise<Pick<TriedEvent, 'facts' | 'contact'>> {
-  const { policyAdministration } = loadLookUp(process.env)
+  const { policyAdministration } = loadLookUp(world.env)
+  const { partyLocator } = subject
   let preferences: Preferences | undefined
-  await withDatabase(async (pool) => {
+  await withDatabase(world, async (pool) => {
     preferences = (await readPreferences(pool, [partyLocator])).get(partyLocator)
   })
-  const parties = createParties({ policyAdministration }, createLog('error', process.stderr))
+  const parties = createParties({ policyAdministration }, createLog('error', world.stderr))
   try {
     const contact = (await parties.lookUp([partyLocator])).get(partyLocator)
-    return {
-      facts: readFacts(eventType, { partyLocator, isPartyInvalid: false }, contact, preferences),
-      contact,
-    }
+    return { facts: readFacts(subject, contact, preferences), contact }
   } finally {
     await parties.close()
   }

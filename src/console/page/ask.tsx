@@ -1,10 +1,11 @@
+import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
-import { describeCounts } from '../../operations/requests/describe-request.ts'
+import { describeCounts, describeWanted, groupUnchanged } from '../../operations/requests/describe-request.ts'
 import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
 import type { AgeCounts, RequestPreview, StoredRequest } from '../../service/model/request/schemas.ts'
 import { post, RequestError } from './api.ts'
 import { WINDOWS, windowStart } from './list.tsx'
-import { Button, Choice, Field, filledIn, Problem, Value } from './parts.tsx'
+import { Button, Choice, Field, filledIn, type Option, Problem, Value } from './parts.tsx'
 import { buildHref } from './route.ts'
 import { formatNumber, visible } from './text.ts'
 import { useData, Visit } from './use-data.ts'
@@ -14,32 +15,61 @@ export function useRefusal(): string | null | undefined {
   return useData<{ refusal: string | null }>(['rights']).data?.refusal
 }
 
+type Narrowed = Pick<AskProps, 'wanted'> & Partial<Pick<AskProps, 'verb' | 'warning'>>
+
 interface AskProps {
-  /** What the button does, such as "Try again". */
+  /** The action of the button, such as "Try again". */
   readonly verb: string
-  /** What it is for, such as "this message". */
+  /** The thing that it acts on, such as "this message". */
   readonly what: string
   /** The request as the service takes it, without the reason. */
   readonly wanted: object
-  /** The same request for items from a time on, if old ones can be left out. */
-  readonly buildSince?: (since: string) => object
-  /** What is lost by it. */
-  readonly warning?: string
+  /** How it can be asked for less. */
+  readonly narrow?: {
+    readonly label: string
+    /** The words for all of it. */
+    readonly all: string
+    readonly options: readonly Option[]
+    readonly build: (option: string) => Narrowed
+  }
+  /** The list of the items of a group, by the beginning of their reasons. */
+  readonly hrefOfCause?: ((reasonPrefix: string) => string) | undefined
+  /** Its consequences: what is lost, or what becomes of the things that it stops. */
+  readonly warning?: string | undefined
+  /** It stops or loses something. */
+  readonly isDestructive?: true
   /** Called when the dialog is closed after the service was asked. */
-  readonly onAsked?: () => void
+  readonly onAsked?: (() => void) | undefined
 }
 
 /** A button that asks the service for something, in a dialog: it says first what will happen, and wants a reason. */
 export function Ask(props: AskProps) {
   const { verb, what } = props
-  const [isOpen, setIsOpen] = useState(false)
+  const open = useContext(Dialogs)
   return (
-    <>
-      <Button class="outline small" onClick={() => setIsOpen(true)} aria-label={`${verb}: ${what}`}>
-        {verb}…
-      </Button>
-      {isOpen && <AskDialog {...props} onClose={() => setIsOpen(false)} />}
-    </>
+    <Button
+      class="outline small"
+      data-variant={props.isDestructive && 'danger'}
+      onClick={() => open(props)}
+      aria-label={`${verb}: ${what}`}
+    >
+      {verb}…
+    </Button>
+  )
+}
+
+const Dialogs = createContext((_asked: AskProps) => {})
+
+/** Shows a dialog until it is closed or left: a hold, and so its button, may be gone once its request is done. */
+export function AskHost({ children }: { children: ComponentChildren }) {
+  const [asked, setAsked] = useState<AskProps | null>(null)
+  const { visit } = useContext(Visit)
+  useEffect(() => setAsked(null), [visit])
+  return (
+    <Dialogs.Provider value={setAsked}>
+      {children}
+      {asked !== null && <AskDialog {...asked} onClose={() => setAsked(null)} />}
+    </Dialogs.Provider>
   )
 }
 
@@ -50,20 +80,14 @@ interface Answer<Data> {
 }
 const NO_ANSWER = { data: null, problem: null }
 
-function AskDialog({
-  verb,
-  what,
-  wanted: all,
-  buildSince,
-  warning,
-  onAsked,
-  onClose,
-}: AskProps & { readonly onClose: () => void }) {
+function AskDialog(props: AskProps & { readonly onClose: () => void }) {
+  const { what, narrow, hrefOfCause, isDestructive, onAsked, onClose } = props
   const dialog = useRef<HTMLDialogElement>(null)
   const { refused } = useContext(Visit)
-  const [wanted, setWanted] = useState(all)
+  const [narrowed, setNarrowed] = useState<Narrowed | null>(null)
+  const { verb, wanted, warning } = { ...props, ...narrowed }
   const preview = usePreview(wanted)
-  const [asked, setAsked] = useState<Answer<StoredRequest>>(NO_ANSWER)
+  const [asked, setAsked] = useState<Answer<Pick<StoredRequest, 'id'>>>(NO_ANSWER)
   const [isAsking, setIsAsking] = useState(false)
   const [key] = useState(newKey)
   const { data: found } = preview
@@ -84,7 +108,7 @@ function AskDialog({
     try {
       const stop = new AbortController()
       setAsked({
-        data: await post<StoredRequest>(['requests'], { wanted, because, key }, stop.signal),
+        data: await post<Pick<StoredRequest, 'id'>>(['requests'], { wanted, because, key }, stop.signal),
         problem: null,
       })
     } catch (error) {
@@ -103,17 +127,15 @@ function AskDialog({
       </h2>
       <Problem problem={preview.problem ?? asked.problem} />
       {asked.data !== null && <Followed id={asked.data.id} />}
-      {asked.data === null && found !== null && <Preview preview={found} />}
-      {asked.data === null && buildSince !== undefined && (
-        <>
-          {found?.ages !== undefined && <OldNews ages={found.ages} />}
-          <Choice
-            label="Only those since"
-            value=""
-            options={[['', 'the beginning of this list'], ...SINCE]}
-            onValue={(window) => setWanted(window === '' ? all : buildSince(windowStart(window)))}
-          />
-        </>
+      {asked.data === null && found !== null && <Preview preview={found} hrefOfCause={hrefOfCause} />}
+      {asked.data === null && found?.ages !== undefined && <OldNews ages={found.ages} />}
+      {asked.data === null && narrow !== undefined && (
+        <Choice
+          label={narrow.label}
+          value=""
+          options={[['', narrow.all], ...narrow.options]}
+          onValue={(option) => setNarrowed(option === '' ? null : narrow.build(option))}
+        />
       )}
       {asked.data === null && warning !== undefined && <p class="notice">{warning}</p>}
       <form onSubmit={ask}>
@@ -128,7 +150,11 @@ function AskDialog({
         )}
         <p class="hstack">
           {isOpen && (
-            <button type="submit" disabled={isAsking || found === null}>
+            <button
+              type="submit"
+              data-variant={isDestructive && 'danger'}
+              disabled={isAsking || found === null}
+            >
               {verb}
               {found !== null &&
                 found.count > 1 &&
@@ -142,7 +168,16 @@ function AskDialog({
   )
 }
 
-const SINCE = (['1h', '24h', '7d'] as const).map((window) => [window, WINDOWS[window].toLowerCase()] as const)
+/** Leaves out what happened before a time. */
+export function narrowByTime(build: (since: string) => object): NonNullable<AskProps['narrow']> {
+  const windows = ['1h', '24h', '7d'] as const
+  return {
+    label: 'Only those since',
+    all: 'the beginning of this list',
+    options: windows.map((window) => [window, WINDOWS[window].toLowerCase()]),
+    build: (window) => ({ wanted: build(windowStart(window)) }),
+  }
+}
 
 /** Warns of items that are news of more than a day ago: background retries reach no further by default. */
 function OldNews({ ages: { day, week, older } }: { ages: AgeCounts }) {
@@ -160,7 +195,7 @@ function newKey(): string {
     .join('')
 }
 
-/** What the service would do now. */
+/** A preview of what the service would do now. */
 export function usePreview(wanted: object | null): Answer<RequestPreview> {
   const [answer, setAnswer] = useState<Answer<RequestPreview>>(NO_ANSWER)
   const asked = JSON.stringify(wanted)
@@ -182,7 +217,7 @@ function countChanged({ groups, count }: RequestPreview): number {
   return groups.length === 0 ? count : groups.reduce((sum, one) => sum + (one.isUnchanged ? 0 : one.count), 0)
 }
 
-function Preview({ preview }: { preview: RequestPreview }) {
+function Preview({ preview, hrefOfCause }: { preview: RequestPreview } & Pick<AskProps, 'hrefOfCause'>) {
   if (preview.count === 0)
     return (
       <p>
@@ -193,10 +228,16 @@ function Preview({ preview }: { preview: RequestPreview }) {
     )
   return (
     <ul>
-      {preview.groups.map(({ reason, count, isUnchanged }) => (
+      {preview.groups.map(({ reason, count, isUnchanged, reasonPrefix }) => (
         <li key={`${isUnchanged} ${reason}`}>
           {formatNumber(count)}: {isUnchanged && 'stays unchanged: '}
-          <Value text={reason} />
+          {hrefOfCause && reasonPrefix ? (
+            <a href={hrefOfCause(reasonPrefix)}>
+              <Value text={reason} />
+            </a>
+          ) : (
+            <Value text={reason} />
+          )}
         </li>
       ))}
       {preview.isMore && <li>and more</li>}
@@ -227,7 +268,7 @@ export const followInterval = ({ endedAt }: StoredRequest) => (endedAt === null 
 
 const STATES: Readonly<Record<string, string>> = {
   waiting: 'Asked; the service begins within seconds',
-  running: 'We are at it',
+  running: 'In progress',
   done: 'Done',
   stopped: 'Stopped',
   cancelled: 'Cancelled',
@@ -252,21 +293,43 @@ export function RequestState({ request }: { request: StoredRequest }) {
   )
 }
 
-function describeState({ kind, state, counts, note, endedAt }: StoredRequest): string {
+function describeState(request: StoredRequest): string {
+  const { kind, state, counts, note, endedAt } = request
+  if (endedAt === null && kind === 'hold')
+    return `In force: ${describeWanted(request)}. Nothing of it is sent, not even after a restart`
   if (endedAt === null && note !== null) return 'Waiting'
   if (kind !== 'retry' || state !== 'done') return STATES[state] ?? state
   return (counts.SENT ?? 0) + (counts.FAILED ?? 0) > 0 ? 'We tried again' : 'Nothing to try'
 }
+
+/** Ends a hold. `what` names it, and `about` says more. */
+export function Resume({ hold, what, about }: { hold: string; what: string; about: string }) {
+  if (useRefusal() !== null) return null
+  return <Ask verb="Resume" what={what} wanted={{ kind: 'resume', hold }} warning={`${about} ${RESUMED}`} />
+}
+
+const RESUMED =
+  'What waited is sent within seconds, by the rules and texts of now. If members must not be told of these events, close this, and first deploy a rule that skips them.'
 
 /** The first of the items that stayed unchanged, each with its reason. */
 export function Unchanged({ request: { kind, unchanged } }: { request: StoredRequest }) {
   if (unchanged.length === 0) return null
   return (
     <ul>
-      {unchanged.map(({ item, reason }) => (
-        <li key={item}>
-          {kind === 'retry' ? <a href={buildHref(['log', item])}>{visible(item)}</a> : <Value text={item} />}:{' '}
-          <Value text={reason} />
+      {groupUnchanged(unchanged).map(({ reason, items, count }) => (
+        <li key={reason}>
+          {formatNumber(count)}: <Value text={reason} /> (
+          {items.map((item, index) => (
+            <>
+              {index > 0 && ', '}
+              {kind === 'retry' ? (
+                <a href={buildHref(['log', item])}>{visible(item)}</a>
+              ) : (
+                <Value text={item} />
+              )}
+            </>
+          ))}
+          {count > items.length && ' …'})
         </li>
       ))}
     </ul>

@@ -96,7 +96,7 @@ function formatEntry(entry: ListedLogEntry): string {
   return LOG_CSV.formatLine({
     ...entry,
     status: inWords(describeStatus(entry)),
-    channel: inWords(nameOfChannel(channel)),
+    channel: status === 'SKIPPED' ? null : inWords(nameOfChannel(channel)),
     subject: shownSubject(channel, entry.subject) ?? (status === 'SENT' ? body : null),
   })
 }

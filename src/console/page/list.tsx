@@ -118,7 +118,9 @@ export interface Filter {
   readonly hint?: string
   readonly options?: readonly Option[]
   readonly isTime?: true
-  /** What its values name: such names are offered. */
+  /** Links alone set it: the form has no field for it. */
+  readonly isLinked?: true
+  /** The kind of names that its values are: such names are offered. */
   readonly named?: NonNullable<Named>
 }
 
@@ -331,7 +333,7 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
     <search class="hstack">
       <details>
         <summary ref={summary}>Filters</summary>
-        {form(filters.filter(({ isTime }) => !isTime))}
+        {form(filters.filter(({ isTime, isLinked }) => !isTime && !isLinked))}
       </details>
       {isTimed && (
         <Links

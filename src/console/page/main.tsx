@@ -10,7 +10,9 @@ import '@knadh/oat/css/badge.css'
 import '@knadh/oat/css/utilities.css'
 import './style.css'
 import type { ServiceStatus } from '../../service/model/service-status.ts'
+import type { SignIn } from '../../service/model/sign-in.ts'
 import { type RequestError, token } from './api.ts'
+import { AskHost } from './ask.tsx'
 import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
 import { parseRoute, type Route } from './route.ts'
 import { Status } from './status.tsx'
@@ -20,11 +22,9 @@ import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PartyView } from './views/party.tsx'
-import { RejectedView } from './views/rejected.tsx'
 import { RequestsView, RequestView } from './views/requests.tsx'
-import { RulesView } from './views/rules.tsx'
 import { Search, SearchView } from './views/search.tsx'
-import { TokenForm } from './views/token.tsx'
+import { SignInForm } from './views/token.tsx'
 
 /** Views by the first segment of their path. A log entry has a second one. */
 const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
@@ -34,10 +34,10 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
   // Without a locator the list would be that of all members.
   parties: (route) => (route.path[1]?.trim() ? <PartyView {...route} /> : <NotFound />),
   search: SearchView,
-  rejected: RejectedView,
+  rejected: later('Unreadable messages', async () => (await import('./views/rejected.tsx')).RejectedView),
   requests: (route) => (route.path.length > 1 ? <RequestView {...route} /> : <RequestsView {...route} />),
-  rules: RulesView,
-  workbench: Later,
+  rules: later('Rules', async () => (await import('./views/rules.tsx')).RulesView),
+  workbench: later('Workbench', async () => (await import('./views/workbench.tsx')).WorkbenchView),
 }
 
 const NOT_TOLD = '#/log?notTold=true'
@@ -53,11 +53,13 @@ const NAVIGATION = {
 }
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 const TICK_MS = 30_000
+/** A service that takes longer does not answer. */
+const ANSWER_MS = 10_000
 
 /** The console: navigation and the current view. */
-function App() {
+function App({ settings, problem }: { settings: SignIn | null; problem: string | null }) {
   const [{ path, query, visit }, setRoute] = useState(() => ({ ...parseRoute(location.hash), visit: 0 }))
-  const [why, setWhy] = useState<string | null>(null)
+  const [why, setWhy] = useState(problem)
   const [, tick] = useState(0)
   useEffect(() => {
     // The browser would restore the position before the rows are there.
@@ -86,32 +88,35 @@ function App() {
   const current = first === 'log' && query.notTold !== undefined ? NOT_TOLD : `#/${first}`
   return (
     <Visit.Provider value={here}>
-      {/* A button, not a link: the fragment of the address names the view. */}
-      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to content
-      </button>
-      <header class="hstack">
-        {why === null ? <Head current={current} /> : <Views current={current} />}
-      </header>
-      <main id="main" tabIndex={-1}>
-        {why === null ? (
-          <View key={`${path.join('/')} ${query.cursor} ${query.q && visit}`} path={path} query={query} />
-        ) : (
-          <TokenForm why={why} onToken={() => setWhy(null)} />
-        )}
-      </main>
-      <footer class="hstack justify-center text-light">
-        Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC too.'}
-        {token.get() !== null && (
-          <button
-            type="button"
-            class="outline small"
-            onClick={() => forget('The token was removed from this tab.')}
-          >
-            Remove token
-          </button>
-        )}
-      </footer>
+      <AskHost key={String(why === null)}>
+        {/* A button, not a link: the fragment of the address names the view. */}
+        <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+          Skip to content
+        </button>
+        <header class="hstack">
+          {why === null ? <Head current={current} /> : <Views current={current} />}
+        </header>
+        <main id="main" tabIndex={-1}>
+          {why === null ? (
+            <View key={`${path.join('/')} ${query.cursor} ${query.q && visit}`} path={path} query={query} />
+          ) : (
+            <SignInForm why={why} settings={settings} onToken={() => setWhy(null)} />
+          )}
+        </main>
+        <footer class="hstack justify-center text-light">
+          Times are in {TIME_ZONE}.
+          {TIME_ZONE !== 'UTC' && <span class="hovering"> Hover over a time to see it in UTC too.</span>}
+          {token.get() !== null && (
+            <button
+              type="button"
+              class="outline small"
+              onClick={() => forget('The token was removed from this tab.')}
+            >
+              {settings === null ? 'Remove token' : 'Sign out'}
+            </button>
+          )}
+        </footer>
+      </AskHost>
     </Visit.Provider>
   )
 }
@@ -144,20 +149,42 @@ function NotFound() {
   return <Title name="Page not found" />
 }
 
-/** Loads the workbench, with its checks of rules and templates, when it is first opened. */
-function Later() {
-  const [part, setPart] = useState<typeof import('./views/workbench.tsx')>()
-  const [problem, setProblem] = useState<string | null>(null)
-  useEffect(() => {
-    import('./views/workbench.tsx').then(setPart, () => setProblem('Reload the page.'))
-  }, [])
-  if (part !== undefined) return <part.WorkbenchView />
-  return (
-    <>
-      <Title name="Workbench" />
-      <Problem problem={problem} title={NOT_LOADED} />
-    </>
-  )
+/** A view whose code is loaded when it is first opened, below its title. */
+function later(name: string, load: () => Promise<FunctionComponent<Route>>): FunctionComponent<Route> {
+  return (route) => {
+    const [View, setView] = useState<FunctionComponent<Route> | null>(null)
+    const [problem, setProblem] = useState<string | null>(null)
+    useEffect(() => {
+      load().then(
+        (view) => setView(() => view),
+        () => setProblem('Reload the page.'),
+      )
+    }, [])
+    return (
+      <>
+        <Title name={name} />
+        {View === null ? <Problem problem={problem} title={NOT_LOADED} /> : <View {...route} />}
+      </>
+    )
+  }
 }
 
-render(<App />, document.getElementById('root') as HTMLElement)
+async function completeSignIn(settings: SignIn): Promise<void> {
+  if (new URL(location.href).searchParams.has('state'))
+    await (await import('./sign-in.ts')).completeSignIn(settings)
+}
+
+/** A user who comes back from the identity provider has a token before anything is read. */
+async function start(): Promise<void> {
+  const response = await fetch('console/sign-in', { signal: AbortSignal.timeout(ANSWER_MS) }).catch(
+    () => null,
+  )
+  const settings: SignIn | null = response?.ok ? (await response.json()).signIn : null
+  const problem = await (settings === null ? Promise.resolve() : completeSignIn(settings)).then(
+    () => null,
+    ({ message }: Error) => `You are not signed in: ${message}`,
+  )
+  render(<App settings={settings} problem={problem} />, document.getElementById('root') as HTMLElement)
+}
+
+void start()

@@ -7,7 +7,7 @@ import { Value } from './parts.tsx'
 import { buildHref } from './route.ts'
 import { useData } from './use-data.ts'
 
-/** What a field names. `null`: anything that the search finds. */
+/** The kind of name in a field. `null`: anything that the search finds. */
 export type Named = 'event type' | 'rule' | 'reason' | 'member' | 'reference' | null
 
 const NOUNS = {
@@ -70,7 +70,7 @@ interface SimilarProps {
   readonly hrefOf: (name: string) => string
 }
 
-/** Says that nothing bears a name, and links to what is called nearly so. */
+/** Shown if a filter names nothing: links to similar names. */
 export function Similar({ named, text, hrefOf }: SimilarProps) {
   const names = useNames(named, text)
   if (names === null || names.includes(text)) return null

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX, VNode } from 'preact'
+import { type ComponentChildren, Fragment, type JSX, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { STATUSES, type Status, toStatus } from '../../service/model/log/status.ts'
 import { exactTime, inWords, localTime, visible } from './text.ts'
@@ -100,8 +100,11 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${name} – Notifications console`
-    if (Title.hasNavigated) heading.current?.focus()
   }, [name])
+  // Once: data that arrives later must not take the focus from a field in which the user types.
+  useEffect(() => {
+    if (Title.hasNavigated) heading.current?.focus()
+  }, [])
   return (
     <h1 ref={heading} tabIndex={-1}>
       {children ?? name}
@@ -170,7 +173,7 @@ export function State({ loaded }: { loaded: Loaded<unknown> }) {
     <>
       <Problem
         problem={problem}
-        title={since === null ? NOT_LOADED : `Not current since ${since}.`}
+        title={since === null ? NOT_LOADED : `Last updated ${since}.`}
         retry={retry}
       />
       {data === null && problem === null && <p role="status">Loading…</p>}
@@ -226,7 +229,13 @@ export function Facts({ facts }: { facts: Readonly<Record<string, string | numbe
     <dl class="facts">
       {known.map(([name, value]) => (
         <div key={name}>
-          <dt>{name}</dt>
+          <dt>
+            {name.split(' ').map((word) => (
+              <Fragment key={word}>
+                <span class="whole">{word}</span>{' '}
+              </Fragment>
+            ))}
+          </dt>
           <dd>{typeof value === 'string' ? <Value text={value} /> : value}</dd>
         </div>
       ))}

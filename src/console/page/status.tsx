@@ -1,15 +1,21 @@
+import type { ComponentChildren } from 'preact'
 import type { ServiceStatus } from '../../service/model/service-status.ts'
-import { Ask, useRefusal } from './ask.tsx'
-import { Tag } from './parts.tsx'
-import { counted, localTime, visible } from './text.ts'
+import { Ask, Resume, useRefusal } from './ask.tsx'
+import { Tag, Told } from './parts.tsx'
+import { buildHref } from './route.ts'
+import { capital, counted, localTime, sentence, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
 const PARTS = { consuming: 'Receiving events', database: 'Database', lookUps: 'Contact look-ups' } as const
+
+/** Parts of their names for which a phone has no room. */
+const LONG = /(Receiving | look-ups)/
 
 /** The colour and the sign of a part. */
 const LOOKS = {
   works: ['success', 'dot'],
   partly: ['warning', 'dash'],
+  held: ['warning', 'dash'],
   down: ['danger', 'cross'],
   unknown: ['secondary', 'question'],
 } as const
@@ -24,10 +30,26 @@ function listParts(data: ServiceStatus | null, problem: string | null) {
       const isAll = data.blocked.length >= (data.assignedCount ?? Infinity)
       return { name, state: isAll ? 'down' : 'partly', reason: describeStopped(data.blocked).whole } as const
     }
+    if (reason === null && key === 'consuming' && data.holds.length > 0)
+      return { name, state: 'held', reason: data.holds.map(nameHeld).join('; ') } as const
     if (reason === null) return { name, state: 'works', reason } as const
     const isUnknown = key === 'consuming' && data.isStarting
-    return { name, state: isUnknown ? 'unknown' : 'down', reason } as const
+    const since = key === 'lookUps' && data.lookUpsFailSince
+    const whole = since ? `${reason}, since ${localTime(since)}` : reason
+    return { name, state: isUnknown ? 'unknown' : 'down', reason: whole } as const
   })
+}
+
+type ShownHold = ServiceStatus['holds'][number]
+
+function nameHeld({ topics }: ShownHold): string {
+  return topics?.join(', ') ?? 'all topics'
+}
+
+/** Example: ": 1,204 events wait". */
+function describeHeld({ waiting }: ShownHold): string {
+  if (waiting === null) return ''
+  return `: ${waiting === undefined ? 'counting the events that wait…' : counted(waiting, 'event waits', 'events wait')}`
 }
 
 /** Example: "1 blocked partition", ", 1,204 events wait". */
@@ -40,18 +62,48 @@ function describeStopped(blocked: ServiceStatus['blocked']) {
   return { what, waiting: more, whole: `${what}${more}` }
 }
 
-/** What goes on by itself, and what to do. */
-const NEXT = {
-  'Receiving events': '',
-  Database: ' Once it answers, the service goes on by itself.',
-  'Contact look-ups':
-    ' Start policy administration, or mend the network to it: the events that need it wait, and go on by themselves.',
-} as const
+/** Says what continues without help, and what to do. */
+function describeNext(name: string, data: ServiceStatus | null): string {
+  switch (name) {
+    case PARTS.lookUps:
+      return `Start policy administration, or repair the network to it. ${describeRetries(data)}`
+    case PARTS.database:
+      return `Once it answers, the service goes on by itself.${describeWaiting(data?.totals)}`
+    default:
+      return describeWaiting(data?.totals)
+  }
+}
+
+/** While look-ups fail no event waits: each gets its entry, which is tried again. */
+function describeRetries(data: ServiceStatus | null): string {
+  const { totals, retryMaxAgeMs } = data ?? {}
+  const failed = totals?.retrying
+    ? `${counted(totals.retrying, 'message has', 'messages have')} failed so far; each is`
+    : 'Messages that fail meanwhile are'
+  const hours = retryMaxAgeMs && `until ${counted(retryMaxAgeMs / 3_600_000, 'hour', 'hours')} after`
+  return `${failed} tried again ${hours || 'for some time after'} ${totals?.retrying ? 'its' : 'their'} event.`
+}
 
 /** Example: " 1,204 events wait, the oldest since 31 Jan 2026, 12:00." */
 function describeWaiting(totals: ServiceStatus['totals']): string {
   if (!totals?.waiting || totals.waitingSince === null) return ''
   return ` ${counted(totals.waiting, 'event waits', 'events wait, the oldest')} since ${localTime(totals.waitingSince)}.`
+}
+
+interface BannerProps {
+  readonly isBad?: boolean
+  readonly fact: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** One line, so that many leave the page its place; it opens. */
+function Banner({ isBad = false, fact, children }: BannerProps) {
+  return (
+    <details class={isBad ? 'notice notice-bad' : 'notice'}>
+      <summary>{typeof fact === 'string' ? visible(fact) : fact}</summary>
+      <p>{children}</p>
+    </details>
+  )
 }
 
 /** Opens the list of blocked partitions. */
@@ -75,7 +127,11 @@ export function Status({ loaded: { data, problem } }: { loaded: Loaded<ServiceSt
         {parts.map(({ name, state, reason }) => (
           <li key={name} title={state === 'works' ? `${name}: works` : `${name}: ${state}: ${reason}`}>
             <Tag tone={LOOKS[state][0]} sign={LOOKS[state][1]}>
-              {name}
+              <span>
+                {name
+                  .split(LONG)
+                  .map((part, index) => (index % 2 === 1 ? <span class="wide">{part}</span> : part))}
+              </span>
             </Tag>
           </li>
         ))}
@@ -85,26 +141,34 @@ export function Status({ loaded: { data, problem } }: { loaded: Loaded<ServiceSt
         {parts
           .filter(
             ({ state, reason }) =>
-              data !== null && problem === null && state !== 'works' && reason !== stopped?.whole,
+              data !== null &&
+              problem === null &&
+              state !== 'works' &&
+              state !== 'held' &&
+              reason !== stopped?.whole,
           )
           .map(({ name, state, reason }) => (
-            <p key={name} class={state === 'down' ? 'notice notice-bad' : 'notice'}>
-              {visible(
-                `${name}: ${reason}${state === 'unknown' ? '' : `${NEXT[name]}${describeWaiting(data?.totals)}`}`,
-              )}
-            </p>
+            <Banner key={name} isBad={state === 'down'} fact={`${name}: ${reason}`}>
+              {state === 'unknown' ? 'The service goes on by itself.' : visible(describeNext(name, data))}
+            </Banner>
           ))}
-        {data?.holds.map(({ id, topics, by, because, since }) => (
-          <p key={id} class="notice notice-bad">
+        {data?.holds.map((hold) => (
+          <Banner key={hold.id} fact={`Messages are held (${nameHeld(hold)})${describeHeld(hold)}`}>
             {visible(
-              `Messages are held (${topics?.join(', ') ?? 'all topics'}) since ${localTime(since)}, by ${by}: ${because}. Nothing is lost: events wait until an operator runs the command resume.${describeWaiting(data.totals)}`,
-            )}
-          </p>
+              `Nothing is lost. Since ${localTime(hold.since)}, by ${hold.by}: ${sentence(hold.because)}`,
+            )}{' '}
+            <Resume
+              hold={hold.id}
+              what={`hold of ${nameHeld(hold)}`}
+              about={`Held by ${hold.by}: ${sentence(hold.because)} ${sentence(`Nothing is lost${describeHeld(hold)}`)}`}
+            />
+          </Banner>
         ))}
-        {data?.notices.map(({ subject, text, remedy }) => (
-          <p key={subject} class="notice">
-            {visible(`${text}. ${remedy}`)}
-          </p>
+        {data?.notices.map(({ subject, text, remedy, entries }) => (
+          <Banner key={subject} fact={<Told sentence={capital(text)} />}>
+            <Told sentence={sentence(capital(remedy)).replaceAll('`', '')} />{' '}
+            {entries && <a href={buildHref(['log'], entries)}>Who got them</a>}
+          </Banner>
         ))}
         {stopped !== null && (
           <details id="blocked">
@@ -132,7 +196,13 @@ function BlockedPartition({ blocked }: { blocked: ServiceStatus['blocked'][numbe
   const wanted = { kind: 'skip', batch: { topic, partition, offset } }
   return (
     <li>
-      {visible(`${topic}/${partition}, since ${localTime(since)}: ${reason}. ${remedy}`)}{' '}
+      {visible(
+        `${topic}/${partition}, since ${localTime(since)}: ${reason}. ${sentence(capital(remedy))}`.replaceAll(
+          '`',
+          '',
+        ),
+      )}{' '}
+      {reason === 'locked' && 'The command doctor names it. '}
       {waiting != null && `${counted(waiting, 'event waits', 'events wait')}. `}
       {mayAsk && isSkippable && offset !== null && (
         <Ask
@@ -140,6 +210,7 @@ function BlockedPartition({ blocked }: { blocked: ServiceStatus['blocked'][numbe
           what={`offset ${offset} of ${topic}/${partition}`}
           wanted={wanted}
           warning={LOST}
+          isDestructive
         />
       )}
     </li>

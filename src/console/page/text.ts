@@ -12,7 +12,17 @@ export function visible(text: string): string {
 
 /** Text with only its first letter in upper case: `SENT` becomes `Sent`. */
 export function inWords(code: string): string {
-  return code.charAt(0).toUpperCase() + code.slice(1).toLowerCase()
+  return capital(code.toLowerCase())
+}
+
+/** Text that begins as a sentence does. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Text that ends as a sentence does. */
+export function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`
 }
 
 const MINUTE = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })

@@ -1,6 +1,7 @@
 import { LISTED_COUNT_MAX } from '../../authoring/back-test/backtest-report.ts'
 import { findMembers, groupDecisions } from '../../authoring/back-test/group-decisions.ts'
-import { OUTCOMES, type RuleFiles, readText, TRAFFIC } from '../../service/app/rule-files.ts'
+import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
+import { OUTCOMES, type RuleFiles, readText, TEMPLATES, TRAFFIC } from '../../service/app/rule-files.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readUntil } from '../../service/store/connection/read-until.ts'
@@ -10,17 +11,14 @@ import type { Workbench } from './workbench-routes.ts'
 /** The files in force, and the recorded decisions on which a draft is tried. */
 export function createWorkbench(
   { repositoryUrl }: Pick<Config, 'repositoryUrl'>,
-  { ruleTable, promises, templates }: Pick<RuleFiles, 'ruleTable' | 'promises' | 'templates'>,
+  { ruleTable, promises }: Pick<RuleFiles, 'ruleTable' | 'promises'>,
   listPool: () => DatabasePool,
 ): Workbench {
   return {
     start: async () => ({
       table: ruleTable.source,
       promises,
-      templates: [...templates.byEventType.values(), templates.generic].map(({ name, source }) => ({
-        name: `${name}.mustache`,
-        text: source,
-      })),
+      templates: readTemplateFiles(TEMPLATES),
       // The file may be missing, as for the summary of a pull request.
       outcomes: await readText(OUTCOMES).catch(() => ''),
       traffic: await readText(TRAFFIC).catch(() => null),

@@ -1,15 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { searchLog } from '../../operations/log/search-log.ts'
 import { getRequest, listRequests } from '../../operations/requests/list-requests.ts'
-import { previewRequest } from '../../operations/requests/preview-request.ts'
+import { ONE_ITEM, previewRequest } from '../../operations/requests/preview-request.ts'
 import { resolveTarget } from '../../operations/requests/resolve-target.ts'
 import type { ConsoleNeeds } from '../../service/app/listeners.ts'
+import type { Config } from '../../service/config/config.ts'
 import { findSkipReason, type RetryCandidate } from '../../service/decide/attempt/retry-candidate.ts'
 import type { Preferences } from '../../service/decide/party/preferences.ts'
 import { showRules } from '../../service/decide/rules/current-rules.ts'
-import type { Tokens } from '../../service/http/auth/tokens.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
+import { countHeld, describeUnknownTopics } from '../../service/model/request/hold.ts'
 import { type ServiceStatus, showBlocked } from '../../service/model/service-status.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readUntil } from '../../service/store/connection/read-until.ts'
 import { listEventTypes } from '../../service/store/read/event-types.ts'
 import {
@@ -20,20 +21,23 @@ import {
 import { listActivations } from '../../service/store/read/read-archive.ts'
 import { readHolds } from '../../service/store/read/read-holds.ts'
 import { getPreferences, listPreferenceChanges } from '../../service/store/read/read-preferences.ts'
+import { resolveTime } from '../../service/store/read/resolve-time.ts'
+import { awaitAttempts, resumeHolds } from '../../service/store/write/join-attempts.ts'
 import { addRequest, cancelRequest } from '../../service/store/write/request-row.ts'
+import { CorrectableError } from '../../service/text/faults.ts'
+import type { Since } from '../../service/time/duration.ts'
 import { share } from '../../service/time/share.ts'
-
+import { withTimeout } from '../../service/time/with-timeout.ts'
 import { createWorkbench } from './back-tests.ts'
 import { countLogEntries } from './count-log-entries.ts'
 import { type ConsoleData, consoleData, type KnownEventType } from './data.ts'
 import { type ConsolePage, consolePage, readConsolePage } from './page.ts'
-import type { Requests } from './request-routes.ts'
+import type { Requests, Wanted } from './request-routes.ts'
 
 /** Producers seldom send a new type. */
 const EVENT_TYPES_SHARED = { validMs: 30_000, deadlineMs: 15_000 }
 /** Longer than the page's pause, so that a slow read is there for its next one. */
 const BACKLOG_SHARED = { validMs: 10_000, deadlineMs: 10_000 }
-/** Counting the open rejected messages may take as long as a statement may. */
 const REJECTED_SHARED = { validMs: 60_000, deadlineMs: 15_000 }
 /** The state of the service does not wait longer for a count. */
 const COUNT_MS_MAX = 500
@@ -41,7 +45,7 @@ const COUNT_MS_MAX = 500
 /** The administrators' page and its data, for the management listener. */
 export function openConsole(needs: ConsoleNeeds): (app: HttpApp) => void {
   const [page, data] = [readConsolePage(), createConsoleData(needs)]
-  return (app) => addConsole(app, page, data, needs)
+  return (app) => addConsole(app, page, data, { ...needs, signIn: needs.config.signIn })
 }
 
 /** Only the data is personal and needs a token. */
@@ -49,31 +53,67 @@ export function addConsole(
   app: HttpApp,
   page: ConsolePage,
   data: ConsoleData,
-  { tokens, isLoopback }: { readonly tokens: Tokens | null; readonly isLoopback: boolean },
+  { tokens, isLoopback, signIn }: Pick<ConsoleNeeds, 'tokens' | 'isLoopback'> & Pick<Config, 'signIn'>,
 ): void {
-  app.register(async (open: HttpApp) => consolePage(open, page))
+  app.register(async (open: HttpApp) => consolePage(open, page, signIn))
   app.register(consoleData(data, tokens, isLoopback), { prefix: '/console/data' })
+}
+
+/** Adds a request, or changes a hold. Returns the id of the request. */
+async function addWanted(
+  pool: DatabasePool,
+  wanted: Wanted,
+  by: string,
+  because: string,
+  key: string | null,
+): Promise<string> {
+  switch (wanted.kind) {
+    case 'hold': {
+      const { kind, ...target } = wanted
+      const id = await addRequest(pool, { kind, target }, by, because, key)
+      await awaitAttempts(pool)
+      return id
+    }
+    case 'resume': {
+      const { hold } = wanted
+      const [resumed] = await resumeHolds(pool, [hold], by, because)
+      // Another version may hold by a kind of its own; a hold that has ended stays as it is.
+      if (resumed === undefined && (await getRequest(pool, hold))?.kind !== 'hold')
+        throw new CorrectableError(`request ${hold} is no hold that this version can end`)
+      return hold
+    }
+    default:
+      return addRequest(pool, await resolveTarget(pool, wanted), by, because, key)
+  }
 }
 
 /** Takes what people ask for. Previews judge by today's preferences and rules, as far as they are known without a look-up. */
 function createRequestDesk({
   config,
-  ruleFiles: { ruleTable },
+  ruleFiles: { ruleTable, envelopeMaps },
   database: { httpPool, listPool },
 }: ConsoleNeeds): Requests {
   const willBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) =>
     findSkipReason(ruleTable.decide, candidate, preferences)
+  /** Throws CorrectableError for a hold that would stop nothing. A resume may be of a topic that was consumed before. */
+  const check = (wanted: Wanted) => {
+    const topics = wanted.kind === 'hold' ? (wanted.topics ?? []) : []
+    const unknown = describeUnknownTopics(topics, config.broker.topics)
+    if (unknown !== null) throw new CorrectableError(unknown)
+  }
   return {
     list: async (page) => listRequests(listPool(), page),
     get: async (id) => getRequest(httpPool(), id),
     preview: async (wanted, signal) =>
       readUntil(signal, listPool(), async (connection) => {
+        check(wanted)
+        if (wanted.kind === 'hold' || wanted.kind === 'resume') return ONE_ITEM
         const target = await resolveTarget(connection, wanted)
-        return previewRequest(connection, config.retry, target, willBeSkipped)
+        return previewRequest(connection, config.retry, target, envelopeMaps, willBeSkipped)
       }),
     add: async (wanted, by, because, key) => {
-      const target = await resolveTarget(httpPool(), wanted)
-      const added = await getRequest(httpPool(), await addRequest(httpPool(), target, by, because, key))
+      check(wanted)
+      const added = await getRequest(httpPool(), await addWanted(httpPool(), wanted, by, because, key))
       if (added === null) throw new Error('the request that was added is gone')
       return added
     },
@@ -84,26 +124,29 @@ function createRequestDesk({
 const toIso = (ms: number) => new Date(ms).toISOString()
 
 /** Reads the state of the service. A count that takes long is there at the next call. */
-function createStatus({ worker: current, lookUpFault, notices, backlog, database }: ConsoleNeeds) {
+function createStatus({ config, worker: current, parties, notices, backlog, database }: ConsoleNeeds) {
   const nowMs = () => performance.now()
-  const readBacklog = share(backlog, BACKLOG_SHARED, nowMs)
+  /** For each set of holds anew: a count from before a hold does not say what it makes wait. */
+  const readBacklog = share((_holds: string) => backlog(), BACKLOG_SHARED, nowMs)
   const open = { ...ALL_REJECTED, open: true }
   const countRejected = share(
-    async () => countRejectedMessages(database.listPool(), open),
+    async () => (await countRejectedMessages(database.listPool(), open)).count,
     REJECTED_SHARED,
     nowMs,
   )
   const soon = <Value>(read: () => Promise<Value>) =>
-    Promise.race([read().catch(() => null), sleep(COUNT_MS_MAX, null, { ref: false })])
+    withTimeout(
+      COUNT_MS_MAX,
+      read().catch(() => null),
+      () => null,
+    )
   return async (): Promise<ServiceStatus> => {
     const worker = current()
-    const [fault, lookUps, found, rejected] = await Promise.all([
-      database.fault(),
-      lookUpFault(),
-      soon(readBacklog),
-      soon(countRejected),
-    ])
+    const [fault, lookUps] = await Promise.all([database.fault(), parties.fault()])
+    const failsSinceMs = parties.failsSinceMs()
     const holds = fault === null ? await readHolds(database.httpPool()).catch(() => null) : []
+    const held = (holds ?? []).map(({ id }) => id).join()
+    const [found, rejected] = await Promise.all([soon(() => readBacklog(held)), soon(countRejected)])
     const waiting = (found?.partitions ?? []).filter(({ messageCount }) => messageCount > 0)
     const oldestMs = Date.now() - 1_000 * Math.max(...waiting.map(({ oldestAgeS }) => oldestAgeS))
     return {
@@ -111,6 +154,8 @@ function createStatus({ worker: current, lookUpFault, notices, backlog, database
       consuming: worker === null ? 'the service is starting' : (worker.waitsFor() ?? worker.foreignReason()),
       database: fault ?? (holds === null ? 'it does not answer' : null),
       lookUps,
+      lookUpsFailSince: failsSinceMs === null ? null : toIso(failsSinceMs),
+      retryMaxAgeMs: config.retry.maxAgeMs,
       notices: notices(),
       totals: {
         waiting: found?.brokerReachable
@@ -119,10 +164,16 @@ function createStatus({ worker: current, lookUpFault, notices, backlog, database
         waitingSince: waiting.length === 0 ? null : toIso(oldestMs),
         rejected,
         givenUp: found?.failedRows?.givenUp ?? null,
+        retrying: found?.failedRows?.waiting ?? null,
       },
       assignedCount: found?.assignedCount ?? null,
       // The state of the database says why they are not known.
-      holds: holds ?? [],
+      holds: (holds ?? []).map((hold) => ({
+        ...hold,
+        waiting:
+          found === null ? undefined : found.brokerReachable ? countHeld(hold, found.waitingByTopic) : null,
+      })),
+      topics: config.broker.topics,
       blocked: showBlocked(worker?.blocked() ?? [], found?.partitions ?? [], toIso),
     }
   }
@@ -156,15 +207,20 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       unknownEventTypes: needs.eventTypes.listUnknown,
-      changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
+      changes: async (partyLocator, limit) => {
+        const { items, next } = await listPreferenceChanges(httpPool(), partyLocator, { limit, after: null })
+        return { changes: [...items], isMore: next !== null }
+      },
     },
     workbench: createWorkbench(config, ruleFiles, listPool),
     requests: createRequestDesk(needs),
     status: createStatus(needs),
     listRejected: async (query, page, signal) =>
-      readUntil(signal, listPool(), (connection) =>
-        listRejected(connection, { ...ALL_REJECTED, ...query }, page),
-      ),
+      readUntil(signal, listPool(), async (connection) => {
+        const timeAt = async (at: Since | null) => (at === null ? null : resolveTime(connection, at))
+        const times = { since: await timeAt(query.since), before: await timeAt(query.before) }
+        return listRejected(connection, { ...ALL_REJECTED, ...query, ...times }, page)
+      }),
     rules: async () => showRules(ruleFiles, await listActivations(httpPool())),
   }
 }

@@ -9,8 +9,8 @@ import { type CurrentRules, currentRules } from '../../service/decide/rules/curr
 import { type AskRules, requireAsker } from '../../service/http/auth/rights.ts'
 import { requireTokens, type Tokens } from '../../service/http/auth/tokens.ts'
 import { identifier } from '../../service/http/input/fields.ts'
-import { type LogEntries, logRoutes } from '../../service/http/routes/log.ts'
-import { params } from '../../service/http/routes/preferences.ts'
+import { type LogEntries, logRoutes } from '../../service/http/routes/log-routes.ts'
+import { params } from '../../service/http/routes/preference-routes.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
 import { logReads } from '../../service/http/server/log-reads.ts'
 import {
@@ -110,7 +110,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       )
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
-      requestRoutes(personal, data.requests)
+      requestRoutes(personal, data.requests, tokens)
       backtestMembersRoute(personal, data.workbench)
     })
   }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { HttpApp } from '../../service/http/server/base.ts'
+import type { SignIn } from '../../service/model/sign-in.ts'
 
 /** The console's page and assets, as built by `make build`. */
 export interface ConsolePage {
@@ -15,10 +16,14 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** Everything from this origin only, nothing inline: a token cannot be sent anywhere else. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+/** Everything from this origin only, nothing inline: a token can be sent nowhere else, but to the provider that it comes from. */
+function contentSecurityPolicy(signIn: SignIn | null): string {
+  const provider = signIn === null ? '' : ` ${new URL(signIn.issuer).origin}`
+  return (
+    `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'${provider}; ` +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+  )
+}
 
 /** Reads the page into memory. Throws with the remedy if it was not built. */
 export function readConsolePage(folder = FOLDER): ConsolePage {
@@ -40,10 +45,11 @@ export function readConsolePage(folder = FOLDER): ConsolePage {
 
 const config = { access: 'open', tellsOfMembers: false } as const
 
-/** `/console` and its assets: no personal data, no token needed. */
-export function consolePage(app: HttpApp, { html, assets }: ConsolePage): void {
+/** `/console`, its assets, and how to sign in: no personal data, no token needed. */
+export function consolePage(app: HttpApp, { html, assets }: ConsolePage, signIn: SignIn | null): void {
+  const policy = contentSecurityPolicy(signIn)
   app.addHook('onRequest', async (_, reply) => {
-    reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' })
+    reply.headers({ 'content-security-policy': policy, 'referrer-policy': 'no-referrer' })
   })
   app.get('/console', { config }, async (_, reply) =>
     reply
@@ -51,6 +57,7 @@ export function consolePage(app: HttpApp, { html, assets }: ConsolePage): void {
       .type('text/html; charset=utf-8')
       .send(html as never),
   )
+  app.get('/console/sign-in', { config }, async () => ({ signIn }) as never)
   app.get('/console/', { config }, async (_, reply) => reply.redirect('../console', 308))
   for (const [name, { type, content }] of assets) {
     app.get(`/console/${name}`, { config }, async (_, reply) =>

@@ -5,14 +5,17 @@ import {
   shownRejectedMessage,
 } from '../../service/decide/event/rejected-message.ts'
 import { REJECTIONS } from '../../service/decide/event/rejection.ts'
-import { identifier } from '../../service/http/input/fields.ts'
+import { identifier, since } from '../../service/http/input/fields.ts'
 import { cursors, limit } from '../../service/http/input/paging.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
 import { type ListPage, type PageRequest, pageSchema } from '../../service/model/log/log-page.ts'
+import type { Since } from '../../service/time/duration.ts'
 
 export interface RejectedQuery {
   readonly topic: string | null
   readonly code: string | null
+  readonly since: Since | null
+  readonly before: Since | null
   /** Only messages that no redrive or dismissal has settled. */
   readonly open: boolean
 }
@@ -31,6 +34,8 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
     querystring: z.strictObject({
       topic: identifier.optional(),
       code: z.enum(codes, `must be one of ${codes.join(', ')}`).optional(),
+      from: since.optional(),
+      to: since.optional(),
       open: z.enum(['true', 'false'], 'must be true or false').default('false'),
       limit,
       cursor: cursor.parameter,
@@ -41,9 +46,9 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
     '/rejected',
     { config: { access: 'admin', tellsOfMembers: true }, schema },
     async ({ query, signal }) => {
-      const { topic = null, code = null, open, limit, cursor: after } = query
+      const { topic = null, code = null, from = null, to = null, open, limit, cursor: after } = query
       const { items, next } = await listRejected(
-        { topic, code, open: open === 'true' },
+        { topic, code, since: from, before: to, open: open === 'true' },
         { limit, after: after == null ? null : BigInt(after) },
         signal,
       )

@@ -1,39 +1,43 @@
 import { z } from 'zod'
-import type { WantedTarget } from '../../operations/requests/wanted.ts'
-import { REJECTIONS } from '../../service/decide/event/rejection.ts'
-import { type AskRules, findAskRefusal } from '../../service/http/auth/rights.ts'
+import { type WantedTarget, wantedTarget } from '../../operations/requests/wanted.ts'
+import type { TokenRules } from '../../service/http/auth/disagreements.ts'
+import { type AskRules, findAskRefusal, requireRight } from '../../service/http/auth/rights.ts'
 import { readSubject } from '../../service/http/auth/tokens.ts'
-import { acceptJson, identifier, since, text } from '../../service/http/input/fields.ts'
+import { acceptJson, identifier, text } from '../../service/http/input/fields.ts'
 import { cursors, limit } from '../../service/http/input/paging.ts'
 import { ProblemError } from '../../service/http/problems/problem.ts'
-import { logFilter } from '../../service/http/routes/log.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
-import { isLogLocator } from '../../service/model/log/log-locator.ts'
 import { type ListPage, type PageRequest, pageSchema } from '../../service/model/log/log-page.ts'
 import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
 import {
-  NAMED_COUNT_MAX,
   type RequestPreview,
   requestPreview,
   type StoredRequest,
-  skipTarget,
   storedRequest,
 } from '../../service/model/request/schemas.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 
-/** What people ask the service to do. All reject if the database fails. */
+const id = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request')
+
+/** A hold of some topics, or of all; or the end of one. */
+const holdChange = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('hold'), topics: z.array(identifier).min(1).optional() }),
+  z.strictObject({ kind: z.literal('resume'), hold: id }),
+])
+export type HoldChange = z.infer<typeof holdChange>
+export type Wanted = WantedTarget | HoldChange
+
+/** Requests to the service. All reject if the database fails. */
 export interface Requests {
   readonly list: (page: PageRequest<string>) => Promise<ListPage<StoredRequest, string>>
   readonly get: (id: string) => Promise<StoredRequest | null>
-  /** What the request would be for now. Rejects with CorrectableError for items that do not exist, as `add` does. */
-  readonly preview: (wanted: WantedTarget, signal: AbortSignal) => Promise<RequestPreview>
-  /** A key that its author used before stands for the request that was added then, which is returned. */
-  readonly add: (
-    wanted: WantedTarget,
-    by: string,
-    because: string,
-    key: string | null,
-  ) => Promise<StoredRequest>
+  /** The items of the request now. Rejects with CorrectableError for items that do not exist, as `add` does. */
+  readonly preview: (wanted: Wanted, signal: AbortSignal) => Promise<RequestPreview>
+  /**
+   * A key that its author used before stands for the request that was added then, which is returned. A hold is in force once this
+   * resolves; the end of one returns its request.
+   */
+  readonly add: (wanted: Wanted, by: string, because: string, key: string | null) => Promise<StoredRequest>
   /** False if it has ended, or does not exist. */
   readonly cancel: (id: string, by: string) => Promise<boolean>
 }
@@ -42,37 +46,15 @@ const BODY_BYTES_MAX = 128 * 1024
 /** Recorded as the author if there is no token that names one. */
 const NOBODY = 'console'
 
-const id = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request')
 const cursor = cursors('requests', id)
-const locators = z
-  .array(z.string().refine(isLogLocator, 'must be a locator of a log entry'))
-  .min(1)
-  .max(NAMED_COUNT_MAX)
-const ids = z
-  .array(z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a rejected message'))
-  .min(1)
-  .max(NAMED_COUNT_MAX)
-const rejectedFilter = z.strictObject({
-  topic: identifier.optional(),
-  code: z.enum(Object.keys(REJECTIONS)).optional(),
-  since: since.optional(),
-})
-const rejectedKind = z.enum(['redrive', 'dismiss'])
-const readAgain = z.literal(true).optional()
-const wanted = z.union([
-  z.strictObject({ kind: z.literal('retry'), locators, readAgain }),
-  z.strictObject({ kind: z.literal('retry'), filter: logFilter, readAgain }),
-  z.strictObject({ kind: rejectedKind, ids }),
-  z.strictObject({ kind: rejectedKind, filter: rejectedFilter }),
-  z.strictObject({ kind: z.literal('skip'), batch: skipTarget }),
-])
+const wanted = z.union([wantedTarget, holdChange])
 const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== '', 'must not be blank')
 
 /** Chosen by whoever asks, at random. */
 const key = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
 
 /** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
-export function requestRoutes(app: HttpApp, requests: Requests): void {
+export function requestRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null): void {
   const admin = { access: 'admin', tellsOfMembers: true } as const
   const listSchema = {
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
@@ -89,7 +71,7 @@ export function requestRoutes(app: HttpApp, requests: Requests): void {
     if (found === null) throw new ProblemError('not-found', { detail: 'No request has this id.' })
     return found
   })
-  app.register(async (asking: HttpApp) => askRoutes(asking, requests))
+  app.register(async (asking: HttpApp) => askRoutes(asking, requests, tokens))
 }
 
 /** Tells the console why its reader may not ask, or null. */
@@ -103,14 +85,18 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
   }))
 }
 
+/** The fields that name no member: the key or the id of a request can be another person's. */
+const impersonal = storedRequest.pick({ id: true, kind: true, state: true, requestedAt: true, endedAt: true })
+
 /** The routes that write. A page of another origin cannot send JSON, nor a token. */
-function askRoutes(app: HttpApp, requests: Requests): void {
+function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null): void {
   acceptJson(app)
   const config = { access: 'operator', tellsOfMembers: false } as const
+  const telling = { ...config, tellsOfMembers: true }
   const options = { config, bodyLimit: BODY_BYTES_MAX }
   const preview = {
     ...options,
-    config: { ...config, tellsOfMembers: true },
+    config: telling,
     schema: { body: wanted, response: { 200: requestPreview } },
   }
   app.post('/requests/preview', preview, async ({ body }, reply) => {
@@ -121,10 +107,12 @@ function askRoutes(app: HttpApp, requests: Requests): void {
   })
   const addSchema = {
     body: z.strictObject({ wanted, because, key: key.optional() }),
-    response: { 201: storedRequest },
+    response: { 201: impersonal },
   }
   app.post('/requests', { ...options, schema: addSchema }, async (request, reply) => {
     const { wanted, because, key = null } = request.body
+    // Names that do not exist are refused, which tells of those that do.
+    if (tokens !== null && ('locators' in wanted || 'ids' in wanted)) requireRight(request, tokens, telling)
     const by = readSubject(request) ?? NOBODY
     const added = await refuseUnknown(requests.add(wanted, by, because, key))
     request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
@@ -134,8 +122,7 @@ function askRoutes(app: HttpApp, requests: Requests): void {
   const cancelSchema = {
     params: z.object({ id }),
     body: z.strictObject({}),
-    // What another person asked for, and why, may name a member.
-    response: { 200: storedRequest.pick({ id: true, state: true, endedAt: true }) },
+    response: { 200: impersonal },
   }
   app.post('/requests/:id/cancel', { ...options, schema: cancelSchema }, async (request) => {
     const { id } = request.params

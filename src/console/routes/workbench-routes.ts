@@ -62,9 +62,9 @@ export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
     response: { 200: decisionPage },
   }
   app.get('/workbench/decisions', { config, schema: decisions }, async (request) => {
-    const { from, to, cursor: after } = request.query
-    if (after === undefined)
-      request.log.info({ tokenSubject: readSubject(request), from, to }, 'a back-test begins')
+    const { from, to, cursor: after = null } = request.query
+    // Of each page: anybody can make up a cursor, and begin with it.
+    request.log.info({ tokenSubject: readSubject(request), from, to, after }, 'a back-test reads a page')
     const { nextCursor, ...found } = await workbench.readDecisions(request.query, request.signal)
     return { ...found, nextCursor: nextCursor && cursor.encode(nextCursor) }
   })

@@ -1,4 +1,4 @@
-import { isPruned, type Pruned } from '../../service/decide/decision/skip-pruned.ts'
+import { isPruned, type PrunedPart } from '../../service/decide/decision/skip-pruned.ts'
 import {
   describeDifferences,
   findConflict,
@@ -7,7 +7,7 @@ import {
   type ReadBy,
 } from '../../service/decide/event/conflict.ts'
 import { type Message, messageBytes } from '../../service/decide/event/message.ts'
-import type { Event, Parsed } from '../../service/decide/event/parse-event.ts'
+import type { Event, ParseResult } from '../../service/decide/event/parse-event.ts'
 import type { TopicPartition } from '../../service/decide/event/position.ts'
 import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from './audit-finding.ts'
 
@@ -20,7 +20,7 @@ export interface Skip {
 export interface AuditNeeds {
   readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
   /** Parses with the envelope map of this revision; null: with the current one. */
-  readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
+  readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<ParseResult> | ParseResult
   readonly earlierMaps: readonly string[]
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
   /** The rejected messages among these, by offset. */
@@ -28,7 +28,7 @@ export interface AuditNeeds {
     partition: TopicPartition,
     messages: readonly Message[],
   ) => Promise<ReadonlyMap<bigint, { readonly erased: boolean }>>
-  readonly prunings: (partition: TopicPartition) => Promise<readonly Pruned[]>
+  readonly prunings: (partition: TopicPartition) => Promise<readonly PrunedPart[]>
   readonly skips: (partition: TopicPartition) => Promise<readonly Skip[]>
   readonly report: (finding: Finding) => Promise<void>
   readonly onProgress: () => void
@@ -39,7 +39,7 @@ interface Read {
   readonly fate: Fate
 }
 
-type ParsedRead = Read & { readonly parsed: Exclude<Parsed, { kind: 'tombstone' }> }
+type ParsedRead = Read & { readonly parsed: Exclude<ParseResult, { kind: 'tombstone' }> }
 
 /** Messages per page, which one or two queries look up. */
 const PAGE_COUNT_MAX = 2_000

@@ -62,8 +62,8 @@ const COUNTED = {
   lost: 'FAULT: messages up to an offset that was committed to Kafka, whose rows the database has lost',
 } as const
 
-type Counted = keyof typeof COUNTED
-export type Counts = Record<Counted, number>
+type CountName = keyof typeof COUNTED
+export type Counts = Record<CountName, number>
 
 export function noCounts(): Counts {
   return Object.fromEntries(Object.keys(COUNTED).map((name) => [name, 0])) as Counts
@@ -108,7 +108,7 @@ export function countMessages({
 
 /** The counts for people, one per line. Zeros are left out, except for the rows. */
 export function describeCounts(counts: Counts): readonly string[] {
-  const lines = Object.entries(COUNTED) as [Counted, string][]
+  const lines = Object.entries(COUNTED) as [CountName, string][]
   return [
     `${counted(countMessages(counts), 'message')} read`,
     ...lines

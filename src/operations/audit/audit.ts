@@ -16,6 +16,7 @@ import { readDatabaseName } from '../../service/store/read/read-database-name.ts
 import { newCommand, parseAt, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { type AuditNeeds, auditPartition } from './account-for.ts'
 import {
   type AuditedPartition,
@@ -39,49 +40,50 @@ const PARTITIONS_AT_ONCE = 4
 const TRY_COUNT_MAX = 6
 const PAUSE_MS = 500
 
-export const auditCommand = newCommand('audit', {
-  notes: `Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
+export const auditCommand = (world: World) =>
+  newCommand('audit', {
+    notes: `Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
 \`serve\`. A message up to the checkpoint must have a row with its event type and party, be a duplicate of the row's message (the
 same reference and reason, too), or be stored as rejected, unless it was aborted by its producer, skipped, or old enough to be
 pruned.`,
-  exitCodes: '0 every message is accounted for, 1 one is not or the audit failed',
-  example: ['audit --since 7d', 'audit --topic claims --partition 3 --from 1200 --to 1300'],
-})
-  .description(
-    'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
-  )
-  .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
-  .addOption(
-    new Option(
-      '--since <when>',
-      'from the first message at or after this time: a duration such as 7d, a date, or a time (ISO 8601)',
-    ).argParser(parseSince),
-  )
-  .addOption(
-    new Option(
-      '--until <when>',
-      'only messages up to this time, given likewise; a date includes its day',
-    ).argParser(parseAt),
-  )
-  .option('--partition <number>', 'only this partition of the topic', parseWhole)
-  .addOption(
-    new Option('--from <offset>', 'from this offset of the partition on')
-      .argParser(parseWhole)
-      .conflicts(['since', 'until']),
-  )
-  .addOption(
-    new Option('--to <offset>', 'to this offset of the partition')
-      .argParser(parseWhole)
-      .conflicts(['since', 'until']),
-  )
-  .option('--json', 'one JSON object per line: each finding, then the summary')
-  .action(audit)
+    exitCodes: '0 every message is accounted for, 1 one is not or the audit failed',
+    example: ['audit --since 7d', 'audit --topic claims --partition 3 --from 1200 --to 1300'],
+  })
+    .description(
+      'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
+    )
+    .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
+    .addOption(
+      new Option(
+        '--since <when>',
+        'from the first message at or after this time: a duration such as 7d, a date, or a time (ISO 8601)',
+      ).argParser(parseSince),
+    )
+    .addOption(
+      new Option(
+        '--until <when>',
+        'only messages up to this time, given likewise; a date includes its day',
+      ).argParser(parseAt),
+    )
+    .option('--partition <number>', 'only this partition of the topic', parseWhole)
+    .addOption(
+      new Option('--from <offset>', 'from this offset of the partition on')
+        .argParser(parseWhole)
+        .conflicts(['since', 'until']),
+    )
+    .addOption(
+      new Option('--to <offset>', 'to this offset of the partition')
+        .argParser(parseWhole)
+        .conflicts(['since', 'until']),
+    )
+    .option('--json', 'one JSON object per line: each finding, then the summary')
+    .action((options: Options) => audit(world, options))
 
 interface Options extends Range {
   readonly json?: true
 }
 
-async function audit(options: Options): Promise<void> {
+async function audit(world: World, options: Options): Promise<void> {
   const { topic, partition, from, to } = options
   if (topic !== undefined && !isTopicName(topic))
     throw new UsageError(
@@ -92,13 +94,14 @@ async function audit(options: Options): Promise<void> {
     throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError(`--from ${from} is greater than --to ${to}`)
-  const config = loadConfig(process.env)
+  const config = loadConfig(world.env)
   await withBrokers(config.broker, `${config.broker.groupId}-audit`, (brokers) =>
-    withDatabase((pool) => auditWith(config, pool, brokers, options), PARTITIONS_AT_ONCE),
+    withDatabase(world, (pool) => auditWith(world, config, pool, brokers, options), PARTITIONS_AT_ONCE),
   )
 }
 
 async function auditWith(
+  world: World,
   config: Config,
   pool: DatabasePool,
   brokers: Brokers,
@@ -110,13 +113,14 @@ async function auditWith(
     .readCommitted(groupId, options.topic === undefined ? topics : [options.topic])
     .catch(asUnreachable)
   const partitions = await choosePartitions(pool, brokers, topics, options)
-  if (!options.json) await print(...partitions.map(describePartition))
+  if (!options.json) await print(world, ...partitions.map(describePartition))
   const sum = noCounts()
   const { parseBy, ...found } = await databaseNeeds(pool)
   const needs = {
     ...found,
-    report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
-    onProgress: createShowProgress(sum, partitions),
+    report: (finding: Finding) =>
+      print(world, options.json ? JSON.stringify(finding) : describeFinding(finding)),
+    onProgress: createShowProgress(world, sum, partitions),
   }
   const { id } = await readDatabaseName(pool, config.database.url)
   for (const finding of judgeOffsets(partitions, committed, id, sum)) await needs.report(finding)
@@ -131,8 +135,8 @@ async function auditWith(
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
   const sound = isSound(sum)
   const summary = () => JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) })
-  await print(...(options.json ? [summary()] : describeCounts(sum)))
-  process.exitCode = sound ? 0 : 1
+  await print(world, ...(options.json ? [summary()] : describeCounts(sum)))
+  world.exitCode = sound ? 0 : 1
 }
 
 /** A broker may restart, or move its partition to another one, so it is asked again a few times. */
@@ -180,13 +184,13 @@ async function databaseNeeds(pool: DatabasePool): Promise<
   }
 }
 
-function createShowProgress(sum: Counts, partitions: readonly AuditedPartition[]): () => void {
+function createShowProgress(world: World, sum: Counts, partitions: readonly AuditedPartition[]): () => void {
   const total = partitions.reduce((count, { from, end }) => count + (end > from ? Number(end - from) : 0), 0)
   const beganMs = performance.now()
   return () => {
     const count = countMessages(sum)
     const perSecond = Math.round((count * 1_000) / Math.max(1, performance.now() - beganMs))
-    showProgress(`${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
+    showProgress(world, `${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
   }
 }
 

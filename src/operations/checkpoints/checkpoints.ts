@@ -6,37 +6,43 @@ import { readDatabaseName } from '../../service/store/read/read-database-name.ts
 import { newCommand } from '../../terminal/options.ts'
 import { print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { listPositions, type Position } from './list-positions.ts'
 import { setCommand } from './set.ts'
 
-const listCommand = newCommand('list', {
-  exitCodes: '0 listed, 1 failed',
-  example: 'checkpoints list --json',
-})
-  .description('list the partitions of MQ_TOPICS: checkpoint, offset and database in Kafka, end and lag')
-  .option('--json', 'print one JSON object instead of text')
-  .action(list)
+const listCommand = (world: World) =>
+  newCommand('list', {
+    exitCodes: '0 listed, 1 failed',
+    example: 'checkpoints list --json',
+  })
+    .description('list the partitions of MQ_TOPICS: checkpoint, offset and database in Kafka, end and lag')
+    .option('--json', 'print one JSON object instead of text')
+    .action((options: { readonly json?: true }) => list(world, options))
 
-export const checkpointsCommand = newCommand('checkpoints', {
-  notes:
-    'A checkpoint is the last processed offset of a partition. Run this with the environment of `serve`.',
-  example: ['checkpoints', 'checkpoints set --to latest --because "the events before were told elsewhere"'],
-})
-  .description('list checkpoints, or decide where the service starts to read')
-  .addCommand(listCommand, { isDefault: true })
-  .addCommand(setCommand)
+export const checkpointsCommand = (world: World) =>
+  newCommand('checkpoints', {
+    notes:
+      'A checkpoint is the last processed offset of a partition. Run this with the environment of `serve`.',
+    example: ['checkpoints', 'checkpoints set --to latest --because "the events before were told elsewhere"'],
+  })
+    .description('list checkpoints, or decide where the service starts to read')
+    .addCommand(listCommand(world), { isDefault: true })
+    .addCommand(setCommand(world))
 
-async function list({ json }: { readonly json?: true }): Promise<void> {
-  const { broker, database } = loadConfig(process.env)
+async function list(world: World, { json }: { readonly json?: true }): Promise<void> {
+  const { broker, database } = loadConfig(world.env)
   const { groupId, topics } = broker
   await withBrokers(broker, `${groupId}-checkpoints`, (brokers) =>
-    withDatabase(async (pool) => {
+    withDatabase(world, async (pool) => {
       const own = await readDatabaseName(pool, database.url)
       const positions = await listPositions(pool, brokers, groupId, topics)
       if (json)
-        return print(JSON.stringify({ database: own, group: groupId, partitions: positions.map(show) }))
-      await print(`database ${describeDatabase(own)}, consumer group ${groupId}`)
-      await print(...positions.map((position) => describe(position, own.id)))
+        return print(
+          world,
+          JSON.stringify({ database: own, group: groupId, partitions: positions.map(show) }),
+        )
+      await print(world, `database ${describeDatabase(own)}, consumer group ${groupId}`)
+      await print(world, ...positions.map((position) => describe(position, own.id)))
     }),
   )
 }

@@ -4,6 +4,7 @@ import { type Config, loadConfig } from '../../service/config/config.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
+import { describeUnknownTopics } from '../../service/model/request/hold.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { resolveTime } from '../../service/store/read/resolve-time.ts'
@@ -20,46 +21,53 @@ import {
 import { newCommand, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
 import { print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { listPositions, type Position } from './list-positions.ts'
 import { type CheckpointChange, setCheckpoints } from './set-checkpoints.ts'
 
+const NAMED_STARTS = ['earliest', 'latest', 'committed'] as const
+
 type Start =
-  | { readonly kind: 'earliest' | 'latest' }
+  | { readonly kind: (typeof NAMED_STARTS)[number] }
   | { readonly kind: 'offset'; readonly offset: bigint }
   | { readonly kind: 'time'; readonly since: Since }
 
-export const setCommand = withWriteOptions(
-  newCommand('set', {
-    notes: `Run it with the environment of \`serve\`, while no replica is in the consumer group. Events that are read again and have a
+export const setCommand = (world: World) =>
+  withWriteOptions(
+    newCommand('set', {
+      notes: `Run it with the environment of \`serve\`, while no replica is in the consumer group. Events that are read again and have a
 row are duplicates: nobody is told twice. Events that are passed over get no row, and nobody is told. Never set checkpoints back after
 "eventId" in rules/envelope.json changed: every message then counts as new. Use \`retry --read-again\` instead.`,
-    exitCodes: '0 set, 1 failed',
-    example: [
-      'checkpoints set --to latest --because "the events before were told elsewhere"',
-      'checkpoints set --to 41000 --topic claims --partition 0 --because "the map is corrected" --dry-run',
-    ],
-  }),
-)
-  .description('decide where the service starts to read each partition; recorded')
-  .requiredOption(
-    '--to <where>',
-    'the first message to read: earliest, latest, a time (7d, a date, or ISO 8601), or an offset of one partition',
-    parseStart,
+      exitCodes: '0 set, 1 failed',
+      example: [
+        'checkpoints set --to latest --because "the events before were told elsewhere"',
+        'checkpoints set --to 41000 --topic claims --partition 0 --because "the map is corrected" --dry-run',
+      ],
+    }),
   )
-  .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
-  .option('--partition <number>', 'only this partition of the topic', parseWhole)
-  .option('--because <text>', 'why, without the name of a person; recorded')
-  .option('--dry-run', 'set nothing; show what would be set')
-  .option('--json', 'print the changes as one JSON object')
-  .action(set)
+    .description('decide where the service starts to read each partition; recorded')
+    .requiredOption(
+      '--to <where>',
+      'the first message to read: earliest, latest, committed (what the consumer group has committed to Kafka), a time (7d, a date, or ISO 8601), or an offset of one partition',
+      parseStart,
+    )
+    .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
+    .option('--partition <number>', 'only this partition of the topic', parseWhole)
+    .option('--because <text>', 'why, without the name of a person; recorded')
+    .option('--dry-run', 'set nothing; show what would be set')
+    .option('--json', 'print the changes as one JSON object')
+    .action((options: Options) => set(world, options))
 
 function parseStart(text: string): Start {
-  if (text === 'earliest' || text === 'latest') return { kind: text }
+  const kind = NAMED_STARTS.find((name) => name === text)
+  if (kind !== undefined) return { kind }
   if (/^\d{1,18}$/.test(text)) return { kind: 'offset', offset: BigInt(text) }
   try {
     return { kind: 'time', since: parseSince(text) }
   } catch {
-    throw new InvalidArgumentError('Write earliest, latest, an offset, or a time such as 7d or 2026-01-31.')
+    throw new InvalidArgumentError(
+      `Write ${NAMED_STARTS.join(', ')}, an offset, or a time such as 7d or 2026-01-31.`,
+    )
   }
 }
 
@@ -70,21 +78,22 @@ interface Options extends WriteOptions {
   readonly because?: string
 }
 
-async function set(options: Options): Promise<void> {
+async function set(world: World, options: Options): Promise<void> {
   const { to, topic, partition } = options
   if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
   if (to.kind === 'offset' && partition === undefined)
     throw new UsageError('an offset is one of a partition: give --topic and --partition')
   requireBecause(options, '--because is missing: why are they set?')
-  const config = loadConfig(process.env)
-  if (topic !== undefined && !config.broker.topics.includes(topic))
-    throw new UsageError(`--topic ${topic} is none of MQ_TOPICS: ${config.broker.topics.join(', ')}`)
+  const config = loadConfig(world.env)
+  const unknown = describeUnknownTopics(topic === undefined ? [] : [topic], config.broker.topics)
+  if (unknown !== null) throw new UsageError(unknown)
   await withBrokers(config.broker, `${config.broker.groupId}-checkpoints`, (brokers) =>
-    withDatabase((pool) => setWith(config, pool, brokers, options)),
+    withDatabase(world, (pool) => setWith(world, config, pool, brokers, options)),
   )
 }
 
 async function setWith(
+  world: World,
   config: Config,
   pool: DatabasePool,
   brokers: Brokers,
@@ -99,9 +108,9 @@ async function setWith(
   if (positions.length === 0) throw new CorrectableError('the brokers serve no such partition: see `doctor`')
   const changes = await findChanges(pool, brokers, positions, options.to)
   const lines = changes.map(describeChange)
-  if (!json) await print(...lines)
+  if (!json) await print(world, ...lines)
   const checkpoints = counted(changes.length, 'checkpoint')
-  const isDone = !dryRun && (await confirm(`Set ${checkpoints}?`, { yes }))
+  const isDone = !dryRun && (await confirm(world, `Set ${checkpoints}?`, { yes }))
   if (isDone) {
     const own = await readDatabaseName(pool, config.database.url)
     const next = changes.map(({ to, ...change }) => ({ ...change, offset: to + 1n }))
@@ -119,6 +128,7 @@ async function setWith(
     to: String(to),
   }))
   await print(
+    world,
     json
       ? JSON.stringify({ set: isDone, changes: all })
       : isDone
@@ -144,20 +154,39 @@ async function findChanges(
 ): Promise<readonly CheckpointChange[]> {
   const sinceMs = to.kind === 'time' ? Date.parse(await resolveTime(pool, to.since)) : null
   const first = sinceMs === null ? null : await brokers.firstSince(positions, sinceMs, READ_COMMITTED)
-  return positions.map((position) => {
+  const findNext = (position: Position): bigint | null => {
+    const { earliest, end, committed } = position
+    switch (to.kind) {
+      case 'earliest':
+        return earliest
+      case 'latest':
+        return end
+      case 'committed':
+        return committed !== null && committed < earliest ? earliest : committed
+      case 'offset':
+        return to.offset
+      case 'time':
+        return first?.get(partitionKey(position)) ?? end
+      default:
+        return to satisfies never
+    }
+  }
+  const changes = positions.flatMap((position) => {
     const { topic, partition, earliest, end, checkpoint } = position
-    const next =
-      to.kind === 'earliest'
-        ? earliest
-        : to.kind === 'offset'
-          ? to.offset
-          : (first?.get(partitionKey(position)) ?? end)
+    const next = findNext(position)
+    // Nothing was read of it, so that it stays as it is.
+    if (next === null) return []
     if (next < earliest || next > end)
       throw new CorrectableError(
         `${partitionKey(position)} has the offsets ${earliest} to ${end - 1n}: --to ${next} is none, nor the next one`,
       )
-    return { topic, partition, from: checkpoint, to: next - 1n }
+    return [{ topic, partition, from: checkpoint, to: next - 1n }]
   })
+  if (changes.length === 0)
+    throw new CorrectableError(
+      'the consumer group has committed no offset of these partitions: `checkpoints` lists them',
+    )
+  return changes
 }
 
 function describeChange({ topic, partition, from, to }: CheckpointChange): string {

@@ -1,17 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withBrokers } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
-import type { Brokers } from '../../service/consume/brokers.ts'
+import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED, READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
 import { inspectPartition } from '../../service/consume/inspect-partition.ts'
-import { partitionKey, type TopicPartition } from '../../service/decide/event/position.ts'
+import { readMessages } from '../../service/consume/read-messages.ts'
+import { takeFingerprint } from '../../service/consume/records/record.ts'
+import { judgeRecreated } from '../../service/consume/recreated-topic.ts'
+import {
+  type Checkpoint,
+  partitionKey,
+  placeKey,
+  type TopicPartition,
+} from '../../service/decide/event/position.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../service/model/block-reasons.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import {
   type CheckpointHolder,
   listCheckpointHolders,
+  listCheckpoints,
   listLockedCheckpoints,
-  readCheckpointOffsets,
 } from '../../service/store/read/list-checkpoints.ts'
 import { counted } from '../../service/text/count.ts'
 import { listDecided } from '../checkpoints/set-checkpoints.ts'
@@ -38,8 +46,11 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
     // Before the ends: a running service moves its checkpoints.
-    const checkpoints = await readCheckpointOffsets(pool, topics)
-    const findCheckpoint = (partition: TopicPartition) => checkpoints.get(partitionKey(partition)) ?? -1n
+    const checkpoints = new Map(
+      (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one] as const),
+    )
+    const findCheckpoint = (partition: TopicPartition) =>
+      checkpoints.get(partitionKey(partition))?.offset ?? -1n
     const partitions = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
     const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {
       const next = findCheckpoint({ topic, partition }) + 1n
@@ -68,9 +79,9 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
       )
     const decided = await listDecided(pool, topics)
     const fromEarliest = withHistory.filter(
-      (one) =>
-        findCheckpoint(one) >= one.end || (findCheckpoint(one) < 0n && !decided.has(partitionKey(one))),
+      (one) => findCheckpoint(one) < 0n && !decided.has(partitionKey(one)),
     )
+    const recreated = await findRecreated(brokers, whole, checkpoints)
     const heldUp = await heldUpByTransactions(brokers, topics)
     const first: Warning = {
       warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${count(fromEarliest)}`,
@@ -82,10 +93,21 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
       remedy:
         'if they stay open, their producer hangs: find it with `kafka-transactions.sh find-hanging`, and abort its transaction',
     }
-    const warnings = [...(fromEarliest.length > 0 ? [first] : []), ...(heldUp.length > 0 ? [open] : [])]
-    const [graver] = warnings
-    if (graver === undefined) return `${counted(partitions.length, 'partition')}, none blocked`
-    return { warning: warnings.map(({ warning }) => warning).join('\n'), remedy: graver.remedy }
+    const anew: Warning = {
+      warning: `recreated since their last message was processed, so that all their messages will be processed: ${recreated.join(', ')}`,
+      remedy:
+        'if members must not be told of these events, run `checkpoints set` before the start; if nobody recreated the topic, an unclean election of a leader cut it off: run `audit` afterwards',
+    }
+    const warnings = [
+      ...(fromEarliest.length > 0 ? [first] : []),
+      ...(recreated.length > 0 ? [anew] : []),
+      ...(heldUp.length > 0 ? [open] : []),
+    ]
+    if (warnings.length === 0) return `${counted(partitions.length, 'partition')}, none blocked`
+    return {
+      warning: warnings.map(({ warning }) => warning).join('\n'),
+      remedy: warnings.map(({ remedy }) => remedy).join('; '),
+    }
   })
 }
 
@@ -102,6 +124,28 @@ async function findDamagedBatches(brokers: Brokers, all: readonly Next[]): Promi
     faults.push(describeBlocked(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
   }
   return faults.sort()
+}
+
+/** The partitions whose topic was recreated, with what shows it. */
+async function findRecreated(
+  brokers: Brokers,
+  ends: readonly PartitionEnds[],
+  checkpoints: ReadonlyMap<string, Checkpoint>,
+): Promise<readonly string[]> {
+  const processed = ends.flatMap((one) => {
+    const checkpoint = checkpoints.get(partitionKey(one))
+    return checkpoint === undefined ? [] : [{ ...one, checkpoint }]
+  })
+  const places = processed.flatMap(({ topic, partition, checkpoint: { lastMessage } }) =>
+    lastMessage === null ? [] : [{ topic, partition, offset: lastMessage.offset }],
+  )
+  const messages = await readMessages(brokers, places)
+  return processed.flatMap(({ checkpoint, ...one }) => {
+    const { lastMessage } = checkpoint
+    const found = lastMessage && messages.get(placeKey({ ...one, offset: lastMessage.offset }))
+    const fault = judgeRecreated(checkpoint, one, found ? takeFingerprint(found) : null)
+    return fault === null ? [] : [`${partitionKey(one)} (${fault})`]
+  })
 }
 
 /** Partitions that stay locked while their checkpoint does not move. */

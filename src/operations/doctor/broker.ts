@@ -2,7 +2,7 @@ import { withBrokers } from '../../service/app/clients.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { findAdvertisedFault } from '../../service/consume/consumer.ts'
 import { brokerReason, READ_COMMITTED } from '../../service/consume/fetch.ts'
-import { counted } from '../../service/text/count.ts'
+import { counted, listSome } from '../../service/text/count.ts'
 import { didYouMean, nearest } from '../../service/text/nearest.ts'
 import {
   CHECK_FILE,
@@ -41,7 +41,8 @@ export const brokerCheck: Check = {
     KafkaJSSASLAuthenticationError: LOG_IN,
     SASL_AUTHENTICATION_FAILED: LOG_IN,
     UNSUPPORTED_SASL_MECHANISM: LOG_IN,
-    ILLEGAL_SASL_STATE: LOG_IN,
+    ILLEGAL_SASL_STATE:
+      'this listener asks for no login: unset MQ_SASL_MECHANISM, or name the port of one that does in MQ_BROKERS',
     ...certificateRemedies(
       'renew the certificates of the brokers',
       'name the brokers in MQ_BROKERS, and the brokers themselves, as their certificates do',
@@ -69,9 +70,20 @@ export const topicsCheck: Check = {
         ...(await findTopicsWithoutRights(brokers, topics)),
       ]
       if (faults.length > 0) throw new Error(`missing or not readable: ${faults.join(', ')}`)
-      return topics.join(', ')
+      return [topics.join(', '), ...describeOthers(existing.filter((topic) => !topics.includes(topic)))].join(
+        '\n',
+      )
     }),
   remedies: { other: 'create them, grant this user read access, or correct MQ_TOPICS' },
+}
+
+const OTHERS_COUNT_MAX = 10
+
+/** A topic that was forgotten in MQ_TOPICS shows nowhere else. Leaves out those of Kafka and its tools. */
+function describeOthers(topics: readonly string[]): string[] {
+  const others = topics.filter((topic) => !topic.startsWith('_')).sort()
+  if (others.length === 0) return []
+  return [`not in MQ_TOPICS, and not read: ${listSome(others, OTHERS_COUNT_MAX)}`]
 }
 
 /** The topics that this user sees but may not read, which only a fetch reveals. */

@@ -9,6 +9,7 @@ import { identityProviderCheck, tokenCheck } from './identity-provider.ts'
 import { envelopeMapCheck } from './newest-messages.ts'
 import { policyAdministrationCheck } from './policy-administration.ts'
 import type { Check } from './remedies.ts'
+import { replicasCheck } from './replicas.ts'
 import { ruleFilesCheck } from './rule-files.ts'
 import { transportsCheck } from './transports.ts'
 
@@ -22,6 +23,7 @@ export const CHECKS: readonly Check[] = [
   databaseCheck,
   schemaCheck,
   roleCheck,
+  replicasCheck,
   committedOffsetsCheck,
   partitionsCheck,
   logCheck,

@@ -3,15 +3,13 @@ import type { Config } from '../../service/config/config.ts'
 import { ONE_GROUP_PER_LIST } from '../../service/consume/assigner.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { judgeBuilds } from '../../service/consume/builds.ts'
-import type { GroupMember } from '../../service/consume/describe-group.ts'
 import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
 import { otherProgram } from '../../service/consume/group.ts'
+import { judgeMembers } from '../../service/consume/sharing.ts'
 import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
 
 const CLIENT_ID = 'notifications-doctor'
-const OWN_GROUP =
-  'stop that program or give it a group of its own: the service never reads the partitions that it has; see src/service/consume/README.md'
 const ONE_LIST = `${ONE_GROUP_PER_LIST}: see src/service/consume/README.md`
 
 export const consumerGroupCheck: Check = {
@@ -39,8 +37,8 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
         `members of ${groupId} speak another protocol: ${others.map(({ host, otherProtocol }) => `${host} (${otherProtocol})`).join(', ')}`,
         otherProgram(groupId),
       )
-    const strangers = members.filter((member) => member.isOfNewProtocol)
-    if (strangers.length > 0) throw new Problem(describeStrangers(groupId, strangers), OWN_GROUP)
+    const strangers = judgeMembers(groupId, members)
+    if (strangers !== null) throw new Problem(strangers.text, strangers.remedy)
     const unread = await lasting(() => listUnread(brokers, groupId, topics))
     if (unread.length > 0)
       throw new Problem(`unread: no member of ${groupId} reads ${unread.join(', ')}`, ONE_LIST)
@@ -50,15 +48,6 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
     const mixed = judgeBuilds(members, Date.now())
     return mixed === null ? groupId : { warning: `in ${groupId}, ${mixed.text}`, remedy: mixed.remedy }
   })
-}
-
-/** The service speaks the classic protocol, so that these members belong to another program. */
-function describeStrangers(groupId: string, strangers: readonly GroupMember[]): string {
-  const taken = strangers.map(
-    ({ host, owned }) =>
-      `${host}, which has ${owned.length === 0 ? 'no partitions yet' : [...owned].sort().join(', ')}`,
-  )
-  return `strangers: another program joined ${groupId} by the new group protocol (KIP-848): ${taken.join('; ')}`
 }
 
 /** None while nobody is in the group, or during a rebalance. */

@@ -5,9 +5,13 @@ import { type DatabasePool, openPool } from '../../service/store/connection/pool
 import { countFailedEntries } from '../../service/store/read/count-failed-entries.ts'
 import { ALL_REJECTED, countRejectedMessages } from '../../service/store/read/list-rejected-messages.ts'
 import { readHolds } from '../../service/store/read/read-holds.ts'
-import { encodingFault, findReadinessFault } from '../../service/store/schema/find-readiness-fault.ts'
+import {
+  encodingFault,
+  findMissingParts,
+  findReadinessFault,
+} from '../../service/store/schema/find-readiness-fault.ts'
 import { judgeRole, ROLE_REMEDY } from '../../service/store/schema/judge-role.ts'
-import { readMigrations } from '../../service/store/schema/migration.ts'
+import { partFault, readMigrations } from '../../service/store/schema/migration.ts'
 import { counted } from '../../service/text/count.ts'
 import { countUnfinishedErasures } from '../erase/erasure-record.ts'
 import { describeServer } from './describe-server.ts'
@@ -18,8 +22,6 @@ const DATABASE_LOG_IN =
 const PRIMARY = 'point DATABASE_URL at the primary, or list all hosts'
 const RIGHTS =
   "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema: see src/deploy/README.md"
-const SCHEMA =
-  'run the command `migrate` with the DATABASE_URL of the owner of the schema, then db/grants.sql: see src/deploy/README.md'
 
 const LARGE_PACKETS =
   'the path to the server (a VPN, tunnel or firewall) swallows large packets: lower the MTU of the network interface here, or let ICMP messages of the kind "fragmentation needed" through'
@@ -35,7 +37,7 @@ export const databaseCheck: Check = {
     const { version, encoding, tls, isPooled, isReadOnly, isStandby, isWide, refused } = server
     if (!isWide) throw new Problem('small statements are answered, and large ones are not', LARGE_PACKETS)
     const fault = encodingFault(encoding)
-    if (fault !== null) throw new Problem(fault, 'see `First start` in src/deploy/README.md')
+    if (fault !== null) throw new Problem(fault.problem, fault.remedy)
     if (isReadOnly && isStandby) throw new Problem(`PostgreSQL ${version} is read-only: a standby`, PRIMARY)
     if (isReadOnly)
       throw new Problem(
@@ -79,7 +81,9 @@ export const schemaCheck: Check = {
     withPool(config, async (pool) => {
       const migrations = await readMigrations()
       const fault = await findReadinessFault(pool, migrations)
-      if (fault !== null) throw new Problem(fault.text, fault.isOfRights ? RIGHTS : SCHEMA)
+      if (fault !== null) throw new Problem(fault.problem, fault.remedy)
+      const lack = partFault(await findMissingParts(pool, migrations))
+      if (lack !== null) return { warning: lack.problem, remedy: lack.remedy }
       return `${counted(migrations.length, 'migration')} applied, all that this version has`
     }),
   // A schema that is at fault has its own remedy.
@@ -136,7 +140,7 @@ const UNSETTLED = { ...ALL_REJECTED, open: true, kept: true }
 
 /** Entries that need an operator, and where to read about them. */
 async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string | Warning> {
-  const [{ waiting, givenUp }, rejectedCount, unfinishedCount] = await Promise.all([
+  const [{ waiting, givenUp }, rejected, unfinishedCount] = await Promise.all([
     countFailedEntries(pool, retry),
     countRejectedMessages(pool, UNSETTLED),
     countUnfinishedErasures(pool),
@@ -144,7 +148,7 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
   const words = [
     `${counted(waiting, 'entry', 'entries')} FAILED and waiting for a retry`,
     `${givenUp} given up (\`log --not-told\`)`,
-    `${counted(rejectedCount, 'rejected message')} not settled (\`rejected list\`)`,
+    `${rejected.isAll ? '' : 'at least '}${counted(rejected.count, 'rejected message')} not settled (\`rejected list\`)`,
   ].join(', ')
   if (unfinishedCount === 0) return words
   return {
@@ -154,10 +158,10 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
 }
 
 async function findConflicts(pool: DatabasePool): Promise<string> {
-  const count = await countRejectedMessages(pool, { ...UNSETTLED, code: 'conflict' })
-  if (count === 0) return 'no message has the event id of another one'
+  const { count, isAll } = await countRejectedMessages(pool, { ...UNSETTLED, code: 'conflict' })
+  if (count === 0) return `no ${isAll ? '' : 'new '}message has the event id of another one`
   throw new Problem(
-    `${counted(count, 'message')} not settled with the event id of another one: their members are not told`,
+    `${isAll ? '' : 'at least '}${counted(count, 'message')} not settled with the event id of another one: their members are not told`,
     'correct "eventId" in rules/envelope.json or have the producer give each event its own id, then `rejected redrive --code conflict`; if they are meant, `rejected dismiss`',
   )
 }

@@ -27,10 +27,10 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
   try {
     const askedMs = Date.now()
     const { rows } = await client.query<
-      Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'isWide' | 'aheadMs'> & { nowMs: number }
+      Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'isWide' | 'aheadMs'> & { serverMs: number }
     >(`
       SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
-        pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs"
+        pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "serverMs"
       FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
     const answeredMs = Date.now()
     const unknown = {
@@ -38,12 +38,12 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
       encoding: 'unknown',
       tls: false,
       isStandby: false,
-      nowMs: answeredMs,
+      serverMs: answeredMs,
     }
-    const [{ nowMs, ...found } = unknown] = rows
+    const [{ serverMs, ...found } = unknown] = rows
     const isPooled = transactionStart !== null
     const isWide = await passesLargePackets(client)
-    return { ...found, isPooled, refused, isReadOnly, isWide, aheadMs: nowMs - (askedMs + answeredMs) / 2 }
+    return { ...found, isPooled, refused, isReadOnly, isWide, aheadMs: serverMs - (askedMs + answeredMs) / 2 }
   } finally {
     await client.end()
   }

@@ -1,21 +1,25 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Config, ConfigError, loadConfig } from '../../service/config/config.ts'
 import { variables } from '../../service/config/variables.ts'
 import { counted } from '../../service/text/count.ts'
 import { CodedError } from '../../service/text/error-codes.ts'
 import { errorMessage } from '../../service/text/faults.ts'
+import { withTimeout } from '../../service/time/with-timeout.ts'
 import { newCommand } from '../../terminal/options.ts'
+import type { World } from '../../terminal/world.ts'
 import { CHECKS } from './checks.ts'
 import { type Check, chooseRemedy, type Options } from './remedies.ts'
 
-export const doctorCommand = newCommand('doctor', {
-  exitCodes: '0 all checks passed (a warning is no failure), 1 a check failed',
-  example: 'doctor --json | jq .checks',
-})
-  .description('check everything that the service needs, and name a remedy for each problem; change nothing')
-  .option('--json', 'print one JSON object instead of text')
-  .option('--token <file>', 'also check the token in this file as the API would')
-  .action(doctor)
+export const doctorCommand = (world: World) =>
+  newCommand('doctor', {
+    exitCodes: '0 all checks passed (a warning is no failure), 1 a check failed',
+    example: 'doctor --json | jq .checks',
+  })
+    .description(
+      'check everything that the service needs, and name a remedy for each problem; change nothing',
+    )
+    .option('--json', 'print one JSON object instead of text')
+    .option('--token <file>', 'also check the token in this file as the API would')
+    .action((options: { json?: boolean } & Options) => doctor(world, options))
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -29,11 +33,14 @@ interface Result {
 
 const CHECK_MAX_MS = 15_000
 
-async function doctor({ json = false, ...options }: { json?: boolean } & Options): Promise<void> {
+async function doctor(
+  world: World,
+  { json = false, ...options }: { json?: boolean } & Options,
+): Promise<void> {
   const results: Result[] = []
-  for await (const result of diagnose(process.env, options)) {
+  for await (const result of diagnose(world.env, options)) {
     results.push(result)
-    if (!json) process.stdout.write(formatResult(result))
+    if (!json) world.stdout.write(formatResult(result))
   }
   const count = (wanted: Result['status']) => results.filter(({ status }) => status === wanted).length
   const [failedCount, warningCount] = [count('failed'), count('warning')]
@@ -42,7 +49,8 @@ async function doctor({ json = false, ...options }: { json?: boolean } & Options
     ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
     : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.\n`
   // Exits at once, since a check that timed out may still have open connections.
-  process.stdout.write(summary, () => process.exit(ok ? 0 : 1))
+  await new Promise((written) => world.stdout.write(summary, written))
+  world.exit(ok ? 0 : 1)
 }
 
 async function* diagnose(env: Env, options: Options): AsyncGenerator<Result> {
@@ -96,20 +104,16 @@ function required(): Env {
 
 async function runCheck(check: Check, config: Config, options: Options): Promise<Result> {
   const { name } = check
-  const finished = new AbortController()
   try {
-    const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
+    const found = await withTimeout(CHECK_MAX_MS, check.run(config, options), () => {
       throw new CodedError('ETIMEDOUT', `no response within ${CHECK_MAX_MS / 1_000} s`)
     })
-    const found = await Promise.race([check.run(config, options), late])
     if (found === null)
       return { name, status: 'skipped', detail: 'not configured, or not asked for', remedy: null }
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
     return { name, status: 'warning', detail: found.warning, remedy: found.remedy }
   } catch (error) {
     return { name, status: 'failed', detail: describeCauses(error), remedy: chooseRemedy(check, error) }
-  } finally {
-    finished.abort()
   }
 }
 

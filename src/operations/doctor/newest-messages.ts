@@ -1,5 +1,6 @@
 import { withBrokers } from '../../service/app/clients.ts'
-import { ENVELOPE_MAP, readText, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import { listAuthored } from '../../service/app/known-event-types.ts'
+import { ENVELOPE_MAP, readRuleFiles, readText, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch.ts'
@@ -16,6 +17,7 @@ import {
   mapOf,
   sourceText,
 } from '../../service/decide/event/envelope-map.ts'
+import { createCaseJudge } from '../../service/decide/event/event-type-pattern.ts'
 import type { Message } from '../../service/decide/event/message.ts'
 import {
   type Event,
@@ -24,7 +26,7 @@ import {
   parseEvent,
   readEnvelope,
 } from '../../service/decide/event/parse-event.ts'
-import { counted } from '../../service/text/count.ts'
+import { counted, listSome } from '../../service/text/count.ts'
 import { printable } from '../../service/text/sanitize.ts'
 import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
@@ -47,9 +49,10 @@ const REFERENCE = 'check "locator" in rules/envelope.json'
 export const envelopeMapCheck: Check = {
   name: 'envelope map',
   prefix: 'MQ_',
-  after: ['topics'],
+  // The check of the rules reads the map, too, and reports its faults.
+  after: ['rules', 'topics'],
   run: checkEnvelopeMap,
-  remedies: { EnvelopeMapError: 'correct rules/envelope.json', other: RUN_AGAIN },
+  remedies: { other: RUN_AGAIN },
 }
 
 interface SampledEvent extends Event {
@@ -62,11 +65,11 @@ export interface Sample {
   readonly messages: readonly Message[]
   /** How the service reads them. */
   readonly map: EnvelopeMap
-  /** Those that are events. */
+  /** The messages that are events. */
   readonly events: readonly SampledEvent[]
 }
 
-interface Fault {
+interface SampleFault {
   readonly detail: string
   readonly remedy: string
   readonly isFailure: boolean
@@ -105,10 +108,14 @@ async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
   const maps = await readMaps()
   const samples = await readSamples(config, maps)
   const someHaveText = samples.some(({ events }) => events.some(hasText))
-  const judged = samples.map((sample) => ({ sample, faults: judgeSample(sample, someHaveText) }))
+  const isInOtherCase = createCaseJudge(listAuthored((await readRuleFiles()).ruleTable))
+  const judged = samples.map((sample) => ({
+    sample,
+    faults: judgeSample(sample, someHaveText, isInOtherCase),
+  }))
   const unused = findUnusedMaps(maps, config.broker.topics)
   const faults = [
-    ...unused.map((detail): Fault => ({ detail, remedy: COMPARE, isFailure: false })),
+    ...unused.map((detail): SampleFault => ({ detail, remedy: COMPARE, isFailure: false })),
     ...judged.flatMap((one) => one.faults),
   ]
   const described = judged
@@ -142,14 +149,18 @@ async function readNewest(
 }
 
 /** @internal */
-export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
+export function judgeSample(
+  sample: Sample,
+  someHaveText: boolean,
+  isInOtherCase: (eventType: string) => boolean,
+): SampleFault[] {
   const { topic, messages, map, events } = sample
   const counts = countFields(sample)
   const areEnough = messages.length >= FAULTY_COUNT_MIN
   const describe = (field: Field) =>
     `"${field}" (${sourceText(map[field])}) was found in ${counts[field]} of ${counted(messages.length, 'message')}`
   const missing = NEEDED.filter((field) => counts[field] * ONE_IN < messages.length)
-  const faults: Fault[] = missing.map((field) => {
+  const faults: SampleFault[] = missing.map((field) => {
     return { detail: describe(field), remedy: COMPARE, isFailure: areEnough && counts[field] === 0 }
   })
   if (areEnough && counts.locator === 0) {
@@ -160,14 +171,19 @@ export function judgeSample(sample: Sample, someHaveText: boolean): Fault[] {
   const eventCounts = {
     eventCount: events.length,
     withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
-    withoutText: events.filter((event) => !hasText(event)).length,
+    withoutText: events.filter((event) => !hasText(event) && !isInOtherCase(event.eventType)).length,
+    inOtherCase: events.filter(({ eventType }) => isInOtherCase(eventType)).length,
     // The fault of the place above says more.
     withoutReference: 0,
   }
   // A topic may lack texts on purpose; where no topic has one, the map is at fault.
-  for (const { code, detail } of judgeEvents(topic, eventCounts))
-    if (code === 'no-text')
-      faults.push({ detail, remedy: DATA_FAULTS[code], isFailure: areEnough && !someHaveText })
+  for (const { code, detail, isSure } of judgeEvents(topic, eventCounts))
+    if (code === 'no-text' || code === 'other-case')
+      faults.push({
+        detail,
+        remedy: DATA_FAULTS[code],
+        isFailure: isSure && (code === 'other-case' || !someHaveText),
+      })
   return faults
 }
 
@@ -183,7 +199,9 @@ function describeSample(sample: Sample): string {
     .find((read) => read !== null && 'code' in read)
   return [
     `${topic}, newest ${counted(messages.length, 'message')}: ${places}`,
-    ...(types.length === 0 ? [] : [`${counted(types.length, 'event type')}: ${listSome(types)}`]),
+    ...(types.length === 0
+      ? []
+      : [`${counted(types.length, 'event type')}: ${printable(listSome(types, NAMED_COUNT_MAX))}`]),
     ...(rejection && 'code' in rejection ? [rejection.error] : []),
   ].join('; ')
 }
@@ -203,7 +221,7 @@ function countFields({ messages, map }: Sample): Record<Field, number> {
 }
 
 /** Messages with one id and the same bytes are none: a producer may publish an event twice, and seldom with other bytes. */
-function findRepeated({ messages, map, events }: Sample): Fault[] {
+function findRepeated({ messages, map, events }: Sample): SampleFault[] {
   const groups = [...Map.groupBy(events, ({ eventId }) => eventId)].filter(
     ([, group]) => countDistinct(group, ({ value }) => Buffer.from(value ?? []).toString('base64')) > 1,
   )
@@ -215,7 +233,13 @@ function findRepeated({ messages, map, events }: Sample): Fault[] {
       ) > 1,
   )
   const place = sourceText(map.eventId)
-  const list = (some: typeof groups) => listSome(some.map(([id]) => id))
+  const list = (some: typeof groups) =>
+    printable(
+      listSome(
+        some.map(([id]) => id),
+        NAMED_COUNT_MAX,
+      ),
+    )
   if (different.length > 0) {
     const detail = `${counted(different.length, 'event id')} (${place}) stood for different events: ${list(different)}`
     return [{ detail, remedy: REPEATED, isFailure: true }]
@@ -232,9 +256,4 @@ function countDistinct<Item>(items: readonly Item[], keyOf: (item: Item) => stri
 
 function hasText({ eventType }: Event): boolean {
   return TEMPLATE_EVENT_TYPES.includes(eventType)
-}
-
-function listSome(names: readonly string[]): string {
-  const more = names.length - NAMED_COUNT_MAX
-  return `${printable(names.slice(0, NAMED_COUNT_MAX).join(', '))}${more > 0 ? ` and ${more} more` : ''}`
 }

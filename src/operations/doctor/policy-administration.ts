@@ -1,11 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createParties } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
 import {
   countAddresses,
+  createAddressFinder,
   DATA_FAULTS,
-  findAddress,
+  type DataFault,
+  FAULTY_COUNT_MIN,
   judgeAddresses,
   judgeParties,
 } from '../../service/decide/data-fault.ts'
@@ -13,6 +14,7 @@ import { ADDRESSES, addressVariable } from '../../service/decide/party/channel.t
 import type { Contact, Contacts } from '../../service/decide/party/contact.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
 import { createLog } from '../../service/telemetry/log.ts'
+import { withTimeout } from '../../service/time/with-timeout.ts'
 import { withPool } from './database.ts'
 import { readMaps, readSamples } from './newest-messages.ts'
 import {
@@ -31,8 +33,6 @@ import {
 const OTHERS_MAX_MS = 4_000
 /** Per topic. */
 const PARTY_COUNT = 20
-/** The sample is small. */
-const NOT_FOUND_LIMIT = { countMin: 10, shareMax: 0.5 }
 /** No party has this locator: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
@@ -86,13 +86,15 @@ export const policyAdministrationCheck: Check = {
       for (const contact of found)
         if (contact.state === 'unresolved' && (contact.wrongParty || !isAnyFound))
           throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
-      if (isAnyFound) requireRightData(byTopic, contacts)
-      if (known.length === 0 || isAnyFound) return describeNaming(parties.namesParty())
-      const url = `${config.policyAdministration.baseUrl}/internal/parties/${encodeURIComponent(known[0] ?? '')}`
-      const detail = `it answers 404 for ${known.length === 1 ? 'the only party' : `all of ${known.length} parties`} that messages or the log name: GET ${url}`
-      const remedy = DATA_FAULTS['not-found']
-      if (known.length > 1) throw new Problem(detail, remedy)
-      return { warning: detail, remedy }
+      if (known.length === 0) return describeNaming(parties.namesParty())
+      const faults = isAnyFound
+        ? judgeData(byTopic, contacts)
+        : [allUnknown(known, config.policyAdministration.baseUrl)]
+      if (faults.length === 0) return describeNaming(parties.namesParty())
+      const warning = faults.map(({ detail }) => detail).join('\n')
+      const remedy = [...new Set(faults.map(({ code }) => DATA_FAULTS[code]))].join('; ')
+      if (faults.some(({ isSure }) => isSure)) throw new Problem(warning, remedy)
+      return { warning, remedy }
     } finally {
       await parties.close()
     }
@@ -100,28 +102,33 @@ export const policyAdministrationCheck: Check = {
   remedies: POLICY_ADMIN_REMEDIES,
 }
 
-/** Throws a Problem that names what looks wrong about the parties of a topic, or about an address. */
-function requireRightData(byTopic: ReadonlyMap<string, readonly string[]>, contacts: Contacts): void {
-  const found = [...contacts.values()].filter((contact) => contact.state === 'found')
-  const faults = [
+function allUnknown(known: readonly string[], baseUrl: string): DataFault {
+  const url = `${baseUrl}/internal/parties/${encodeURIComponent(known[0] ?? '')}`
+  const parties = known.length === 1 ? 'the only party' : `all of ${known.length} parties`
+  const detail = `it answers 404 for ${parties} that messages or the log name: GET ${url}`
+  return { code: 'not-found', detail, isSure: known.length >= FAULTY_COUNT_MIN }
+}
+
+/** Finds what looks wrong about the parties of a topic, or about an address. */
+function judgeData(byTopic: ReadonlyMap<string, readonly string[]>, contacts: Contacts): DataFault[] {
+  const found = [...contacts].flatMap(([party, contact]) =>
+    contact.state === 'found' ? [{ party, contact }] : [],
+  )
+  const findAddress = createAddressFinder()
+  return [
     ...[...byTopic].flatMap(([topic, parties]) => {
       const count = (state: Contact['state']) =>
         parties.filter((party) => contacts.get(party)?.state === state).length
-      return judgeParties(topic, count('found'), count('not found'), NOT_FOUND_LIMIT)
+      return judgeParties(topic, count('found'), count('not found'))
     }),
     ...ADDRESSES.flatMap((address) => {
-      const findings = Map.groupBy(found, (contact) => findAddress(address, contact))
+      const findings = Map.groupBy(found, ({ party, contact }) => findAddress(address, party, contact))
       return judgeAddresses(
         address,
         countAddresses((finding) => findings.get(finding)?.length ?? 0),
       )
     }),
   ]
-  if (faults.length > 0)
-    throw new Problem(
-      faults.map(({ detail }) => detail).join('\n'),
-      [...new Set(faults.map(({ code }) => DATA_FAULTS[code]))].join('; '),
-    )
 }
 
 /** Only a response that names its party can be checked. */
@@ -164,5 +171,9 @@ async function partiesToAsk(
 
 /** Nothing if it takes too long, or fails. */
 async function inTime<T>(found: Promise<readonly T[]>): Promise<readonly T[]> {
-  return Promise.race([found.catch(() => []), sleep(OTHERS_MAX_MS, [], { ref: false })])
+  return withTimeout(
+    OTHERS_MAX_MS,
+    found.catch(() => []),
+    () => [],
+  )
 }

@@ -2,7 +2,7 @@ import { readRuleFiles } from '../../service/app/rule-files.ts'
 import { counted } from '../../service/text/count.ts'
 import type { Check } from './remedies.ts'
 
-const REMEDY = 'run `rules check`, and change the rule table: see rules/README.md'
+const REMEDY = 'run `rules check`, and correct the file that it names: see rules/README.md'
 
 export const ruleFilesCheck: Check = {
   name: 'rules',

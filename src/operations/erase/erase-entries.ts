@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ERASED_UNSENT } from '../../service/model/log/log-entry.ts'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
 import type { ErasureCounts } from './erasure-record.ts'
+import { namePattern } from './find-mention.ts'
 
 /** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ENTRY_COUNT_MAX = 500
@@ -22,7 +23,7 @@ export interface EntriesToErase {
 
 /**
  * Yields locators that still hold the party's data, in pages: first decisions without a row, which a rebuild would restore, then
- * log entries, including any restored meanwhile. `onProgress` gets the number of decisions compared with the log so far.
+ * log entries, including any restored meanwhile, and those of nobody that name the party. `onProgress` gets the number of decisions compared with the log so far.
  */
 export async function* entriesToErase(
   pool: DatabasePool,
@@ -30,25 +31,31 @@ export async function* entriesToErase(
   onProgress: (decisions: number) => void,
 ): AsyncGenerator<EntriesToErase> {
   yield* decisionsOfParty(pool, partyLocator, onProgress)
-  yield* entriesOfParty(pool, partyLocator)
+  yield* entriesOf(START, (after) => pool.any(pageOfPartyQuery(partyLocator, after)))
+  yield* entriesOfNobody(pool, partyLocator)
 }
 
-const entryRow = z.object({
-  createdAt: z.string(),
-  locator: z.string(),
-  status: z.string(),
-  holdsData: z.boolean(),
-})
+/** Pages of entries without a party that name this one, with or without a row. */
+export function entriesOfNobody(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
+  const start = { locator: '', attempt: 0 }
+  return entriesOf(start, (after) => pool.any(pageOfNobodyQuery(partyLocator, after)))
+}
+
+/** `status` is null where there is no row. */
+const entryRow = z.object({ locator: z.string(), status: z.string().nullable(), holdsData: z.boolean() })
 type EntryRow = Readonly<z.infer<typeof entryRow>>
 
-/**
- * Ordered by creation time, which never changes: a concurrent retry moves its row to another status or channel, and must not move it
- * behind the current position.
- */
-async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
-  for (let after: Position | null = START; after !== null; ) {
-    const rows: readonly EntryRow[] = await pool.any(pageOfPartyQuery(partyLocator, after))
-    const entries = rows.filter(({ holdsData }) => holdsData)
+async function* entriesOf<Position>(
+  start: Position,
+  readPage: (after: Position) => Promise<readonly (EntryRow & Position)[]>,
+): AsyncGenerator<EntriesToErase> {
+  let last: string | undefined
+  for (let after: Position | null = start; after !== null; ) {
+    const rows: readonly (EntryRow & Position)[] = await readPage(after)
+    // An entry may have several decisions, on this page and the one before.
+    const found = rows.filter(({ holdsData, locator }) => holdsData && locator !== last)
+    const entries = [...new Map(found.map((row) => [row.locator, row])).values()]
+    last = entries.at(-1)?.locator ?? last
     for (let first = 0; first < entries.length; first += ENTRY_COUNT_MAX) {
       const some = entries.slice(first, first + ENTRY_COUNT_MAX)
       const retries = some.filter(({ status }) => status === 'FAILED').length
@@ -58,12 +65,16 @@ async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncG
   }
 }
 
-type Position = Pick<EntryRow, 'createdAt' | 'locator'>
+const partyRow = entryRow.extend({ createdAt: z.string() })
+type Position = Pick<z.infer<typeof partyRow>, 'createdAt' | 'locator'>
 const START: Position = { createdAt: '-infinity', locator: '' }
 
-/** @internal The query for the next entries of a party after a position, and whether each holds unerased data. */
+/**
+ * @internal The query for the next entries of a party after a position, and whether each holds unerased data. Ordered by creation time,
+ * which never changes: a concurrent retry moves its row to another status or channel, and must not move it behind the current position.
+ */
 export function pageOfPartyQuery(partyLocator: string, after: Position) {
-  return sql.type(entryRow)`
+  return sql.type(partyRow)`
     SELECT created_at AS "createdAt", locator, status, ${HOLDS_TEXT} OR (
       SELECT true FROM notifications.decision
       WHERE decision.locator = entry.locator AND erased_at IS NULL LIMIT 1
@@ -74,6 +85,38 @@ export function pageOfPartyQuery(partyLocator: string, after: Position) {
       ORDER BY created_at, locator LIMIT ${SEARCHED_COUNT_MAX}
     ) AS entry
     ORDER BY created_at, locator`
+}
+
+const nobodyRow = entryRow.extend({ attempt: z.number() })
+
+/**
+ * @internal The same by decisions without a party: where the event has no text for it, as an object or a list, reason or reference may
+ * still name somebody. An entry that got a party since is that one's. Texts are taken apart only if they contain the locator.
+ */
+export function pageOfNobodyQuery(
+  partyLocator: string,
+  after: Pick<z.infer<typeof nobodyRow>, 'locator' | 'attempt'>,
+) {
+  return sql.type(nobodyRow)`
+    SELECT locator, attempt, entry.status, entry.party_locator IS NULL AND "isNamed" AS "holdsData"
+    FROM (
+      SELECT locator, attempt, CASE
+        WHEN erased_at IS NULL AND strpos(variables::text, btrim(to_jsonb(${partyLocator}::text)::text, '"')) > 0 THEN EXISTS (
+          SELECT FROM jsonb_each_text(variables) AS inserted WHERE inserted.value ~ ${namePattern(partyLocator)}
+        )
+        ELSE false
+      END AS "isNamed"
+      FROM (
+        SELECT * FROM notifications.decision
+        WHERE party_locator IS NULL AND (locator, attempt) > (${after.locator}, ${after.attempt})
+        ORDER BY locator, attempt LIMIT ${SEARCHED_COUNT_MAX}
+      ) AS decision
+    ) AS decision
+    LEFT JOIN LATERAL (
+      SELECT status, party_locator FROM notifications.notification_log
+      WHERE "isNamed" AND notification_log.locator = decision.locator LIMIT 1
+    ) AS entry ON true
+    ORDER BY locator, attempt`
 }
 
 const page = z.object({ end: z.string().nullable(), count: z.number(), orphans: z.array(z.string()) })

@@ -10,9 +10,14 @@ const CHANGE_HAS_CONTACT = sql.fragment`
 /** The person made the change: with a token for this party, or one whose subject is its locator. */
 const BY_PERSON = sql.fragment`(changed_by <> 'erased' AND (by_party IS TRUE OR changed_by = party_locator))`
 const CHANGE_IS_PERSONAL = sql.fragment`(${CHANGE_HAS_CONTACT} OR ${BY_PERSON} IS TRUE)`
+/** Changes of others' preferences, for whom the person may have acted. */
+function isOfAnother(partyLocator: string) {
+  return sql.fragment`(changed_by = ${partyLocator} AND party_locator <> ${partyLocator})`
+}
+
 const NO_CONTACT = '{"email": null, "phone": null}'
 
-/** Counts a party's preferences (at most one) and changes that contain its contact details, or name it as their author. */
+/** Counts a party's preferences (at most one) and changes that contain its contact details, and all that name it as their author. */
 export function countPreferencesToErase(
   pool: DatabasePool,
   partyLocator: string,
@@ -22,12 +27,12 @@ export function countPreferencesToErase(
       (SELECT count(*)::integer FROM notifications.notification_preferences
         WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT}) AS preferences,
       (SELECT count(*)::integer FROM notifications.preference_change
-        WHERE party_locator = ${partyLocator} AND ${CHANGE_IS_PERSONAL}) AS "preferenceChanges"`)
+        WHERE (party_locator = ${partyLocator} AND ${CHANGE_IS_PERSONAL}) OR ${isOfAnother(partyLocator)}) AS "preferenceChanges"`)
 }
 
 /**
- * Blanks the contact details in a party's preferences and their history, and the author of changes if it was the person. Opt-outs
- * stay.
+ * Blanks the contact details in a party's preferences and their history, and the author of changes if it was the person, also where they
+ * are another's. Opt-outs stay.
  */
 export function erasePreferences(
   pool: DatabasePool,
@@ -35,6 +40,10 @@ export function erasePreferences(
   partyLocator: string,
 ): Promise<Pick<ErasureCounts, 'preferences' | 'preferenceChanges'>> {
   return pool.transaction(async (tx) => {
+    // Reads all changes: before the lock, for which the person's opt-outs wait.
+    const ofOthers = await tx.any(sql.type(noRow)`
+      UPDATE notifications.preference_change SET changed_by = 'erased'
+      WHERE ${isOfAnother(partyLocator)} RETURNING id`)
     await lockPreferences(tx, partyLocator)
     const preferences = await tx.any(sql.type(noRow)`
       UPDATE notifications.notification_preferences SET email = NULL, phone = NULL
@@ -44,7 +53,7 @@ export function erasePreferences(
       SET before = before || ${NO_CONTACT}::jsonb, after = after || ${NO_CONTACT}::jsonb,
         changed_by = CASE WHEN ${BY_PERSON} THEN 'erased' ELSE changed_by END
       WHERE party_locator = ${partyLocator} AND ${CHANGE_IS_PERSONAL} RETURNING id`)
-    const counts = { preferences: preferences.length, preferenceChanges: changes.length }
+    const counts = { preferences: preferences.length, preferenceChanges: changes.length + ofOthers.length }
     await tx.query(sql.unsafe`
       UPDATE notifications.erasure
       SET preferences = preferences + ${counts.preferences},

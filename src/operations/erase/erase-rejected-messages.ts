@@ -1,6 +1,22 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
+import { namePattern } from './find-mention.ts'
+
+/** Blanks the errors of rejected messages that name a party: a skip and a dismissal have an operator's reason there. */
+export async function eraseErrors(
+  pool: DatabasePool,
+  party: string,
+  messages: readonly bigint[],
+): Promise<void> {
+  const ids = sql.array([...messages], 'int8')
+  const names = sql.fragment`error ~ ${namePattern(party)}`
+  await pool.query(sql.unsafe`
+    WITH redriven AS (
+      UPDATE notifications.redrive SET error = 'erased' WHERE rejected_message_id = ANY(${ids}) AND ${names}
+    )
+    UPDATE notifications.rejected_message SET error = 'erased' WHERE id = ANY(${ids}) AND ${names}`)
+}
 
 /** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns the number newly erased. */
 export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {

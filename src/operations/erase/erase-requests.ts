@@ -1,19 +1,28 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
+import { namePattern } from './find-mention.ts'
 
-/** By what a request may name a person. */
+/** By what a request may name a person. Each use reads all requests. */
 export interface Naming {
   /** Party, references, event ids and locators of log entries. */
   readonly names?: readonly string[]
-  /** The party, as a word within a text. */
+  /** The party, within a text. */
   readonly word?: string
   /** Rejected messages. */
   readonly ids?: readonly bigint[]
 }
 
 /** The texts of a stored filter that may name a person. */
-const NAMING_FILTERS = ['locator', 'partyLocator', 'eventId', 'reference', 'reason', 'reasonPrefix']
+const NAMING_FILTERS = [
+  'locator',
+  'partyLocator',
+  'eventId',
+  'eventType',
+  'reference',
+  'reason',
+  'reasonPrefix',
+]
 
 const idRow = z.object({ id: z.bigint() })
 
@@ -23,20 +32,45 @@ export function findRequests(pool: DatabasePool, naming: Naming): Promise<readon
 }
 
 /**
- * Blanks the reason of requests that name a person, and what names her in their filters; returns their ids. An open one whose filter
- * changes is cancelled: it must not go on for others than was asked.
+ * Blanks the reason of requests that were found to name a person, and what names the person in their filters. An open one whose
+ * filter changes is cancelled: it must not go on for others than was asked.
  */
-export function eraseRequests(pool: DatabasePool, naming: Naming): Promise<readonly bigint[]> {
+export async function eraseRequests(
+  pool: DatabasePool,
+  naming: Naming,
+  ids: readonly bigint[],
+): Promise<void> {
   const isOpen = sql.fragment`filter IS NOT NULL AND ended_at IS NULL`
-  return pool.anyFirst(sql.type(idRow)`
+  await pool.query(sql.unsafe`
     UPDATE notifications.request
     SET because = 'erased',
       target = CASE WHEN filter IS NULL THEN target ELSE jsonb_set(target, '{filter}', filter) END,
       state = CASE WHEN ${isOpen} THEN 'cancelled' ELSE state END,
-      note = CASE WHEN ${isOpen} THEN 'a member whom its filter named was erased' ELSE note END,
+      note = CASE
+        WHEN ${isOpen} THEN 'a member whom its filter named was erased'
+        WHEN ${namesIn(sql.fragment`note`, naming)} THEN 'erased'
+        ELSE note
+      END,
       taken_until = CASE WHEN ${isOpen} THEN NULL ELSE taken_until END,
       ended_at = CASE WHEN ${isOpen} THEN clock_timestamp() ELSE ended_at END
-    FROM ${found(naming)} WHERE id = found_id AND ${isFound(naming)} RETURNING id`)
+    FROM ${found(naming)} WHERE id = found_id AND id = ANY(${sqlArray('int8', ids)})`)
+}
+
+const PAGE_COUNT_MAX = 10_000
+
+/** Blanks the copies of these requests' reasons, which each decision of theirs has. Before the requests: they lead to them. */
+export async function eraseCopiedReasons(pool: DatabasePool, requests: readonly bigint[]): Promise<void> {
+  for (const request of requests) {
+    for (let after: string | null = ''; after !== null; ) {
+      const page: readonly string[] = await pool.anyFirst(sql.type(z.object({ locator: z.string() }))`
+        SELECT locator FROM notifications.decision
+        WHERE request_id = ${request} AND locator > ${after} ORDER BY locator LIMIT ${PAGE_COUNT_MAX}`)
+      await pool.query(sql.unsafe`
+        UPDATE notifications.decision SET retried_because = 'erased'
+        WHERE locator = ANY(${sqlArray('text', page)}) AND request_id = ${request} AND retried_because <> 'erased'`)
+      after = page.length < PAGE_COUNT_MAX ? null : (page.at(-1) ?? null)
+    }
+  }
 }
 
 /** The names of log entries: their locators, event ids and references. Erased ones have no reference any more. */
@@ -51,14 +85,14 @@ export function readNames(pool: DatabasePool, locators: readonly string[]): Prom
 /** Each request, with its filter as it is after the erasure; null if that names nobody. */
 function found({ names = [], word }: Naming) {
   const text = sql.fragment`(value #>> '{}')`
-  const isHers = sql.fragment`(
+  const isNaming = sql.fragment`(
     name = ANY(${sqlArray('text', NAMING_FILTERS)})
     AND (${text} = ANY(${sqlArray('text', names)}) OR coalesce(${text} ~ ${pattern(word)}, false))
   )`
   return sql.fragment`(
     SELECT id AS found_id, (
-      SELECT jsonb_object_agg(name, CASE WHEN ${isHers} THEN '"erased"' ELSE value END)
-      FROM jsonb_each(target -> 'filter') AS part (name, value) HAVING bool_or(${isHers})
+      SELECT jsonb_object_agg(name, CASE WHEN ${isNaming} THEN '"erased"' ELSE value END)
+      FROM jsonb_each(target -> 'filter') AS part (name, value) HAVING bool_or(${isNaming})
     ) AS filter
     FROM notifications.request
   ) AS found`
@@ -66,14 +100,24 @@ function found({ names = [], word }: Naming) {
 
 function isFound({ names = [], word, ids = [] }: Naming) {
   return sql.fragment`(
-    filter IS NOT NULL OR because <> 'erased' AND (
-      because ~ ${pattern(word)} OR target -> 'locators' ?| ${sqlArray('text', names)}
-      OR target -> 'ids' ?| ${sqlArray('text', ids.map(String))}
+    filter IS NOT NULL OR ${namesIn(sql.fragment`note`, { word })} OR because <> 'erased' AND (
+      because ~ ${pattern(word)} OR ${isNamed('locators', names)} OR ${isNamed('ids', ids.map(String))}
     )
   )`
 }
 
-/** A regular expression of PostgreSQL for a word. */
+/** The note of a hold has the reason of whoever ended it. */
+function namesIn(text: FragmentSqlToken, { word }: Naming) {
+  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, false)`
+}
+
+/** By a hash of the names: `?|` would compare each with each. */
+function isNamed(list: 'locators' | 'ids', names: readonly string[]) {
+  return sql.fragment`EXISTS (
+    SELECT FROM jsonb_array_elements_text(target -> ${list}) AS item WHERE item = ANY(${sqlArray('text', names)})
+  )`
+}
+
 function pattern(word: string | undefined): string | null {
-  return word === undefined ? null : `(?<![\\w-])${word.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&')}(?![\\w-])`
+  return word === undefined ? null : namePattern(word)
 }

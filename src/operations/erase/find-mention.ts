@@ -2,33 +2,53 @@ import { type EnvelopeMap, VALUE_FORMS } from '../../service/decide/event/envelo
 import type { Message } from '../../service/decide/event/message.ts'
 import { readEnvelope } from '../../service/decide/event/parse-event.ts'
 
-/** How a rejected message mentions a party: in its envelope, key or headers, or only somewhere in its bytes. */
-export type Mention = 'named' | 'bytes'
+/** `longer`: only within a longer name, which may be another member's, or beside a byte of binary data that looks like a letter of it. */
+export type Mention = 'named' | 'longer'
 
-/** One character for each byte. Only compared with what it made: it is windows-1252, whatever its name. */
-const BYTES = new TextDecoder('latin1')
-const ENCODER = new TextEncoder()
+type Searched = Pick<Message, 'key' | 'value' | 'headers'>
 
 /**
- * Returns how a rejected message mentions a party, or null. `named`: the key, a header or its name contains the locator as a word, or
- * a text or name of the envelope is the locator, or a number where the map says that the party is. `bytes`: the envelope is unreadable,
- * and its bytes contain the locator as a word, in UTF-8 or UTF-16.
+ * Returns how a rejected message mentions a party, or null. A number of a readable envelope counts only where the map has the party.
  */
 export function findMention(
-  { key, value, headers = {} }: Pick<Message, 'key' | 'value'> & Partial<Pick<Message, 'headers'>>,
+  message: Searched,
   partyLocator: string,
   envelopeMap: EnvelopeMap,
 ): Mention | null {
-  const isWordIn = createWordFinder(partyLocator)
-  const names = Object.keys(headers).map((name) => ENCODER.encode(name))
-  if ([key, ...names, ...Object.values(headers).flat()].some(isWordIn)) return 'named'
-  if (value === null) return null
-  const text = readText(value, envelopeMap)
-  if (text === null) return isWordIn(value) ? 'bytes' : null
-  const places = new Set(
-    envelopeMap.partyLocator.flatMap((source) => ('pointer' in source ? (source.pointer.at(-1) ?? []) : [])),
-  )
-  return holdsLocator(text, partyLocator, places) ? 'named' : null
+  const word = new RegExp(`(?<before>[${LETTERS}])?${wordPattern(partyLocator)}(?<after>${CONTINUED})?`, 'g')
+  let mention: Mention | null = null
+  const { texts, binaries } = contentOf(message, partyLocator, envelopeMap)
+  for (const text of texts)
+    for (const decoded of decodings(text, partyLocator))
+      for (const { groups } of decoded.matchAll(word)) {
+        if (groups?.before === undefined && groups?.after === undefined) return 'named'
+        mention = 'longer'
+      }
+  return mention ?? (binaries.some((text) => text.includes(partyLocator)) ? 'longer' : null)
+}
+
+/** Letters beyond ASCII, in a character class of JavaScript and of PostgreSQL, whose own classes depend on the locale. */
+const LETTERS = '\\u00aa\\u00b5\\u00ba\\u00c0-\\u024f\\u0300-\\u1fff\\u3040-\\u9fff\\uac00-\\ud7af'
+/** Hyphens, dashes and characters without a width, in the same form. */
+const JOINTS = '-_.\\u00ad\\u200b-\\u200d\\u2010-\\u2015\\u2060\\ufeff'
+/** The rest of a longer locator. */
+const CONTINUED = `[${LETTERS}]|[${JOINTS}]{1,3}[A-Za-z0-9${LETTERS}]`
+
+/**
+ * A regular expression, of JavaScript and of PostgreSQL, for a locator that no letter or digit of ASCII precedes or follows. Locators
+ * grow at their end: what names `party-1-2` names another member than `party-1`, but `id_party-1` names this one.
+ */
+function wordPattern(locator: string): string {
+  return `(?<![A-Za-z0-9])${escapeMarks(locator)}(?![A-Za-z0-9])`
+}
+
+function escapeMarks(locator: string): string {
+  return locator.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&')
+}
+
+/** The pattern of a text that names a party, and not only a longer name. */
+export function namePattern(locator: string): string {
+  return `(?<![${LETTERS}])${wordPattern(locator)}(?!${CONTINUED})`
 }
 
 /** True if a message has no readable envelope, so that only its bytes can be searched. */
@@ -45,129 +65,148 @@ function readText(value: Uint8Array, { value: form }: EnvelopeMap): string | nul
   return null
 }
 
+/** The texts of a message, and its bytes that are no text. */
+function contentOf({ key, value, headers }: Searched, locator: string, envelopeMap: EnvelopeMap) {
+  const envelope = value && readText(value, envelopeMap)
+  const places = new Set(
+    envelopeMap.partyLocator.flatMap((source) => ('pointer' in source ? (source.pointer.at(-1) ?? []) : [])),
+  )
+  const parts = [key, ...Object.values(headers).flat(), ...(envelope === null ? [value] : [])]
+    .filter((bytes) => bytes !== null)
+    .map((bytes) => ({ bytes, text: UTF8.decode(bytes) }))
+  const binaries = parts.map(({ text }) => text).filter((text) => BINARY.test(text))
+  function* texts(): Generator<string> {
+    yield* Object.keys(headers)
+    for (const { text } of parts) yield text
+    for (const text of binaries) yield withoutLengths(text, locator)
+    for (const { bytes } of parts) yield* wideReadings(bytes, locator)
+    if (envelope !== null) yield* textsInJson(envelope, locator, places)
+  }
+  return { texts: texts(), binaries }
+}
+
+/** What no text has: control characters but white space, and bytes that are no UTF-8. */
+const BINARY = /[^\P{Cc}\t\n\f\r]|\ufffd/u
+
+/**
+ * Without the length that Protobuf, Thrift or Avro puts before a text, and that may be the code of a letter. It stays where what
+ * precedes it may be the length of a text that begins with this letter, or a letter of it.
+ */
+function withoutLengths(text: string, locator: string): string {
+  const length = Buffer.byteLength(locator)
+  const longer = lengthCodes(length + 1)
+  return text.replaceAll(
+    new RegExp(`(?<![A-Za-z0-9${longer}])[${lengthCodes(length)}](?=${escapeMarks(locator)})`, 'g'),
+    ' ',
+  )
+}
+
+/** A length as one byte of ASCII in each of these formats, for the brackets of a regular expression. */
+function lengthCodes(length: number): string {
+  const codes = [length, 2 * length].filter((code) => code < 0x80)
+  return codes.map((code) => `\\x${code.toString(16).padStart(2, '0')}`).join('')
+}
+
 const NUMBER = /^-?\d/
 
 /**
- * True if a text or name in this JSON is the locator, also one that a later one of the same name replaces, or one in JSON within a
- * text; or if a number is, under one of these names. Goes by the text and not by the parsed value, which has lost replaced values,
- * digits, and may be deeper than the stack.
+ * The texts and names in valid JSON, and the numbers under a name of `places` that equal the locator. Goes by the text and not by the parsed value, which has
+ * lost replaced values and digits, and may be deeper than the stack.
  */
-function holdsLocator(json: string, locator: string, places: ReadonlySet<string>): boolean {
-  const open = [json]
-  for (let text = open.pop(); text !== undefined; text = open.pop()) {
-    let searchedTo = 0
-    for (let start = text.indexOf('"'); start !== -1; ) {
-      const end = endOfString(text, start)
-      const content = readString(text.slice(start, end))
-      if (content === locator) return true
-      if (content.includes('"')) open.push(content)
-      if (NUMBER.test(locator) && end > searchedTo && places.has(content)) {
-        searchedTo = findNumber(text, end, locator) ?? -1
-        if (searchedTo === -1) return true
-      }
-      start = text.indexOf('"', end)
+function* textsInJson(json: string, locator: string, places: ReadonlySet<string>): Generator<string> {
+  const tokens = NUMBER.test(locator) ? /["[\]{},]|-?\d[\d.eE+-]*/g : /"/g
+  let depth = 0
+  let placeDepth: number | null = null
+  for (let token = tokens.exec(json); token !== null; token = tokens.exec(json)) {
+    const [found] = token
+    if (found === '"') {
+      tokens.lastIndex = endOfString(json, token.index)
+      const quoted = json.slice(token.index, tokens.lastIndex)
+      const text = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
+      yield text
+      if (places.has(text)) placeDepth ??= depth
+      continue
     }
+    if (found === '[' || found === '{') depth++
+    else if (found === ']' || found === '}') depth--
+    else if (placeDepth !== null && isNumber(found, locator)) yield locator
+    if (placeDepth !== null && depth <= placeDepth) placeDepth = null
   }
-  return false
+}
+
+/** True for the digits as sent, and for another way to write the same whole number. */
+function isNumber(found: string, locator: string): boolean {
+  return found === locator || (Number.isSafeInteger(Number(found)) && String(Number(found)) === locator)
 }
 
 /** The index behind a string that begins at `start`. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+function endOfString(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
     let first = end
-    while (text[first - 1] === '\\') first--
+    while (json[first - 1] === '\\') first--
     if ((end - first) % 2 === 0) return end + 1
   }
-  return text.length
 }
 
-function readString(quoted: string): string {
-  if (!quoted.includes('\\')) return quoted.slice(1, -1)
-  try {
-    return String(JSON.parse(quoted))
-  } catch {
-    // JSON within a text may be broken.
-    return ''
+const UTF8 = new TextDecoder('utf-8')
+const WIDE = ['utf-16le', 'utf-16be'].map((encoding) => new TextDecoder(encoding))
+const NUL = Buffer.alloc(1)
+const LATIN = /[^\u0100-\uffff]/
+
+/**
+ * Bytes as texts of UTF-16 and UTF-32. UTF-16 may begin at any byte, which NULs around it shift without cutting a letter off. UTF-32 has
+ * more NULs, but for what UTF-16 writes as a pair.
+ */
+function* wideReadings(bytes: Uint8Array, locator: string): Generator<string> {
+  // In UTF-16 each letter of Latin has a NUL.
+  if (!bytes.includes(0) && LATIN.test(locator)) return
+  const shifted = [Buffer.concat([bytes, NUL]), Buffer.concat([NUL, bytes, NUL])]
+  for (const text of shifted.flatMap((one) => WIDE.map((decoder) => decoder.decode(one)))) {
+    yield text
+    if (text.includes('\0')) yield text.replaceAll('\0', '')
   }
+  if (PAIR.test(locator))
+    for (let start = 0; start < 4; start++)
+      for (const read of ['readUInt32LE', 'readUInt32BE'] as const) yield decodeUtf32(bytes, start, read)
 }
 
-const TOKEN = /[[\]{}",]|-?\d[\d.eE+-]*/g
+const PAIR = /[\u{10000}-\u{10ffff}]/u
 
-/** Null if the value behind a name is this number, or contains it; else the index of its end. */
-function findNumber(text: string, start: number, number: string): number | null {
-  TOKEN.lastIndex = start
-  for (let depth = 0, token = TOKEN.exec(text); token !== null; token = TOKEN.exec(text)) {
-    const [found] = token
-    if (found === number) return null
-    if (found === '"') TOKEN.lastIndex = endOfString(text, token.index)
-    else if (found === '[' || found === '{') depth++
-    else if (found === ']' || found === '}') depth--
-    if (depth <= 0 && found !== '"') return TOKEN.lastIndex
+function decodeUtf32(bytes: Uint8Array, start: number, read: 'readUInt32LE' | 'readUInt32BE'): string {
+  const buffer = Buffer.from(bytes)
+  let text = ''
+  for (let at = start; at + 4 <= buffer.length; at += 4) {
+    const point = buffer[read](at)
+    text += point > 0x10ffff ? '\ufffd' : String.fromCodePoint(point)
   }
-  return text.length
-}
-
-/** Finds a word in bytes: in UTF-8, also with the escapes of JSON, and in UTF-16. */
-function createWordFinder(word: string): (bytes: Uint8Array | null) => boolean {
-  const units = Array.from({ length: word.length }, (_, i) => word.charCodeAt(i))
-  const utf8 = BYTES.decode(ENCODER.encode(word))
-  const little = BYTES.decode(Uint8Array.from(units.flatMap((unit) => [unit & 0xff, unit >> 8])))
-  const big = BYTES.decode(Uint8Array.from(units.flatMap((unit) => [unit >> 8, unit & 0xff])))
-  const isWord = (text: string, index: number) => /[\w-]/.test(text.charAt(index))
-  const isWideWord = (text: string, low: number, high: number) =>
-    isWord(text, low) && ['\0', ''].includes(text.charAt(high))
-  return (bytes) => {
-    if (bytes === null) return false
-    const text = BYTES.decode(bytes)
-    return (
-      holds(
-        text,
-        utf8,
-        (index) => isWord(text, index - 1),
-        (index) => isWord(text, index),
-      ) ||
-      holds(
-        text,
-        little,
-        (index) => isWideWord(text, index - 2, index - 1),
-        (index) => isWideWord(text, index, index + 1),
-      ) ||
-      holds(
-        text,
-        big,
-        (index) => isWideWord(text, index - 1, index - 2),
-        (index) => isWideWord(text, index + 1, index),
-      ) ||
-      (text.includes('\\') && holdsUnescaped(unescaped(text)))
-    )
-  }
-  function holdsUnescaped(text: string): boolean {
-    return holds(
-      text,
-      utf8,
-      (index) => isWord(text, index - 1),
-      (index) => isWord(text, index),
-    )
-  }
-}
-
-/** True if `text` contains `found`, neither inside a longer word. */
-function holds(
-  text: string,
-  found: string,
-  isPartBefore: (start: number) => boolean,
-  isPartAfter: (end: number) => boolean,
-): boolean {
-  for (let start = text.indexOf(found); start !== -1; start = text.indexOf(found, start + 1))
-    if (!isPartBefore(start) && !isPartAfter(start + found.length)) return true
-  return false
-}
-
-/** Broken JSON has escapes too: `\u0070arty-1`, or a line break before the word. */
-function unescaped(text: string): string {
   return text
-    .replaceAll(/(?:\\u[0-9a-f]{4})+/gi, (escapes) =>
-      BYTES.decode(ENCODER.encode(readString(`"${escapes}"`))),
-    )
-    .replaceAll(/\\([bfnrt"\\/])/g, (_, escaped: string) => (/[bfnrt]/.test(escaped) ? ' ' : escaped))
+}
+
+/** JSON in JSON in a URL: each pass costs as much as the whole text. */
+const DECODING_COUNT_MAX = 6
+const ESCAPED = /\\(?:u([0-9a-f]{4})|([bfnrt])|(["\\/]))|(?:%[0-9a-f]{2})+/gi
+
+/**
+ * A text without escapes of JSON and of URLs, which broken JSON has too; as it is only where the locator itself may have some: the
+ * escape behind `party-1%30` is a digit of another locator.
+ */
+function* decodings(text: string, locator: string): Generator<string> {
+  if (/[\\%]/.test(locator)) yield text
+  yield decode(text)
+  // In a form, a plus is a blank.
+  if (locator.includes(' ')) yield decode(text.replaceAll('+', ' '))
+}
+
+function decode(text: string): string {
+  let last = text
+  for (let pass = 0; pass < DECODING_COUNT_MAX && /[\\%]/.test(last); pass++) {
+    const decoded = last.replaceAll(ESCAPED, (escaped, unit?: string, blank?: string, itself?: string) => {
+      if (unit !== undefined) return String.fromCharCode(Number.parseInt(unit, 16))
+      if (blank !== undefined) return ' '
+      return itself ?? Buffer.from(escaped.replaceAll('%', ''), 'hex').toString()
+    })
+    if (decoded === last) break
+    last = decoded
+  }
+  return last
 }

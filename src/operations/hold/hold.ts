@@ -1,13 +1,25 @@
-import { describeHold, type Hold } from '../../service/model/request/hold.ts'
+import { withBrokers } from '../../service/app/clients.ts'
+import { loadConfig, loadTopics } from '../../service/config/config.ts'
+import type { Brokers } from '../../service/consume/brokers.ts'
+import {
+  countHeld,
+  describeHold,
+  describeUnknownTopics,
+  findHold,
+  type Hold,
+} from '../../service/model/request/hold.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readHolds } from '../../service/store/read/read-holds.ts'
-import { awaitAttempts, resumeHolds } from '../../service/store/write/hold.ts'
+import { awaitAttempts, resumeHolds } from '../../service/store/write/join-attempts.ts'
 import { addRequest } from '../../service/store/write/request-row.ts'
+import { counted } from '../../service/text/count.ts'
 import { printable } from '../../service/text/sanitize.ts'
 import { confirm, type WriteOptions, withWriteOptions } from '../../terminal/confirm.ts'
-import { newCommand, notBlank } from '../../terminal/options.ts'
+import { newCommand, notBlank, UsageError } from '../../terminal/options.ts'
 import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
+import { listPositions } from '../checkpoints/list-positions.ts'
 import { checkAsked } from '../requests/follow.ts'
 
 interface HoldOptions extends WriteOptions {
@@ -16,44 +28,71 @@ interface HoldOptions extends WriteOptions {
   readonly show?: true
 }
 
-export const holdCommand = withWriteOptions(
-  newCommand('hold', {
-    notes: `No message is sent from the moment that the command ends until \`resume\`, not even after a restart. Events wait in the broker, which must
-keep them that long; nothing is skipped or failed. Replicas of version 1.0.0 or earlier do not heed a hold: stop them.`,
-    exitCodes: '0 in force, 1 failed; with --show: 0 shown',
-    example: 'hold --topic claims --because "the text of claim.paid is wrong"',
-  }),
-)
-  .description('hold all messages, of every event or of those of some topics: lose nothing, send nothing')
-  .option('--topic <name...>', 'only events of these topics; by default of all', addTopic)
-  .option('--because <text>', 'why; recorded, and shown wherever the service shows its state')
-  .option('--show', 'show the holds in force, and change nothing')
-  .option('--json', 'print the holds in force as JSON')
-  .action(holdTopics)
+export const holdCommand = (world: World) =>
+  withWriteOptions(
+    newCommand('hold', {
+      notes: `No message is sent from the moment that the command ends until \`resume\`, not even after a restart. Events wait in the broker, which must
+keep them that long; nothing is skipped or failed. A topic must be one of MQ_TOPICS. Replicas of version 1.0.0 or earlier do not heed a hold: stop them.`,
+      exitCodes: '0 in force, 1 failed; with --show: 0 shown',
+      example: 'hold --topic claims --because "the text of claim.paid is wrong"',
+    }),
+  )
+    .description('hold all messages, of every event or of those of some topics: lose nothing, send nothing')
+    .option('--topic <name...>', 'only events of these topics; by default of all', addTopic)
+    .option('--because <text>', 'why; recorded, and shown wherever the service shows its state')
+    .option('--show', 'show the holds in force, and change nothing')
+    .option('--json', 'print the holds in force as JSON')
+    .action((options: HoldOptions) => holdTopics(world, options))
 
 function addTopic(topic: string, previous: readonly string[] = []): string[] {
   return [...previous, notBlank(topic)]
 }
 
-async function holdTopics(options: HoldOptions): Promise<void> {
+async function holdTopics(world: World, options: HoldOptions): Promise<void> {
   const { topic, because = '', by, show, json } = options
   if (!show) checkAsked(options, [])
-  await withDatabase(async (pool) => {
-    if (show) return showHolds(await readHolds(pool), json)
+  const unknown = describeUnknownTopics(topic ?? [], topic === undefined ? [] : loadTopics(world.env))
+  if (unknown !== null) throw new UsageError(unknown)
+  await withDatabase(world, async (pool) => {
+    if (show) return showHolds(world, pool, json)
     const what = topic === undefined ? 'all messages' : `all messages about events of ${topic.join(', ')}`
-    if (!(await confirm(`Hold ${what}?`, options))) return note('Not confirmed: nothing is held')
+    if (!(await confirm(world, `Hold ${what}?`, options)))
+      return note(world, 'Not confirmed: nothing is held')
     const target = topic === undefined ? {} : { topics: topic }
     const id = await addRequest(pool, { kind: 'hold', target }, by, because)
-    note(`request ${id}: held; waiting for the batches under way`)
+    note(world, `request ${id}: held; waiting for the batches under way`)
     await awaitAttempts(pool)
-    await showHolds(await readHolds(pool), json)
+    await showHolds(world, pool, json)
   })
 }
 
-async function showHolds(holds: readonly Hold[], json?: true): Promise<void> {
-  if (json) return print(JSON.stringify(holds))
-  if (holds.length === 0) note('no hold is in force')
-  await print(...holds.map(describe))
+async function showHolds(world: World, pool: DatabasePool, json?: true): Promise<void> {
+  const holds = await readHolds(pool)
+  const waiting = holds.length === 0 ? null : await readWaiting(world, pool)
+  const shown = holds.map((hold) => ({ ...hold, waiting: waiting && countHeld(hold, waiting) }))
+  if (json) return print(world, JSON.stringify(shown))
+  if (holds.length === 0) note(world, 'no hold is in force')
+  else if (waiting === null) note(world, 'with the MQ_ variables of `serve` this says how many events wait')
+  await print(
+    world,
+    ...shown.map(
+      ({ waiting, ...hold }) =>
+        `${describe(hold)}${waiting === null ? '' : ` (${counted(waiting, 'event waits', 'events wait')})`}`,
+    ),
+  )
+}
+
+/** The events that wait, by topic; null if this command is not told of the broker, or it does not answer. */
+async function readWaiting(world: World, pool: DatabasePool): Promise<ReadonlyMap<string, number> | null> {
+  if (!world.env.MQ_BROKERS) return null
+  const { broker } = loadConfig(world.env)
+  const { groupId, topics } = broker
+  const read = (brokers: Brokers) => listPositions(pool, brokers, groupId, topics)
+  const positions = await withBrokers(broker, `${groupId}-hold`, read).catch(() => [])
+  if (positions.length === 0) return null
+  const waiting = new Map<string, number>()
+  for (const { topic, lag } of positions) waiting.set(topic, (waiting.get(topic) ?? 0) + Number(lag))
+  return waiting
 }
 
 /** Example: "request 12: all topics, held by alice since … because …". */
@@ -61,32 +100,50 @@ function describe(hold: Hold): string {
   return `request ${hold.id}: ${printable(`${hold.topics?.join(', ') ?? 'all topics'}, ${describeHold(hold)}`)}`
 }
 
-export const resumeCommand = withWriteOptions(
-  newCommand('resume', {
-    notes:
-      'Running replicas go on within 5 seconds, with the events that wait, by the rules and texts that they have then.',
-    exitCodes: '0 no hold is in force, 1 one still is',
-    example: 'resume --because "the text is corrected"',
-  }),
-)
-  .description('end all holds: the service sends what waited')
-  .option('--because <text>', 'why; recorded')
-  .option('--json', 'print the holds that are ended as JSON')
-  .action((options: HoldOptions) => withDatabase((pool) => resume(pool, options)))
+export const resumeCommand = (world: World) =>
+  withWriteOptions(
+    newCommand('resume', {
+      notes: `Running replicas go on within 5 seconds, with the events that wait, by the rules and texts that they have then. If members must
+not be told of these events: deploy a rule that skips them before you resume.`,
+      exitCodes: '0 no such hold is in force, 1 one still is',
+      example: [
+        'resume --because "the text is corrected"',
+        'resume --topic claims --because "the text is corrected"',
+      ],
+    }),
+  )
+    .description('end all holds, or those of some topics: the service sends what waited')
+    .option('--topic <name...>', 'only the holds of these topics and no other', addTopic)
+    .option('--because <text>', 'why; recorded')
+    .option('--json', 'print the holds that are ended as JSON')
+    .action((options: HoldOptions) => withDatabase(world, (pool) => resume(world, pool, options)))
 
-async function resume(pool: DatabasePool, options: HoldOptions): Promise<void> {
-  const { because = '', by, json } = options
-  const holds = await readHolds(pool)
-  for (const hold of holds) note(describe(hold))
-  if (holds.length > 0 && !(await confirm('Resume?', options))) {
-    process.exitCode = 1
-    return note('Not confirmed: the hold stays in force')
+async function resume(world: World, pool: DatabasePool, options: HoldOptions): Promise<void> {
+  const { topic: named, because = '', by, json } = options
+  const all = await readHolds(pool)
+  const unheld = (named ?? []).filter((topic) => findHold(all, topic) === null)
+  if (unheld.length > 0)
+    throw new UsageError(
+      `no hold is of ${unheld.join(', ')}: ${all.map(describe).join('; ') || 'none is in force'}`,
+    )
+  const isNamed = ({ topics }: Hold) =>
+    named === undefined || (topics?.every((topic) => named.includes(topic)) ?? false)
+  const holds = all.filter(isNamed)
+  for (const hold of holds) note(world, describe(hold))
+  if (holds.length > 0 && !(await confirm(world, 'Resume?', options))) {
+    world.exitCode = 1
+    return note(world, 'Not confirmed: the hold stays in force')
   }
   const ids = holds.map(({ id }) => id)
   const resumed = new Set(await resumeHolds(pool, ids, by, because))
-  if (json) await print(JSON.stringify(holds.filter(({ id }) => resumed.has(id))))
-  const [left] = await readHolds(pool)
-  if (left === undefined) return note('no hold is in force')
-  process.exitCode = 1
-  note(`${describe(left)}: still in force, newer or of another version: see \`requests show ${left.id}\``)
+  if (json) await print(world, JSON.stringify(holds.filter(({ id }) => resumed.has(id))))
+  const still = await readHolds(pool)
+  const left = named === undefined ? still[0] : named.map((topic) => findHold(still, topic)).find(Boolean)
+  if (!left)
+    return note(world, named === undefined ? 'no hold is in force' : `${named.join(', ')} is not held`)
+  world.exitCode = 1
+  note(
+    world,
+    `${describe(left)}: still in force, newer, of more topics or of another version: see \`requests show ${left.id}\``,
+  )
 }

@@ -15,34 +15,41 @@ import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
 import { newCommand, parseLimit, sinceOption, untilOption } from '../../terminal/options.ts'
 import { note, print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { LOG_CSV } from './log-csv.ts'
 import { filterFor } from './search-kinds.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
-export const logCommand = withLogFilter(
-  newCommand('log', {
-    notes: `DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
+export const logCommand = (world: World) =>
+  withLogFilter(
+    newCommand('log', {
+      notes: `DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
 for \`serve\`. `,
-    exitCodes: '0 listed, 1 failed',
-    example: [
-      'log party-0036',
-      'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv',
-    ],
-  }),
-)
-  .description('list log entries, newest first')
-  .argument('[name]', 'a member, claim, policy, invoice, event type or reason: only its entries, however old')
-  .addOption(sinceOption('how far to go back', '7d'))
-  .addOption(untilOption('only entries created earlier'))
-  .option(
-    '--not-told',
-    'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
+      exitCodes: '0 listed, 1 failed',
+      example: [
+        'log party-0036',
+        'log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv',
+      ],
+    }),
   )
-  .option('--limit <count>', 'at most this many entries', parseLimit)
-  .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
-  .option('--json', 'one JSON object per line')
-  .action(listLog)
+    .description('list log entries, newest first')
+    .argument(
+      '[name]',
+      'a member, claim, policy, invoice, event type or reason: only its entries, however old',
+    )
+    .addOption(sinceOption('how far to go back', '7d'))
+    .addOption(untilOption('only entries created earlier'))
+    .option(
+      '--not-told',
+      'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
+    )
+    .option('--limit <count>', 'at most this many entries', parseLimit)
+    .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
+    .option('--json', 'one JSON object per line')
+    .action((name: string | undefined, options: Options, command: Command) =>
+      listLog(world, name, options, command),
+    )
 
 interface Options {
   readonly since: Since
@@ -53,21 +60,26 @@ interface Options {
   readonly json?: true
 }
 
-async function listLog(name: string | undefined, options: Options, command: Command): Promise<void> {
+async function listLog(
+  world: World,
+  name: string | undefined,
+  options: Options,
+  command: Command,
+): Promise<void> {
   const { since, until, notTold, limit = Number.POSITIVE_INFINITY, csv, json } = options
   const filter = readLogFilter(options)
   const { rule, eventType, partyLocator, reference, reasonPrefix } = filter
-  const limits = loadRetryLimits(process.env)
-  await withDatabase(async (pool) => {
+  const limits = loadRetryLimits(world.env)
+  await withDatabase(world, async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
-    const named = name === undefined ? null : await findNamed(pool, name)
+    const named = name === undefined ? null : await findNamed(world, pool, name)
     if (name !== undefined && named === null) return
-    // What is named is listed from its first entry on.
+    // A named thing is listed from its first entry on.
     const isWhole = named !== null && command.getOptionValueSource('since') === 'default'
     const from = isWhole ? undefined : await resolveTime(pool, since)
     const to = until === undefined ? undefined : await resolveTime(pool, until)
     const shown = csv ? formatCsvLine : json ? JSON.stringify : formatLine
-    if (csv) await print(LOG_CSV.head.slice(0, -1))
+    if (csv) await print(world, LOG_CSV.head.slice(0, -1))
     let count = 0
     let after: LogPosition | null | undefined
     while (after !== null && count < limit) {
@@ -79,20 +91,20 @@ async function listLog(name: string | undefined, options: Options, command: Comm
         page,
       )
       const { items, next } = await explainPage(pool, found)
-      for (const item of items) await print(shown(item))
+      for (const item of items) await print(world, shown(item))
       count += items.length
-      showProgress(`${count} entries`)
+      showProgress(world, `${count} entries`)
       after = next
     }
-    if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
+    if (count === 0 && eventType !== undefined) noteUnknownEventType(world, eventType)
     if (count === 0) {
-      if (partyLocator !== undefined) await noteUnknown(pool, 'member', partyLocator)
-      if (reference !== undefined) await noteUnknown(pool, 'reference', reference)
-      if (reasonPrefix !== undefined) await noteUnknown(pool, 'reason', reasonPrefix)
+      if (partyLocator !== undefined) await noteUnknown(world, pool, 'member', partyLocator)
+      if (reference !== undefined) await noteUnknown(world, pool, 'reference', reference)
+      if (reasonPrefix !== undefined) await noteUnknown(world, pool, 'reason', reasonPrefix)
     }
     const period = from === undefined ? '' : ` since ${from}`
     const more = after === null ? '' : ', the newest: there are more'
-    if (!csv && !json) note(`${counted(count, 'entry', 'entries')}${period}${more}`)
+    if (!csv && !json) note(world, `${counted(count, 'entry', 'entries')}${period}${more}`)
   })
 }
 

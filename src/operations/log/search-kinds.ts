@@ -52,4 +52,5 @@ export function describeEnding({ kind, count, isMore }: Ending): string {
 /** For a search that found nothing: what was looked for, and the next step. */
 export const LOOKED_FOR =
   'Looked for members, claims, policies and invoices whole or by their beginning, by their last letters and digits (members only if they have preferences), for event types and reasons by their words, and for events and entries by their whole id.'
-export const SEARCH_ON = 'Type the last digits of a number, or all of it.'
+export const SEARCH_ON =
+  'Type the last digits of a number, or all of it; a member without preferences is found by the beginning of the number, or all of it.'

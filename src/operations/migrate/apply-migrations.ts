@@ -4,9 +4,8 @@ import { createConnector, startTransaction } from '../../service/store/connectio
 import { isLocked } from '../../service/store/connection/errors.ts'
 import { encodingFault } from '../../service/store/schema/find-readiness-fault.ts'
 import {
-  type Applied,
-  columnFault,
-  listColumns,
+  type AppliedMigration,
+  describeFault,
   MIGRATIONS_DIR,
   type Migration,
   readMigrations,
@@ -14,6 +13,7 @@ import {
 } from '../../service/store/schema/migration.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import { sqlStatements } from '../../service/text/sql-statements.ts'
+import { findDifferences, missingGrant } from './compare-schema.ts'
 
 /** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */
 const MIGRATION_LOCK = 4_006_001
@@ -22,6 +22,7 @@ const LOCK_POLL_MS = 500
 const LOCK_TIMEOUT = '500ms'
 const RETRY_PAUSE_MS = 2_000
 const TRY_COUNT_MAX = 60
+const LACKING_SHOWN_MAX = 20
 
 const NO_TIMEOUT = { statement_timeout: '0', lock_timeout: '0' }
 const INDEX_CHANGE = /^(CREATE|DROP) .*\bCONCURRENTLY\b/i
@@ -76,14 +77,15 @@ async function lock(keeper: pg.Client, log: Log): Promise<void> {
 async function requireEncoding(client: pg.Client): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('server_encoding') AS encoding`)
   const fault = encodingFault(rows[0]?.encoding)
-  if (fault !== null) throw new CorrectableError(fault)
+  if (fault !== null) throw new CorrectableError(describeFault(fault))
 }
 
 async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<string[]> {
   const migrations = await readMigrations(dir)
   const applied = await appliedTo(client)
   const names = new Set(applied.map(({ name }) => name))
-  await requireSameTexts(client, applied, migrations)
+  const fault = textFault(applied, migrations)
+  if (fault !== null) throw new CorrectableError(describeFault(fault))
   const missing = migrations.filter(({ name }) => !names.has(name))
   for (const migration of missing) {
     const { name, source } = migration
@@ -97,30 +99,45 @@ async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<
       )
     }
   }
+  await requireSameSchema(client, log, applied, migrations)
   if (applied.some(({ checksum }) => checksum === null)) await adoptTexts(client, log, migrations)
   return missing.map(({ name }) => name)
 }
 
-/** Throws CorrectableError if another text of a migration was applied under its name, as far as the database can tell. */
-async function requireSameTexts(
+/**
+ * Throws CorrectableError if the schema lacks what these migrations make. A newer version may have dropped some of it: then only those
+ * without a checksum matter, which may have had another text.
+ */
+async function requireSameSchema(
   client: pg.Client,
-  applied: readonly Applied[],
+  log: Log,
+  applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
 ): Promise<void> {
-  const names = new Set(applied.map(({ name }) => name))
-  const columns = listColumns(migrations.filter(({ name }) => names.has(name)))
-  const { rows } = await client.query(
-    `SELECT attrelid::regclass::text AS table, attname AS column FROM pg_attribute
-    WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = to_regnamespace('notifications'))
-      AND NOT attisdropped`,
+  const haveChecksums = applied.every(({ checksum }) => checksum !== null)
+  const known = new Set(migrations.map(({ name }) => name))
+  if (haveChecksums && applied.some(({ name }) => !known.has(name))) return
+  const grant = await missingGrant(client)
+  if (grant !== null && haveChecksums) {
+    log.info({ grant }, 'the schema is not compared with its migrations: that needs temporary tables')
+    return
+  }
+  if (grant !== null)
+    throw new CorrectableError(
+      `the schema was migrated by a version that recorded no checksums, and is compared with its migrations once, in temporary tables: run ${grant}, run \`migrate\`, and revoke it`,
+    )
+  const lacking = await findDifferences(client, migrations)
+  if (lacking.length === 0) return
+  throw new CorrectableError(
+    [
+      'another text of a migration was applied, or the schema was changed since. It lacks:',
+      ...lacking.slice(0, LACKING_SHOWN_MAX),
+      `${lacking.length} in all. Correct the schema, and run \`migrate\` again`,
+    ].join('\n'),
   )
-  const there = new Set(rows.map(({ table, column }) => `${table}.${column}`))
-  const missing = columns.filter(({ table, column }) => !there.has(`${table}.${column}`))
-  const fault = textFault(applied, migrations) ?? columnFault(missing)
-  if (fault !== null) throw new CorrectableError(fault)
 }
 
-/** Records the texts of migrations that were applied without a checksum. What can be told of them agrees with the schema. */
+/** Records the texts of migrations that were applied without a checksum: the schema is what they make. */
 async function adoptTexts(client: pg.Client, log: Log, migrations: readonly Migration[]): Promise<void> {
   await untilUnlocked('the table of migrations', log, () =>
     inTransaction(
@@ -153,7 +170,7 @@ function record({ name, checksum }: Migration): string {
     SELECT coalesce(max(id), 0) + 1, '${name}', now(), '${checksum}' FROM notifications.migration`
 }
 
-async function appliedTo(client: pg.Client): Promise<readonly Applied[]> {
+async function appliedTo(client: pg.Client): Promise<readonly AppliedMigration[]> {
   const { rows } = await client.query(`SELECT to_regclass('notifications.migration') IS NOT NULL AS exist`)
   if (!rows[0]?.exist) return []
   const { rows: applied } = await client.query(

@@ -3,18 +3,20 @@ import { databaseMessage, lacksRight } from '../../service/store/connection/erro
 import { createLog } from '../../service/telemetry/log.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import { newCommand } from '../../terminal/options.ts'
+import type { World } from '../../terminal/world.ts'
 import { migrate } from './apply-migrations.ts'
 
-export const migrateCommand = newCommand('migrate', {
-  exitCodes: '0 the schema is up to date, 1 the migration failed',
-  example: 'migrate',
-})
-  .description('bring the database schema up to date')
-  .action(runMigrations)
+export const migrateCommand = (world: World) =>
+  newCommand('migrate', {
+    exitCodes: '0 the schema is up to date, 1 the migration failed',
+    example: 'migrate',
+  })
+    .description('bring the database schema up to date')
+    .action(() => runMigrations(world))
 
-async function runMigrations(): Promise<void> {
+async function runMigrations(world: World): Promise<void> {
   const log = createLog('info')
-  const names = await migrate(loadDatabaseUrl(process.env), log).catch((cause: unknown) => {
+  const names = await migrate(loadDatabaseUrl(world.env), log).catch((cause: unknown) => {
     if (!(cause instanceof Error)) throw cause
     if (cause instanceof CorrectableError) throw cause
     const remedy = lacksRight(cause)

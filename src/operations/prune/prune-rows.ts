@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { STATUSES, type Status } from '../../service/model/log/status.ts'
+import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
 import { sqlArray } from '../../service/store/sql/columns.ts'
 import { type GivenUpLimits, isToBeRetried } from '../../service/store/sql/given-up.ts'
 import { lastLocatorAt } from '../../service/store/sql/locators.ts'
@@ -59,9 +60,10 @@ export async function* prune(
   limits: PruneLimits,
   pruning: bigint | null,
 ): AsyncGenerator<PruneCounts> {
+  // First: a copy that could be redriven must not outlive the row which shows that its member was told.
+  yield* pruneRejected(pool, limits, pruning)
   for (const status of STATUSES) yield* pruneEntries(pool, status, limits, pruning)
   yield* pruneOrphans(pool, limits, pruning)
-  yield* pruneRejected(pool, limits, pruning)
   yield* pruneRequests(pool, limits, pruning)
 }
 
@@ -187,21 +189,27 @@ async function* pruneRejected(
       SELECT id, rejected_at < ${before}::timestamptz AS old FROM notifications.rejected_message
       WHERE id > ${after} ORDER BY id LIMIT ${ROW_COUNT_MAX}`)
     const ids = page.filter(({ old }) => old).map(({ id }) => id)
-    const rejectedMessages =
-      pruning === null
-        ? ids.length
-        : await pool.oneFirst(sql.type(countRow)`
-            WITH message AS (
-              DELETE FROM notifications.rejected_message WHERE id = ANY(${sqlArray('int8', ids)}) RETURNING id
-            ), counted AS (
-              UPDATE notifications.pruning
-              SET rejected_messages = rejected_messages + (SELECT count(*) FROM message) WHERE id = ${pruning}
-            )
-            SELECT count(*)::integer AS count FROM message`)
+    const isCounted = pruning === null || ids.length === 0
+    const rejectedMessages = isCounted ? ids.length : await deleteRejected(pool, pruning, ids)
     yield { ...NONE, rejectedMessages }
     after = page.at(-1)?.id ?? after
     count = ids.length
   }
+}
+
+function deleteRejected(pool: DatabasePool, pruning: bigint, ids: readonly bigint[]): Promise<number> {
+  return pool.transaction(async (tx) => {
+    // Waits for running redrives: none may write the message back, or a row of its event.
+    await lockErasure(tx)
+    return tx.oneFirst(sql.type(countRow)`
+      WITH message AS (
+        DELETE FROM notifications.rejected_message WHERE id = ANY(${sqlArray('int8', ids)}) RETURNING id
+      ), counted AS (
+        UPDATE notifications.pruning
+        SET rejected_messages = rejected_messages + (SELECT count(*) FROM message) WHERE id = ${pruning}
+      )
+      SELECT count(*)::integer AS count FROM message`)
+  })
 }
 
 /** Requests that ended before the limit, in the order of their ids. */

@@ -9,30 +9,32 @@ import { confirm, type WriteOptions, withWriteOptions, wouldDo } from '../../ter
 import { newCommand, parseSince, UsageError } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { beginPruning, finishPruning, type PruneCounts, type PruneLimits, prune } from './prune-rows.ts'
 
 const DAY_MS = 86_400_000
 
 const TOO_YOUNG = '--older-than must be at least a day ago: write 1d or more'
 
-export const pruneCommand = withWriteOptions(
-  newCommand('prune', {
-    notes: `A pruned event that is published again counts as new: its member is told twice.
+export const pruneCommand = (world: World) =>
+  withWriteOptions(
+    newCommand('prune', {
+      notes: `A pruned event that is published again counts as new: its member is told twice.
 Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.`,
-    exitCodes: '0 done, 1 failed',
-    example: 'prune --older-than 400d --dry-run',
-  }),
-)
-  .description(
-    'delete log entries with their decisions, rejected messages, and ended requests that are older than an age',
+      exitCodes: '0 done, 1 failed',
+      example: 'prune --older-than 400d --dry-run',
+    }),
   )
-  .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
-  .option('--dry-run', 'delete nothing; count what would be deleted')
-  .option('--json', 'print the result as one JSON object')
-  .action(run)
+    .description(
+      'delete log entries with their decisions, rejected messages, and ended requests that are older than an age',
+    )
+    .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
+    .option('--dry-run', 'delete nothing; count what would be deleted')
+    .option('--json', 'print the result as one JSON object')
+    .action((options: Options) => run(world, options))
 
 /** A duration is checked at once, a date only by the database's clock. */
 function parseOlderThan(text: string): Since {
@@ -45,18 +47,19 @@ interface Options extends WriteOptions {
   readonly olderThan: Since
 }
 
-async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
-  const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
-  await withDatabase(async (pool) => {
+async function run(world: World, { olderThan, dryRun, yes, by, json }: Options): Promise<void> {
+  const { maxAgeMs, attemptCountMax } = loadRetryLimits(world.env)
+  await withDatabase(world, async (pool) => {
     const before = await resolveTime(pool, olderThan)
     if (before > (await resolveTime(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
-    const found = await countPruned(pool, limits, null)
+    const found = await countPruned(world, pool, limits, null)
     const isNothing = Object.values(found).every((count) => count === 0)
-    const isDone = !dryRun && !isNothing && (await confirm(askToPrune(before, found), { yes }))
-    const counts = isDone ? await pruneAll(pool, limits, by) : found
+    const isDone = !dryRun && !isNothing && (await confirm(world, askToPrune(before, found), { yes }))
+    const counts = isDone ? await pruneAll(world, pool, limits, by) : found
     const did = isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : wouldDo(dryRun, 'delete')
     await print(
+      world,
       json
         ? JSON.stringify({ before, pruned: isDone, ...counts })
         : `${did} ${describePruned(before, counts)}`,
@@ -64,15 +67,21 @@ async function run({ olderThan, dryRun, yes, by, json }: Options): Promise<void>
   })
 }
 
-async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
+async function pruneAll(
+  world: World,
+  pool: DatabasePool,
+  limits: PruneLimits,
+  by: string,
+): Promise<PruneCounts> {
   const pruning = await beginPruning(pool, limits.before, by)
-  const counts = await countPruned(pool, limits, pruning)
+  const counts = await countPruned(world, pool, limits, pruning)
   await finishPruning(pool, pruning)
   return counts
 }
 
 /** Deletes rows older than the limit in small transactions. Without a pruning it only counts them. */
 async function countPruned(
+  world: World,
   pool: DatabasePool,
   limits: PruneLimits,
   pruning: bigint | null,
@@ -84,6 +93,7 @@ async function countPruned(
     sum.rejectedMessages += rejectedMessages
     sum.requests += requests
     showProgress(
+      world,
       `${sum.logEntries} log entries, ${sum.decisions} decisions, ${sum.rejectedMessages} rejected messages`,
     )
   }

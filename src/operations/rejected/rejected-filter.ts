@@ -1,7 +1,14 @@
 import type { Command } from 'commander'
 import { REJECTIONS } from '../../service/decide/event/rejection.ts'
 import type { Since } from '../../service/time/duration.ts'
-import { choiceOption, notBlank, parseId, sinceOption, UsageError } from '../../terminal/options.ts'
+import {
+  addId,
+  choiceOption,
+  notBlank,
+  sinceOption,
+  UsageError,
+  untilOption,
+} from '../../terminal/options.ts'
 
 export interface FilterOptions {
   /** `list`: include settled messages. Other commands: all unsettled messages. */
@@ -9,6 +16,7 @@ export interface FilterOptions {
   readonly topic?: string
   readonly code?: string
   readonly since?: Since
+  readonly until?: Since
 }
 
 export function withFilter(command: Command): Command {
@@ -18,6 +26,7 @@ export function withFilter(command: Command): Command {
       choiceOption('--code <code>', 'only messages rejected with this code', Object.keys(REJECTIONS)),
     )
     .addOption(sinceOption('only messages rejected since then'))
+    .addOption(untilOption('only messages rejected up to then'))
 }
 
 /** Adds ids, a filter, and `--all`, one of which a writing command needs. */
@@ -28,14 +37,10 @@ export function withChoice(command: Command): Command {
 }
 
 /** Throws UsageError unless exactly one of ids, filter and `--all` is given. */
-export function choose(ids: readonly string[], { topic, code, since, all }: FilterOptions) {
-  const byFilter = [topic, code, since].some((value) => value !== undefined)
+export function choose(ids: readonly string[], { topic, code, since, until, all }: FilterOptions) {
+  const byFilter = [topic, code, since, until].some((value) => value !== undefined)
   const isById = ids.length > 0
   if (isById && (byFilter || all)) throw new UsageError('give ids or a filter, not both')
   if (!isById && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
-  return isById ? { ids } : { filter: { topic, code, since } }
-}
-
-function addId(text: string, previous: readonly string[] = []): string[] {
-  return [...previous, parseId(text)]
+  return isById ? { ids } : { filter: { topic, code, since, before: until } }
 }

@@ -1,10 +1,10 @@
 import { decideRecorded } from '../../service/decide/decision/decide.ts'
 import { isAboutTemplates } from '../../service/decide/event/event-type-pattern.ts'
-import { RuleTableError } from '../../service/decide/rules/errors.ts'
 import { eventTypeCells } from '../../service/decide/rules/event-type-cell.ts'
 import { enumerate } from '../../service/decide/rules/first-match.ts'
 import { loadPastRules } from '../../service/decide/rules/load-table.ts'
 import { decideByRule, isReadable } from '../../service/decide/rules/rule.ts'
+import { RuleTableError } from '../../service/decide/rules/table-errors.ts'
 import { describeFault } from '../../service/text/faults.ts'
 import type { Archive, Decider, Unverifiable } from './verify-entry.ts'
 

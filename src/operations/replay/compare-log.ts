@@ -1,16 +1,16 @@
 import type { LogRow } from '../../service/model/log/log-entry.ts'
 import { wasErased } from './rebuild-entry.ts'
 import type { Difference, Finding, Summary } from './replay-finding.ts'
-import { type Archive, missingRow, type Recorded, type Unverifiable, verify } from './verify-entry.ts'
+import { type Archive, missingRow, type RecordedEntry, type Unverifiable, verify } from './verify-entry.ts'
 
 export interface ReplayNeeds {
-  readonly pages: AsyncIterable<readonly Recorded[]>
+  readonly pages: AsyncIterable<readonly RecordedEntry[]>
   readonly archive: Archive
   /** Inserts missing rows and returns the locators of the inserted ones. Null: read-only. */
   readonly restore:
     | ((
         locators: readonly string[],
-        missingRow: (recorded: Recorded) => LogRow | null,
+        missingRow: (recorded: RecordedEntry) => LogRow | null,
       ) => Promise<readonly string[]>)
     | null
   readonly report: (finding: Finding) => Promise<void>

@@ -1,13 +1,14 @@
 import { type CommonQueryMethods, type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
+import { storedFacts } from '../../service/decide/decision/recorded-decision.ts'
 import { logRow } from '../../service/model/log/log-entry.ts'
-import { factsColumn, LOG_COLUMNS } from '../../service/store/sql/log-columns.ts'
+import { LOG_COLUMNS } from '../../service/store/sql/log-columns.ts'
 import { jsonBytes, PAGE_BYTES_MAX, textBytes } from '../../service/store/sql/page-bytes.ts'
 import { inSnapshot } from '../../service/store/sql/snapshot.ts'
 import { replayedDecision } from './rebuild-entry.ts'
-import type { Recorded } from './verify-entry.ts'
+import type { RecordedEntry } from './verify-entry.ts'
 
-const decisionRow = replayedDecision.extend({ locator: z.string(), facts: factsColumn })
+const decisionRow = replayedDecision.extend({ locator: z.string(), facts: storedFacts })
 
 /**
  * All recorded data, ordered by locator: pages of about `countMax` log rows and decisions each, and of `PAGE_BYTES_MAX`; the last
@@ -17,7 +18,7 @@ const decisionRow = replayedDecision.extend({ locator: z.string(), facts: factsC
 export async function* recordedEntryPages(
   pool: DatabasePool,
   countMax: number,
-): AsyncGenerator<readonly Recorded[]> {
+): AsyncGenerator<readonly RecordedEntry[]> {
   let after: string | null = ''
   while (after !== null) {
     const start: string = after
@@ -60,7 +61,7 @@ function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promi
 export async function listRecordedEntries(
   tx: CommonQueryMethods,
   condition: FragmentSqlToken,
-): Promise<readonly Recorded[]> {
+): Promise<readonly RecordedEntry[]> {
   const rows = await tx.any(sql.type(logRow)`
     SELECT ${LOG_COLUMNS}, last_attempt_at AS "lastAttemptAt"
     FROM notifications.notification_log WHERE ${condition} ORDER BY locator`)

@@ -5,29 +5,19 @@ import { ERASED_UNSENT, type LogRow } from '../../service/model/log/log-entry.ts
 import { toStatus } from '../../service/model/log/status.ts'
 
 /** A recorded decision with everything needed to rebuild its log row. */
-export const replayedDecision = decisionRecord
-  .omit({
-    receipt: true,
-    recordedOnly: true,
-    envelopeMapRevision: true,
-    topic: true,
-    partition: true,
-    offset: true,
-    traceId: true,
-  })
-  .extend({
-    eventId: z.string(),
-    partyLocator: z.string().nullable(),
-    eventType: z.string(),
-    /** Null if erased or not stored. */
-    variables: storedVariables.nullable(),
-  })
+export const replayedDecision = decisionRecord.omit({ receipt: true, recordedOnly: true }).extend({
+  eventId: z.string(),
+  partyLocator: z.string().nullable(),
+  eventType: z.string(),
+  /** Null if erased or not stored. */
+  variables: storedVariables.nullable(),
+})
 export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
 
 export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]
 
 /** A rebuilt row. `textFault`: why subject and body could not be rebuilt and must be ignored, or null. */
-export interface Rebuilt {
+export interface RebuildResult {
   readonly row: LogRow
   readonly textFault: string | null
 }
@@ -42,7 +32,7 @@ export function rebuild(
   locator: string,
   decisions: Decisions,
   findTemplate: (revision: string) => string | undefined,
-): Rebuilt | null {
+): RebuildResult | null {
   const first = decisions[0]
   const last = decisions.at(-1) ?? first
   const decided = last.sendError === null ? toStatus(last.outcome) : 'FAILED'

@@ -4,6 +4,7 @@ import { readArchived, readArchivedTemplates } from '../../service/store/read/re
 import { newCommand } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { createArchive } from './archive.ts'
 import { replay } from './compare-log.ts'
 import { recordedEntryPages } from './list-recorded-entries.ts'
@@ -19,23 +20,24 @@ interface Options {
   readonly json?: true
 }
 
-export const replayCommand = newCommand('replay', {
-  notes: `Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
+export const replayCommand = (world: World) =>
+  newCommand('replay', {
+    notes: `Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
 of its time. No stored row or decision is changed: --rebuild only inserts rows that are missing.`,
-  exitCodes: '0 no differences are left, 1 differences or failed',
-  example: 'replay --verify',
-})
-  .description('rebuild the log from its decisions, and compare it with the stored one')
-  .option('--verify', 'report what differs; write nothing')
-  .option('--rebuild', 'report what differs, and insert every missing row that its decisions explain')
-  .option('--json', 'one JSON object per line: each finding, then the summary')
-  .action(runReplay)
+    exitCodes: '0 no differences are left, 1 differences or failed',
+    example: 'replay --verify',
+  })
+    .description('rebuild the log from its decisions, and compare it with the stored one')
+    .option('--verify', 'report what differs; write nothing')
+    .option('--rebuild', 'report what differs, and insert every missing row that its decisions explain')
+    .option('--json', 'one JSON object per line: each finding, then the summary')
+    .action((options: Options, command: Command) => runReplay(world, options, command))
 
-async function runReplay(options: Options, command: Command): Promise<void> {
+async function runReplay(world: World, options: Options, command: Command): Promise<void> {
   if (options.verify === options.rebuild) {
     command.error('error: give either --verify or --rebuild', { exitCode: 2 })
   }
-  await withDatabase(async (pool) => {
+  await withDatabase(world, async (pool) => {
     const isSound = await replay({
       pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
       archive: createArchive({
@@ -46,10 +48,10 @@ async function runReplay(options: Options, command: Command): Promise<void> {
       restore: options.rebuild
         ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
         : null,
-      report: (finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
+      report: (finding) => print(world, options.json ? JSON.stringify(finding) : describeFinding(finding)),
       onProgress: ({ entries, differences }) =>
-        showProgress(`${entries} entries compared, ${differences} differences`),
+        showProgress(world, `${entries} entries compared, ${differences} differences`),
     })
-    process.exitCode = isSound ? 0 : 1
+    world.exitCode = isSound ? 0 : 1
   })
 }

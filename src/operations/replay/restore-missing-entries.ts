@@ -4,7 +4,7 @@ import type { LogRow } from '../../service/model/log/log-entry.ts'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
 import { sqlColumns } from '../../service/store/sql/columns.ts'
 import { listRecordedEntries } from './list-recorded-entries.ts'
-import type { Recorded } from './verify-entry.ts'
+import type { RecordedEntry } from './verify-entry.ts'
 
 /**
  * Inserts missing log rows in one transaction, and returns the locators of the inserted ones. Leaves out a row whose event id
@@ -14,7 +14,7 @@ import type { Recorded } from './verify-entry.ts'
 export function restoreMissingEntries(
   pool: DatabasePool,
   locators: readonly string[],
-  missingRow: (recorded: Recorded) => LogRow | null,
+  missingRow: (recorded: RecordedEntry) => LogRow | null,
 ): Promise<readonly string[]> {
   return pool.transaction(async (tx) => {
     await lockErasure(tx)

@@ -1,17 +1,18 @@
 import { beginsWithReason } from '../../service/decide/decision/decide.ts'
-import { hasInvalidParty } from '../../service/decide/decision/facts.ts'
+import { readStated } from '../../service/decide/decision/facts.ts'
 import {
   type DecidedResult,
   describeResult,
   type RecordedResult,
 } from '../../service/decide/decision/result.ts'
 import { WITHOUT_RULE } from '../../service/decide/decision/skip-pruned.ts'
+import { INVALID_LOCATOR } from '../../service/decide/event/stated-facts.ts'
 import { type LogRow, logRow } from '../../service/model/log/log-entry.ts'
-import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
+import { type Decisions, type RebuildResult, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
 import type { Difference } from './replay-finding.ts'
 
 /** The data stored under a locator: a log row, decisions, or both. */
-export interface Recorded {
+export interface RecordedEntry {
   readonly locator: string
   readonly row: LogRow | null
   readonly decisions: readonly ReplayedDecision[]
@@ -33,7 +34,7 @@ export interface Unverifiable {
   readonly isOfOtherVersion: boolean
 }
 
-export interface Verified {
+export interface Verification {
   readonly differences: readonly Difference[]
   readonly unverifiable: readonly Unverifiable[]
 }
@@ -42,7 +43,10 @@ type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
 /** Compares a row with the row rebuilt from its decisions, and each decision with the rule table then in force. */
-export async function verify({ locator, row, decisions }: Recorded, archive: Archive): Promise<Verified> {
+export async function verify(
+  { locator, row, decisions }: RecordedEntry,
+  archive: Archive,
+): Promise<Verification> {
   if (!hasDecisions(decisions)) {
     const differences: Difference[] =
       row === null ? [] : [{ kind: 'unexplained', locator, eventId: row.eventId }]
@@ -67,7 +71,7 @@ export async function verify({ locator, row, decisions }: Recorded, archive: Arc
 
 /** The row to insert for a locator that has decisions but no row; null if there is a row or it cannot be rebuilt. */
 export function missingRow(
-  { locator, row, decisions }: Recorded,
+  { locator, row, decisions }: RecordedEntry,
   { findTemplate }: Pick<Archive, 'findTemplate'>,
 ): LogRow | null {
   if (row !== null || !hasDecisions(decisions)) return null
@@ -91,7 +95,7 @@ function hasDecisions(decisions: readonly ReplayedDecision[]): decisions is Deci
   return decisions.length > 0
 }
 
-function compare(locator: string, stored: LogRow | null, { row, textFault }: Rebuilt): Difference[] {
+function compare(locator: string, stored: LogRow | null, { row, textFault }: RebuildResult): Difference[] {
   if (stored === null) return [{ kind: 'missing', locator, eventId: row.eventId }]
   return FIELDS.flatMap((field): Difference[] => {
     if (stored[field] === row[field]) return []
@@ -131,7 +135,8 @@ function words(result: RecordedResult): string {
 function hasSameReason(decision: ReplayedDecision, result: RecordedResult): boolean {
   const { outcome, reason, partyLocator } = decision
   // No rule gives the reason of an invalid locator.
-  if (outcome === 'SKIP' && partyLocator === null && hasInvalidParty(decision)) return reason !== null
+  if (outcome === 'SKIP' && partyLocator === null && INVALID_LOCATOR in readStated(decision))
+    return reason !== null
   // The error of the look-up is recorded in the reason only.
   return outcome === 'FAIL' ? beginsWithReason(reason, result.reason) : reason === result.reason
 }

@@ -1,4 +1,4 @@
-import type { LogFilterName } from '../../service/model/log/log-filter.ts'
+import { LOG_FILTER_LIST } from '../../service/model/log/log-filters.ts'
 import type { RejectedFilterName, StoredRequest } from '../../service/model/request/schemas.ts'
 import { counted } from '../../service/text/count.ts'
 
@@ -64,38 +64,24 @@ function named(items: readonly string[], one: string, many: string): string {
 }
 
 /** Names of filters in words; null: not told, as the fixed end of a filter. */
-const FILTER_WORDS: Readonly<Record<LogFilterName | RejectedFilterName, string | null>> = {
-  locator: 'locator',
-  partyLocator: 'member',
-  eventType: 'event type',
-  status: 'status',
-  // Each retry is.
-  notTold: null,
-  channel: 'channel',
-  eventId: 'event id',
-  reference: 'reference',
-  reason: 'reason',
-  reasonPrefix: 'reason',
-  rule: 'rule',
-  request: 'request',
-  from: 'from',
-  to: 'before',
+const REJECTED_WORDS: Readonly<Record<RejectedFilterName, string | null>> = {
   topic: 'topic',
   code: 'code',
   since: 'from',
+  before: 'before',
   upTo: null,
 }
+const FILTER_WORDS = new Map<string, string | null>([
+  ...LOG_FILTER_LIST.map(([name, { label, words = label?.toLowerCase() ?? null }]) => [name, words] as const),
+  ...Object.entries(REJECTED_WORDS),
+])
 
 /** The words of a filter; another version's has its name. */
 function wordsOf(name: string): string | null {
-  return isKnown(name) ? FILTER_WORDS[name] : name
+  return FILTER_WORDS.has(name) ? (FILTER_WORDS.get(name) ?? null) : name
 }
 
-function isKnown(name: string): name is keyof typeof FILTER_WORDS {
-  return Object.hasOwn(FILTER_WORDS, name)
-}
-
-const TIMES: readonly string[] = ['from', 'to', 'since']
+const TIMES: readonly string[] = ['from', 'to', 'since', 'before']
 
 /** A time in ISO 8601, UTC, to the minute. */
 function shortTime(iso: string): string {
@@ -107,4 +93,13 @@ function describeFilter(filter: KnownTarget['filter'] = {}, formatTime: (iso: st
     .filter(([name, value]) => value !== undefined && wordsOf(name) !== null)
     .map(([name, value]) => `${wordsOf(name)} ${TIMES.includes(name) ? formatTime(String(value)) : value}`)
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
+}
+
+/** The items that stayed unchanged, by their reasons; `count` includes those that are not listed. */
+export function groupUnchanged(unchanged: StoredRequest['unchanged']) {
+  return [...Map.groupBy(unchanged, ({ reason }) => reason)].map(([reason, items]) => ({
+    reason,
+    items: items.map(({ item }) => item),
+    count: items.reduce((sum, { more = 0 }) => sum + 1 + more, 0),
+  }))
 }

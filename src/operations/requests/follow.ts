@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ENVELOPE_MAP, readText } from '../../service/app/rule-files.ts'
 import { loadRetryLimits } from '../../service/config/config.ts'
+import { loadEnvelopeMaps } from '../../service/decide/event/envelope-map.ts'
 import {
   NAMED_COUNT_MAX,
   type RequestPreview,
@@ -13,9 +15,10 @@ import { printable } from '../../service/text/sanitize.ts'
 import { confirm, requireBecause, type WriteOptions } from '../../terminal/confirm.ts'
 import { UsageError } from '../../terminal/options.ts'
 import { note, print, showProgress } from '../../terminal/print.ts'
-import { describeCounts, describeWanted } from './describe-request.ts'
+import type { World } from '../../terminal/world.ts'
+import { describeCounts, describeWanted, groupUnchanged } from './describe-request.ts'
 import { getRequest } from './list-requests.ts'
-import { PREVIEW_COUNT_MAX, previewRequest } from './preview-request.ts'
+import { previewRequest } from './preview-request.ts'
 import { resolveTarget } from './resolve-target.ts'
 import type { WantedTarget } from './wanted.ts'
 
@@ -49,38 +52,49 @@ export function checkAsked(options: AskOptions, names: readonly unknown[]): void
 }
 
 /** Shows what a request would be for; unless it is a dry run, asks on the terminal, adds the request and follows it to its end. */
-export async function ask(pool: DatabasePool, wanted: WantedTarget, options: AskOptions): Promise<void> {
+export async function ask(
+  world: World,
+  pool: DatabasePool,
+  wanted: WantedTarget,
+  options: AskOptions,
+): Promise<void> {
   const { because = '', by, dryRun, json } = options
   const target = await resolveTarget(pool, wanted)
   const words = describeWanted(target)
   const isQuiet = options.yes && !dryRun
-  const preview = isQuiet ? null : await previewRequest(pool, loadRetryLimits(process.env), target)
-  if (dryRun) return showPreview(words, preview as RequestPreview, json)
-  if (preview !== null && !(await isConfirmed(target, words, preview, options)))
-    return note('Not confirmed: nothing was asked for')
-  await follow(pool, await addRequest(pool, target, by, because), json)
+  const preview = isQuiet ? null : await readPreview(world, pool, target)
+  if (dryRun) return showPreview(world, words, preview as RequestPreview, json)
+  if (preview !== null && !(await isConfirmed(world, target, words, preview, options)))
+    return note(world, 'Not confirmed: nothing was asked for')
+  await follow(world, pool, await addRequest(pool, target, by, because), json)
 }
 
-async function showPreview(words: string, preview: RequestPreview, json?: true): Promise<void> {
-  if (json) return print(JSON.stringify(preview))
-  await print(...describePreview(preview))
-  note(`Dry run, nothing was asked for: ${words}, by their last reasons; the service decides again`)
+async function readPreview(world: World, pool: DatabasePool, target: RequestTarget): Promise<RequestPreview> {
+  const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
+  return previewRequest(pool, loadRetryLimits(world.env), target, maps)
+}
+
+async function showPreview(world: World, words: string, preview: RequestPreview, json?: true): Promise<void> {
+  if (json) return print(world, JSON.stringify(preview))
+  await print(world, ...describePreview(preview))
+  note(world, `Dry run, nothing was asked for: ${words}, by their last reasons; the service decides again`)
 }
 
 async function isConfirmed(
+  world: World,
   { kind }: RequestTarget,
   words: string,
   preview: RequestPreview,
   options: AskOptions,
 ): Promise<boolean> {
-  for (const line of describePreview(preview)) note(line)
+  for (const line of describePreview(preview)) note(world, line)
   if (preview.count === 0) return true
   const lost = kind === 'skip' ? ' Its events are lost unless they are published again.' : ''
-  return confirm(`Ask the service for the ${words}?${lost}`, options)
+  return confirm(world, `Ask the service for the ${words}?${lost}`, options)
 }
 
 function describePreview({ count, isMore, groups }: RequestPreview): string[] {
-  const more = isMore ? `more than ${PREVIEW_COUNT_MAX} items; of the first:` : counted(count, 'item')
+  const more = isMore ? `more than ${count} items; of the first:` : counted(count, 'item')
   return [
     more,
     ...groups.map((group) => {
@@ -91,34 +105,34 @@ function describePreview({ count, isMore, groups }: RequestPreview): string[] {
 }
 
 /** Shows the progress of a request until it ends, then its results. Sets the exit code. */
-async function follow(pool: DatabasePool, id: string, json?: true): Promise<void> {
-  note(`request ${id}: asked for`)
-  process.once('SIGINT', () => {
-    note(`request ${id} stays; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)
-    process.exit(130)
+async function follow(world: World, pool: DatabasePool, id: string, json?: true): Promise<void> {
+  note(world, `request ${id}: asked for`)
+  world.once('SIGINT', () => {
+    note(world, `request ${id} stays; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)
+    world.exit(130)
   })
   const startedMs = performance.now()
   let isNoted = false
   for (;;) {
     const request = await getRequest(pool, id)
     if (request === null) throw new Error(`request ${id} is gone`)
-    if (request.endedAt !== null) return showEnd(request, json)
-    showProgress(describeState(request))
+    if (request.endedAt !== null) return showEnd(world, request, json)
+    showProgress(world, describeState(request))
     const isLate = request.state === 'waiting' && performance.now() - startedMs > TAKEN_MS
     if (isLate && !isNoted) {
       isNoted = true
       const why = request.note ?? 'no running service has taken it yet; it stays until one does it'
-      note(`request ${id} waits: ${why}. \`requests cancel ${id}\` ends it`)
+      note(world, `request ${id} waits: ${why}. \`requests cancel ${id}\` ends it`)
     }
     await sleep(POLL_MS)
   }
 }
 
-async function showEnd(request: StoredRequest, json?: true): Promise<void> {
-  await print(...(json ? [JSON.stringify(request)] : describeRequest(request)))
+async function showEnd(world: World, request: StoredRequest, json?: true): Promise<void> {
+  await print(world, ...(json ? [JSON.stringify(request)] : describeRequest(request)))
   const target = request.target as object
   const isNamed = 'locators' in target || 'ids' in target
-  if (request.state !== 'done' || (isNamed && request.unchanged.length > 0)) process.exitCode = 1
+  if (request.state !== 'done' || (isNamed && request.unchanged.length > 0)) world.exitCode = 1
 }
 
 /** One line: id, state and results. */
@@ -130,13 +144,17 @@ export function describeState({ id, state, counts, note }: StoredRequest): strin
 /** A request in lines: what, who, why, its state, and the items that it left unchanged. */
 export function describeRequest(request: StoredRequest): string[] {
   const { by, because, requestedAt, endedAt, counts, unchanged } = request
-  const more = (counts.unchanged ?? 0) - unchanged.length
+  const groups = groupUnchanged(unchanged)
+  const more = groups.reduce((left, { count }) => left - count, counts.unchanged ?? 0)
   return [
     describeState(request),
     `  ${printable(describeWanted(request))}`,
     `  asked for by ${printable(by)} at ${requestedAt}: ${printable(because)}`,
     ...(endedAt === null ? [] : [`  ended at ${endedAt}`]),
-    ...unchanged.map(({ item, reason }) => `  ${item}  left unchanged: ${printable(reason)}`),
+    ...groups.flatMap(({ reason, items, count }) => [
+      ...items.map((item) => `  ${item}  left unchanged: ${printable(reason)}`),
+      ...(count > items.length ? [`  and ${count - items.length} more of this reason`] : []),
+    ]),
     ...(more > 0 ? [`  and ${more} more left unchanged`] : []),
   ]
 }

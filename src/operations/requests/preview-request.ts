@@ -6,7 +6,7 @@ import {
   findRefusal as findRetryRefusal,
   type RetryCandidate,
 } from '../../service/decide/attempt/retry-candidate.ts'
-import { findRedriveRefusal } from '../../service/decide/event/rejection.ts'
+import type { EnvelopeMaps } from '../../service/decide/event/envelope-map.ts'
 import type { Preferences } from '../../service/decide/party/preferences.ts'
 import type { LogPosition } from '../../service/model/log/log-page.ts'
 import type {
@@ -17,15 +17,25 @@ import type {
   RequestTarget,
   RetryTarget,
 } from '../../service/model/request/schemas.ts'
-import { conditions, toRejectedFilter } from '../../service/store/read/list-rejected-messages.ts'
+import {
+  conditions,
+  findLastExamined,
+  messagesAfter,
+  readRejectedPage,
+  toRejectedFilter,
+} from '../../service/store/read/list-rejected-messages.ts'
 import { readPreferences } from '../../service/store/read/read-preferences.ts'
 import { listRetryCandidates } from '../../service/store/read/read-retry-candidates.ts'
 import type { GivenUpLimits } from '../../service/store/sql/given-up.ts'
+import { judgeRedrive } from '../rejected/judge-redrive.ts'
 
-/** Items that a preview counts. */
+/** @internal Items that a preview counts. */
 export const PREVIEW_COUNT_MAX = 10_000
 /** Pages that it reads: a rare entry may lie behind thousands of others. */
 const PAGE_COUNT_MAX = 50
+
+/** The preview of what has no items to judge. */
+export const ONE_ITEM: RequestPreview = { count: 1, isMore: false, groups: [] }
 
 /** Why a retry would skip an entry again, by the preferences of its party; null if it may be sent. */
 type WillBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) => string | null
@@ -35,16 +45,18 @@ export function previewRequest(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
   { kind, target }: RequestTarget,
+  maps: EnvelopeMaps,
   willBeSkipped: WillBeSkipped = () => null,
 ): Promise<RequestPreview> {
   switch (kind) {
     case 'retry':
       return previewRetry(pool, limits, target, willBeSkipped)
     case 'redrive':
+      return previewRedrive(pool, target, maps)
     case 'dismiss':
-      return previewRejected(pool, target, kind === 'redrive' ? findRedriveRefusal : () => null)
+      return previewDismissal(pool, target)
     case 'skip':
-      return Promise.resolve({ count: 1, isMore: false, groups: [] })
+      return Promise.resolve(ONE_ITEM)
   }
 }
 
@@ -75,7 +87,8 @@ async function previewRetry(
         (target.readAgain
           ? findReadingRefusal(candidate)
           : willBeSkipped(candidate, preferences.get(candidate.partyLocator ?? '')))
-      addTo(groups, refusal, headOf(candidate.failureReason), 1)
+      if (refusal === null) addCause(groups, candidate.failureReason)
+      else addTo(groups, refusal, refusal, 1)
       if (refusal === null) ages[ageOf(candidate.createdAt)]++
     }
     after = page.next
@@ -92,49 +105,99 @@ function ageOf(iso: string): Age {
   return days <= 1 ? 'day' : days <= 7 ? 'week' : 'older'
 }
 
-/** The reason without the error that follows it. */
-function headOf(failureReason: string | null): string {
-  return failureReason?.split(':')[0] ?? 'no reason is stored'
+/** Causes that are told apart, and characters of each that a filter takes. */
+const CAUSE_COUNT_MAX = 20
+const PREFIX_LENGTH_MAX = 200
+
+/** Counts an entry under its whole reason or, once there are many, under that without the error that follows it. */
+function addCause(groups: Groups, failureReason: string | null): void {
+  const whole = failureReason ?? 'no reason is stored'
+  const isKnown = groups.has(groupKey(null, whole)) || groups.size < CAUSE_COUNT_MAX
+  const cause = isKnown ? whole : whole.replace(/:.*/s, '')
+  const prefix = failureReason === null ? undefined : cause.slice(0, PREFIX_LENGTH_MAX).toWellFormed()
+  addTo(groups, null, cause, 1, prefix)
 }
 
 type Groups = Map<string, RequestPreview['groups'][number]>
 
 /** Counts items under the reason why they stay unchanged or, without one (null), under their last reason. */
-function addTo(groups: Groups, refusal: string | null, lastReason: string, count: number): void {
+function addTo(
+  groups: Groups,
+  refusal: string | null,
+  lastReason: string,
+  count: number,
+  reasonPrefix?: string,
+): void {
   const reason = refusal ?? lastReason
-  const key = `${refusal === null} ${reason}`
-  const group = groups.get(key) ?? { reason, isUnchanged: refusal !== null, count: 0 }
+  const key = groupKey(refusal, lastReason)
+  const group = groups.get(key) ?? { reason, isUnchanged: refusal !== null, count: 0, reasonPrefix }
   groups.set(key, { ...group, count: group.count + count })
+}
+
+function groupKey(refusal: string | null, lastReason: string): string {
+  return `${refusal === null} ${refusal ?? lastReason}`
 }
 
 function sorted(groups: Groups): RequestPreview['groups'] {
   return [...groups.values()].sort((a, b) => b.count - a.count)
 }
 
-const codeRow = z.object({ code: z.string(), isErased: z.boolean(), rejectedAt: z.string(), count: z.int() })
+/** Messages that a preview of a redrive reads. */
+const READ_COUNT_MAX = 2_000
+/** Pages with messages, which are bounded in bytes. */
+const READ_PAGE_COUNT_MAX = 8
+/** All pages: where many are settled, most are empty. */
+const LOOK_COUNT_MAX = 100
+/** Messages among which a preview of a dismissal counts. */
+const DISMISSAL_EXAMINED_MAX = 1_000_000
 
-async function previewRejected(
+async function previewRedrive(
   pool: CommonQueryMethods,
   target: RejectedTarget,
-  findRefusal: typeof findRedriveRefusal,
+  maps: EnvelopeMaps,
 ): Promise<RequestPreview> {
-  const found = await pool.any(sql.type(codeRow)`
-    SELECT code, erased_at IS NOT NULL AS "isErased", max(rejected_at) AS "rejectedAt", count(*)::integer AS count FROM (
-      SELECT code, erased_at, rejected_at FROM notifications.rejected_message WHERE ${conditions(toRejectedFilter(target))} LIMIT ${PREVIEW_COUNT_MAX + 1}
-    ) AS found
-    GROUP BY 1, 2, rejected_at > now() - interval '1 day', rejected_at > now() - interval '7 days'`)
-  const count = found.reduce((sum, one) => sum + one.count, 0)
   const groups: Groups = new Map()
   const ages = { ...NO_AGES }
-  for (const { code, isErased, rejectedAt, count } of found) {
-    const refusal = findRefusal(code, isErased)
-    addTo(groups, refusal, code, count)
-    if (refusal === null) ages[ageOf(rejectedAt)] += count
+  let count = 0
+  let after = 0n
+  let pageCount = 0
+  for (
+    let looks = 0;
+    looks < LOOK_COUNT_MAX && pageCount < READ_PAGE_COUNT_MAX && count < READ_COUNT_MAX;
+    looks++
+  ) {
+    const page = await readRejectedPage(pool, toRejectedFilter(target), after, READ_COUNT_MAX - count)
+    const { messages, next } = page
+    for (const [i, { reason, isUnchanged }] of (await judgeRedrive(pool, messages, maps)).entries()) {
+      addTo(groups, isUnchanged ? reason : null, reason, 1)
+      if (!isUnchanged) ages[ageOf(messages[i]?.rejectedAt ?? '')]++
+    }
+    count += messages.length
+    if (messages.length > 0) pageCount++
+    if (next === null) return { count, isMore: false, ages, groups: sorted(groups) }
+    after = next
   }
+  const { next } = await readRejectedPage(pool, toRejectedFilter(target), after, 1)
+  return { count, isMore: next !== null, ages, groups: sorted(groups) }
+}
+
+const codeRow = z.object({ code: z.string(), count: z.int() })
+
+async function previewDismissal(pool: CommonQueryMethods, target: RejectedTarget): Promise<RequestPreview> {
+  const filter = toRejectedFilter(target)
+  const lastExamined = await findLastExamined(pool, filter, 0n, DISMISSAL_EXAMINED_MAX)
+  const found = await pool.any(sql.type(codeRow)`
+    SELECT code, count(*)::integer AS count FROM (
+      SELECT code FROM ${messagesAfter(filter, 0n, lastExamined)} AS rejected_message
+      WHERE ${conditions(filter)} LIMIT ${PREVIEW_COUNT_MAX + 1}
+    ) AS found
+    GROUP BY 1`)
+  const count = found.reduce((sum, one) => sum + one.count, 0)
+  const groups: Groups = new Map()
+  for (const { code, count } of found) addTo(groups, null, code, count)
   return {
     count: Math.min(count, PREVIEW_COUNT_MAX),
-    isMore: count > PREVIEW_COUNT_MAX,
-    ages,
+    isMore: count > PREVIEW_COUNT_MAX || lastExamined !== null,
     groups: sorted(groups),
   }
 }

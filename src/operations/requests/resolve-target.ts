@@ -52,11 +52,14 @@ export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarg
       target: { filter: { ...rest, from: start, to: end < now ? end : now }, readAgain: wanted.readAgain },
     }
   }
-  const { since, ...rest } = wanted.filter
+  const { since, before, ...rest } = wanted.filter
   const upTo = await pool.oneFirst(sql.type(z.object({ id: z.string() }))`
     SELECT coalesce(max(id), 0)::text AS id FROM notifications.rejected_message`)
-  const start = since === undefined ? undefined : await resolveTime(pool, since)
-  return { kind: wanted.kind, target: { filter: { ...rest, since: start, upTo } } }
+  const [start, end] = [
+    since === undefined ? undefined : await resolveTime(pool, since),
+    before === undefined ? undefined : await resolveTime(pool, before),
+  ]
+  return { kind: wanted.kind, target: { filter: { ...rest, since: start, before: end, upTo } } }
 }
 
 function findTexts(pool: CommonQueryMethods, query: ReturnType<typeof sql.fragment>) {

@@ -6,31 +6,35 @@ import { checkRule, noteUnknownEventType } from '../../terminal/known-names.ts'
 import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
 import { newCommand, sinceOption, UsageError, untilOption } from '../../terminal/options.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
+import type { World } from '../../terminal/world.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './follow.ts'
 
-export const retryCommand = withLogFilter(
-  withWriteOptions(
-    newCommand('retry', {
-      notes: `An entry that was sent or erased is never retried, and one that would be skipped again stays unchanged. One that fails again is
+export const retryCommand = (world: World) =>
+  withLogFilter(
+    withWriteOptions(
+      newCommand('retry', {
+        notes: `An entry that was sent or erased is never retried, and one that would be skipped again stays unchanged. One that fails again is
 retried by the service while it is younger than RETRY_MAX_AGE and has attempts left.
 ${ASK_HELP}`,
-      exitCodes: ASK_EXIT_CODES,
-      example: "retry --since 2d --reason 'contact could not be resolved' --because 'outage is over'",
-    }),
-  ),
-)
-  .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")
-  .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
-  .addOption(sinceOption('only events since then'))
-  .addOption(untilOption('only events up to then'))
-  .option(
-    '--read-again',
-    'read the messages of skipped entries again, by the envelope map in force: another type, party or reference takes effect',
+        exitCodes: ASK_EXIT_CODES,
+        example: "retry --since 2d --reason 'contact could not be resolved' --because 'outage is over'",
+      }),
+    ),
   )
-  .option('--because <text>', 'the reason for the retry; recorded')
-  .option('--dry-run', 'ask for nothing; show the entries by their reasons')
-  .option('--json', 'print the request as one JSON object when it has ended')
-  .action(retry)
+    .description(
+      "retry log entries that were given up or skipped, by today's rules, contacts and preferences",
+    )
+    .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
+    .addOption(sinceOption('only events since then'))
+    .addOption(untilOption('only events up to then'))
+    .option(
+      '--read-again',
+      'read the messages of skipped entries again, by the envelope map in force: another type, party or reference takes effect',
+    )
+    .option('--because <text>', 'the reason for the retry; recorded')
+    .option('--dry-run', 'ask for nothing; show the entries by their reasons')
+    .option('--json', 'print the request as one JSON object when it has ended')
+    .action((locators: readonly string[] = [], options: Options) => retry(world, locators, options))
 
 interface Options extends AskOptions {
   readonly since?: Since
@@ -38,7 +42,7 @@ interface Options extends AskOptions {
   readonly readAgain?: true
 }
 
-async function retry(locators: readonly string[] = [], options: Options): Promise<void> {
+async function retry(world: World, locators: readonly string[], options: Options): Promise<void> {
   const { since, until, readAgain } = options
   const filter = { ...readLogFilter(options), from: since, to: until }
   const { rule, eventType } = filter
@@ -47,11 +51,11 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
   if (locators.length === 0 && since === undefined)
     throw new UsageError('give locators, or --since: how far to go back')
   checkAsked(options, locators)
-  await withDatabase(async (pool) => {
+  await withDatabase(world, async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
-    if (eventType !== undefined) noteUnknownEventType(eventType)
+    if (eventType !== undefined) noteUnknownEventType(world, eventType)
     const chosen = locators.length > 0 ? { locators } : { filter }
-    await ask(pool, { kind: 'retry', ...chosen, readAgain }, options)
+    await ask(world, pool, { kind: 'retry', ...chosen, readAgain }, options)
   })
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { createBacklog } from '../attempt/watch-backlog.ts'
@@ -5,21 +6,28 @@ import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../consume/brokers.ts'
 import { judgeBuilds } from '../consume/builds.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch.ts'
+import { judgeDatabases, judgeGroups, judgeMembers } from '../consume/sharing.ts'
 import type { PartyClient } from '../contacts/client.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
+import { createCaseJudge } from '../decide/event/event-type-pattern.ts'
 import { findHold } from '../model/request/hold.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
+import { findSurges } from '../store/read/find-surges.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
+import { listReplicas } from '../store/read/list-replicas.ts'
 import { readAheadMs } from '../store/read/read-clock.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
+import { announceReplica } from '../store/write/announce-replica.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { judgeDatabaseClock } from '../time/clock-difference.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
+import { judgeSurges } from './judge-surges.ts'
+import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createDatabase, type Database } from './pools.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
@@ -35,7 +43,7 @@ export interface App {
   stop(): Promise<void>
 }
 
-/** What the other wings add to the service. */
+/** Parts of the other wings that the service uses. */
 export interface Wings {
   /** Null without a management listener. */
   readonly openConsole: OpenConsole | null
@@ -69,21 +77,32 @@ export async function createApp(
   const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
-  const { groupId } = config.broker
+  const { groupId, topics } = config.broker
+  const self = { id: randomUUID(), groupId, topics }
   let clockAheadMs = 0
   const surroundings = createSurroundings(
     [
       async () => judgeBuilds(await brokers.listMembers(groupId), Date.now()),
+      async () => judgeMembers(groupId, await brokers.listMembers(groupId)),
+      async () => {
+        await announceReplica(database.pool(), self)
+        return judgeGroups(self, await listReplicas(database.pool()))
+      },
+      async () =>
+        // In this order: a replica announces itself before it joins.
+        judgeDatabases(groupId, await brokers.listMembers(groupId), await listReplicas(database.pool())),
       async () => {
         clockAheadMs = await readAheadMs(database.pool())
         return judgeDatabaseClock(clockAheadMs)
       },
+      async () => judgeSurges(await findSurges(database.listPool())),
     ],
     log,
   )
   const needs = metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker)
   const metrics = createMetrics({
     ...needs,
+    notices: surroundings.notices,
     clockAheadMs: () => clockAheadMs,
   })
   const minute = setInterval(() => {
@@ -99,14 +118,18 @@ export async function createApp(
     ruleFiles,
     database,
     worker: () => worker,
-    lookUpFault: parties.fault,
+    parties,
     backlog: needs.backlog,
     openConsole: wings.openConsole,
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
-    startupWarning: () => worker?.foreignReason() ?? null,
-    notices: surroundings.notices,
+    startupWarning: () => {
+      const shared = surroundings.notices().filter(({ shares }) => shares !== undefined)
+      const warnings = [worker?.foreignReason(), ...shared.map(({ text, remedy }) => `${text}; ${remedy}`)]
+      return warnings.filter(Boolean).join('; ') || null
+    },
+    notices: () => [...surroundings.notices(), ...metrics.dataFaults()],
     log,
   })
   opened.defer(listeners.close)
@@ -115,6 +138,10 @@ export async function createApp(
   async function work(): Promise<void> {
     const { pool, prepared: databaseName } = await database.reach(stopping.signal, async (reached) => {
       await archiveRuleFiles(reached, ruleFiles)
+      // Before it joins the group, whose other members look for it in the database. Tried again each minute.
+      await announceReplica(reached, self).catch((error) =>
+        log.warn({ err: error }, 'the database could not be told that this replica runs'),
+      )
       const roleFault = await judgeRole(reached)
       if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
       return readDatabaseName(reached, config.database.url)
@@ -131,6 +158,7 @@ export async function createApp(
       parties,
       pool,
       databaseName,
+      replicaId: self.id,
       metrics,
       tracing,
       describeChange,
@@ -173,7 +201,7 @@ function metricsNeeds(
   parties: PartyClient,
   brokers: Brokers,
   worker: () => Worker | null,
-): Omit<MetricsNeeds, 'clockAheadMs'> {
+): Omit<MetricsNeeds, 'clockAheadMs' | 'notices'> {
   const { topics, groupId } = config.broker
   return {
     version: packageJson.version,
@@ -182,6 +210,7 @@ function metricsNeeds(
     topics,
     rules: ruleFiles.ruleTable.rules,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
+    isInOtherCase: createCaseJudge(listAuthored(ruleFiles.ruleTable)),
     attemptCountMax: config.retry.attemptCountMax,
     backlog: createBacklog({
       assignment: () => worker()?.assignment() ?? null,

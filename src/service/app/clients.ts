@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../consume/brokers.ts'
-import type { KafkaConnection } from '../consume/client.ts'
+import type { KafkaConnection } from '../consume/kafka-client.ts'
 import { createPartyClient, type PartyClient } from '../contacts/client.ts'
 import type { Credential } from '../contacts/connection.ts'
 import { ADDRESSED_CHANNELS } from '../decide/party/channel.ts'

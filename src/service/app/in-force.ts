@@ -7,7 +7,7 @@ import type { DecidedRow } from '../model/log/log-entry.ts'
 import type { LogPage } from '../model/log/log-page.ts'
 import type { DatabasePool } from '../store/connection/pool.ts'
 import { readArchived } from '../store/read/read-archive.ts'
-import { activateRuleTable } from '../store/write/activate-rule-table.ts'
+import { activateRuleTable, type CommitOfRules } from '../store/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../store/write/archive-revisions.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
@@ -35,7 +35,7 @@ export async function archiveRuleFiles(
   pool: DatabasePool,
   { ruleTable, templates, envelopeMapRevision }: RuleFiles,
 ): Promise<void> {
-  await archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
+  await archiveRevisions(pool, ruleTable, [...templates.values()])
   await archiveEnvelopeMap(pool, envelopeMapRevision)
 }
 
@@ -49,15 +49,16 @@ export type DescribeChange = (
 export function createActivation(
   pool: DatabasePool,
   { ruleTable }: RuleFiles,
-  gitCommit: string | null,
+  commit: CommitOfRules,
   describeChange: DescribeChange,
   log: Logger,
 ) {
   let recording: Promise<void> | null = null
 
   async function record(): Promise<void> {
-    const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
-    if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, describeChange, log)
+    const activation = await activateRuleTable(pool, ruleTable.revision, commit)
+    if (activation !== null)
+      await logActivation(ruleTable, activation.before, commit.gitCommit, describeChange, log)
   }
 
   return {

@@ -1,14 +1,15 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { isLoopback } from '../config/loopback.ts'
+import type { PartyClient } from '../contacts/client.ts'
 import { explain } from '../decide/why/explain-decision.ts'
 import { createKeySet } from '../http/auth/key-set.ts'
 import type { Tokens } from '../http/auth/tokens.ts'
 import { buildManagement } from '../http/management.ts'
 import { buildApp } from '../http/public.ts'
-import type { Readiness } from '../http/routes/health.ts'
-import type { LogEntries } from '../http/routes/log.ts'
-import type { PreferencesStore } from '../http/routes/preferences.ts'
+import type { Readiness } from '../http/routes/health-routes.ts'
+import type { LogEntries } from '../http/routes/log-routes.ts'
+import type { PreferencesStore } from '../http/routes/preference-routes.ts'
 import type { HttpApp } from '../http/server/base.ts'
 import { type Http, serve } from '../http/server/server.ts'
 import type { Backlog } from '../model/backlog.ts'
@@ -21,19 +22,19 @@ import { resolveTime } from '../store/read/resolve-time.ts'
 import { putPreferences } from '../store/write/put-preferences.ts'
 import type { Metrics } from '../telemetry/registry.ts'
 import type { Since } from '../time/duration.ts'
-import { createEventTypes, type EventTypes } from './event-types.ts'
 import { explainPage, loadArchivedRules } from './in-force.ts'
+import { createEventTypes, type EventTypes } from './known-event-types.ts'
 import type { Database } from './pools.ts'
 import type { RuleFiles } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
-/** What the administrators' page is made of. */
+/** Dependencies of the administrators' page. */
 export interface ConsoleNeeds {
   readonly config: Config
   readonly ruleFiles: RuleFiles
   readonly database: Database
   readonly worker: () => Worker | null
-  readonly lookUpFault: () => Promise<string | null>
+  readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
   readonly notices: () => readonly Notice[]
   readonly backlog: () => Promise<Backlog>
   readonly eventTypes: EventTypes
@@ -53,7 +54,7 @@ interface ListenerNeeds {
   readonly database: Database
   /** Returns null until the database is ready. */
   readonly worker: () => Worker | null
-  readonly lookUpFault: () => Promise<string | null>
+  readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
   readonly backlog: () => Promise<Backlog>
   readonly openConsole: OpenConsole | null
   readonly metrics: Metrics
@@ -157,7 +158,7 @@ function createPreferences(
     put: async (partyLocator, ...change) => {
       const stored = await putPreferences(httpPool(), partyLocator, ...change)
       // Not awaited: an opt-out must not wait for the log.
-      void warnOfUnknown(partyLocator, stored.optedOutEvents)
+      if (stored !== null) void warnOfUnknown(partyLocator, stored.optedOutEvents)
       return stored
     },
   }

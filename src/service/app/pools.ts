@@ -3,10 +3,11 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { errorCode, isUnreachable, isUnusable } from '../store/connection/errors.ts'
 import { type DatabasePool, openPool, type PoolOptions } from '../store/connection/pool.ts'
-import { findReadinessFault } from '../store/schema/find-readiness-fault.ts'
-import { readMigrations } from '../store/schema/migration.ts'
+import { findMissingParts, findReadinessFault } from '../store/schema/find-readiness-fault.ts'
+import { describeFault, partFault, readMigrations } from '../store/schema/migration.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { share } from '../time/share.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 
 /** A database that hangs counts as unavailable after the deadline. */
 const FAULT_SHARED = { validMs: 1_000, deadlineMs: 3_000 }
@@ -78,8 +79,11 @@ export async function createDatabase(
       async () => {
         const http = reached.get('http')
         if (http === undefined) return outage
-        const found = findReadinessFault(http, migrations).then((found) => found?.text ?? null, noteOutage)
-        return Promise.race([found, sleep(FAULT_SHARED.deadlineMs, SILENT, { ref: false })])
+        const found = findReadinessFault(http, migrations).then(
+          (found) => found && describeFault(found),
+          noteOutage,
+        )
+        return withTimeout(FAULT_SHARED.deadlineMs, found, () => SILENT)
       },
       FAULT_SHARED,
       () => performance.now(),
@@ -105,7 +109,9 @@ export async function createDatabase(
       const dispatch = pool('dispatch')
       const prepared = await retryWithBackOff('the schema', log, signal, async () => {
         const fault = await findReadinessFault(dispatch, migrations)
-        if (fault !== null) throw new Error(fault.text)
+        if (fault !== null) throw new Error(describeFault(fault))
+        const lack = partFault(await findMissingParts(dispatch, migrations))
+        if (lack !== null) log.warn({ remedy: lack.remedy }, lack.problem)
         return prepare(dispatch)
       })
       return { pool: dispatch, prepared }

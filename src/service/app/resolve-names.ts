@@ -17,7 +17,7 @@ type Callback = (error: Error | null, address: string | LookupAddress[], family?
 interface Name {
   /** The last answer. */
   known: { readonly addresses: LookupAddress[]; readonly atMs: number } | null
-  /** Those who wait for the running look-up, which `isLate` once they have been answered without it. */
+  /** Callers that wait for the running look-up, which `isLate` once they have been answered without it. */
   running: { readonly waiting: Set<Found>; isLate: boolean } | null
 }
 

@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url'
 import { house, templates } from '#generated/templates.ts'
 import { type EnvelopeMaps, loadEnvelopeMaps, loadStoredMaps, mapOf } from '../decide/event/envelope-map.ts'
 import type { Message } from '../decide/event/message.ts'
-import { type Parsed, parseEvent } from '../decide/event/parse-event.ts'
-import { PromisesError, RuleTableError } from '../decide/rules/errors.ts'
+import { type ParseResult, parseEvent } from '../decide/event/parse-event.ts'
 import { enumerate } from '../decide/rules/first-match.ts'
 import { keepsPromises, warnOfChannels } from '../decide/rules/judge-rules.ts'
 import { listNaming, loadPromises } from '../decide/rules/load-promises.ts'
 import { loadRuleTable } from '../decide/rules/load-table.ts'
 import { enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
+import { PromisesError, RuleTableError } from '../decide/rules/table-errors.ts'
 import { findUnknownEventTypes } from '../decide/rules/unknown-event-types.ts'
-import type { Templates } from '../decide/templates/template.ts'
+import { listTypesWithTemplate, type Templates } from '../decide/templates/template.ts'
 import { CorrectableError, describeFault, wholeFault } from '../text/faults.ts'
 
 const HOUSE = process.env.HOUSE ? resolve(process.env.HOUSE) : ''
@@ -30,7 +30,7 @@ export const TRAFFIC = authored('rules/traffic.csv')
 /** Maps the fields of an event to places in its message. */
 export const ENVELOPE_MAP = authored('rules/envelope.json')
 
-export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
+export const TEMPLATE_EVENT_TYPES: readonly string[] = listTypesWithTemplate(templates)
 
 /** The files of `rules/` that this version was reviewed with and decides by. */
 export interface RuleFiles {
@@ -81,7 +81,7 @@ export function createParseBy(
   current: EnvelopeMaps,
   currentRevision: string,
   readArchived: (revision: string) => Promise<string | null>,
-): (topic: string, message: Message, revision: string | null) => Promise<Parsed> {
+): (topic: string, message: Message, revision: string | null) => Promise<ParseResult> {
   const known = new Map<string, EnvelopeMaps>()
   async function readMaps(revision: string): Promise<EnvelopeMaps> {
     const source = await readArchived(revision)
@@ -116,7 +116,7 @@ export async function readBytes(file: string): Promise<Buffer> {
   }
 }
 
-/** Those of the folder `HOUSE`; under the condition `first-rules` those of the tests: see "imports" in package.json. */
+/** The files of the folder `HOUSE`; under the condition `first-rules` those of the tests: see "imports" in package.json. */
 function authored(path: string): string {
   if (HOUSE !== '') return resolve(HOUSE, path)
   return fileURLToPath(import.meta.resolve(`#authored/${path}`))

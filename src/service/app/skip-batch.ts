@@ -1,5 +1,5 @@
 import type { Brokers } from '../consume/brokers.ts'
-import { type Inspected, inspectPartition } from '../consume/inspect-partition.ts'
+import { type Inspection, inspectPartition } from '../consume/inspect-partition.ts'
 import type { Checkpoint } from '../decide/event/position.ts'
 import { REJECTIONS } from '../decide/event/rejection.ts'
 import { BLOCK_REASONS } from '../model/block-reasons.ts'
@@ -9,7 +9,7 @@ import { ensureCheckpoint } from '../store/write/checkpoints.ts'
 import { skipUnreadable, type Unreadable } from '../store/write/skip-unreadable.ts'
 import { CorrectableError } from '../text/faults.ts'
 
-type Inspect = (from: bigint) => Promise<Inspected>
+type Inspect = (from: bigint) => Promise<Inspection>
 
 /** The skipped bytes and their faults, for the record. */
 interface Found {
@@ -93,7 +93,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
   return found
 }
 
-function whyNotSkipped(inspected: Inspected, at: bigint, from: bigint, to: bigint): string | null {
+function whyNotSkipped(inspected: Inspection, at: bigint, from: bigint, to: bigint): string | null {
   if (inspected.kind === 'end') return `the partition has nothing from offset ${at} on`
   if (inspected.kind === 'readable') {
     const { offset, begin } = inspected

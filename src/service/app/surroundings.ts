@@ -18,7 +18,7 @@ export function createSurroundings(looks: readonly Look[], log: Logger) {
   }
 
   return {
-    /** What cannot be told now stays as it was. */
+    /** A notice that cannot be judged now stays as it was. */
     look: async (): Promise<void> => {
       await Promise.allSettled(looks.map((judge, index) => look(index, judge)))
     },

@@ -4,15 +4,15 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { createRequests } from '../attempt/carry-out.ts'
 import { createDispatch } from '../attempt/dispatch.ts'
 import { createGroups } from '../attempt/groups.ts'
-import { createLocators } from '../attempt/locators.ts'
 import type { LookUpNeeds } from '../attempt/look-up.ts'
+import { createLocators } from '../attempt/new-locator.ts'
 import { createRetry } from '../attempt/retry.ts'
 import type { AttemptMaker } from '../attempt/transact.ts'
 import type { Config } from '../config/config.ts'
 import type { Brokers } from '../consume/brokers.ts'
-import type { KafkaConnection } from '../consume/client.ts'
 import type { DatabaseName } from '../consume/committed-offsets.ts'
 import { createConsumer } from '../consume/consumer.ts'
+import type { KafkaConnection } from '../consume/kafka-client.ts'
 import type { ConsumerNeeds } from '../consume/partition.ts'
 import { readMessages } from '../consume/read-messages.ts'
 import { takeFingerprint } from '../consume/records/record.ts'
@@ -53,7 +53,7 @@ export type Worker = ReturnType<typeof createWorker>
 /** A page of a redrive: each message has its own transaction. */
 const REDRIVEN_COUNT_MAX = 50
 
-/** Of all held partitions, one a second asks whether the hold is still in force. */
+/** One held partition a second asks whether the hold is still in force. */
 const HOLDS_SHARED = { validMs: 1_000, deadlineMs: 5_000 }
 
 interface WorkerNeeds {
@@ -64,6 +64,7 @@ interface WorkerNeeds {
   readonly parties: PartyClient
   readonly pool: DatabasePool
   readonly databaseName: DatabaseName
+  readonly replicaId: string
   readonly brokers: Brokers
   readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost' | 'countRowsLost'>
   readonly tracing: Tracing | null
@@ -71,7 +72,7 @@ interface WorkerNeeds {
   readonly log: Logger
 }
 
-/** The consumer and the retry, for a database that is ready. */
+/** The consumer, the retry and requests, for a database that is ready. */
 export function createWorker(needs: WorkerNeeds) {
   const { config, connection, brokers, ruleFiles, parties, metrics, tracing, log } = needs
   const pool = tracing === null ? needs.pool : observedPool(needs.pool, tracing.statement)
@@ -79,7 +80,7 @@ export function createWorker(needs: WorkerNeeds) {
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const activation = createActivation(needs.pool, ruleFiles, config.gitCommit, needs.describeChange, log)
+  const activation = createActivation(needs.pool, ruleFiles, config, needs.describeChange, log)
   // Dispatch, retry and requests each find refused rows for themselves: a bad row of one must not slow the others.
   const createMaker = (): AttemptMaker => ({
     ruleTable: ruleFiles.ruleTable,
@@ -98,6 +99,7 @@ export function createWorker(needs: WorkerNeeds) {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
     startedMs: Date.now(),
+    replica: needs.replicaId,
   }
   const options = { ...config.broker, connection, batchCountMax: config.batchMax, build }
   const warnOfHistory = createWarnOfHistory(brokers, log)

@@ -1,16 +1,11 @@
 import type { Logger } from 'pino'
 import { distinctParties } from '../decide/attempt/attempt.ts'
-import {
-  findReadingRefusal,
-  findRefusal,
-  type RetryCandidate,
-  toDueEntry,
-} from '../decide/attempt/retry-candidate.ts'
+import { findReadingRefusal, findRefusal, type RetryCandidate } from '../decide/attempt/retry-candidate.ts'
 import { isPostponed, type LookedUpEntry, type RetryEntry } from '../decide/attempt/retry-entry.ts'
 import type { Message } from '../decide/event/message.ts'
 import { pickVariables } from '../decide/event/parse-event.ts'
 import { type Place, placeKey } from '../decide/event/position.ts'
-import type { StoredRejectedMessage } from '../decide/event/rejected-message.ts'
+import type { RejectedPage } from '../decide/event/rejected-message.ts'
 import { findRedriveRefusal } from '../decide/event/rejection.ts'
 import type { Contacts } from '../decide/party/contact.ts'
 import type { LogPosition } from '../model/log/log-page.ts'
@@ -43,11 +38,8 @@ export interface RequestNeeds {
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
   /** The messages at these places, by `placeKey`: null if there is none; places that were not read in time are missing. */
   readonly readMessages: (places: readonly Place[]) => Promise<ReadonlyMap<string, Message | null>>
-  /** The next page of rejected messages, in the order of their ids; empty at the end. */
-  readonly listRejected: (
-    target: RejectedTarget,
-    after: string | null,
-  ) => Promise<readonly StoredRejectedMessage[]>
+  /** The next page of rejected messages, in the order of their ids. */
+  readonly listRejected: (target: RejectedTarget, after: string | null) => Promise<RejectedPage>
   /** Dismisses a page of rejected messages, and records the progress. */
   readonly dismissPage: (request: RejectedRequest) => Promise<void>
   /** Skips an unreadable batch and records the end. Returns why nothing was skipped, or null. */
@@ -68,7 +60,7 @@ const LOOP_COUNT_MAX = 3
 /** Messages that a page reads again: the others begin the next one. */
 const READ_COUNT_MAX = 100
 
-/** Carries out what people asked for: page by page, one request after the other, beside dispatch and the background retry. */
+/** Carries out what people asked for: page by page, up to LOOP_COUNT_MAX requests at a time, beside dispatch and the background retry. */
 export function createRequests(needs: RequestNeeds) {
   const stopping = new AbortController()
   const loops = new Set<Promise<void>>()
@@ -100,7 +92,7 @@ export function createRequests(needs: RequestNeeds) {
     }
   }
 
-  /** Processes one page. An error leaves the request as it is: its page is tried again later. */
+  /** Processes one page. After an error the page is tried again later; a note at the request says why. */
   async function processTaken(request: TakenRequest): Promise<void> {
     const { id, kind } = request
     try {
@@ -248,7 +240,7 @@ async function prepareEntries(
       const { decision } = candidate
       const reason = refusals[i] ?? null
       if (reason !== null) return { reason }
-      if (!readAgain || decision === null) return toDueEntry(candidate)
+      if (!readAgain || decision === null) return candidate
       const message = messages.get(placeKey(decision))
       return message === undefined ? null : readEntry(lookUps, candidate, message, decision)
     }),
@@ -273,11 +265,11 @@ async function readEntry(
   if (!isSame) return { reason: 'another message is at its offset: its topic was recreated' }
   const now = parserFor(topic)(message)
   if (now.kind !== 'event') return { reason: 'its message is no event by the envelope map in force' }
-  const { eventType, partyLocator, isPartyInvalid } = now.event
+  const { eventType, partyLocator, stated } = now.event
   // A message with that id may have a row, or get one later: its member would be told twice.
   if (now.event.eventId !== eventId) return { reason: 'the envelope map in force gives it another event id' }
-  const read = { eventType, partyLocator, isPartyInvalid, variables: pickVariables(now.event) }
-  return { ...candidate, status: 'SKIPPED', ...read, envelopeMapRevision }
+  const reading = { variables: pickVariables(now.event), stated, envelopeMapRevision }
+  return { ...candidate, eventType, partyLocator, reading }
 }
 
 async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<false> {
@@ -300,8 +292,11 @@ function findResult(
 
 /** Takes a page of rejected messages through the pipeline again, each in its own transaction, with the progress. */
 async function redrivePage(needs: RequestNeeds, taken: RejectedRequest): Promise<boolean> {
-  const messages = await needs.listRejected(taken.target, taken.progress.position)
-  if (messages.length === 0) await record(needs, taken, taken.progress, DONE)
+  const { messages, next } = await needs.listRejected(taken.target, taken.progress.position)
+  if (messages.length === 0) {
+    const progress = next === null ? taken.progress : addResults(taken.progress, String(next), [])
+    await record(needs, taken, progress, next === null ? DONE : null)
+  }
   const holds = await needs.maker.store.readHolds()
   let request = taken
   for (const message of messages) {

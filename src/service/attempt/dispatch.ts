@@ -51,8 +51,8 @@ export function createDispatch(
         if (committed !== null) return committed
       } catch (error) {
         if (!store.isWorthRestart(error)) throw error
-        countRestart()
         if (restartCount === RESTART_COUNT_MAX) throw error
+        countRestart()
       }
     }
   }

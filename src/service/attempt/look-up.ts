@@ -1,17 +1,17 @@
 import { distinctParties, type FirstAttempt } from '../decide/attempt/attempt.ts'
 import type { Batch, FindLogged, LoggedEvents } from '../decide/attempt/batch.ts'
 import type { RunStage } from '../decide/attempt/stage.ts'
-import { isPruned, type Pruned } from '../decide/decision/skip-pruned.ts'
+import { isPruned, type PrunedPart } from '../decide/decision/skip-pruned.ts'
 import { describeConflict, findConflict, type ReadBy } from '../decide/event/conflict.ts'
 import type { Message } from '../decide/event/message.ts'
-import { type Event, type Parsed, pickVariables } from '../decide/event/parse-event.ts'
+import { type Event, type ParseResult, pickVariables } from '../decide/event/parse-event.ts'
 import type { Fingerprint } from '../decide/event/position.ts'
 import type { RejectedMessage } from '../decide/event/rejected-message.ts'
 import type { Contacts } from '../decide/party/contact.ts'
 
 export interface LookUpNeeds {
   /** Called once per batch. */
-  readonly parserFor: (topic: string) => (message: Message) => Parsed
+  readonly parserFor: (topic: string) => (message: Message) => ParseResult
   /** Revision of the envelope map with which `parserFor` reads. */
   readonly envelopeMapRevision: string
   /** Parses as the envelope map of this revision does for the topic; null: the current one. */
@@ -19,7 +19,7 @@ export interface LookUpNeeds {
     topic: string,
     message: Message,
     envelopeMapRevision: string | null,
-  ) => Promise<Parsed> | Parsed
+  ) => Promise<ParseResult> | ParseResult
   readonly findLogged: FindLogged
   /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
   readonly lookUpContacts: (partyLocators: readonly string[]) => Promise<Contacts>
@@ -144,7 +144,7 @@ async function findConflicts(
   return conflicts
 }
 
-function parseBatch(parse: (message: Message) => Parsed, messages: readonly Message[]): ParsedBatch {
+function parseBatch(parse: (message: Message) => ParseResult, messages: readonly Message[]): ParsedBatch {
   const events = new Map<string, LocatedEvent & { readonly readings: Reading[] }>()
   const rejected: RejectedMessage[] = []
   const tombstones: Message[] = []
@@ -190,16 +190,16 @@ function firstAttempt(
   { topic, partition }: Batch,
   { event, offset, timestampMs }: LocatedEvent,
   contacts: Contacts,
-  pruned: readonly Pruned[],
+  pruned: readonly PrunedPart[],
 ): FirstAttempt {
-  const { eventId, eventType, partyLocator, isPartyInvalid, traceId } = event
+  const { eventId, eventType, partyLocator, stated, traceId } = event
   return {
     kind: 'first',
     locator: newLocator(),
     eventId,
     eventType,
     partyLocator,
-    isPartyInvalid,
+    stated,
     contact: contacts.get(partyLocator ?? ''),
     origin: { topic, partition, offset, traceId, envelopeMapRevision },
     variables: pickVariables(event),

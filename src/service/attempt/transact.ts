@@ -49,7 +49,7 @@ const NO_MOVES: readonly Move[] = []
 const NONE_REFUSED: Refusals = new Map()
 const NOBODY: ReadonlySet<string> = new Set()
 export const NO_ATTEMPTS: AttemptsResult = { attempts: [], unchanged: new Map(), refused: NONE_REFUSED }
-/** What may be written about a message after the send. */
+/** The results of a send that may be written. */
 const ACCEPTED: Delivery = { receipt: 'probe', error: null }
 const NOT_ACCEPTED: Delivery = { receipt: null, error: 'probe' }
 /** Number of rows of the batch to try, if the database refuses the probe, before the schema counts as the cause. */
@@ -57,7 +57,7 @@ const SAMPLE_COUNT_MAX = 100
 /** After a longer time between the locks and the send, the preferences are read once more. */
 const WRITE_MAX_MS = 100
 /** A read that takes longer may be older than an opt-out that was acknowledged meanwhile: the attempts are made again. */
-const READ_MAX_MS = 1_000
+const READ_MAX_MS = 500
 
 /**
  * Runs `work` in one transaction. Once the database refuses data, `work` runs again, and each next transaction finds the refused

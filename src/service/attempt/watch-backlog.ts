@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Assignment,
   type Ends,
@@ -8,6 +7,7 @@ import {
 } from '../decide/event/position.ts'
 import type { Backlog, FailedRows, PartitionLag } from '../model/backlog.ts'
 import { share } from '../time/share.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 
 export interface BacklogNeeds {
   /** Time at which the oldest fetched and unprocessed message was written, in ms since 1970; null if there is none. */
@@ -56,12 +56,17 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
     const ends = await needs.ends()
     const owned = new Set(listPartitions(needs.assignment() ?? {}).map(partitionKey))
     const ofOthers = await ofOtherMembers([...ends.keys()].filter((key) => !owned.has(key)))
-    return [...ends]
-      .filter(([key]) => !ofOthers.has(key))
-      .map(([key, found]): PartitionLag => {
-        const { topic, partition } = found
-        const next = nextOffset(checkpoints.get(key) ?? -1n, found)
-        const messageCount = Number(found.end - next)
+    const waitingByTopic = new Map<string, number>()
+    const count = (key: string, found: TopicPartition & Ends) => {
+      const next = nextOffset(checkpoints.get(key) ?? -1n, found)
+      const messageCount = Number(found.end - next)
+      waitingByTopic.set(found.topic, (waitingByTopic.get(found.topic) ?? 0) + messageCount)
+      return { key, ...found, next, messageCount }
+    }
+    const partitions = [...ends]
+      .map((one) => count(...one))
+      .filter(({ key }) => !ofOthers.has(key))
+      .map(({ key, topic, partition, next, messageCount }): PartitionLag => {
         const unmoved = unmovedSince.get(key)
         const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.monotonicMs()
         if (messageCount > 0) unmovedSince.set(key, { next, sinceMs })
@@ -70,6 +75,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
         const ageMs = oldestMs === null ? needs.monotonicMs() - sinceMs : needs.wallMs() - oldestMs
         return { topic, partition, messageCount, oldestAgeS: Math.max(0, ageMs) / 1_000 }
       })
+    return { partitions, waitingByTopic }
   }, needs.monotonicMs)
 
   /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
@@ -82,13 +88,14 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
 
   return async () => {
     const [isReached, rows] = await Promise.all([readDatabase(), readFailedRows()])
-    const partitions = await readBroker()
+    const found = await readBroker()
     const assignment = needs.assignment()
     return {
       assignedCount: assignment === null ? null : Object.values(assignment).flat().length,
-      brokerReachable: partitions !== null,
+      brokerReachable: found !== null,
       databaseReachable: isReached !== null,
-      partitions: partitions ?? [],
+      partitions: found?.partitions ?? [],
+      waitingByTopic: found?.waitingByTopic ?? new Map(),
       failedRows: rows,
     }
   }
@@ -104,13 +111,10 @@ function nextOffset(checkpoint: bigint, { earliest, end }: Ends): bigint {
 /** Resolves to null if the read fails or takes too long. */
 function inTime<T>(read: () => Promise<T>, monotonicMs: () => number): () => Promise<T | null> {
   const shared = share(read, { validMs: 0, deadlineMs: DEADLINE_MS }, monotonicMs)
-  return async () => {
-    const answered = new AbortController()
-    const late = sleep(DEADLINE_MS, null, { signal: answered.signal }).catch(() => null)
-    try {
-      return await Promise.race([shared().catch(() => null), late])
-    } finally {
-      answered.abort()
-    }
-  }
+  return () =>
+    withTimeout(
+      DEADLINE_MS,
+      shared().catch(() => null),
+      () => null,
+    )
 }

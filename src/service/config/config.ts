@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { addressVariable, mapAddresses } from '../decide/party/channel.ts'
 import { ANY_PARTY } from '../model/party-claim.ts'
+import type { SignIn } from '../model/sign-in.ts'
 import { CorrectableError } from '../text/faults.ts'
 import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, findWarnings, ignoredFault } from './warnings.ts'
@@ -67,8 +68,8 @@ function read<Name extends Variable>(env: Environment, names: readonly Name[]): 
   const mask = Object.fromEntries(names.map((name) => [name, true])) as { [Key in Variable]?: true }
   const set = withoutUnset(env)
   const result = variables.pick(mask).safeParse(set)
-  const dependent = [...incompleteSettings(set), ...excessSettings(set)].filter(({ path: [name] }) =>
-    names.some((other) => other === name),
+  const dependent = [...incompleteSettings(set), ...excessSettings(set), ...samePort(set)].filter(
+    ({ path: [name] }) => names.some((other) => other === name),
   )
   const faults = [...(result.error?.issues ?? []), ...dependent]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
@@ -99,6 +100,10 @@ export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration
 
 export function loadRetryLimits(env: Environment): Config['retry'] {
   return buildRetry(read(env, ['RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS']))
+}
+
+export function loadTopics(env: Environment): Config['broker']['topics'] {
+  return read(env, ['MQ_TOPICS']).MQ_TOPICS
 }
 
 /** URL of a trace's page, with `{traceId}` in it, or null. */
@@ -148,11 +153,14 @@ function buildConfig(value: Values) {
             /** `ANY_PARTY`; or null: no token is that of a party. Never set without `adminScope`. */
             partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },
+    signIn: buildSignIn(value),
     tracing: buildTracing(value),
     retry: buildRetry(value),
     logLevel: value.LOG_LEVEL,
     /** The commit of the running source; null if unknown. */
     gitCommit: value.GIT_COMMIT ?? null,
+    /** The first line of its message; a merge's without the account that it names. */
+    gitSubject: value.GIT_SUBJECT?.replace(/^(Merge pull request #\d+) from \S+$/, '$1') ?? null,
     /** The repository's web page without a trailing slash; null if unknown. */
     repositoryUrl: value.REPOSITORY_URL ?? null,
     /** URL of a trace's page, with `{traceId}` in it, or null. */
@@ -160,6 +168,18 @@ function buildConfig(value: Values) {
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
   }
+}
+
+/** Claims that hold scopes, which a client asks for; roles and groups are given. */
+const SCOPE_CLAIMS = ['scope', 'scp']
+
+/** Null: administrators paste tokens. */
+function buildSignIn(value: Values): SignIn | null {
+  const { CONSOLE_CLIENT_ID: clientId, IDP_ISSUER: issuer, IDP_JWKS_URI: keySet } = value
+  if (!clientId || !keySet || !URL.canParse(issuer ?? '')) return null
+  const { IDP_ADMIN_SCOPE: admin, IDP_OPERATOR_SCOPE: operator, IDP_ADMIN_CLAIM: claim } = value
+  const scopes = SCOPE_CLAIMS.includes(claim) ? [admin, operator] : []
+  return { issuer: issuer ?? '', clientId, scope: ['openid', ...scopes].filter(Boolean).join(' ') }
 }
 
 /** Null: no tracing. */
@@ -275,6 +295,19 @@ function excessSettings({ POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: u
   const message =
     'cannot be combined with POLICY_ADMIN_HEADER: look-ups carry one credential. Remove one of the two'
   return [{ path: ['POLICY_ADMIN_TOKEN_URL'], message, isExcess: true }]
+}
+
+/** The second listener could not open it. Ports on addresses that differ do not meet. */
+function samePort(set: Environment): Fault[] {
+  const {
+    PORT = variables.shape.PORT.def.defaultValue,
+    HOST = variables.shape.HOST.def.defaultValue,
+    MANAGEMENT_PORT: port,
+    MANAGEMENT_HOST: host = variables.shape.MANAGEMENT_HOST.def.defaultValue,
+  } = set
+  const meets = HOST === host || [HOST, host].some((one) => one === '0.0.0.0' || one === '::')
+  if (port === undefined || Number(port) === 0 || Number(port) !== Number(PORT) || !meets) return []
+  return [{ path: ['MANAGEMENT_PORT'], message: `must differ from PORT, which is ${Number(PORT)}` }]
 }
 
 function loginNeeds(set: Environment): readonly Variable[] {

@@ -72,9 +72,12 @@ export function host() {
   return matching(/^[A-Za-z0-9._:-]{1,253}$/, 'a host name or an IP address')
 }
 
-/** In milliseconds. */
-export function duration(min: string, max: string) {
-  const [minMs = 0, maxMs = 0] = [milliseconds(min), milliseconds(max)]
+/**
+ * In milliseconds; `usual` is the default. A bare number is refused if it makes sense with another unit, and is nearer to the default
+ * then: 86400 is a day in seconds, and no longer than a break in milliseconds.
+ */
+export function duration(min: string, max: string, usual: string) {
+  const [minMs = 0, maxMs = 0, usualMs = 1] = [min, max, usual].map(milliseconds)
   const { error, text } = must(
     `a duration from ${min} to ${max} (a number and ms, s, m, h or d; a bare number is milliseconds)`,
   )
@@ -82,11 +85,14 @@ export function duration(min: string, max: string) {
     const value = milliseconds(found)
     return value !== undefined && value >= minMs && value <= maxMs
   }
-  /** What a bare number below the least value may have meant. */
+  /** How many orders of magnitude it is away from the default. */
+  const distance = (found: string) => Math.abs(Math.log((milliseconds(found) ?? 0) / usualMs))
+  /** The likely meanings of a bare number, the likeliest first. */
   const meant = (found: string) =>
-    /^\d+$/.test(found) && Number(found) < minMs
-      ? ['h', 'm', 's'].map((unit) => found + unit).filter(isGood)
-      : []
+    ['h', 'm', 's']
+      .map((unit) => found + unit)
+      .filter((one) => isGood(one) && (!isGood(found) || distance(one) < distance(found)))
+      .sort((one, other) => distance(one) - distance(other))
   const unitless = ({ input }: { readonly input?: unknown }) =>
     `must have a unit: ${input} is ${input} milliseconds. Write ${meant(String(input)).join(' or ')}`
   return text
@@ -94,6 +100,7 @@ export function duration(min: string, max: string) {
     .refine((found) => meant(found).length === 0, { error: unitless, abort: true })
     .refine(isGood, { error })
     .transform((found) => milliseconds(found) as number)
+    .prefault(usual)
 }
 
 /** A comma-separated list. */
@@ -127,15 +134,11 @@ export function topics() {
   )
 }
 
-export function jsonPointers() {
-  return commaSeparated('JSON Pointers such as /contact/email', areJsonPointers)
-}
-
 /** `none` is an empty list. */
 export function jsonPointersOrNone() {
   const isNone = (items: readonly string[]) => items.join() === 'none'
   return commaSeparated(
-    'JSON Pointers such as /party/locator, or none',
+    'JSON Pointers such as /party/email, or none',
     (items) => isNone(items) || areJsonPointers(items),
   ).transform((items) => (isNone(items) ? [] : items))
 }

@@ -11,7 +11,6 @@ import {
   host,
   hostNames,
   integer,
-  jsonPointers,
   jsonPointersOrNone,
   matching,
   pemFile,
@@ -42,10 +41,10 @@ const SAMPLERS = [
 /** Where the answers of policy administration have each address. */
 function addressPlaces() {
   const place = (address: Address) =>
-    jsonPointers()
+    jsonPointersOrNone()
       .prefault(`/${address}`)
       .meta({
-        description: `Where a response has the ${ADDRESS_KINDS[address].noun}: JSON Pointers, the first that leads to a value other than null`,
+        description: `Where a response has the ${ADDRESS_KINDS[address].noun}: JSON Pointers, the first that leads to a value other than null; \`none\`: policy administration has none`,
         example: `/contact/${address}`,
       })
   const places = ADDRESSES.map((address) => [addressVariable(address), place(address)])
@@ -143,9 +142,9 @@ export const variables = z.object({
   MQ_GROUP_ID: matching(/^[!-~]{1,255}$/, '1 to 255 printable characters without spaces')
     .prefault('notifications-service')
     .describe('Kafka consumer group'),
-  MQ_SESSION_TIMEOUT: duration('6s', '5m')
-    .prefault('30s')
-    .describe('Time without a heartbeat after which Kafka reassigns the partitions'),
+  MQ_SESSION_TIMEOUT: duration('6s', '5m', '30s').describe(
+    'Time without a heartbeat after which Kafka reassigns the partitions',
+  ),
   MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').describe('Partitions processed at the same time'),
   BATCH_MAX: integer(1, 5_000)
     .prefault('1000')
@@ -163,11 +162,9 @@ export const variables = z.object({
       'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',
     example: '/party/locator',
   }),
-  POLICY_ADMIN_DEADLINE: duration('100ms', '1m')
-    .prefault('5s')
-    .describe(
-      'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
-    ),
+  POLICY_ADMIN_DEADLINE: duration('100ms', '1m', '5s').describe(
+    'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
+  ),
   POLICY_ADMIN_CA_FILE: pemPath().optional().meta({
     description:
       'Certificate authorities of policy administration; read again for each new connection; default: those that Node.js trusts',
@@ -232,6 +229,11 @@ export const variables = z.object({
       'The scope or role that requests to the service need, besides `IDP_ADMIN_SCOPE` for reading; unset: nobody may ask',
     example: 'notifications:operator',
   }),
+  CONSOLE_CLIENT_ID: PRINTABLE.meta({
+    description:
+      'The public client (code flow with PKCE) by which administrators sign in to the console at `IDP_ISSUER`; unset: they paste a token',
+    example: 'notifications-console',
+  }),
   IDP_ADMIN_CLAIM: claim().prefault('scope').meta({
     description:
       'The claim that holds them, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
@@ -281,9 +283,7 @@ export const variables = z.object({
       description: `No effect: ${RETRIED_EVERY}`,
       example: '60s',
     }),
-  RETRY_MAX_AGE: duration('1m', '3650d')
-    .prefault('24h')
-    .describe('Only failed rows younger than this are retried'),
+  RETRY_MAX_AGE: duration('1m', '3650d', '24h').describe('Only failed rows younger than this are retried'),
   RETRY_MAX_ATTEMPTS: integer(0, 1_000)
     .prefault('3')
     .describe('Only failed rows with fewer send attempts than this are retried'),
@@ -312,6 +312,12 @@ export const variables = z.object({
       description: 'Commit of the running source, recorded with each rule table that comes into force',
       example: '1f0a9c2e5b7d4a6f8c3e1d2b4a5f6e7d8c9b0a1f',
     }),
+  GIT_SUBJECT: matching(/^[^\r\n]{1,500}$/, 'one line')
+    .optional()
+    .meta({
+      description: 'First line of its message, recorded with it; the workbench shows it',
+      example: 'Tell app members of paid invoices (#123)',
+    }),
   REPOSITORY_URL: baseUrl().optional().meta({
     description:
       'Web page of the repository, on GitHub or GitLab; the workbench links to the page that uploads files to `main`',
@@ -321,7 +327,9 @@ export const variables = z.object({
     description: 'Web page of a trace, with `{traceId}` in it; unset: trace ids without a link',
     example: 'https://jaeger.example/trace/{traceId}',
   }),
-  SHUTDOWN_GRACE: duration('1s', '10m').prefault('20s').describe('Time allowed for an orderly stop'),
+  SHUTDOWN_GRACE: duration('1s', '10m', '20s').describe(
+    'Time allowed for an orderly stop; whatever ends the process must allow more, such as `terminationGracePeriodSeconds`, which the service cannot see',
+  ),
 })
 export type Variable = keyof typeof variables.shape
 /** Prefixes of the variables of an OAuth 2 client. */

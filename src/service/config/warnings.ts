@@ -66,6 +66,12 @@ const WITHOUT_EFFECT: readonly WithoutEffect[] = [
     when: (value) => !value.IDP_JWKS_URI,
   },
   {
+    names: /^CONSOLE_CLIENT_ID$/,
+    reason: ': it needs MANAGEMENT_PORT, IDP_JWKS_URI, and a URL in IDP_ISSUER',
+    when: (value) =>
+      value.MANAGEMENT_PORT === undefined || !value.IDP_JWKS_URI || !URL.canParse(value.IDP_ISSUER ?? ''),
+  },
+  {
     names: /^IDP_ADMIN_CLAIM$/,
     reason: ': neither IDP_ADMIN_SCOPE nor IDP_OPERATOR_SCOPE is set',
     when: (value) => value.IDP_JWKS_URI && !value.IDP_ADMIN_SCOPE && !value.IDP_OPERATOR_SCOPE,

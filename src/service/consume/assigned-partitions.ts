@@ -58,7 +58,7 @@ export class AssignedPartitions {
   }
 
   /** Rewinds partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
-  async compareCheckpoints(topics: readonly string[]): Promise<void> {
+  async rewindLost(topics: readonly string[]): Promise<void> {
     // Read before the database is queried, so that a concurrent commit does not count.
     const committed = new Map([...this.#consumers].map(([key, consumer]) => [key, consumer.committed]))
     const checkpoints = new Map(

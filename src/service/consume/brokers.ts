@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { type Ends, partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import { CorrectableError } from '../text/faults.ts'
-import type { KafkaConnection } from './client.ts'
 import { Cluster } from './cluster.ts'
 import { type DatabaseName, readCommitted } from './committed-offsets.ts'
 import { describeGroup, type GroupMember } from './describe-group.ts'
@@ -13,6 +12,7 @@ import {
   isStaleMetadata,
 } from './fetch.ts'
 import { encodeOffsets, type NextOffset } from './group.ts'
+import type { KafkaConnection } from './kafka-client.ts'
 
 export type PartitionEnds = TopicPartition & Ends
 
@@ -39,7 +39,6 @@ export function createBrokers(
   answerMaxMs?: number,
 ) {
   const cluster = new Cluster(connection, clientId, log, answerMaxMs)
-  let fetched: Promise<unknown> = Promise.resolve()
 
   return {
     describe: () => cluster.describe(),
@@ -61,7 +60,7 @@ export function createBrokers(
     /** The members of a group: see `describeGroup`. */
     listMembers: async (groupId: string): Promise<readonly GroupMember[]> =>
       cluster.ask(await cluster.findCoordinator(groupId), (broker) => describeGroup(broker, groupId)),
-    /** What a group has committed: see `readCommitted`. */
+    /** The offsets that a group has committed: see `readCommitted`. */
     readCommitted: (groupId: string, topics: readonly string[]) => readCommitted(cluster, groupId, topics),
     /** Commits offsets of a group that has no members. Rejects if it has one. */
     commitOffsets: async (groupId: string, offsets: readonly NextOffset[], database: DatabaseName) => {
@@ -79,12 +78,8 @@ export function createBrokers(
           if (error.type !== 'UNKNOWN_MEMBER_ID' && error.type !== 'ILLEGAL_GENERATION') throw error
         })
     },
-    /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. One fetch at a time. */
-    fetch: (range: FetchRange, isolationLevel: IsolationLevel): Promise<FetchedBytes> => {
-      const next = fetched.then(() => fetchBytes(cluster, range, isolationLevel))
-      fetched = next.catch(() => {})
-      return next
-    },
+    /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
+    fetch: createFetch(cluster),
     /** Topics and partitions that the last metadata did not serve, by `topic` or `topic/partition`. */
     listUnserved: (topics: readonly string[]) => cluster.listUnserved(topics),
     close: async () => cluster.close(),
@@ -156,7 +151,7 @@ async function listFulfilled<T>(all: readonly Promise<T>[]): Promise<readonly T[
   return fulfilled
 }
 
-function requireLeader(cluster: Cluster, partition: TopicPartition): number {
+function requireLeader(cluster: Pick<Cluster, 'leaderOf'>, partition: TopicPartition): number {
   const leader = cluster.leaderOf(partition)
   if (leader === undefined)
     throw new Error(`the broker has no partition ${partition.partition} of topic ${partition.topic}`)
@@ -169,27 +164,36 @@ function failStale(cluster: Cluster, error: Error & { readonly type?: string }):
   throw error
 }
 
-async function fetchBytes(
-  cluster: Cluster,
-  { topic, partition, from, bytesMax }: FetchRange,
-  isolationLevel: IsolationLevel,
-): Promise<FetchedBytes> {
-  await cluster.topics([topic])
-  const leader = requireLeader(cluster, { topic, partition })
-  if (leader < 0) throw new Error(`no broker leads partition ${partition} of topic ${topic}`)
-  const request = {
-    isolationLevel,
-    maxWaitMs: FETCH_WAIT_MS,
-    bytesMax,
-    partitionBytesMax: bytesMax,
-    partitions: [{ topic, partition, from }],
+/** @internal Fetches one at a time from each broker, see `fetchFrom`: a broker that stands still holds up no other. */
+export function createFetch(cluster: Pick<Cluster, 'ask' | 'leaderOf' | 'refresh' | 'topics'>) {
+  const last = new Map<number, Promise<unknown>>()
+  return async (
+    { topic, partition, from, bytesMax }: FetchRange,
+    isolationLevel: IsolationLevel,
+  ): Promise<FetchedBytes> => {
+    await cluster.topics([topic])
+    const leader = requireLeader(cluster, { topic, partition })
+    if (leader < 0) throw new Error(`no broker leads partition ${partition} of topic ${topic}`)
+    const request = {
+      isolationLevel,
+      maxWaitMs: FETCH_WAIT_MS,
+      bytesMax,
+      partitionBytesMax: bytesMax,
+      partitions: [{ topic, partition, from }],
+    }
+    const ask = async () => {
+      const [answer] = await cluster.ask(leader, (broker) => fetchFrom(broker, request), FETCH_MAX_MS)
+      return answer
+    }
+    const next = (last.get(leader) ?? Promise.resolve()).then(() => untilAnswered(ask))
+    last.set(
+      leader,
+      next.catch(() => {}),
+    )
+    const fetched = await next
+    if (isStaleMetadata(fetched.error)) await cluster.refresh()
+    return fetched
   }
-  const fetched = await untilAnswered(async () => {
-    const [answer] = await cluster.ask(leader, (broker) => fetchFrom(broker, request), FETCH_MAX_MS)
-    return answer
-  })
-  if (isStaleMetadata(fetched.error)) await cluster.refresh()
-  return fetched
 }
 
 /**

@@ -1,17 +1,19 @@
 import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
 
-/** What a member of the consumer group runs: it tells the others when it joins. */
+/** Version and rule table of a member of the consumer group, which tells the others when it joins. */
 export interface Build {
   readonly version: string
   readonly ruleTableRevision: string
   readonly startedMs: number
+  /** Its id in the database; null for version 1.1.0, which has none. */
+  readonly replica: string | null
 }
 
 interface Member {
   readonly host: string
   readonly topics: readonly string[]
-  /** Null for an earlier version, and for other programs. */
+  /** Null for other programs. */
   readonly build: Build | null
 }
 
@@ -19,16 +21,17 @@ interface Member {
 const ROLLOUT_MS_MAX = 15 * 60_000
 const REVISION_LENGTH = 12
 
-export function encodeBuild({ version, ruleTableRevision, startedMs }: Build): Buffer {
-  return Buffer.from(`version=${version} rules=${ruleTableRevision} started=${startedMs}`)
+export function encodeBuild({ version, ruleTableRevision, startedMs, replica }: Build): Buffer {
+  const id = replica === null ? '' : ` replica=${replica}`
+  return Buffer.from(`version=${version} rules=${ruleTableRevision} started=${startedMs}${id}`)
 }
 
-/** Null for an earlier version, and for other programs. */
+/** Null for other programs, and for versions before 1.1.0. */
 export function decodeBuild(userData: Buffer | undefined): Build | null {
-  const found = /^version=(\S+) rules=(\S+) started=(\d+)/.exec(String(userData ?? ''))
+  const found = /^version=(\S+) rules=(\S+) started=(\d+)(?: replica=(\S+))?/.exec(String(userData ?? ''))
   if (found === null) return null
-  const [, version = '', ruleTableRevision = '', startedMs] = found
-  return { version, ruleTableRevision, startedMs: Number(startedMs) }
+  const [, version = '', ruleTableRevision = '', startedMs, replica = null] = found
+  return { version, ruleTableRevision, startedMs: Number(startedMs), replica }
 }
 
 /**
@@ -37,10 +40,12 @@ export function decodeBuild(userData: Buffer | undefined): Build | null {
  */
 export function judgeBuilds(members: readonly Member[], wallMs: number): Notice | null {
   // During a rebalance members have no topics, and say nothing.
-  const known = members.filter(({ topics }) => topics.length > 0)
+  const known = members.flatMap(({ host, topics, build }) =>
+    topics.length === 0 || build === null ? [] : [{ host, build }],
+  )
   const groups = [...Map.groupBy(known, ({ build }) => describeBuild(build))]
   if (groups.length < 2) return null
-  const starts = groups.map(([, some]) => Math.min(...some.map(({ build }) => build?.startedMs ?? 0)))
+  const starts = groups.map(([, some]) => Math.min(...some.map(({ build }) => build.startedMs)))
   const sinceMs = Math.max(...starts)
   if (wallMs - sinceMs < ROLLOUT_MS_MAX) return null
   const words = groups.map(
@@ -55,7 +60,6 @@ export function judgeBuilds(members: readonly Member[], wallMs: number): Notice 
   }
 }
 
-function describeBuild(build: Build | null): string {
-  if (build === null) return 'an earlier version'
-  return `version ${build.version} with rule table ${build.ruleTableRevision.slice(0, REVISION_LENGTH)}`
+function describeBuild({ version, ruleTableRevision }: Build): string {
+  return `version ${version} with rule table ${ruleTableRevision.slice(0, REVISION_LENGTH)}`
 }

@@ -8,10 +8,11 @@ import type { Logger } from 'pino'
 import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import type { BlockReason } from '../model/block-reasons.ts'
 import { CodedError } from '../text/error-codes.ts'
-import { type Address, createClient, type KafkaConnection } from './client.ts'
+import { withTimeout } from '../time/with-timeout.ts'
+import { type Address, createClient, type KafkaConnection } from './kafka-client.ts'
 
 /** A topic or partition that cannot be fetched, with the start of the problem in ms since 1970. */
-export interface Unserved {
+export interface UnservedState {
   readonly topic: string
   readonly reason: Extract<BlockReason, 'no-rights' | 'no-leader' | 'no-answer'>
   readonly sinceMs: number
@@ -35,7 +36,7 @@ interface Open {
 interface Node {
   readonly address: Address
   open: Open | null
-  /** Time of the last request that was not answered, or late; 0 once one is in time. */
+  /** Time of the last request that was not answered in time; 0 after an answer. */
   failedMs: number
 }
 
@@ -61,7 +62,7 @@ export class Cluster {
   readonly #seeds: readonly Node[]
   readonly #nodes = new Map<number, Node>()
   readonly #wanted = new Set<string>()
-  readonly #unserved = new Map<string, Unserved>()
+  readonly #unserved = new Map<string, UnservedState>()
   #topics: ReadonlyMap<string, Topic> = new Map()
   #refreshedMs = Number.NEGATIVE_INFINITY
   #refreshCount = 0
@@ -135,12 +136,12 @@ export class Cluster {
   }
 
   /** The reason, by the last metadata, why nothing of a partition can be fetched, or null. */
-  unservedReason({ topic, partition }: TopicPartition): Unserved | null {
+  unservedReason({ topic, partition }: TopicPartition): UnservedState | null {
     return this.#unserved.get(topic) ?? this.#unserved.get(partitionKey({ topic, partition })) ?? null
   }
 
   /** Unserved topics and partitions among these topics, by `topic` or `topic/partition`. */
-  listUnserved(topics: readonly string[]): readonly (readonly [string, Unserved])[] {
+  listUnserved(topics: readonly string[]): readonly (readonly [string, UnservedState])[] {
     return [...this.#unserved].filter(([, { topic }]) => topics.includes(topic))
   }
 
@@ -173,12 +174,12 @@ export class Cluster {
     this.#refreshCount++
   }
 
-  #note(name: string, topic: string, isUnserved: boolean, reason: Unserved['reason']): void {
+  #note(name: string, topic: string, isUnserved: boolean, reason: UnservedState['reason']): void {
     if (!isUnserved) this.#unserved.delete(name)
     else if (!this.#unserved.has(name)) this.#unserved.set(name, { topic, reason, sinceMs: Date.now() })
   }
 
-  /** The first answer of any broker. Those that answered last are asked first, seeds last. */
+  /** The first answer of any broker. Brokers without a failure are asked first, then those whose failure is longest ago. */
   async #askAny<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
     const known = [...this.#nodes.values()]
     const seeds = this.#seeds.filter((seed) => !known.includes(seed))
@@ -206,12 +207,10 @@ export class Cluster {
   async #askNode<T>(node: Node, request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {
     if (this.#isClosed) throw new Error('the connections to the brokers are closed')
     const open = this.#open(node)
-    const timedOut = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
-      timedOut.reject(new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`))
-    }, maxMs)
     try {
-      const answer = await Promise.race([open.connected.then(request), timedOut.promise])
+      const answer = await withTimeout(maxMs, open.connected.then(request), () => {
+        throw new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`)
+      })
       node.failedMs = 0
       return answer
     } catch (error) {
@@ -220,8 +219,6 @@ export class Cluster {
         drop(node, open, error as Error)
       }
       throw error
-    } finally {
-      clearTimeout(timer)
     }
   }
 

@@ -9,7 +9,7 @@ export interface DatabaseName {
   readonly place: string
 }
 
-/** What a consumer group has committed to Kafka for a partition. */
+/** An offset that a consumer group has committed to Kafka, with the database's identity. */
 export interface CommittedOffset extends TopicPartition {
   /** The offset of the group's next message. */
   readonly next: bigint
@@ -31,7 +31,7 @@ export function decodeDatabase(metadata: string | null): DatabaseName | null {
   return id === undefined ? null : { id, place }
 }
 
-/** What the group has committed for the partitions of these topics. Changes nothing. */
+/** The offsets that the group has committed for the partitions of these topics. Changes nothing. */
 export async function readCommitted(
   cluster: Pick<Cluster, 'topics' | 'findCoordinator' | 'ask'>,
   groupId: string,
@@ -109,7 +109,7 @@ export function describeLost(count: bigint): string {
 }
 
 export const LOST_REMEDY =
-  'members of these events are told again, with the same idempotency keys; if they must not be, set the checkpoints before the start: `checkpoints set --to latest`'
+  'members of these events are told again, with the same idempotency keys; if they must not be, run `checkpoints set --to committed` before the start (`checkpoints` lists what it sets), not `--to latest`, which passes over events that nobody was told of; give a copy of a database that is in use elsewhere an MQ_GROUP_ID of its own'
 
 export function describeDatabase({ id, place }: DatabaseName): string {
   return place === '' ? id : `${id} (${place})`

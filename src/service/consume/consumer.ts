@@ -7,10 +7,10 @@ import type { Blocked } from '../model/block-reasons.ts'
 import { UNREACHABLE_CODES } from '../text/error-codes.ts'
 import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 import { AssignedPartitions } from './assigned-partitions.ts'
 import { readEnds } from './brokers.ts'
 import type { Build } from './builds.ts'
-import type { KafkaConnection } from './client.ts'
 import { Cluster } from './cluster.ts'
 import {
   type CommittedOffset,
@@ -22,8 +22,9 @@ import {
 } from './committed-offsets.ts'
 import { READ_COMMITTED } from './fetch.ts'
 import { Fetcher } from './fetcher.ts'
-import { Group, isExpelled, isOtherProtocol, isRebalance, lacksGroupRight, otherProgram } from './group.ts'
+import { Group, isOtherProtocol, isOutdated, isRebalance, lacksGroupRight, otherProgram } from './group.ts'
 import { createBudget } from './inbox.ts'
+import type { KafkaConnection } from './kafka-client.ts'
 import { createOffsetCommits } from './offset-commits.ts'
 import type { ConsumerNeeds, PartitionNeeds } from './partition.ts'
 
@@ -37,12 +38,12 @@ export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | '
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
 /** Maximum time until a new topic or partition, or a new leader of a quiet partition, is noticed. */
 const TOPICS_POLL_MS = 5_000
-/** Maximum time until a quiet partition notices that the database has lost its last commits, or a replica another database. */
+/** Maximum time until a quiet partition notices that the database has lost its last commits, or a replica that another database uses its consumer group. */
 const CHECKPOINTS_POLL_MS = 10_000
 /** Maximum time that an assignment waits for the group's offsets. The coordinator has just answered. */
 const COMMITTED_WAIT_MS = 2_000
 const HEARTBEATS_PER_SESSION = 10
-/** Time without an answered heartbeat after which the group's broker counts as silent. A rebalance may take as long. */
+/** Time without an answer after which the group's broker counts as silent: also while a rebalance waits for a slow member. */
 const SILENCE_MS = 9_000
 /** Maximum times that `stop` waits after the last batch: for a join, which the slowest member may hold up, and to leave the group. */
 const JOIN_WAIT_MS = 2_000
@@ -87,6 +88,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   let waitsFor = JOINING
   let ended: Promise<void> = Promise.resolve()
 
+  /** Also called by a timer while a member stays: other counts of partitions make it join again. */
   async function findTopics(): Promise<void> {
     found = describeTopics(topics, await cluster.topics(topics), found.missing)
   }
@@ -102,7 +104,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         'waiting for topics that do not exist yet, or that this user may not see; consuming the others',
       )
     if (existing.length === 0) {
-      lose()
+      endPartitions()
       waitsFor = `none of the topics exists: create ${missing.join(', ')}, or grant READ and DESCRIBE on them`
       await pause(TOPICS_POLL_MS, signal)
       return
@@ -117,9 +119,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     assignment = joined
     // Other members may own the partitions of these commits now.
     commits.clear()
-    partitions.assign(joined, await readGroupSoon(existing))
-    if (signal.aborted) return lose()
-    fetcher.fetch(partitions.list())
+    partitions.assign(joined, await checkCommittedSoon(existing))
+    if (signal.aborted) return endPartitions()
+    fetcher.setPartitions(partitions.list())
     log.info({ groupId, assignment }, 'joined the consumer group')
     while (!signal.aborted && found.partitionCounts === partitionCounts) {
       await pause(heartbeatMs, signal)
@@ -127,8 +129,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     }
   }
 
-  /** What the group has committed. Notes other databases, and logs each when it appears. */
-  async function readGroup(existing: readonly string[]): Promise<readonly CommittedOffset[]> {
+  /** The offsets that the group has committed. Notes other databases, and logs each when it appears. */
+  async function checkCommitted(existing: readonly string[]): Promise<readonly CommittedOffset[]> {
     const committed = await readCommitted(cluster, groupId, existing)
     const before = foreign
     foreign = listForeign(committed, database.id)
@@ -140,11 +142,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     return committed
   }
 
-  async function readGroupSoon(existing: readonly string[]): Promise<readonly CommittedOffset[]> {
-    const late = sleep(COMMITTED_WAIT_MS, undefined, { ref: false }).then(() => {
+  async function checkCommittedSoon(existing: readonly string[]): Promise<readonly CommittedOffset[]> {
+    return withTimeout(COMMITTED_WAIT_MS, checkCommitted(existing), () => {
       throw new Error(`no response within ${COMMITTED_WAIT_MS / 1_000} s`)
-    })
-    return Promise.race([readGroup(existing), late]).catch((error) => {
+    }).catch((error) => {
       log.warn(
         { groupId, reason: errorMessage(error) },
         "the group's offsets cannot be compared with the checkpoints",
@@ -164,8 +165,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         log.debug({ groupId }, 'the group rebalances: joining again')
         return false
       }
-      if (isExpelled(error)) {
-        lose()
+      if (isOutdated(error)) {
+        endPartitions()
         return false
       }
       if (group.silentMs > sessionTimeoutMs) throw error
@@ -175,10 +176,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   }
 
   /** Others may own the partitions by now. */
-  function lose(): void {
+  function endPartitions(): void {
     assignment = null
     partitions.end()
-    fetcher.fetch([])
+    fetcher.setPartitions([])
   }
 
   async function run(): Promise<void> {
@@ -187,14 +188,14 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await findTopics()
       fetcher.wake()
     })
-    void every(CHECKPOINTS_POLL_MS, signal, () => partitions.compareCheckpoints(topics))
-    void every(CHECKPOINTS_POLL_MS, signal, async () => void (await readGroup(found.existing)))
+    void every(CHECKPOINTS_POLL_MS, signal, () => partitions.rewindLost(topics))
+    void every(CHECKPOINTS_POLL_MS, signal, async () => void (await checkCommitted(found.existing)))
     while (!signal.aborted) {
       try {
         await joinAndStay()
       } catch (error) {
         if (signal.aborted) return
-        if (group.silentMs > sessionTimeoutMs) lose()
+        if (group.silentMs > sessionTimeoutMs) endPartitions()
         const retryInMs = backOffMs(failureCount++)
         report(error, retryInMs)
         await pause(retryInMs, signal)
@@ -220,7 +221,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     /** Null while this member is in the group and its broker answers; otherwise the reason for waiting. */
     waitsFor: () => {
       if (assignment === null) return waitsFor
-      return group.silentMs > Math.max(SILENCE_MS, 3 * heartbeatMs) ? 'the broker does not respond' : null
+      return group.silentMs > Math.max(SILENCE_MS, 3 * heartbeatMs)
+        ? 'the broker accepts no request of this member'
+        : null
     },
     /** Databases of other deployments that use this consumer group. */
     foreign: () => foreign,
@@ -341,5 +344,9 @@ function pause(durationMs: number, signal: AbortSignal): Promise<void> {
 
 /** Waits until the promise is settled, but at most `timeoutMs`; never rejects. */
 async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
-  await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
+  await withTimeout(
+    timeoutMs,
+    promise.catch(() => {}),
+    () => {},
+  )
 }

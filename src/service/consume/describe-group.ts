@@ -10,15 +10,17 @@ import { type Build, decodeBuild } from './builds.ts'
 /** A member of a consumer group. */
 export interface GroupMember {
   readonly host: string
+  /** The name that it gives itself. */
+  readonly client: string
   /** The topics to which it subscribed. */
   readonly topics: readonly string[]
   /** The partitions that it reads, by `topic/partition`: it ignores those of other topics. */
   readonly owned: readonly string[]
-  /** True if it joined by the protocol of KIP-848, which the service does not speak. */
-  readonly isOfNewProtocol: boolean
+  /** True for another program: it joined by the protocol of KIP-848, or does not tell its build. */
+  readonly isStranger: boolean
   /** The kind of protocol and the assigner, as in `consumer/range`, if the service speaks another; else null. */
   readonly otherProtocol: string | null
-  /** Null for an earlier version, and for other programs. */
+  /** Null for other programs, and for all members beside one of KIP-848. */
   readonly build: Build | null
 }
 
@@ -44,12 +46,12 @@ type Group = GroupDescriptions['groups'][number]
 
 function readClassicMember(
   { protocolType, protocol }: Group,
-  { clientHost, memberMetadata, memberAssignment }: Group['members'][number],
+  { clientId: client, clientHost, memberMetadata, memberAssignment }: Group['members'][number],
 ): GroupMember {
   const host = withoutSlash(clientHost)
   if (isOther(protocolType, protocol)) {
     const otherProtocol = `${protocolType}/${protocol}`
-    return { host, topics: [], owned: [], isOfNewProtocol: false, otherProtocol, build: null }
+    return { host, client, topics: [], owned: [], isStranger: false, otherProtocol, build: null }
   }
   const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
   const subscription = memberMetadata.length === 0 ? null : MemberMetadata.decode(memberMetadata)
@@ -58,14 +60,10 @@ function readClassicMember(
   const owned = topics.flatMap((topic) =>
     (assignment[topic] ?? []).map((partition) => partitionKey({ topic, partition })),
   )
-  return {
-    host,
-    topics,
-    owned,
-    isOfNewProtocol: false,
-    otherProtocol: null,
-    build: decodeBuild(subscription?.userData),
-  }
+  const build = decodeBuild(subscription?.userData)
+  // During a rebalance members have no topics, and say nothing.
+  const isStranger = topics.length > 0 && build === null
+  return { host, client, topics, owned, isStranger, otherProtocol: null, build }
 }
 
 /** During a rebalance a group has no assigner. */
@@ -114,20 +112,21 @@ function readGroup(decoder: Decoder): readonly GroupMember[] {
 function readMember(decoder: Decoder): GroupMember {
   for (const _id of ['member', 'instance', 'rack']) decoder.readUVarIntString()
   const _epoch = decoder.readInt32()
-  const _client = decoder.readUVarIntString()
+  const client = decoder.readUVarIntString() ?? ''
   const host = withoutSlash(decoder.readUVarIntString() ?? '')
   const topics = readList(decoder, (inner) => inner.readUVarIntString() ?? '')
   const _pattern = decoder.readUVarIntString()
   const owned = readAssignment(decoder)
   const wanted = readAssignment(decoder)
-  const isOfNewProtocol = decoder.readInt8() === OF_NEW_PROTOCOL
+  const isStranger = decoder.readInt8() === OF_NEW_PROTOCOL
   decoder.readTaggedFields()
   // Until the member acknowledges its partitions they are nobody's.
   return {
     host,
+    client,
     topics,
     owned: [...new Set([...owned, ...wanted])],
-    isOfNewProtocol,
+    isStranger,
     otherProtocol: null,
     build: null,
   }

@@ -22,7 +22,7 @@ export interface FetchRequest {
   readonly partitions: readonly (TopicPartition & { readonly from: bigint })[]
 }
 
-/** What a broker returns for a partition. */
+/** A broker's answer for a partition. */
 export interface FetchedBytes {
   /** Kafka's name of the error, or null. */
   readonly error: string | null

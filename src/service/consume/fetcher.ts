@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { FETCH_MAX_MS } from './brokers.ts'
-import type { Cluster, Unserved } from './cluster.ts'
+import type { Cluster, UnservedState } from './cluster.ts'
 import {
   type FetchedPartition,
   type FetchRequest,
@@ -30,7 +30,7 @@ const PARTITION_FETCH_BYTES = 512 * 1024
 const WAIT_MS = 500
 /** The same while another partition of the broker is about to be fetched too. */
 const SHORT_WAIT_MS = 50
-/** Maximum time that an event waits at its broker for others. No member notices it, and a transaction costs as much as many events. */
+/** Maximum time that an event waits at its broker for others. No insured person notices it, and a transaction costs as much as many events. */
 const GATHER_MS = 25
 /** An answer that brings more is worth a transaction. At 5,000 events/s, waiting for still more made the 99th percentile longer. */
 const LITTLE_BYTES = 16 * 1024
@@ -59,7 +59,7 @@ export class Fetcher {
   readonly #loops = new Map<number, Loop>()
   #partitions: readonly PartitionConsumer[] = []
   readonly #over = new AbortController()
-  /** Partitions that their broker does not lead any more, with the number of metadata refreshes by then. */
+  /** Partitions that their broker does not lead any more, by the `refreshCount` at which the broker refused them. */
   readonly #moved = new Map<string, number>()
 
   constructor(needs: FetcherNeeds) {
@@ -67,7 +67,7 @@ export class Fetcher {
   }
 
   /** Fetches these partitions from now on, and no others. */
-  fetch(partitions: Iterable<PartitionConsumer>): void {
+  setPartitions(partitions: Iterable<PartitionConsumer>): void {
     this.#partitions = [...partitions]
     this.wake()
   }
@@ -91,7 +91,7 @@ export class Fetcher {
   }
 
   /** Set if the broker that leads the partition has not answered for a while. */
-  silence(partition: TopicPartition): Unserved | null {
+  silence(partition: TopicPartition): UnservedState | null {
     const sinceMs = this.#loops.get(this.#needs.cluster.leaderOf(partition) ?? -1)?.silentSinceMs ?? null
     if (sinceMs === null) return null
     const silentMs = this.#needs.monotonicMs() - sinceMs

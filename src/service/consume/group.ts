@@ -32,7 +32,7 @@ export function isRebalance(error: unknown): boolean {
 }
 
 /** True if this member is not, or no longer, in the group: others may own its partitions. */
-export function isExpelled(error: unknown): boolean {
+export function isOutdated(error: unknown): boolean {
   return OF_GROUP.includes(errorType(error) ?? '') && !isRebalance(error)
 }
 
@@ -41,7 +41,7 @@ export function isOtherProtocol(error: unknown): boolean {
   return errorType(error) === 'INCONSISTENT_GROUP_PROTOCOL'
 }
 
-/** The remedy for both. */
+/** The fault and its remedy. */
 export function otherProgram(groupId: string): string {
   return `another program uses the consumer group ${groupId}: choose another MQ_GROUP_ID`
 }
@@ -82,7 +82,7 @@ export function encodeOffsets(offsets: readonly NextOffset[], database: Database
  */
 export class Group {
   readonly #options: GroupOptions
-  /** Empty before the first join, after leaving, and once the coordinator does not know it. */
+  /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
   #memberId = ''
   #generationId = -1
   #coordinator: number | null = null
@@ -198,7 +198,7 @@ export class Group {
     }
   }
 
-  /** Rejects once another broker coordinates the group: one that stands still would be waited for. */
+  /** Rejects once another broker coordinates the group: else one that hangs would be waited for until the timeout. */
   async #unlessMoved<T>(coordinator: number, answer: Promise<T>): Promise<T> {
     const { cluster, groupId } = this.#options
     const answered = new AbortController()

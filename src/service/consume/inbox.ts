@@ -107,7 +107,7 @@ export class Inbox {
 
   /** @param from the requested offset */
   offer({ error, bytes, aborted }: FetchedBytes, from: bigint): void {
-    // Requested before a restart, or answered by the last leader too.
+    // The answer to a request from before a restart, or a second one, from the former leader.
     if (from !== this.#expected || (error === null && bytes.length === 0)) return
     const set = error === null ? findRecordSet(afterDamage(bytes, from), from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
@@ -168,7 +168,7 @@ export class Inbox {
     this.#isFull = this.#bytes >= INBOX_BYTES_MAX || this.#budget.isFull(this.#bytes)
   }
 
-  /** Keeps the content, since the broker may no longer have it. */
+  /** Keeps the queued sets, since the broker may no longer have it. */
   #fail(error: Error): void {
     this.#error = error
     this.#expected = null

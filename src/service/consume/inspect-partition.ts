@@ -6,7 +6,7 @@ import { afterDamage, findIntact } from './records/batches.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
-export type Inspected =
+export type Inspection =
   | { readonly kind: 'end' }
   /** The offset of the next message, or the last offset of a fetch without messages, and the first offset of the first batch. */
   | { readonly kind: 'readable'; readonly offset: bigint; readonly begin: bigint }
@@ -30,7 +30,7 @@ export function inspectPartition(
   brokers: Brokers,
   partition: TopicPartition,
   from: bigint,
-): Promise<Inspected> {
+): Promise<Inspection> {
   return inspect((bytesMax) => brokers.fetch({ ...partition, from, bytesMax }, READ_COMMITTED), from)
 }
 
@@ -38,7 +38,7 @@ export function inspectPartition(
 export async function inspect(
   fetchBytes: (bytesMax: number) => Promise<FetchedBytes>,
   from: bigint,
-): Promise<Inspected> {
+): Promise<Inspection> {
   for (let bytesMax = FETCH_BYTES; ; bytesMax *= 4) {
     const fetched = await fetchBytes(bytesMax)
     const inspected = await judge(fetched, from)
@@ -49,7 +49,7 @@ export async function inspect(
   }
 }
 
-async function judge(fetched: FetchedBytes, from: bigint): Promise<Inspected> {
+async function judge(fetched: FetchedBytes, from: bigint): Promise<Inspection> {
   const { error, aborted } = fetched
   if (error !== null) {
     const reason = brokerReason(error)

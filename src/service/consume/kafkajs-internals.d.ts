@@ -76,7 +76,7 @@ declare module 'kafkajs/src/broker/index.js' {
   interface Broker extends PublicBroker {}
   class Broker {
     readonly connectionPool: ConnectionPool
-    /** What the broker supports, by the number of the request; null before it is connected. */
+    /** The versions that the broker supports, by the number of the request; null before it is connected. */
     readonly versions: Readonly<Record<number, { readonly maxVersion: number }>> | null
     constructor(options: { readonly connectionPool: ConnectionPool; readonly logger: Logger })
     /** The newest version of a request that both sides know. */

@@ -12,7 +12,7 @@ import { BLOCK_REASONS, type Blocked, type BlockReason } from '../model/block-re
 import { describeHold, Held, type Hold } from '../model/request/hold.ts'
 import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
-import type { Unserved } from './cluster.ts'
+import type { UnservedState } from './cluster.ts'
 import {
   type CommittedOffset,
   type DatabaseName,
@@ -24,7 +24,13 @@ import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
 import { type FetchedMessage, takeFingerprint } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
-import { compareLast, judgeOutOfRange } from './recreated-topic.ts'
+import {
+  BEYOND_THE_END,
+  compareLast,
+  describeAnother,
+  judgeOutOfRange,
+  judgeRecreated,
+} from './recreated-topic.ts'
 
 export interface ConsumerNeeds {
   /** The checkpoint in force, added if there is none. Rejects while another session has locked it. */
@@ -57,7 +63,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   /** Rejects if no broker leads the partition. */
   readonly readEnds: (partition: TopicPartition) => Promise<Ends>
   /** The reason why nothing of a partition can be fetched, or null. */
-  readonly unservedReason: (partition: TopicPartition) => Unserved | null
+  readonly unservedReason: (partition: TopicPartition) => UnservedState | null
   /** Called when a partition wants to be fetched. */
   readonly onWanted: () => void
   readonly budget: Budget
@@ -69,7 +75,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly log: Logger
 }
 
-/** A partition has recovered from its failures once its fetches have brought neither message nor error for this long. */
+/** A partition has recovered from its failures once nothing has come for this long, even if no broker was reached. */
 const QUIET_MS = 5_000
 /** A batch that takes this long counts as stuck. With the default deadlines, none of its statements or look-ups takes as long. */
 const STUCK_MS = 60_000
@@ -77,7 +83,7 @@ const STUCK_MS = 60_000
 /** Time between two looks at whether a hold is still in force. */
 const HELD_MS = 1_000
 
-const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
+const UNSERVED: Readonly<Record<UnservedState['reason'], string>> = {
   'no-rights': 'the broker does not let this user see the topic',
   'no-leader': 'no broker leads the partition',
   'no-answer': 'the broker that leads the partition does not answer',
@@ -103,13 +109,13 @@ export class PartitionConsumer {
   /** The consumer of an earlier assignment, until it is finished. */
   #before: PartitionConsumer | null
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
-  /** What Kafka has been told last. */
+  /** The offset that Kafka has been told last. */
   #told: Pick<CommittedOffset, 'next' | 'database'> | null
   /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null = null
   /** The broker is known to have nothing before this offset. */
   #earliest = 0n
-  /** Stops the work after the running batch. */
+  /** Set by `rewind`, thrown by `#hasNext` once no batch runs. */
   #rewound: Moved | null = null
   #blocked: Blocked | null = null
   #failureCount = 0
@@ -119,8 +125,8 @@ export class PartitionConsumer {
   #rest: Batch | null = null
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
-  /** Start of the running batch, by `monotonicMs`. */
-  #begunMs: number | null = null
+  /** Since when it waits for its turn or works on a batch, by `monotonicMs`. */
+  #batchSinceMs: number | null = null
 
   /**
    * @param commitToKafka takes the offset of the group's next message
@@ -144,7 +150,7 @@ export class PartitionConsumer {
 
   /** Consumes until `end`, after the previous consumer has finished. Never rejects. */
   async run(): Promise<void> {
-    // Its running batch would move the checkpoint that is read first.
+    // Its running batch may still move the checkpoint, which must be read after that.
     await this.#before?.finished
     this.#before = null
     while (!this.#isOver) {
@@ -186,7 +192,7 @@ export class PartitionConsumer {
     return this.#inbox.wanted
   }
 
-  /** Nothing is to be fetched yet, or until there is room. */
+  /** It will soon want to be fetched: its inbox is full, or it is starting. After a failure a backoff may come first. */
   get isAboutToWant(): boolean {
     return !this.#isOver && this.#failureCount === 0 && this.#inbox.wanted === null
   }
@@ -199,7 +205,7 @@ export class PartitionConsumer {
   async #begin(): Promise<void> {
     const { topic, partition } = this.#name
     const checkpoint = await this.#needs.ensureCheckpoint(topic, partition)
-    this.#judge(checkpoint.offset)
+    this.#reportLoss(checkpoint.offset)
     if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage
@@ -214,8 +220,8 @@ export class PartitionConsumer {
     this.#needs.onWanted()
   }
 
-  /** Names the loss before an event is sent again. */
-  #judge(checkpoint: bigint): void {
+  /** Logs and counts rows that the database has lost, before their events are sent again. */
+  #reportLoss(checkpoint: bigint): void {
     const { database, log, countRowsLost } = this.#needs
     const fault = this.#told && judgeCommitted(this.#told, database.id, checkpoint)
     if (fault?.kind !== 'lost') return
@@ -240,7 +246,7 @@ export class PartitionConsumer {
   /** Processes batches until the end. Throws the error that stops them. */
   async #work(): Promise<void> {
     while (await this.#hasNext()) {
-      this.#begunMs = this.#needs.monotonicMs()
+      this.#batchSinceMs = this.#needs.monotonicMs()
       let hold: Hold | null = null
       try {
         const processed = await this.#needs.processNext({
@@ -253,7 +259,7 @@ export class PartitionConsumer {
         if (!(error instanceof Held)) throw error
         hold = error.hold
       } finally {
-        this.#begunMs = null
+        this.#batchSinceMs = null
       }
       if (hold !== null) await this.#waitFor(hold)
     }
@@ -287,11 +293,23 @@ export class PartitionConsumer {
   /** Waits until there is something to take. Returns false after the end. */
   async #hasNext(): Promise<boolean> {
     while (this.#rest === null && this.#inbox.isEmpty && !this.#isStopping) {
-      await this.#inbox.change(this.#failureCount === 0 ? null : QUIET_MS)
-      if (this.#inbox.isEmpty && !this.#isStopping) this.#recover()
+      const isSettled = this.#failureCount === 0 && this.#uncompared === null
+      await this.#inbox.change(isSettled ? null : QUIET_MS)
+      if (!this.#inbox.isEmpty || this.#isStopping) continue
+      await this.#throwIfRecreated()
+      this.#recover()
     }
     if (this.#rewound !== null) throw this.#rewound
     return !this.#isOver
+  }
+
+  /** No fetch brings anything if the last processed message is gone, or if a recreated topic ends just before it: the end tells which. */
+  async #throwIfRecreated(): Promise<void> {
+    const ends = this.#uncompared === null ? null : await this.#ends().catch(() => null)
+    if (ends === null || !this.#inbox.isEmpty) return
+    this.#uncompared = null
+    const fault = judgeRecreated(this.#committed, ends, null)
+    if (fault !== null) throw new Recreated(fault)
   }
 
   /** The next batch; null if all fetched messages are processed. */
@@ -356,11 +374,19 @@ export class PartitionConsumer {
 
   /** Handles an error that needs no backoff and returns null. Returns any other error. */
   async #handle(error: unknown): Promise<unknown> {
-    if (this.#isOver || (isIgnoredOnFirstFailure(error) && this.#failureCount === 0)) return null
+    if (this.#isOver) {
+      if (!(error instanceof Moved))
+        this.#needs.log.warn(
+          { err: error, ...this.#name, offset: String(this.#committed.offset + 1n) },
+          'the last batch of a partition failed; the next owner of the partition processes it',
+        )
+      return null
+    }
+    if (isIgnoredOnFirstFailure(error) && this.#failureCount === 0) return null
     try {
       if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
       else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
-        return (await this.#findRange(error.from)) ? null : error
+        return (await this.#continueInRange(error.from)) ? null : error
       else return error
     } catch (cause) {
       return cause instanceof Moved ? null : cause
@@ -373,13 +399,13 @@ export class PartitionConsumer {
   }
 
   /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
-  async #findRange(asked: bigint): Promise<boolean> {
+  async #continueInRange(asked: bigint): Promise<boolean> {
     const ends = await this.#ends()
     const { offset } = this.#committed
     const found = judgeOutOfRange(offset, asked, ends)
     if (found.kind === 'passed') return false
     if (found.kind === 'recreated') {
-      await this.#startAnew('the checkpoint lies beyond the end of the partition', ends)
+      await this.#startAnew(BEYOND_THE_END, ends)
       return true
     }
     this.#earliest = found.earliest
@@ -454,9 +480,9 @@ export class PartitionConsumer {
 
   #stuck(): Blocked | null {
     if (this.#before !== null) return this.#before.#stuck()
-    const tookMs = this.#begunMs === null ? 0 : this.#needs.monotonicMs() - this.#begunMs
+    const tookMs = this.#batchSinceMs === null ? 0 : this.#needs.monotonicMs() - this.#batchSinceMs
     if (tookMs < STUCK_MS) return null
-    const detail = `a batch was begun ${Math.round(tookMs / 1_000)} s ago`
+    const detail = `a batch has waited for its turn or run for ${Math.round(tookMs / 1_000)} s`
     return this.#blockedFor('stuck', detail, this.#needs.wallMs() - tookMs)
   }
 
@@ -488,6 +514,5 @@ function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } 
 
 function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
   const found = first === undefined || first === 'no message' ? (first ?? null) : takeFingerprint(first)
-  if (compareLast(processed, found) === 'another')
-    throw new Recreated(`the message at offset ${processed.offset} is not the one that was processed`)
+  if (compareLast(processed, found) === 'another') throw new Recreated(describeAnother(processed))
 }

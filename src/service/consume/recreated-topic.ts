@@ -1,4 +1,4 @@
-import type { Ends, Fingerprint } from '../decide/event/position.ts'
+import type { Checkpoint, Ends, Fingerprint } from '../decide/event/position.ts'
 
 /**
  * Compares the last processed message with the broker's. Compaction and retention may remove it, but never put anything else in
@@ -28,4 +28,26 @@ export function judgeOutOfRange(checkpoint: bigint, fetchFrom: bigint, { earlies
   if (fetchFrom >= earliest) return { kind: 'passed' }
   const next = checkpoint + 1n
   return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
+}
+
+export const BEYOND_THE_END = 'the checkpoint lies beyond the end of the partition'
+
+export function describeAnother({ offset }: Fingerprint): string {
+  return `the message at offset ${offset} is not the one that was processed`
+}
+
+/**
+ * Says what shows that the topic was recreated since its last message was processed; null if nothing does.
+ *
+ * @param found the broker's message at the offset of that one; null if there is none, or if it is unknown
+ */
+export function judgeRecreated(
+  { offset, lastMessage }: Checkpoint,
+  { end }: Pick<Ends, 'end'>,
+  found: Fingerprint | null,
+): string | null {
+  if (offset >= end) return BEYOND_THE_END
+  return lastMessage !== null && compareLast(lastMessage, found) === 'another'
+    ? describeAnother(lastMessage)
+    : null
 }

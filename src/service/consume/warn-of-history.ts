@@ -29,7 +29,7 @@ export function createWarnOfHistory(
     const oldest = times.length === 0 ? null : new Date(Math.min(...times)).toISOString()
     log.warn(
       { partitions: unread.map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`), oldest },
-      `no checkpoint: up to ${unread.reduce((sum, one) => sum + one.end - one.earliest, 0n)} messages from before the first start are processed, and their members told; \`checkpoints set\` decides otherwise before a start`,
+      `no checkpoint: up to ${unread.reduce((sum, one) => sum + one.end - one.earliest, 0n)} messages from before the first start are processed, and the people they are about told; \`checkpoints set\` decides otherwise before a start`,
     )
   }
 

@@ -26,7 +26,7 @@ export const TLS_FILES = 'TLS_FILES'
 export interface Places {
   /** The first that leads to a string is the party's name. */
   readonly name: readonly Pointer[]
-  /** For each address, the first that leads to a value other than null. */
+  /** For each address, the first that leads to a value other than null; none if policy administration has no such addresses. */
   readonly addresses: Readonly<Record<Address, readonly Pointer[]>>
 }
 
@@ -189,7 +189,8 @@ function firstAt(value: object, pointers: readonly Pointer[], isRight: (found: u
 
 /** A wrapper or renamed fields would otherwise look like a party without addresses, and silence everybody. */
 function hasAddress(value: object, places: Places['addresses']): boolean {
-  return ADDRESSES.some((address) => hasPlace(value, places[address]))
+  const sought = ADDRESSES.filter((address) => places[address].length > 0)
+  return sought.length === 0 || sought.some((address) => hasPlace(value, places[address]))
 }
 
 function hasPlace(value: object, pointers: readonly Pointer[]): boolean {
@@ -203,7 +204,7 @@ const FIELD_NAME = /^[A-Za-z_][\w-]{0,39}$/
 
 /** Names the places that were looked at and the fields that are there, never their values. */
 function describeFields(value: object, places: Places['addresses']): string {
-  const looked = ADDRESSES.flatMap((address) => places[address].map(pointerText)).join(' nor ')
+  const looked = ADDRESSES.flatMap((address) => places[address].map(pointerText))
   const found: string[] = []
   const visit = (inner: unknown, path: Pointer) => {
     if (found.length > FIELD_COUNT_MAX) return
@@ -215,7 +216,9 @@ function describeFields(value: object, places: Places['addresses']): string {
   }
   visit(value, [])
   const fields = [...found.slice(0, FIELD_COUNT_MAX), ...(found.length > FIELD_COUNT_MAX ? ['…'] : [])]
-  return `neither ${looked} is there, ${fields.length === 0 ? 'nor any other field' : `but ${fields.join(', ')}`}`
+  const absent =
+    looked.length === 1 ? `${looked[0]} is not there` : `neither ${looked.join(' nor ')} is there`
+  return `${absent}, ${fields.length === 0 ? 'nor any other field' : `but ${fields.join(', ')}`}`
 }
 
 /** The contact, or a phrase that says why there is none. */
@@ -228,7 +231,8 @@ function readContact(value: object | null, places: Places['addresses']): Contact
     if (text !== null && typeof text !== 'string')
       return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
     contact[address] = text?.trim() || null
-    if (text === null && !hasPlace(value, places[address])) without.push(address)
+    const isSought = places[address].length > 0
+    if (text === null && isSought && !hasPlace(value, places[address])) without.push(address)
     // A line break would end a header of the message.
     if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(contact[address] ?? ''))
       return `an ${ADDRESSES.join(' or ')} with control characters`

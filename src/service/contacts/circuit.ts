@@ -31,7 +31,7 @@ export function createCircuit(
     timer = setTimeout(() => void probe(), delayMs).unref()
   }
 
-  /** Asks for two parties in turn: either may be broken for good. */
+  /** Asks for two parties in turn, since one of them may always fail. */
   async function probe(): Promise<void> {
     const { outage, contact } = await ask(probeCount++ % 2 === 0 ? answered || wanted : wanted)
     if (!outage || failing.size === 0) return close()

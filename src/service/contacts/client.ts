@@ -61,6 +61,7 @@ export function createPartyClient(options: PartyClientOptions) {
     isDown: (): boolean => circuit.contactWhileDown() !== null,
     /** Why look-ups fail now, or null. Without an answer in the last minute it asks for a party, at most once in 10 s. */
     fault: health.fault,
+    failsSinceMs: health.failsSinceMs,
     /** True if the newest contact named its party, so that it could be checked; null if there was none. */
     namesParty: health.namesParty,
     async close(): Promise<void> {

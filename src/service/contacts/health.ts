@@ -18,14 +18,20 @@ export function createHealth(options: PartyClientOptions, circuit: Circuit) {
   const connection = new Connection(options)
   let newest = { outage: true, atMs: 0 }
   let namesParty: boolean | null = null
+  /** In ms since 1970; null if the newest answer or check was sound. */
+  let failsSinceMs: number | null = null
+  const noteOutage = (outage: boolean) => {
+    failsSinceMs = outage ? (failsSinceMs ?? Date.now()) : null
+  }
 
   /** Asks for one party; its own connection, so that it waits for no other. */
   const check = share(
     () =>
       new Promise<string | null>((done) =>
-        connection.get(circuit.lastAnsweredParty() || NOBODY, timeoutMs, ({ outage, contact }) =>
-          done(outage && contact.state === 'unresolved' ? contact.error : null),
-        ),
+        connection.get(circuit.lastAnsweredParty() || NOBODY, timeoutMs, ({ outage, contact }) => {
+          noteOutage(outage)
+          done(outage && contact.state === 'unresolved' ? contact.error : null)
+        }),
       ),
     // Each request has a deadline of its own, and a connection takes one at a time.
     { validMs: CHECK_VALID_MS, deadlineMs: Number.POSITIVE_INFINITY },
@@ -35,12 +41,15 @@ export function createHealth(options: PartyClientOptions, circuit: Circuit) {
   return {
     note({ outage, contact, isNamed }: LookUpResult): void {
       newest = { outage, atMs: performance.now() }
+      noteOutage(outage)
       if (contact.state === 'found') namesParty = isNamed
     },
     async fault(): Promise<string | null> {
       if (circuit.contactWhileDown() !== null) return 'policy administration is down'
       return !newest.outage && performance.now() - newest.atMs < ANSWER_VALID_MS ? null : check()
     },
+    /** Since when look-ups fail, in ms since 1970; null if the newest one did not. */
+    failsSinceMs: (): number | null => failsSinceMs,
     namesParty: (): boolean | null => namesParty,
     close: () => connection.close(),
   }

@@ -2,9 +2,15 @@ import { counted } from '../text/count.ts'
 import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable } from './party/channel.ts'
 import type { FoundContact } from './party/contact.ts'
 
-/** A mapped place that no answer has, and a place whose values are no addresses. */
-type AddressFaultCode = `no-${Address}-place` | `no-${Address}`
-export type DataFaultCode = 'no-party' | 'no-text' | 'no-reference' | 'not-found' | AddressFaultCode
+/** A mapped place that no answer has, one whose values are no addresses, and one that has the same address for many. */
+type AddressFaultCode = `no-${Address}-place` | `no-${Address}` | `one-${Address}`
+export type DataFaultCode =
+  | 'no-party'
+  | 'no-text'
+  | 'other-case'
+  | 'no-reference'
+  | 'not-found'
+  | AddressFaultCode
 
 /**
  * Faults that no single message shows, such as a wrong place in the envelope map or a wrong path of policy administration, with
@@ -14,28 +20,57 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
   'no-party':
     'correct "partyLocator" in rules/envelope.json before more events are skipped, then `retry --read-again` the skipped entries',
   'no-text': 'correct "eventType" in rules/envelope.json, or write templates for these event types',
+  'other-case':
+    'have the producer write these event types as the texts and rules do, or name them there, too: `doctor` and `log` list them',
   'no-reference':
-    'correct "locator" in rules/envelope.json, then `retry --read-again`; right if these events are about the member alone',
+    'correct "locator" in rules/envelope.json; right if these events are about the member alone. Entries that were sent stay so; `retry --read-again` the others',
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
   ...(Object.fromEntries(
-    ADDRESSES.flatMap((address) =>
-      [`no-${address}-place`, `no-${address}`].map((code) => [code, remedyFor(address)]),
-    ),
+    ADDRESSES.flatMap((address) => [
+      [`no-${address}-place`, `${remedyFor(address)}. ${noneOnFile(address)}`],
+      [`no-${address}`, remedyFor(address)],
+      [
+        `one-${address}`,
+        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; right if these members share it, as those of a group policy may`,
+      ],
+    ]),
   ) as Record<AddressFaultCode, string>),
 }
 
-/** What fewer messages have in common may well be chance. */
+/** Fewer messages, or parties, may have a fault in common by chance. */
 export const FAULTY_COUNT_MIN = 5
 /** Some members lack an address: fewer say nothing about its place. */
-const ADDRESS_COUNT_MIN = 20
-/** Producers send a few unknown parties: fewer look-ups say nothing about the map. */
-const NOT_FOUND_LIMIT: ShareLimit = { countMin: 50, shareMax: 0.2 }
+export const ADDRESS_COUNT_MIN = 20
+/**
+ * Where one party in twenty is unknown, each of these is exceeded by chance in less than one of a million windows. With a fifth of fifty
+ * it was one in 40,000: a false page every few weeks, since each minute is judged.
+ */
+const HALF: ShareLimit = { countMin: 15, shareMax: 0.5 }
+const SHARE_LIMITS: readonly ShareLimit[] = [
+  HALF,
+  { countMin: 50, shareMax: 0.25 },
+  { countMin: 200, shareMax: 0.2 },
+]
+
+interface ShareLimit {
+  readonly countMin: number
+  readonly shareMax: number
+}
+
+/** Faults of some, not all: a few that are right do not end them. */
+export const SHARES: readonly DataFaultCode[] = [
+  'not-found',
+  'other-case',
+  ...ADDRESSES.flatMap((address) => [`no-${address}`, `one-${address}`] as const),
+]
 
 export interface DataFault {
   readonly code: DataFaultCode
   /** For people; names no party. */
   readonly detail: string
+  /** True unless so few show it that it may be chance. */
+  readonly isSure: boolean
 }
 
 /** Counts of the events of one topic. */
@@ -43,8 +78,10 @@ export interface EventCounts {
   readonly eventCount: number
   /** With no party locator, or an invalid one. */
   readonly withoutParty: number
-  /** Of event types that have no template of their own. */
+  /** Events of types that have no template of their own, but for the next ones. */
   readonly withoutText: number
+  /** Events of types that a text or a rule names in another letter case. */
+  readonly inOtherCase: number
   /** That name nothing but their party. */
   readonly withoutReference: number
 }
@@ -52,44 +89,54 @@ export interface EventCounts {
 /** Some events lack a party, a text or a reference on purpose: a fault is what all of them lack. */
 export function judgeEvents(
   topic: string,
-  { eventCount, withoutParty, withoutText, withoutReference }: EventCounts,
+  { eventCount, withoutParty, withoutText, inOtherCase, withoutReference }: EventCounts,
 ): DataFault[] {
   if (eventCount === 0) return []
   const all = `of ${counted(eventCount, 'event')} of ${topic}`
+  const isSure = eventCount >= FAULTY_COUNT_MIN
   const faults: DataFault[] = []
-  if (withoutParty === eventCount) faults.push({ code: 'no-party', detail: `none ${all} names a party` })
+  if (withoutParty === eventCount)
+    faults.push({ code: 'no-party', detail: `none ${all} names a party`, isSure })
   if (withoutText === eventCount)
     faults.push({
       code: 'no-text',
       detail: `none ${all} has an event type with a text: members get the generic one`,
+      isSure,
+    })
+  if (inOtherCase > 0)
+    faults.push({
+      code: 'other-case',
+      detail: `${inOtherCase} ${all} have an event type that a text or a rule names in another letter case: no rule for it fits`,
+      isSure: inOtherCase >= FAULTY_COUNT_MIN,
     })
   if (withoutReference === eventCount && withoutParty < eventCount)
-    faults.push({ code: 'no-reference', detail: `none ${all} names what it is about` })
+    faults.push({ code: 'no-reference', detail: `none ${all} names what it is about`, isSure })
   return faults
 }
 
-/** From which number and share of unknown parties on the map or the path counts as wrong. */
-export interface ShareLimit {
-  readonly countMin: number
-  readonly shareMax: number
-}
-
 /** Judges the look-ups of a topic that were answered; others say nothing about the path. */
-export function judgeParties(
-  topic: string,
-  found: number,
-  notFound: number,
-  { countMin, shareMax }: ShareLimit = NOT_FOUND_LIMIT,
-): DataFault[] {
-  const count = found + notFound
-  const isFault = notFound > 0 && (found === 0 || (count >= countMin && notFound / count > shareMax))
-  if (!isFault) return []
-  const detail = `policy administration does not know the party of ${notFound} of ${counted(count, 'event')} of ${topic}`
-  return [{ code: 'not-found', detail }]
+export function judgeParties(topic: string, found: number, notFound: number): DataFault[] {
+  const isSure = judgeShare(notFound, found)
+  if (isSure === null) return []
+  const detail = `policy administration does not know the party of ${notFound} of ${counted(found + notFound, 'event')} of ${topic}`
+  return [{ code: 'not-found', detail, isSure }]
 }
 
-/** What policy administration's answers about known parties have at the place of one address. */
-export const ADDRESS_FINDINGS = ['address', 'no address', 'blank', 'no place'] as const
+/** Whether a fault that so many have is sure; null if it is none. */
+function judgeShare(
+  faultyCount: number,
+  rightCount: number,
+  limits: readonly ShareLimit[] = SHARE_LIMITS,
+): boolean | null {
+  const count = faultyCount + rightCount
+  if (faultyCount > 0 && rightCount === 0) return count >= FAULTY_COUNT_MIN
+  return limits.some(({ countMin, shareMax }) => count >= countMin && faultyCount / count > shareMax)
+    ? true
+    : null
+}
+
+/** Values of policy administration's answers about known parties at the place of one address. `repeated`: see `createAddressFinder`. */
+export const ADDRESS_FINDINGS = ['address', 'repeated', 'no address', 'blank', 'no place'] as const
 export type AddressFinding = (typeof ADDRESS_FINDINGS)[number]
 type AddressCounts = Readonly<Record<AddressFinding, number>>
 
@@ -97,6 +144,7 @@ type AddressCounts = Readonly<Record<AddressFinding, number>>
 export function countAddresses(countOf: (finding: AddressFinding) => number): AddressCounts {
   return {
     address: countOf('address'),
+    repeated: countOf('repeated'),
     'no address': countOf('no address'),
     blank: countOf('blank'),
     'no place': countOf('no place'),
@@ -112,25 +160,57 @@ export function judgeAddresses(address: Address, counts: AddressCounts): DataFau
       {
         code: `no-${address}-place`,
         detail: `none of ${counted(answerCount, 'answer')} of policy administration has the place that ${variable} names`,
+        isSure: true,
       },
     ]
-  const filled = counts.address + counts['no address']
-  return filled > 0 && counts.address === 0
-    ? [
-        {
-          code: `no-${address}`,
-          detail: `none of ${counted(filled, 'value')} at the place that ${variable} names looks like a valid ${ADDRESS_KINDS[address].noun}`,
-        },
-      ]
-    : []
+  const { noun } = ADDRESS_KINDS[address]
+  const wrong = counts['no address']
+  const addressCount = counts.address + counts.repeated
+  const faults: DataFault[] = []
+  const isSure = judgeShare(wrong, addressCount)
+  if (isSure) {
+    const [some, looks] = addressCount > 0 ? [`${wrong} of`, 'look like no'] : ['none of', 'looks like a']
+    faults.push({
+      code: `no-${address}`,
+      detail: `${some} ${counted(wrong + addressCount, 'value')} at the place that ${variable} names ${looks} valid ${noun}`,
+      isSure,
+    })
+  }
+  if (judgeShare(counts.repeated, counts.address, [HALF]))
+    faults.push({
+      code: `one-${address}`,
+      detail: `${counts.repeated} of ${counted(addressCount, 'party', 'parties')} have the same ${noun} as the party before`,
+      isSure: true,
+    })
+  return faults
 }
 
-export function findAddress(address: Address, contact: FoundContact): AddressFinding {
+/**
+ * Returns a function that says what an answer has at the place of an address; `repeated` if the party before had the same. Where one
+ * address stands for many, most are repeated. Keeps one address of each kind, and shows none.
+ */
+export function createAddressFinder() {
+  const before = new Map<Address, { readonly party: string; readonly value: string | null }>()
+  return (address: Address, party: string, contact: FoundContact): AddressFinding => {
+    const finding = findAddress(address, contact)
+    if (finding !== 'address') return finding
+    const value = contact[address]
+    const last = before.get(address)
+    before.set(address, { party, value })
+    return last !== undefined && last.party !== party && last.value === value ? 'repeated' : finding
+  }
+}
+
+function findAddress(address: Address, contact: FoundContact): AddressFinding {
   const value = contact[address]
   if (value === null) return contact.without?.includes(address) ? 'no place' : 'blank'
   return ADDRESS_KINDS[address].form.test(value) ? 'address' : 'no address'
 }
 
 function remedyFor(address: Address): string {
-  return `correct ${addressVariable(address)}: it must lead to where the answers have the ${address}; then \`retry\` the entries that were skipped, or sent to no address`
+  return `correct ${addressVariable(address)}: it must lead to where the answers have the ${address}; then \`retry\` the entries that were skipped; those that were sent to no address stay so`
+}
+
+function noneOnFile(address: Address): string {
+  return `If policy administration has no ${ADDRESS_KINDS[address].noun} of anybody, set ${addressVariable(address)}=none`
 }

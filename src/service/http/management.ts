@@ -3,7 +3,7 @@ import compress from '@fastify/compress'
 import { requireAccess } from './auth/rights.ts'
 import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
-import type { Readiness } from './routes/health.ts'
+import type { Readiness } from './routes/health-routes.ts'
 import { type BaseNeeds, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 
@@ -16,7 +16,7 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly hosts: readonly string[]
   readonly document: ApiDocument
   readonly startup: Readiness
-  /** What is wrong but must not end the process, as a failing probe would. */
+  /** A fault that must not end the process, as a failing probe would. */
   readonly startupWarning: () => string | null
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   /** Adds the administrators' page; null without one. */

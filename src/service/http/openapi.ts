@@ -7,7 +7,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import {
   buildBody,
   codeOfStatus,
-  type Fault,
+  type InputFault,
   PROBLEMS,
   type ProblemCode,
   problemBody,
@@ -130,6 +130,6 @@ function problem(status: string) {
   }
 }
 
-const EXAMPLE_FAULTS: { readonly [Code in ProblemCode]?: readonly Fault[] } = {
+const EXAMPLE_FAULTS: { readonly [Code in ProblemCode]?: readonly InputFault[] } = {
   'invalid-request': [{ detail: 'must be a whole number from 1 to 200', parameter: 'limit' }],
 }

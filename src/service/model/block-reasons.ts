@@ -33,16 +33,16 @@ export const BLOCK_REASONS = kinds({
   'no-leader': { remedy: 'no broker leads it: start a broker that has its replicas' },
   'no-answer': {
     remedy:
-      'the broker that leads it does not answer: start it, or mend the network between it and this process',
+      'the broker that leads it does not answer: start it, or repair the network between it and this process',
   },
   'broker-error': { remedy: 'the broker refuses to serve it: read the log of its leader' },
   locked: {
-    remedy: 'another transaction holds the lock of its checkpoint: the command `doctor` names it',
+    remedy: 'another transaction holds the lock of its checkpoint: end that transaction',
   },
   'not-committed': { remedy: 'its next batch cannot be committed: the log says why' },
   held: { remedy: 'people hold its topic: once the cause is fixed, end the hold with the command `resume`' },
   stuck: {
-    remedy: 'its next batch has been running for over a minute: find what it waits for, or restart',
+    remedy: 'its next batch has waited or run for over a minute: find what it waits for, or restart',
   },
 })
 

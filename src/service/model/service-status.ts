@@ -4,10 +4,14 @@ import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 import { hold } from './request/hold.ts'
 
 const notice = z.object({
-  /** What it is about, in a few words that stay the same while it lasts. */
+  /** Its subject, in a few words that stay the same while it lasts. */
   subject: z.string(),
   text: z.string(),
   remedy: z.string(),
+  /** The log entries that it is about, by filters of the log. */
+  entries: z.record(z.string(), z.string()).optional(),
+  /** The resource that another program or deployment uses, too. */
+  shares: z.enum(['database', 'consumer_group']).optional(),
 })
 export type Notice = Readonly<z.infer<typeof notice>>
 
@@ -18,22 +22,37 @@ export const serviceStatus = z.object({
   isStarting: z.boolean(),
   database: z.string().nullable(),
   lookUps: z.string().nullable(),
+  /** Since when they fail (ISO 8601); null if that is not known. Absent from a replica of a version before. */
+  lookUpsFailSince: z.string().nullable().optional(),
+  /** RETRY_MAX_AGE. Absent from a replica of a version before. */
+  retryMaxAgeMs: z.int().optional(),
   /** Totals, each null while it is not known; absent from a replica of a version before. */
   totals: z
     .object({
       /** Messages at the broker that are not processed yet, and since when the oldest waits (ISO 8601). */
       waiting: z.int().nullable(),
       waitingSince: z.string().nullable(),
-      /** Open rejected messages. */
+      /** Open rejected messages among the newest 200,000. */
       rejected: z.int().nullable(),
       givenUp: z.int().nullable(),
+      /** Failed entries that wait for a retry, up to a limit; at most a minute old. Absent from a replica of a version before. */
+      retrying: z.int().nullable().optional(),
     })
     .optional(),
   /** Partitions of this replica; null if it consumes none. */
   assignedCount: z.int().nullable().optional(),
   /** The holds in force, oldest first. */
-  holds: z.array(hold).readonly(),
-  /** What is wrong around the process, and stops nothing. */
+  holds: z
+    .array(
+      hold.extend({
+        /** Events of its topics that wait, counted since it began; absent while they are counted, null if the broker does not answer. */
+        waiting: z.int().nullable().optional(),
+      }),
+    )
+    .readonly(),
+  /** The topics of this process. Absent from a replica of a version before. */
+  topics: z.array(z.string()).readonly().optional(),
+  /** Faults around the process, which stop nothing. */
   notices: z.array(notice).readonly(),
   blocked: z.array(
     z.object({
@@ -53,13 +72,18 @@ export const serviceStatus = z.object({
 })
 export type ServiceStatus = Readonly<z.infer<typeof serviceStatus>>
 
-/** @param toIso converts milliseconds since 1970 to ISO 8601 */
+/**
+ * Partitions that cannot go on. A hold is no fault, and stands for itself.
+ *
+ * @param toIso converts milliseconds since 1970 to ISO 8601
+ */
 export function showBlocked(
   blocked: readonly Blocked[],
   lags: readonly PartitionLag[],
   toIso: (ms: number) => string,
 ): ServiceStatus['blocked'] {
-  return blocked.map(({ topic, partition, reason, offset, sinceMs }) => ({
+  const faults = blocked.filter(({ reason }) => reason !== 'held')
+  return faults.map(({ topic, partition, reason, offset, sinceMs }) => ({
     topic,
     partition,
     reason,

@@ -6,15 +6,15 @@ const VALID_MS = 10_000
 /** Code of an error of a file with a secret. */
 const SECRET_FILE = 'SECRET_FILE'
 
-interface Loaded {
+interface LoadedSecret {
   readonly secret: string
   readonly usedUntilMs: number
 }
 
 /** Shares one secret among all callers until its time is over or a server refuses it. Never loads two at once. */
-export function cached(load: () => Promise<Loaded>, monotonicMs: () => number) {
-  let known: Loaded | null = null
-  let loading: Promise<Loaded> | null = null
+export function cached(load: () => Promise<LoadedSecret>, monotonicMs: () => number) {
+  let known: LoadedSecret | null = null
+  let loading: Promise<LoadedSecret> | null = null
   return async (refused?: string): Promise<string> => {
     if (known !== null && known.secret !== refused && monotonicMs() < known.usedUntilMs) return known.secret
     loading ??= load().finally(() => {

@@ -7,7 +7,7 @@ import {
 } from '../decide/attempt/delivery.ts'
 import { type AddressedChannel, type Channel, isAddressed, isChannel } from '../decide/party/channel.ts'
 import { readCode } from '../text/error-codes.ts'
-import type { Message, Sender } from './sender.ts'
+import type { Sender, TransportMessage } from './sender.ts'
 
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
 
@@ -62,7 +62,7 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
 
     async function askSender(
       channel: AddressedChannel,
-      part: readonly Message[],
+      part: readonly TransportMessage[],
     ): Promise<readonly Answer[]> {
       const unknown = (error: string) => part.map((): Answer => ({ answer: 'unknown', error }))
       try {
@@ -80,12 +80,12 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
   }
 }
 
-type Addressed = OutgoingMessage & { readonly to: string }
+type AddressedMessage = OutgoingMessage & { readonly to: string }
 
-const hasAddress = (message: OutgoingMessage): message is Addressed => message.to !== null
+const hasAddress = (message: OutgoingMessage): message is AddressedMessage => message.to !== null
 
 /** The sender does not see the locator of the row. */
-function toMessage({ idempotencyKey, to, subject, body }: Addressed): Message {
+function toMessage({ idempotencyKey, to, subject, body }: AddressedMessage): TransportMessage {
   return { idempotencyKey, to, subject, body }
 }
 

@@ -1,7 +1,7 @@
 import type { Answer, Query } from '../decide/attempt/delivery.ts'
 
 /** One message for one address. With the key, `eventId/n`, a transport recognises a message that it already has. */
-export interface Message {
+export interface TransportMessage {
   readonly idempotencyKey: string
   readonly to: string
   readonly subject: string
@@ -22,5 +22,5 @@ export interface Sender {
   /** Maximum number of messages in one call. */
   readonly countMax: number
   /** One answer for each message, in the same order. Rejects if the result of the messages is unknown. */
-  send(messages: readonly Message[], handOver: HandOver): Promise<readonly Answer[]>
+  send(messages: readonly TransportMessage[], handOver: HandOver): Promise<readonly Answer[]>
 }

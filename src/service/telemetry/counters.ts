@@ -3,7 +3,7 @@ import type { Attempt } from '../decide/attempt/attempt.ts'
 import type { Batch, CommitResult } from '../decide/attempt/batch.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../decide/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../decide/attempt/stage.ts'
-import { findAddress } from '../decide/data-fault.ts'
+import { createAddressFinder } from '../decide/data-fault.ts'
 import { REJECTIONS } from '../decide/event/rejection.ts'
 import { ADDRESSED_CHANNELS, ADDRESSES, CHANNELS } from '../decide/party/channel.ts'
 import { type Contacts, countByState } from '../decide/party/contact.ts'
@@ -12,6 +12,8 @@ import { STATUS_OF } from '../model/log/status.ts'
 
 /** The event type of a metric for types without a template. */
 export const OTHER_EVENT_TYPE = 'other'
+/** The same, for types that a text or a rule names in another letter case. */
+export const OTHER_CASE = 'other case'
 
 const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 
@@ -49,7 +51,7 @@ export function createCounters(registers: Registry[]) {
     ]),
     events: counter(
       'events_total',
-      'Log rows written for consumed events, by event type, and whether party and reference were found; types without a template are "other"',
+      'Log rows written for consumed events, by event type, and whether party and reference were found; types without a template are "other", or "other case" if only the letter case differs',
       ['event_type', 'status', 'topic', 'party', 'reference'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
@@ -72,7 +74,7 @@ export function createCounters(registers: Registry[]) {
     batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
     restarts: counter(
       'batch_restarts_total',
-      'Batches that were restarted after a serialization failure or a deadlock',
+      'Batches that were restarted after a serialization failure, a deadlock or an outdated plan',
     ),
     batchMessages: histogram('batch_messages', 'Messages in a batch', BATCH_MESSAGES),
     batchSeconds: histogram('batch_duration_seconds', 'Time from receiving a batch to its commit', SECONDS),
@@ -136,15 +138,20 @@ type Observe<Name extends StageName> = (
  * Returns a function that runs a stage of a batch or retry, and counts what it did: per batch, not per event.
  *
  * @param eventTypes those with a template; all others are counted together
+ * @param isInOtherCase of a type that a text or a rule names in another letter case
  * @param attemptCountMax attempts after which a failed row is given up
  */
 export function countStages(
   counters: Counters,
   eventTypes: ReadonlySet<string>,
+  isInOtherCase: (eventType: string) => boolean,
   attemptCountMax: number,
 ): RunStage {
-  const boundedEventType = ({ eventType }: Attempt) =>
-    eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPE
+  const boundedEventType = ({ eventType }: Attempt) => {
+    if (eventTypes.has(eventType)) return eventType
+    return isInOtherCase(eventType) ? OTHER_CASE : OTHER_EVENT_TYPE
+  }
+  const findAddress = createAddressFinder()
   const timed =
     (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
       counters.stageSeconds.observe({ stage }, seconds)
@@ -157,14 +164,14 @@ export function countStages(
     look_up: timed('look_up'),
     contacts: (parties, contacts, seconds) => {
       timed('contacts')(parties, contacts, seconds)
-      countContacts(counters, contacts)
+      countContacts(counters, findAddress, contacts)
     },
     commit: timed('commit'),
     send: (messages, deliveries, seconds) => {
       timed('send')(messages, deliveries, seconds)
       if (deliveries !== null) countSends(counters, messages, deliveries)
     },
-    retry_contacts: (_input, contacts) => countContacts(counters, contacts),
+    retry_contacts: (_input, contacts) => countContacts(counters, findAddress, contacts),
     retry: (_input, result) => {
       countBy(counters.retries, result?.attempts ?? [], LABELS)
       countGivenUp(result?.attempts ?? [])
@@ -244,11 +251,19 @@ function classifyDelivery(delivery: Delivery | undefined): (typeof ANSWERS)[numb
   return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'
 }
 
-function countContacts({ lookUps, addresses }: Counters, contacts: Contacts | null): void {
+function countContacts(
+  { lookUps, addresses }: Counters,
+  findAddress: ReturnType<typeof createAddressFinder>,
+  contacts: Contacts | null,
+): void {
   if (contacts === null) return
-  const found = [...contacts.values()].filter((contact) => contact.state === 'found')
+  const found = [...contacts].flatMap(([party, contact]) =>
+    contact.state === 'found' ? [{ party, contact }] : [],
+  )
   for (const address of ADDRESSES)
-    for (const [finding, some] of Map.groupBy(found, (contact) => findAddress(address, contact)))
+    for (const [finding, some] of Map.groupBy(found, ({ party, contact }) =>
+      findAddress(address, party, contact),
+    ))
       addresses.inc({ address, found: finding }, some.length)
   for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Backlog } from '../model/backlog.ts'
 import type { Blocked } from '../model/block-reasons.ts'
+import type { Notice } from '../model/service-status.ts'
 
 export interface GaugeNeeds {
   readonly version: string
@@ -12,6 +13,7 @@ export interface GaugeNeeds {
   readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly foreign: () => readonly { readonly id: string }[]
+  readonly notices: () => readonly Notice[]
   /** How far the database's clock was ahead a minute ago or less; 0 until it is known. */
   readonly clockAheadMs: () => number
   readonly isPolicyAdministrationDown: () => boolean
@@ -48,6 +50,11 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     '1 for each other database, by its id, that commits offsets of the consumer group',
     ['database'],
   )
+  const shared = gauge(
+    'shared',
+    '1 for each resource of this deployment that another program or deployment uses, too: its database, or its consumer group',
+    ['resource'],
+  )
   const clockAhead = gauge(
     'database_clock_ahead_seconds',
     "How far the database's clock is ahead of this machine's, looked at once a minute",
@@ -68,6 +75,11 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     '1 while policy administration is known to be down, so that no look-up is made',
   )
   const held = gauge('hold', '1 for each topic of this process whose messages people hold', ['topic'])
+  const heldEvents = gauge(
+    'held_events',
+    'Messages that wait because their topic is held; the same in every replica',
+    ['topic'],
+  )
   const dataFaults = gauge(
     'data_fault',
     '1 for each fault that the newest events of a topic, or the newest answers for an address, have in common',
@@ -92,12 +104,18 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     }
     // While the database does not answer, the last known holds stay.
     const heldTopics = backlog.databaseReachable ? await needs.heldTopics().catch(() => null) : null
-    if (heldTopics !== null) held.reset()
-    for (const topic of heldTopics ?? []) held.set({ topic }, 1)
+    if (heldTopics !== null) for (const one of [held, heldEvents]) one.reset()
+    for (const topic of heldTopics ?? []) {
+      held.set({ topic }, 1)
+      const waiting = backlog.waitingByTopic.get(topic)
+      if (waiting !== undefined) heldEvents.set({ topic }, waiting)
+    }
     blocked.reset()
     for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
     foreign.reset()
     for (const { id } of needs.foreign()) foreign.set({ database: id }, 1)
+    shared.reset()
+    for (const { shares } of needs.notices()) if (shares !== undefined) shared.set({ resource: shares }, 1)
     clockAhead.set(needs.clockAheadMs() / 1_000)
     failedRows.reset()
     if (backlog.failedRows !== null) {

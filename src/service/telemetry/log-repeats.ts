@@ -14,7 +14,7 @@ interface Line {
   readonly values: unknown[]
 }
 
-interface Repeated {
+interface Repetition {
   count: number
   /** Writes the last of the lines that were left out. */
   write: (() => void) | null
@@ -25,9 +25,9 @@ interface Repeated {
  * within a second only the last, at the end of that second, with the number of lines that it stands for in `repeatedCount`.
  */
 export function createRepeatLimit() {
-  const recent = new Map<string, Repeated>()
+  const recent = new Map<string, Repetition>()
 
-  function endInterval(key: string, repeated: Repeated): void {
+  function endInterval(key: string, repeated: Repetition): void {
     const { write } = repeated
     if (write === null) {
       recent.delete(key)
@@ -39,7 +39,7 @@ export function createRepeatLimit() {
     startInterval(key, repeated)
   }
 
-  function startInterval(key: string, repeated: Repeated): void {
+  function startInterval(key: string, repeated: Repetition): void {
     setTimeout(endInterval, INTERVAL_MS, key, repeated).unref()
   }
 

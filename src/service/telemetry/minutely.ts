@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Counter, Gauge } from 'prom-client'
 import {
+  ADDRESS_COUNT_MIN,
   countAddresses,
   DATA_FAULTS,
   type DataFault,
@@ -9,14 +10,23 @@ import {
   judgeAddresses,
   judgeEvents,
   judgeParties,
+  SHARES,
 } from '../decide/data-fault.ts'
 import { ADDRESSES } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
+import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
-import { type Counters, OTHER_EVENT_TYPE } from './counters.ts'
+import { type Counters, OTHER_CASE, OTHER_EVENT_TYPE } from './counters.ts'
 
-/** Fewer events or answers are judged only if they are the first and all have a fault. */
-const JUDGED_COUNT_MIN = 10
+/** `first`: fewer say nothing; `judged`: fewer only if they are the first and have a fault; `alerted`: fewer are only logged. */
+interface Limits {
+  readonly first: number
+  readonly judged: number
+  readonly alerted: number
+}
+const EVENT_LIMITS: Limits = { first: FAULTY_COUNT_MIN, judged: 10, alerted: 10 }
+/** Answers may leave out what a member does not have: that all of so few lack a phone number that a tenth have is chance. */
+const ANSWER_LIMITS: Limits = { first: ADDRESS_COUNT_MIN, judged: ADDRESS_COUNT_MIN, alerted: 200 }
 /** A share is judged of this many, and until then the newest are added up. */
 const WINDOW_COUNT = 50
 
@@ -25,26 +35,25 @@ const DUPLICATES =
   'checkpoints were moved back or a topic was recreated; else "eventId" in rules/envelope.json names something that several ' +
   'events share'
 
-/** Faults of some, not all: a few that are right do not end them. */
-const SHARES: readonly DataFaultCode[] = ['not-found']
+const LOOKS_WRONG = 'the data looks wrong'
 
-interface Counted {
+interface CountedEvents {
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   readonly value: number
 }
 
 /** Events of a topic, or answers for an address, since they were judged last. */
 interface Window {
-  counted: readonly Counted[]
+  counted: readonly CountedEvents[]
   /** Null: not judged yet. */
-  faults: readonly DataFaultCode[] | null
+  faults: readonly DataFault[] | null
   /** No message was rejected meanwhile, and few were duplicates. */
   isClean: boolean
 }
 
 /**
- * Returns a function that logs what was counted since its last call: rejected messages by code, FAILED and SKIPPED rows by rule,
- * and what looks wrong about the events of a topic or about an address, when it begins and when it ends.
+ * `log` logs what was counted since its last call: rejected messages by code, FAILED and SKIPPED rows by rule, and what looks wrong
+ * about the events of a topic or about an address, when it begins and when it ends. `notices` are what looks wrong now.
  */
 export function createMinutely(
   { rejected, outcomes, events, addresses, duplicates }: Counters,
@@ -58,46 +67,58 @@ export function createMinutely(
     log: Logger,
     topic: string,
     noun: string,
-    fresh: readonly Counted[],
-    isDoubtful: (one: Counted) => boolean,
-    faultsOf: (all: readonly Counted[]) => DataFault[],
+    limits: Limits,
+    fresh: readonly CountedEvents[],
+    isDoubtful: (one: CountedEvents) => boolean,
+    faultsOf: (all: readonly CountedEvents[]) => DataFault[],
   ): void {
     const window = windows.get(topic) ?? { counted: [], faults: null, isClean: true }
     windows.set(topic, window)
     window.counted = [...window.counted, ...fresh]
     window.isClean &&= isCleanMinute
     const count = sum(window.counted)
-    if (count < (window.faults === null ? FAULTY_COUNT_MIN : JUDGED_COUNT_MIN)) return
-    const found = faultsOf(window.counted)
-    if (count < JUDGED_COUNT_MIN && found.length === 0) return
+    if (count < (window.faults === null ? limits.first : limits.judged)) return
+    const found = faultsOf(window.counted).filter(({ isSure }) => isSure)
+    if (count < limits.judged && found.length === 0) return
     const looksRight = window.isClean && sum(window.counted.filter(isDoubtful)) * 2 <= count
     if (window.faults === null && found.length === 0 && looksRight)
       log.info({ topic, count }, `the first ${noun} look right`)
+    const before = window.faults ?? []
+    const isIn = (faults: readonly DataFault[], code: DataFaultCode) =>
+      faults.some((fault) => fault.code === code)
     for (const { code, detail } of found) {
-      // An alert must not follow from the first few events alone.
-      if (count >= JUDGED_COUNT_MIN) dataFaults.set({ fault: code, topic }, 1)
-      if (!window.faults?.includes(code))
-        log.warn({ fault: code, topic, remedy: DATA_FAULTS[code] }, `the data looks wrong: ${detail}`)
+      // An alert must not follow from the first few alone.
+      if (count >= limits.alerted) dataFaults.set({ fault: code, topic }, 1)
+      if (!isIn(before, code))
+        log.warn({ fault: code, topic, remedy: DATA_FAULTS[code] }, `${LOOKS_WRONG}: ${detail}`)
     }
-    const codes = found.map(({ code }) => code)
-    const isShare = window.faults?.some((code) => SHARES.includes(code)) ?? false
-    if (codes.length === 0 && count < WINDOW_COUNT && (isShare || (window.faults?.length ?? 0) === 0)) {
+    const isShare = before.some(({ code }) => SHARES.includes(code))
+    if (found.length === 0 && count < WINDOW_COUNT && (isShare || before.length === 0)) {
       window.faults ??= []
       return
     }
-    for (const code of window.faults ?? []) {
-      if (codes.includes(code)) continue
+    for (const { code } of before) {
+      if (isIn(found, code)) continue
       dataFaults.set({ fault: code, topic }, 0)
       log.info({ fault: code, topic }, 'the data looks right again')
     }
-    window.counted = []
-    window.faults = codes
+    window.faults = found
+    if (found.length === 0 || count >= limits.alerted) window.counted = []
   }
 
-  return async (log: Logger): Promise<void> => {
+  const notices = (): readonly Notice[] =>
+    [...windows].flatMap(([topic, { faults }]) =>
+      (faults ?? []).map(({ code, detail }) => ({
+        subject: `${code} of ${topic}`,
+        text: `${LOOKS_WRONG}: ${detail}`,
+        remedy: DATA_FAULTS[code],
+      })),
+    )
+
+  const logMinute = async (log: Logger): Promise<void> => {
     const [newRejected = [], newOutcomes = [], newEvents = [], newAddresses = [], newDuplicates = []] =
       await Promise.all(read.map((one) => one()))
-    const warn = (all: readonly Counted[], label: string, noun: string, text: string) => {
+    const warn = (all: readonly CountedEvents[], label: string, noun: string, text: string) => {
       if (all.length > 0) log.warn({ [label]: totals(all, label) }, `${counted(sum(all), noun)} ${text}`)
     }
     const ofStatus = (wanted: Status) => newOutcomes.filter(({ labels }) => labels.status === wanted)
@@ -108,14 +129,15 @@ export function createMinutely(
     const messageCount = duplicateCount + sum(newEvents) + sum(newRejected)
     const areDuplicates = duplicateCount * 2 > messageCount
     isCleanMinute = newRejected.length === 0 && !areDuplicates
-    if (areDuplicates && messageCount >= JUDGED_COUNT_MIN)
+    if (areDuplicates && messageCount >= EVENT_LIMITS.judged)
       log.warn({ duplicateCount, messageCount }, DUPLICATES)
     for (const [topic, fresh] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string))
-      judge(log, topic, 'events of a topic', fresh, isSkippedOrPartyless, (all) => [
+      judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isSkippedOrPartyless, (all) => [
         ...judgeEvents(topic, {
           eventCount: sum(all),
           withoutParty: sumOf(all, 'party', 'missing'),
           withoutText: sumOf(all, 'event_type', OTHER_EVENT_TYPE),
+          inOtherCase: sumOf(all, 'event_type', OTHER_CASE),
           withoutReference: sumOf(all, 'reference', 'missing'),
         }),
         ...judgeParties(topic, sumOf(all, 'party', 'found'), sumOf(all, 'party', 'not found')),
@@ -125,6 +147,7 @@ export function createMinutely(
         log,
         address,
         'answers with this address',
+        ANSWER_LIMITS,
         newAddresses.filter(({ labels }) => labels.address === address),
         ({ labels }) => labels.found !== 'address',
         (all) =>
@@ -134,12 +157,14 @@ export function createMinutely(
           ),
       )
   }
+
+  return { log: logMinute, notices }
 }
 
 /** Returns a function that reads what a counter has counted since the last call. */
 function sinceLast(counter: Pick<Counter, 'get'>) {
   let before = new Map<string, number>()
-  return async (): Promise<Counted[]> => {
+  return async (): Promise<CountedEvents[]> => {
     const { values } = await counter.get()
     const keyed = values.map(({ labels, value }) => ({ labels, value, key: JSON.stringify(labels) }))
     const grown = keyed.map(({ labels, value, key }) => ({ labels, value: value - (before.get(key) ?? 0) }))
@@ -148,20 +173,20 @@ function sinceLast(counter: Pick<Counter, 'get'>) {
   }
 }
 
-function isSkippedOrPartyless({ labels }: Counted): boolean {
+function isSkippedOrPartyless({ labels }: CountedEvents): boolean {
   return labels.status === 'SKIPPED' || labels.party === 'missing'
 }
 
-function sum(all: readonly Counted[]): number {
+function sum(all: readonly CountedEvents[]): number {
   return all.reduce((total, { value }) => total + value, 0)
 }
 
 /** The sum of those whose label has a value. */
-function sumOf(all: readonly Counted[], label: string, value: string): number {
+function sumOf(all: readonly CountedEvents[], label: string, value: string): number {
   return sum(all.filter(({ labels }) => labels[label] === value))
 }
 
-function totals(all: readonly Counted[], label: string): Record<string, number> {
+function totals(all: readonly CountedEvents[], label: string): Record<string, number> {
   const groups = Map.groupBy(all, ({ labels }) => String(labels[label]))
   return Object.fromEntries([...groups].map(([name, group]) => [name, sum(group)]))
 }

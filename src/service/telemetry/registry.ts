@@ -6,6 +6,8 @@ import { createMinutely } from './minutely.ts'
 export interface MetricsNeeds extends CounterNeeds, GaugeNeeds {
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
+  /** Whether a text or a rule names a type in another letter case. */
+  readonly isInOtherCase: (eventType: string) => boolean
   /** Attempts after which a failed row is given up. */
   readonly attemptCountMax: number
 }
@@ -27,10 +29,13 @@ export function createMetrics(needs: MetricsNeeds) {
   const { dataFaults, readGauges } = createGauges(needs, registers)
   const counters = createCounters(registers)
   startAtZero(counters, needs)
+  const minutely = createMinutely(counters, dataFaults)
   return {
-    stage: countStages(counters, needs.eventTypes, needs.attemptCountMax),
+    stage: countStages(counters, needs.eventTypes, needs.isInOtherCase, needs.attemptCountMax),
     /** Logs what was counted since the last call, see `createMinutely`. */
-    logMinute: createMinutely(counters, dataFaults),
+    logMinute: minutely.log,
+    /** What looks wrong about the data. */
+    dataFaults: minutely.notices,
     /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */
     countRestart: () => counters.restarts.inc(),
     /** Counts messages that the broker's retention deleted before they were processed. */

@@ -22,6 +22,7 @@ import type { Batch, CommitResult } from '../decide/attempt/batch.ts'
 import type { RunStage, StageName, Stages } from '../decide/attempt/stage.ts'
 import { readTraceParent, type TraceParent } from '../decide/event/parse-event.ts'
 import { type Contacts, countByState } from '../decide/party/contact.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 import { markTrace } from './log.ts'
 
 export interface TracingOptions extends NonNullable<Config['tracing']> {
@@ -112,10 +113,11 @@ export function createTracing(options: TracingOptions, log: Logger) {
     },
     /** Sends queued spans, as far as the collector accepts them in time. Never rejects. */
     stop: async (): Promise<void> => {
-      const late = Promise.withResolvers<void>()
-      const timer = setTimeout(late.resolve, STOP_WAIT_MS)
-      await Promise.race([provider.shutdown().catch(() => {}), late.promise])
-      clearTimeout(timer)
+      await withTimeout(
+        STOP_WAIT_MS,
+        provider.shutdown().catch(() => {}),
+        () => {},
+      )
     },
   }
 }

@@ -1,8 +1,10 @@
 /**
- * The start of a cell that spreadsheet programs take for a formula, and may run. A cell may also begin within one of ours, since some
+ * The start of a cell that spreadsheet programs take for a formula, and may run, also behind blanks and what they do not show. A cell may also begin within one of ours, since some
  * programs separate cells by semicolons or tabs, and see no quotes around it then.
  */
-const FORMULA = /^(?=[\t\r\n])|(^|[;\t\r\n][\s"]*)(?=[=+\-@＝＋－＠])/g
+const FORMULA = /((?:^|[;\t\r\n])[\p{Z}\p{C}"]*)(?=[=+\-@＝＋－＠﹦﹢﹣﹫])/gu
+/** Some programs drop these at the start of a cell. */
+const BLANK_START = /^(?=[\t\r\n])/
 
 type Cell = string | number | boolean | null
 
@@ -27,6 +29,6 @@ export function csvLine(cells: readonly Cell[]): string {
 function cell(value: Cell): string {
   if (value === null) return ''
   if (typeof value !== 'string') return String(value)
-  const text = value.replace(FORMULA, "$1'")
+  const text = value.replace(FORMULA, "$1'").replace(BLANK_START, "'")
   return /[",\r\n\t]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text
 }

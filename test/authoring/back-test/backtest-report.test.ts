@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
+  type GroupPosition,
   LISTED_COUNT_MAX,
   listChanged,
-  type Place,
   reportBacktest,
 } from '../../../src/authoring/back-test/backtest-report.ts'
 import { createBacktest } from '../../../src/authoring/back-test/decide-groups.ts'
@@ -48,7 +48,7 @@ const report = (source: ReturnType<typeof aSource>, onProgress: (count: number) 
 /** Members such as `0/claim.paid 4/1`: of the first page. */
 const membersOf =
   (count: number) =>
-  async ({ cursor, group }: Place): Promise<ListedMember[]> =>
+  async ({ cursor, group }: GroupPosition): Promise<ListedMember[]> =>
     Array.from({ length: count }, (_, i) => ({
       locator: `${cursor ?? 0}/${group}/${i}`,
       partyLocator: 'party-1',

@@ -108,6 +108,15 @@ t.test("another reason changes an event, unless the reason is unknown or not a t
   t.match(backtest(failing, [{ ...missing, isPartyInvalid: true }]), { changed: missing.count })
 })
 
+t.test('an event that no rule was for keeps that reason beside a rule of the candidate', async (t) => {
+  const [first] = groups().filter(
+    ({ facts }) => facts.eventType === 'invoice.paid' && facts.party === 'found',
+  )
+  const unnamed = { ...(first as DecisionGroup), ruleId: '(unknown channel)', outcome: 'FAIL' as const }
+  const [change] = backtest(muted, [unnamed]).changes
+  t.match(change, { before: { reason: 'no rule for this channel' }, after: { reason: 'muted' } })
+})
+
 t.test('the result stays small for any number of event types', async (t) => {
   const [group] = groups() as [DecisionGroup]
   const all = Array.from({ length: 3_000 }, (_, i) => ({

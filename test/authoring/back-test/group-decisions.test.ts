@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { groupDecisions } from '../../../src/authoring/back-test/group-decisions.ts'
+import { readStated } from '../../../src/service/decide/decision/facts.ts'
 import { sqlState } from '../../../src/service/store/connection/errors.ts'
 import { listRetryCandidates } from '../../../src/service/store/read/read-retry-candidates.ts'
 import { resolveTime } from '../../../src/service/store/read/resolve-time.ts'
@@ -70,11 +71,9 @@ t.test(
       const limits = { maxAgeMs: 0, attemptCountMax: 0 }
       const target = { locators: [rows[0].locator] }
       const [candidate] = (await listRetryCandidates(pool, limits, target, null)).candidates
-      t.equal(
-        countOf(all.filter(({ isPartyInvalid }) => isPartyInvalid)),
-        candidate?.decision?.hasInvalidParty ? 1 : 0,
-      )
-      return candidate?.decision?.hasInvalidParty
+      const isStated = 'invalidLocator' in (candidate?.decision ? readStated(candidate.decision) : {})
+      t.equal(countOf(all.filter(({ isPartyInvalid }) => isPartyInvalid)), isStated ? 1 : 0)
+      return isStated
     }
     t.equal(await isInvalid(`reason = 'in other words'`), true)
     t.equal(await isInvalid(`reason = 'invalid party locator', facts = facts - 'invalidLocator'`), true)

@@ -276,3 +276,24 @@ t.test('a new rule that rows above leave a part says how much it decides', async
   const whole = await checkRuleFiles(above('opted-out', [muted]), DEFAULT_PROMISES, EVENT_TYPES, { rules })
   t.same(whole.table.warnings, [])
 })
+
+t.test(
+  'no rule is blamed for cases that it may not decide, or that make no difference to members',
+  async (t) => {
+    const rules = loadRuleTable(DEFAULT_TABLE, EVENT_TYPES)
+    const warningsOf = async (text: string) =>
+      (await checkRuleFiles(text, DEFAULT_PROMISES, EVENT_TYPES, { rules })).table.warnings
+    const send = rule({
+      rule: 'grave',
+      eventType: 'claim.rejected',
+      party: 'found',
+      emailOnFile: true,
+      outcome: 'SEND',
+      sendBy: 'EMAIL',
+    })
+    t.same(await warningsOf(above('no-email', [send])), [], 'a promise keeps it below "opted-out"')
+    const muted = rule({ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' })
+    t.same(await warningsOf(above('email', [muted])), [], 'those above tell nobody, either')
+    t.same(await warningsOf(DEFAULT_TABLE.replace('\nin-app,', '\napp,')), [], 'a new name is no new rule')
+  },
+)

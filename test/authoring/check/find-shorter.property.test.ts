@@ -80,6 +80,12 @@ t.test('rows that one could replace are told with the cell to write', async (t) 
   t.equal(hints.length, 2)
 })
 
+t.test('a row is part of one hint', async (t) => {
+  const alike = Array.from({ length: 20 }, (_, n) => rule({ rule: `r${n}`, eventType: `type-${n}`, ...SAME }))
+  const hints = await shorterOf(table(...alike, rule({ rule: 'others', reason: 'other' })))
+  t.equal(hints.length, 10)
+})
+
 t.test('a row that rows below replace is told; the last one for its cases is not', async (t) => {
   const hints = await shorterOf(
     table(rule({ rule: 'first', eventType: 'claim.paid', ...SAME }), rule({ rule: 'all', ...SAME })),

@@ -60,3 +60,8 @@ t.test('event types that change alike share a change', async (t) => {
   t.equal(changes.length, byEmail.length)
   for (const { eventClasses } of changes) t.equal(eventClasses.length, 2)
 })
+
+t.test('all types but those that a cell names are described by those', async (t) => {
+  const [, sentence = ''] = await said('opted-out,,', 'opted-out,claim.*,')
+  t.match(sentence, / for every event type but claim\.\* \(rule "opted-out" before, rule "\w+" now\):$/)
+})

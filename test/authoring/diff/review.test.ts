@@ -32,7 +32,9 @@ const FILES = { table, promises, templates }
 /** The review of files that differ from those in force. */
 async function reviewOf(change: Partial<Files>, traffic: string | null = null, accepted = outcomes) {
   const [before, after] = await Promise.all(
-    [FILES, { ...FILES, ...change }].map((files) => loadVersion(files, readTexts(files.templates, outcomes))),
+    [FILES, { ...FILES, ...change }].map((files) =>
+      loadVersion(files, readTexts(files.templates, outcomes, [])),
+    ),
   )
   const summary = summariseChange(before as Version, after as Version, accepted, traffic)
   return { ...(after as Version), summary }
@@ -153,6 +155,30 @@ t.test('with the traffic, a change says how many events of the last month it con
   t.match(summary.traffic?.notes.join('\n'), /Rules that would have decided none of them: .*"opted-out"/)
   t.match(formatProposal(summary), '### Of about 9,854 events in 30 days, 785 change: 785 no longer sent')
   t.notOk(summary.reviews.some(({ faults }) => faults.length > 0))
+})
+
+t.test('a rule that mutes those who prefer one channel says who is still told', async (t) => {
+  const { summary } = await reviewOf({ table: MUTED }, TRAFFIC)
+  t.equal(summary.traffic?.notes[0], 'Still sent of invoice.paid: 12 by text message')
+})
+
+t.test('a change of a type that did not come does not look as if it changed nothing', async (t) => {
+  const { summary } = await reviewOf(
+    { table: MUTED.replace('invoice.paid', 'claim.paid') },
+    TRAFFIC.replaceAll('claim.paid', 'claim.approved'),
+  )
+  t.match(summary.traffic?.summary, /, none was of claim\.paid, and no other changes$/)
+})
+
+t.test('a promise that covers a part of the changed events is not told', async (t) => {
+  const { summary } = await reviewOf({ table: MUTED }, TRAFFIC)
+  t.match(summary.traffic?.changes[0], '; promise: "We never send a text message without a phone number"')
+  const withPhone = TRAFFIC.replace(
+    '(others)',
+    'invoice.paid,found,no,EMAIL,yes,yes,3,2026-10-29,2026-11-27\n(others)',
+  )
+  const both = await reviewOf({ table: MUTED }, withPhone)
+  t.notMatch(both.summary.traffic?.changes[0], '; promise: ')
 })
 
 t.test('a damaged traffic file is a fault of its own; without one, all works as before', async (t) => {

@@ -2,8 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { compareOutcomes, listOutcomes } from '../../../src/authoring/outcomes/list-outcomes.ts'
+import {
+  compareOutcomes,
+  listOutcomes,
+  rewordOutcomes,
+} from '../../../src/authoring/outcomes/list-outcomes.ts'
 import { previewTexts } from '../../../src/authoring/templates/preview.ts'
+import { FACT_LIST } from '../../../src/service/decide/decision/facts.ts'
 import { CHANNEL_KINDS } from '../../../src/service/decide/party/channel.ts'
 import { UNNAMED } from '../../../src/service/decide/rules/event-classes.ts'
 import { enumerate } from '../../../src/service/decide/rules/first-match.ts'
@@ -29,6 +34,42 @@ t.test('accepted outcomes are compared line by line', async (t) => {
     gone: [],
     fresh: describeThose(inApp).map((situation) => `claim.paid: ${situation}: SKIP (x), rule "a"`),
   })
+})
+
+/** Every phrase that a version wrote into accepted outcomes: add new ones, and never take one out. */
+const EVER_WRITTEN = `
+party found, party not found, party unresolved, party missing, opted out, not opted out, email on file, no email on file
+phone on file, no phone on file, prefers EMAIL, prefers SMS, prefers IN_APP, prefers email, prefers text message, prefers app message
+`
+
+t.test('words of earlier versions are told apart from other decisions', async (t) => {
+  const formerly = (text: string) =>
+    text
+      .replace(/^#.*\n/, '')
+      .replaceAll(/(prefers|by) email/g, '$1 EMAIL')
+      .replaceAll(/(prefers|by) text message/g, '$1 SMS')
+      .replaceAll(/(prefers|by|and) app message/g, '$1 IN_APP')
+  t.equal(rewordOutcomes(formerly(DEFAULT_OUTCOMES)), DEFAULT_OUTCOMES)
+  t.strictSame(compareOutcomes(formerly(DEFAULT_OUTCOMES), DEFAULT_OUTCOMES), { gone: [], fresh: [] })
+  const muted = await outcomesOf(above('email', [rule({ eventType: 'claim.paid', party: 'found' })]))
+  t.strictSame(
+    compareOutcomes(formerly(DEFAULT_OUTCOMES), muted),
+    compareOutcomes(DEFAULT_OUTCOMES, muted),
+    'a changed decision',
+  )
+  const today = FACT_LIST.flatMap(([, { values, words }]) => values.map((value) => words(value as never)))
+  const known = EVER_WRITTEN.trim().split(/, |\n/)
+  for (const words of today) t.ok(known.includes(words), `list "${words}" above`)
+  for (const words of known) t.ok(today.includes(rewordOutcomes(`  ${words}: x`).slice(2, -3)), words)
+})
+
+t.test("a company's own words stay as they are", (t) => {
+  const own = `  party found: SKIP (told by SMS, prefers SMS, really), rule "SEND by SMS, prefers SMS"
+  by email and app message:
+  | Subject: prefers SMS
+  | SEND by SMS: so, prefers SMS, it is`
+  t.equal(rewordOutcomes(own), own)
+  t.end()
 })
 
 t.test('an event type lists only its differences from "any other"', async (t) => {

@@ -33,3 +33,17 @@ t.test('characters that lengthen an SMS and unused variables cause warnings', as
   t.strictSame(warnings, [{ file: '', line: null, text: 'no template uses {{reason}}' }])
   t.same(warnings.map(describeTemplateFault), ['no template uses {{reason}}'])
 })
+
+t.test('a reason that is inserted where there may be none causes a warning', async (t) => {
+  const why = '{{#reason}}\nThis is why: {{reason}}{{> why}}\n{{/reason}}\n'
+  const changes = {
+    'claim.paid.mustache': `Subject: Paid {{reason}}\n\n{{locator}}\n${why}Because of {{reason}}.\n`,
+    'parts/why.mustache': 'Reason: {{reason}}',
+  }
+  const { warnings } = checkTemplates(filesWith(changes), { sha256 })
+  t.match(warnings, [
+    { file: 'claim.paid.mustache', line: 1, text: /leaves a gap here: write \{\{#reason\}\}/ },
+    { file: 'claim.paid.mustache', line: 7, text: /leaves a gap here/ },
+  ])
+  t.equal(warnings.length, 2)
+})

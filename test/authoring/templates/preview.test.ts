@@ -32,13 +32,34 @@ t.test('a changed text is shown before and after; a comment is no change', async
   const markdown = previewChangesToMarkdown(diffPreviews(before, after))
   t.match(
     markdown,
-    /^### Texts: 2 event types with another text\n\n#### claim\.paid\n\nBefore:\n\n1 segment \(GSM-7\) by text message:\n\n```text\nSubject: Your claim has been paid\n.*Hello.*After:.*Dear member/s,
+    /^### Texts: 2 event types with another text\n\nclaim\.paid:\n\n```diff\n- Hello,\n\+ Dear member,\n```\n\n.*#### claim\.paid\n\nBefore:\n\n1 segment \(GSM-7\) by text message:\n\n```text\nSubject: Your claim has been paid\n.*Hello.*After:.*Dear member/s,
   )
   t.match(
     markdown,
     /#### policy\.transferred: new, was the generic text\n.*Policy POL-2026-00421 has moved\./s,
   )
   t.match(previewChangesToMarkdown(diffPreviews(after, before)), '#### policy.transferred: removed, becomes')
+})
+
+t.test('what one text says differently stands before what all do, and the wholes come last', async (t) => {
+  const greetings = files
+    .filter(({ text }) => text.includes('Hello,'))
+    .map(({ name, text }) => [name, text.replace('Hello,', 'Dear member,')] as const)
+  const [name = '', text = ''] = greetings[0] ?? []
+  const after = templatesWith({
+    ...Object.fromEntries(greetings),
+    [name]: `${text}\nPlease do nothing.\n${'Or wait. '.repeat(40)}`,
+  })
+  const type = name.replace('.mustache', '')
+  const [odd, all, longer, wholes, ...rest] = [
+    `${type}:\n\n\`\`\`diff\n+ Please do nothing.\n`,
+    `${greetings.length} event types, such as ${type}, `,
+    `Longer by text message, in segments: ${type} (1, now 4), `,
+    '<details><summary>All changed texts, before and after</summary>\n\n#### ',
+  ].map((part) => previewChangesToMarkdown(diffPreviews(before, after)).indexOf(part))
+  t.strictSame(rest, [])
+  t.ok(Number(odd) > 0 && Number(all) > Number(odd))
+  t.ok(Number(longer) > Number(all) && Number(wholes) > Number(longer))
 })
 
 t.test('a sample value in place of a variable is a change, which other values show', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { readTemplates } from '../../../src/authoring/templates/read-templates.ts'
+import { render } from '../../../src/service/decide/templates/render.ts'
 import { TemplateError } from '../../../src/service/decide/templates/template.ts'
 import { sha256 } from '../../service/build.ts'
 import { files, templatesWith } from './files.ts'
@@ -47,14 +48,16 @@ Subject: {{#reason}}r{{/reason}}↵↵{{locator}}  1: the subject is or can be e
 Subject: {{^reason}}r{{/reason}}↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
 Subject: {{locator}}↵↵{{locator}}  1: the subject is or can be empty: give it fixed words
 Subject: one↵ two {{x}}↵↵{{locator}}  2: the subject is one line: leave the line after it blank
-Subject: {{> head}}↵↵{{locator}}  1: partial "head" cannot be used: write its text here
+Subject: {{> head}}↵↵{{locator}}  1: part "head" cannot be inserted here: write its text
+Subject: s↵↵{{locator}}↵{{> gone}}  4: there is no part "gone": add it as templates/parts/gone.mustache
 Subject: s↵↵{{locator}}↵{{=<% %>=}}↵<% reason %>{{ = }}↵{{x}}  4: the delimiters cannot be changed: remove this tag and write {{…}} throughout
 Subject: s↵↵ ↵  3: the body is empty: write it below the subject
 Subject: s {{locator}}↵↵no locator  ${NO_LOCATOR}
 Subject: s↵↵{{#locator}}some{{/locator}}{{! {{locator}}  ${NO_LOCATOR}
 Subject: s↵↵{{#reason}}{{locator}}{{/reason}}  ${NO_LOCATOR}
 Subject: s↵↵{{^reason}}{{locator}}{{/reason}}  ${NO_LOCATOR}
-Subject: s↵↵{{^locator}}{{locator}}{{/locator}}  ${NO_LOCATOR}
+Subject: s↵↵{{^locator}}{{locator}}{{/locator}}  3: {{locator}} is always empty here, within {{^locator}}: write {{#locator}}…{{/locator}} around what is shown with it
+Subject: s↵↵{{locator}}↵{{^reason}}{{#reason}}{{reason}}{{/reason}}↵This is why: {{reason}}{{/reason}}  5: {{reason}} is always empty here, within {{^reason}}: write {{#reason}}…{{/reason}} around what is shown with it
 Subject: s↵↵{{locator}}↵Gr\0e  4: this is not UTF-8 text: save the file as UTF-8
 Subject: s↵↵{{locator}}↵Gr\uFFFDe  4: this is not UTF-8 text: save the file as UTF-8
 Subject: s↵↵{{locator}}↵<<<<<<< HEAD↵one↵=======↵two↵>>>>>>> other  4: ${CONFLICT}
@@ -82,20 +85,20 @@ for (const [file, faulty] of [
 }
 
 t.test('a file is enough to make an event type known', async (t) => {
-  const { byEventType } = templatesWith({
+  const templates = templatesWith({
     'policy.transferred.mustache': 'Subject: Moved\n\n{{locator}}',
     'claim.paid.mustache': null,
   })
   const variables = { eventType: 'policy.transferred', locator: 'POL-1', reason: null }
-  t.equal(byEventType.get('policy.transferred')?.subject(variables), 'Moved')
-  t.notOk(byEventType.has('claim.paid'))
+  t.equal(templates.get('policy.transferred')?.subject(variables), 'Moved')
+  t.notOk(templates.has('claim.paid'))
 })
 
 t.test('the build refuses a file that is not a template', async (t) => {
   const text = 'Subject: s\n\n{{locator}}'
   t.equal(
     faultsOf({ 'Generic.mustache': text }),
-    'the templates have 1 fault:\n  Generic.mustache: "Generic" is not an accepted event type; did you mean "generic"? If events have exactly this type, add the line "Generic" to rules/outcomes.txt',
+    'the templates have 1 fault:\n  Generic.mustache: "Generic" is not an accepted event type; did you mean "generic"? If events have exactly this type, add its text once the first of them was received, or add the line "Generic" to rules/outcomes.txt',
   )
   t.equal(
     faultsOf({ 'notes.txt': '', '.mustache': text }),
@@ -110,7 +113,11 @@ t.test('a file name that is a misspelt event type, or has spaces or brackets, is
   const faultOf = (name: string, further: readonly string[] = []) => {
     try {
       const added = { name: `${name}.mustache`, text: 'Subject: s\n\n{{locator}}' }
-      readTemplates([...files, added], { sha256, accepted: [...accepted, ...further] })
+      readTemplates([...files, added], {
+        sha256,
+        accepted: [...accepted, ...further],
+        seen: ['policy.transferred'],
+      })
       return null
     } catch (error) {
       return error instanceof TemplateError ? error.faults.map(({ text }) => text).join() : error
@@ -124,15 +131,16 @@ t.test('a file name that is a misspelt event type, or has spaces or brackets, is
     'claim.reopened - Copy': 'claim.reopened',
     'CLAIM.Rejected(2)': 'claim.rejected',
     generics: 'generic',
+    'policy.transfered': 'policy.transferred',
   }
   for (const [name, near] of Object.entries(meant)) {
     t.equal(
       faultOf(name),
-      `"${name}" is not an accepted event type; did you mean "${near}"? If events have exactly this type, add the line "${name}" to rules/outcomes.txt`,
+      `"${name}" is not an accepted event type; did you mean "${near}"? If events have exactly this type, add its text once the first of them was received, or add the line "${name}" to rules/outcomes.txt`,
     )
     t.equal(faultOf(name, [name]), null, 'the way out')
   }
-  for (const name of ['claim.reopened', 'consent', 'überweisung.erhalten', 'a_b-c:d.2'])
+  for (const name of ['policy.transferred', 'claim.reopened', 'consent', 'überweisung.erhalten', 'a_b-c:d.2'])
     t.equal(faultOf(name), null, name)
 })
 
@@ -167,8 +175,8 @@ t.test('the generic template has a subject of its own and may end with or withou
 t.test('a file with BOM and CRLF renders like one without, but has its own revision', async (t) => {
   const plain = 'Subject: One\n\nTwo {{locator}}\n{{#reason}}\n{{reason}}\n{{/reason}}\nThree\n'
   const marked = `\uFEFF${plain.replaceAll('\n', '\r\n')}`
-  const { byEventType } = templatesWith({ 'claim.paid.mustache': plain, 'claim.approved.mustache': marked })
-  const [a, b] = ['claim.paid', 'claim.approved'].map((name) => byEventType.get(name))
+  const templates = templatesWith({ 'claim.paid.mustache': plain, 'claim.approved.mustache': marked })
+  const [a, b] = ['claim.paid', 'claim.approved'].map((name) => templates.get(name))
   t.equal(b?.source, marked)
   t.equal(b?.revision, sha256(marked))
   t.not(a?.revision, b?.revision)
@@ -195,8 +203,8 @@ t.test('random fragments are refused with a line number, or rendered with the lo
     fc.property(fc.array(scrap, { maxLength: 12 }), fc.option(fc.string()), (scraps, reason) => {
       const source = `Subject: s\n\n{{locator}}${scraps.join('')}`
       try {
-        const { byEventType } = templatesWith({ 'claim.paid.mustache': source })
-        const body = byEventType.get('claim.paid')?.body({ eventType: 'e', locator: 'CLM-1', reason })
+        const templates = templatesWith({ 'claim.paid.mustache': source })
+        const body = templates.get('claim.paid')?.body({ eventType: 'e', locator: 'CLM-1', reason })
         assert.ok(body?.startsWith('CLM-1'))
         count.read++
       } catch (error) {
@@ -209,4 +217,37 @@ t.test('random fragments are refused with a line number, or rendered with the lo
     { numRuns: 200 },
   )
   t.ok(count.read > 10 && count.refused > 10, `${count.read} read, ${count.refused} refused`)
+})
+
+const USES_HEAD = 'Subject: s\n\n{{> head}}\n{{locator}}{{>head}}.\n'
+
+t.test('a text inserts parts, and its revision and source are those of the whole', async (t) => {
+  const part = '\uFEFFHello{{#reason}},\r\n{{reason}}{{/reason}}\r\n\n'
+  const templates = templatesWith({ 'claim.paid.mustache': USES_HEAD, 'parts/head.mustache': part })
+  const whole =
+    'Subject: s\n\nHello{{#reason}},\r\n{{reason}}{{/reason}}\n{{locator}}Hello{{#reason}},\r\n{{reason}}{{/reason}}.\n'
+  t.match(templates.get('claim.paid'), { source: whole, revision: sha256(whole) })
+  t.equal(templates.has('parts/head'), false, 'a part is no text of an event type')
+  const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: 'late' }
+  t.equal(render(templates, variables).body, 'Hello,\nlate\nCLM-1Hello,\nlate.')
+})
+
+t.test('a fault of a part is told once, in its own file, and hides no fault of a text', async (t) => {
+  const withPart = (part: string, text = USES_HEAD, name = 'head') =>
+    faultsOf({ 'claim.paid.mustache': text, [`parts/${name}.mustache`]: part })
+  const one = (fault: string) => `the templates have 1 fault:\n  ${fault}`
+  t.equal(withPart('a\n{{x}}'), one(`parts/head.mustache:2: "x" is not a variable: ${VARIABLES}`))
+  t.equal(
+    withPart('{{> head}}'),
+    one('parts/head.mustache:1: part "head" cannot be inserted here: write its text'),
+  )
+  t.equal(withPart('<<<<<<< HEAD'), one(`parts/head.mustache:1: ${CONFLICT}`))
+  t.match(withPart('{{#reason}}', USES_HEAD.replace('locator', 'x')), /2 faults:\n {2}claim.paid.*"x" is not/)
+  t.equal(withPart('{{locator}}', 'Subject: s\n\n{{> head}}\n'), 'no fault', 'the part inserts the locator')
+  t.equal(withPart('no locator', 'Subject: s\n\n{{> head}}\n'), one(`claim.paid.mustache:${NO_LOCATOR}`))
+  t.match(
+    withPart('a', 'Subject: s\n\n{{> haed}}{{locator}}\n'),
+    'there is no part "haed": add it as templates/parts/haed.mustache; did you mean "head"?',
+  )
+  t.match(withPart('a', 'Subject: s\n\n{{locator}}\n', 'My Part'), 'is not a part: name it parts/<word>')
 })

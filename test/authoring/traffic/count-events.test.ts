@@ -43,6 +43,21 @@ t.test('the period is 30 whole days: neither today nor what is older', async (t)
   t.equal(Date.parse(later.lastDay) - Date.parse(later.firstDay), 29 * DAY_MS)
 })
 
+t.test('an event belongs to the day of its first decision, whenever it was retried', async (t) => {
+  const decide = (name: string, which: 'min' | 'max', day: string) =>
+    client.query(
+      `UPDATE notifications.decision AS one SET decided_at = now() + $2::interval WHERE event_id = $1
+        AND attempt = (SELECT ${which}(attempt) FROM notifications.decision WHERE locator = one.locator)`,
+      [name, day],
+    )
+  await decide('retried-0', 'max', '3 days')
+  t.equal((await tomorrow()).groups[0]?.count, 14)
+  await decide('retried-1', 'min', '-31 days')
+  t.equal((await tomorrow()).groups[0]?.count, 13)
+  await decide('retried-0', 'max', '0 days')
+  await decide('retried-1', 'min', '0 days')
+})
+
 t.test('the same decisions give the same file, which names no member', async (t) => {
   const text = formatTraffic(await tomorrow())
   t.equal(formatTraffic(await tomorrow()), text)

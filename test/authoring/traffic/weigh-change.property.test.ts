@@ -55,7 +55,7 @@ t.test('random changes concern as many events as by a back-test on the same deci
         test.add({ ...recorded, facts, ruleId, outcome, channel, count })
       }
       const diff = diffRuleTables(before, after)
-      const effect = weighChange(before, after, { diff, promises: [], nowMs: 0 }, traffic)
+      const effect = weighChange(before, after, { diff, promises: [], wallMs: 0 }, traffic)
       const counts = effect.changes.map((line) => Number(line.split(' ')[0]?.replaceAll(',', '')))
       const sum = counts.reduce((total, count) => total + count, 0)
       const { changed: expected } = test.result()

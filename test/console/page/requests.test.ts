@@ -49,7 +49,7 @@ test('an agent tries one message again by three clicks and a reason', async (t) 
   t.same(await accessibilityFaults(page), [])
   await dialog.getByLabel(/^Reason/).fill('the member called')
   await click(dialog.getByRole('button', { name: 'Try again', exact: true }))
-  await dialog.getByText('We are at it').waitFor()
+  await dialog.getByText('In progress').waitFor()
   state = { ...state, state: 'done', counts: { SENT: 1 }, endedAt: TIME }
   await dialog.getByText('We tried again: 1 sent.').waitFor()
   t.equal(clickCount, 3)
@@ -133,7 +133,10 @@ test('all entries of a filter are asked for, not those of the page, and the dial
       const isAll = !('filter' in wanted && 'from' in wanted.filter)
       return {
         ...preview(
-          { reason: 'party not found', count: isAll ? 1_230 : 900, isUnchanged: false },
+          {
+            ...{ reason: 'party not found', count: isAll ? 1_230 : 900, isUnchanged: false },
+            reasonPrefix: 'party not found',
+          },
           { ...WILL_BE_SKIPPED, count: 40 },
         ),
         ages: { day: 900, week: 0, older: isAll ? 330 : 0 },
@@ -145,6 +148,10 @@ test('all entries of a filter are asked for, not those of the page, and the dial
     requests,
   })
   await page.getByRole('button', { name: /^Try all again/ }).click()
+  t.equal(
+    await dialog.getByRole('link', { name: 'party not found' }).getAttribute('href'),
+    '#/log?notTold=true&rule=no-email&reasonPrefix=party+not+found',
+  )
   await dialog.getByText('40: stays unchanged: it would be skipped again').waitFor()
   await dialog.getByText('Old news is among them: 900 up to a day old, 0 up to a week, 330 older.').waitFor()
   await dialog.getByLabel('Only those since').selectOption('last 24 hours')
@@ -213,7 +220,7 @@ test('requests are listed with their results; an open one can be cancelled', asy
   const added: unknown[] = []
   const { page } = await open(t, '#/requests', { requests: aRequestDesk(added) })
   const row = page.getByRole('region', { name: 'Requests' }).locator('tbody tr')
-  await row.getByText('We are at it: 3 sent, 1 left unchanged.').waitFor()
+  await row.getByText('In progress: 3 sent, 1 left unchanged.').waitFor()
   t.same(await accessibilityFaults(page), [])
   await row.getByRole('link').first().click()
   await page.getByText('it was sent').waitFor()

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createWorkbench } from '../../../src/console/routes/back-tests.ts'
 import { readRuleFiles, TEMPLATE_EVENT_TYPES } from '../../../src/service/app/rule-files.ts'
+import { GENERIC } from '../../../src/service/decide/templates/template.ts'
 import { DEFAULT_OUTCOMES, DEFAULT_PROMISES, DEFAULT_TABLE } from '../../authoring/default-table.ts'
 import { openDatabase } from '../../service/store/fixtures.ts'
 import { record, UNRESOLVED } from '../../service/store/record.ts'
@@ -19,14 +20,13 @@ t.test('the workbench starts with the files in force and the URL for proposals',
   t.match(start, {
     table: DEFAULT_TABLE,
     promises: DEFAULT_PROMISES,
-    templates: TEMPLATE_EVENT_TYPES.map((eventType) => ({
-      name: `${eventType}.mustache`,
-      text: /^Subject: .*\{\{locator}}/s,
+    templates: [...TEMPLATE_EVENT_TYPES, GENERIC].sort().map((name) => ({
+      name: `${name}.mustache`,
+      text: /^Subject: .*\{\{(locator|eventType)}}/s,
     })),
     outcomes: DEFAULT_OUTCOMES,
     repositoryUrl: 'https://github.com/insurer/n',
   })
-  t.match(start.templates.at(-1), { name: 'generic.mustache' })
 })
 
 t.test('decisions are counted without their entries, which are listed for one group', async (t) => {

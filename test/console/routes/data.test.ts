@@ -84,6 +84,15 @@ t.test('the page runs only its own code, and is cached until it changes', async 
   t.match(await get('/console/'), { statusCode: 308, headers: { location: './' } })
 })
 
+t.test('the page may connect to its identity provider, and to nothing else', async (t) => {
+  const signIn = { issuer: 'https://id.example/realms/us', clientId: 'console', scope: 'openid' }
+  const { app } = aManagement({ signIn })
+  t.teardown(() => app.close())
+  const policy = String((await app.inject('/console')).headers['content-security-policy'])
+  t.match(policy, /; connect-src 'self' https:\/\/id\.example; base-uri/)
+  t.same((await app.inject('/console/sign-in')).json(), { signIn })
+})
+
 t.test('a response of more than 1 kB is compressed for a client that takes gzip', async (t) => {
   const text = 'metric 1\n'.repeat(200)
   const { app } = aManagement({ exposeMetrics: async () => ({ contentType: 'text/plain', text }) })

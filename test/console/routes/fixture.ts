@@ -14,6 +14,7 @@ import type { Blocked } from '../../../src/service/model/block-reasons.ts'
 import { COUNT_WINDOWS } from '../../../src/service/model/log/count-windows.ts'
 import type { StoredRequest } from '../../../src/service/model/request/schemas.ts'
 import { showBlocked } from '../../../src/service/model/service-status.ts'
+import type { SignIn } from '../../../src/service/model/sign-in.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import { promise, promises, rule, table } from '../../authoring/build.ts'
 import { dependencies, ENTRY, OUTAGE, withKeySet } from '../../service/http/fixture.ts'
@@ -27,7 +28,7 @@ export const PREFERENCES: NewPreferences = {
 export const TIME = '2026-01-31T12:00:00.000000Z'
 export const REVISION = 'b'.repeat(64)
 
-const HELD: Blocked = {
+export const LOCKED: Blocked = {
   topic: 'claims',
   partition: 3,
   reason: 'locked',
@@ -162,7 +163,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       assignedCount: 3,
       holds: [],
       notices: [],
-      blocked: showBlocked([HELD], [{ ...HELD, messageCount: 1_204, oldestAgeS: 60 }], (ms) =>
+      blocked: showBlocked([LOCKED], [{ ...LOCKED, messageCount: 1_204, oldestAgeS: 60 }], (ms) =>
         new Date(ms).toISOString(),
       ),
     }),
@@ -173,8 +174,8 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
           warnings: ['rule table, it misses one'],
         },
         [
-          { revision: 'older', activatedAt: 'before', gitCommit: 'c1' },
-          { revision: REVISION, activatedAt: TIME, gitCommit: null },
+          { revision: 'older', activatedAt: 'before', gitCommit: 'c1', gitSubject: null },
+          { revision: REVISION, activatedAt: TIME, gitCommit: null, gitSubject: null },
         ],
       ),
     ...overrides,
@@ -186,6 +187,7 @@ interface Parts {
   readonly consolePage: ConsolePage
   readonly consoleData: ConsoleData
   readonly isLoopback: boolean
+  readonly signIn: SignIn | null
 }
 
 /** The management listener, with the console, and its log. */
@@ -197,6 +199,7 @@ export function aManagement({
   },
   consoleData = aConsole(),
   isLoopback = true,
+  signIn = null,
   ...overrides
 }: Partial<Parts & ManagementNeeds> = {}) {
   const logged: string[] = []
@@ -209,7 +212,7 @@ export function aManagement({
     startup: async () => null,
     startupWarning: () => null,
     exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
-    console: (app) => addConsole(app, consolePage, consoleData, { tokens: keyed, isLoopback }),
+    console: (app) => addConsole(app, consolePage, consoleData, { tokens: keyed, isLoopback, signIn }),
     isUnavailable: (error) => error === OUTAGE,
     observeResponse: () => {},
     requestCountMax: 100,

@@ -67,7 +67,8 @@ t.test('the console learns whether its reader may ask', async (t) => {
 t.test('a request is taken with its author and reason, and logged', async (t) => {
   const response = await post(closed, '', ASKED, { authorization: OPERATOR })
   t.equal(response.statusCode, 201)
-  t.match(response.json(), { id: '12', kind: 'retry', by: 'alice', because: 'an outage' })
+  t.strictSame(Object.keys(response.json()).sort(), ['endedAt', 'id', 'kind', 'requestedAt', 'state'])
+  t.match(response.json(), { id: '12', kind: 'retry' })
   t.same(added, [{ ...ASKED, by: 'alice' }])
   t.match(closed.logged.join(''), /"tokenSubject":"alice","request":"12","kind":"retry"/)
   await post(open, '', ASKED)
@@ -94,6 +95,8 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
       'a negative offset',
       { ...ASKED, wanted: { kind: 'skip', batch: { topic: 'claims', partition: 0, offset: '-1' } } },
     ],
+    ['a hold of no topic, which must not mean all', { ...ASKED, wanted: { kind: 'hold', topics: [] } }],
+    ['an end of no hold', { ...ASKED, wanted: { kind: 'resume' } }],
     ['a key that is no key', { ...ASKED, key: 'again' }],
     ['no JSON', '{'],
   ]
@@ -118,9 +121,15 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
     filter({ notTold: 'true' }),
     { ...ASKED, key: '0123456789abcdef'.repeat(2) },
     filter({ partyLocator: 'party-1', from: '7d', reason: 'party not found', rule: 'r', request: '3' }),
-    { ...ASKED, wanted: { kind: 'redrive', filter: { code: 'not-json', topic: 'claims', since: '1d' } } },
+    {
+      ...ASKED,
+      wanted: { kind: 'redrive', filter: { code: 'not-json', topic: 'claims', since: '2d', before: '1d' } },
+    },
     { ...ASKED, wanted: { kind: 'dismiss', ids: ['1'] } },
     { ...ASKED, wanted: { kind: 'skip', batch: { topic: 'claims', partition: 0, offset: '7' } } },
+    { ...ASKED, wanted: { kind: 'hold' } },
+    { ...ASKED, wanted: { kind: 'hold', topics: ['claims'] } },
+    { ...ASKED, wanted: { kind: 'resume', hold: '12' } },
   ]
   for (const body of good) t.equal((await post(open, '', body)).statusCode, 201, JSON.stringify(body))
 })

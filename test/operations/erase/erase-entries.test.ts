@@ -1,5 +1,5 @@
 import t from 'tap'
-import { entriesToErase, eraseEntries } from '../../../src/operations/erase/erase-entries.ts'
+import { entriesOfNobody, entriesToErase, eraseEntries } from '../../../src/operations/erase/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../../../src/operations/erase/erase-preferences.ts'
 import { eraseRejected } from '../../../src/operations/erase/erase-rejected-messages.ts'
 import { beginErasure } from '../../../src/operations/erase/erasure-record.ts'
@@ -176,11 +176,11 @@ t.test('an erasure and a redrive that cannot get their lock in time say what hol
   await Promise.all([
     t.rejects(eraseEntries(pool, erasure, []), {
       message:
-        'the service is carrying out a `retry` or `redrive`, or another `erase` or `replay --rebuild` is running: run this again',
+        'the service is carrying out a `retry` or `redrive`, or another `erase`, `prune` or `replay --rebuild` is running: run this again',
     }),
     t.rejects(
       pool.transaction((tx) => lockRejected(tx, 1n)),
-      { message: 'an `erase` or a `replay --rebuild` is running' },
+      { message: 'an `erase`, a `prune` or a `replay --rebuild` is running' },
     ),
   ])
 })
@@ -224,20 +224,72 @@ t.test('contacts are blanked with their history, and opt-outs stay in force', as
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
+t.test('an entry of nobody whose text names the person is erased, and no other', async (t) => {
+  const nobody = { eventType: 'claim.rejected', partyLocator: null }
+  const [, , , gone, ofOther] = await record(pool, [
+    { eventId: 'hers', ...nobody, reason: 'a secret\nparty-1 told us' },
+    { eventId: 'quoting', ...nobody, reason: '"party-1"' },
+    { eventId: 'of another', ...nobody, reason: 'a secret of party-10, party-1-2' },
+    { eventId: 'without a row', ...nobody, reason: 'party-1' },
+    { eventId: 'read again', ...nobody, reason: 'party-1' },
+  ])
+  await client.query('DELETE FROM notifications.notification_log WHERE locator = $1', [gone])
+  await client.query(
+    `UPDATE notifications.notification_log SET party_locator = 'party-2' WHERE locator = $1`,
+    [ofOther],
+  )
+  t.match(await erase('party-1'), { logEntries: 7 })
+  const left = await rowsOf(
+    `SELECT event_id FROM notifications.decision WHERE party_locator IS NULL AND erased_at IS NULL ORDER BY 1`,
+  )
+  t.same(left, [{ event_id: 'of another' }, { event_id: 'read again' }])
+  t.match(await erase('party-1'), { logEntries: 0 })
+})
+
+t.test('of nobody, a party is found whatever its locator contains, and on each page', async (t) => {
+  const parties = ['a"b\\c', '"', "it's", 'Jane Doe', 'party-\u00e9\u{1f600}', '%', '\\']
+  await record(
+    pool,
+    parties.map((party, i) => ({
+      eventId: `of ${i}`,
+      eventType: 'claim.rejected',
+      partyLocator: null,
+      reason: `(${party})`,
+    })),
+  )
+  for (const party of parties) t.match(await erase(party), { logEntries: 1 }, party)
+
+  await client.query(`
+    DELETE FROM notifications.decision WHERE party_locator IS NULL;
+    INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, reason, facts, variables,
+      rule_table_revision, topic, partition_id, "offset")
+    SELECT 'NTF-9' || lpad(n::text, 6, '0'), attempt, n, 'e', 'SKIP', 'EMAIL', 'r', 'r', '{}',
+      jsonb_build_object('reason', CASE WHEN n >= 5000 THEN 'of party-1' END), 'x', 'claims', 0, n
+    FROM generate_series(1, 5001) AS n, generate_series(0, 1) AS attempt
+    WHERE n >= 5000 OR attempt = 0`)
+  const found: string[] = []
+  for await (const { locators } of entriesOfNobody(pool, 'party-1')) found.push(...locators)
+  t.same(found, ['NTF-9005000', 'NTF-9005001'], 'once, also where its attempts are on two pages')
+})
+
 t.test('the author of a change is blanked if it was the person', async (t) => {
   const none: NewPreferences = { email: null, phone: null, preferredChannel: 'SMS', optedOutEvents: [] }
+  const paid: NewPreferences = { ...none, optedOutEvents: ['claim.paid'] }
   await putPreferences(pool, 'party-1', none, 'agent')
-  await putPreferences(pool, 'party-1', none, 'member-4711', true)
+  await putPreferences(pool, 'party-1', paid, 'member-4711', true)
   await putPreferences(pool, 'party-1', none, 'party-1')
-  await putPreferences(pool, 'party-1', none, null, true)
+  await putPreferences(pool, 'party-1', paid, null, true)
   await putPreferences(pool, 'party-10', none, 'member-4712', true)
+  await putPreferences(pool, 'party-10', paid, 'party-1')
+  await putPreferences(pool, 'party-10', none, 'member-4711')
   const { erasure } = await erase('party-1')
-  t.same(await countPreferencesToErase(pool, 'party-1'), { preferences: 0, preferenceChanges: 2 })
-  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 2 })
+  t.same(await countPreferencesToErase(pool, 'party-1'), { preferences: 0, preferenceChanges: 3 })
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 3 })
   const authors = await rowsOf('SELECT changed_by FROM notifications.preference_change ORDER BY id')
   t.same(
     authors.map(({ changed_by }) => changed_by),
-    ['agent', 'erased', 'erased', null, 'member-4712'],
+    ['agent', 'erased', 'erased', null, 'member-4712', 'erased', 'member-4711'],
+    'a subject other than a locator may be that of a program, which acts for many members',
   )
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })

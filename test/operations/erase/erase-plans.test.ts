@@ -3,6 +3,7 @@ import {
   entriesToErase,
   MERGE_ONLY,
   pageOfDecisionsQuery,
+  pageOfNobodyQuery,
   pageOfPartyQuery,
 } from '../../../src/operations/erase/erase-entries.ts'
 import { openDatabase, planOf } from '../../service/store/fixtures.ts'
@@ -52,6 +53,14 @@ t.test('the entries of a party are found by its index', async (t) => {
     t.match(plan, /Index Scan using notification_log_party/)
     t.notMatch(plan, /Seq Scan/)
   }
+})
+
+t.test('entries without a party are found by the decisions of nobody', async (t) => {
+  await client.query(`UPDATE notifications.decision SET party_locator = NULL WHERE "offset" % 100 = 7`)
+  await until(isVisibleToAll, { what: 'statistics' })
+  const plan = await planOf(pool, pageOfNobodyQuery('PTY-7', { locator: '', attempt: 0 }))
+  t.match(plan, /Index Scan using decision_of_nobody/)
+  t.notMatch(plan, /Seq Scan/)
 })
 
 t.test('decisions without a row are found by comparing keys, without reading a decision', async (t) => {

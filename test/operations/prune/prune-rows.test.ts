@@ -2,8 +2,11 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { beginPruning, prune } from '../../../src/operations/prune/prune-rows.ts'
 import type { DatabasePool } from '../../../src/service/store/connection/pool.ts'
+import { ERASURE_LOCK } from '../../../src/service/store/sql/advisory-locks.ts'
 import { LIMITS, openDatabase } from '../../service/store/fixtures.ts'
 import { record } from '../../service/store/record.ts'
+import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
 
 const { pool, client } = await openDatabase(t)
 
@@ -12,7 +15,7 @@ async function pruneAll(before: number, meanwhile = async (): Promise<unknown> =
   const limits = { ...LIMITS, before: new Date(before).toISOString() }
   const any: DatabasePool['any'] = async (query) => {
     const rows = await pool.any(query)
-    await meanwhile()
+    if (rows.length > 0) await meanwhile()
     return rows
   }
   const pruning = await beginPruning(pool, limits.before, 'tester')
@@ -49,3 +52,23 @@ t.test('a young decision without a row stays for a rebuild', async (t) => {
   await pruneAll(Date.now() + 60_000)
   t.same(await eventIds('decision'), [])
 })
+
+t.test(
+  'no row goes while a copy of its message can be redriven: its member would be told twice',
+  async (t) => {
+    await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
+    VALUES ('claims', 0, 1, '{"eventId": "old"}', '{}', 'refused-by-database', 'no')`)
+    await client.query('BEGIN')
+    t.teardown(() => client.query('ROLLBACK'))
+    // As a redrive does that has read the message.
+    await client.query('SELECT pg_advisory_xact_lock_shared($1)', [ERASURE_LOCK])
+    const pruned = pruneAll(Date.now() + 60_000)
+    await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 1, { what: 'it to wait' })
+    t.same(await eventIds('notification_log'), ['due', 'held', 'old'])
+    await client.query('COMMIT')
+    await pruned
+    t.equal((await client.query('SELECT FROM notifications.rejected_message')).rowCount, 0)
+    t.same(await eventIds('notification_log'), [])
+  },
+)

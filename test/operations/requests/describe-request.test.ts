@@ -1,5 +1,10 @@
 import t from 'tap'
-import { describeCounts, describeWanted } from '../../../src/operations/requests/describe-request.ts'
+import {
+  describeCounts,
+  describeWanted,
+  groupUnchanged,
+} from '../../../src/operations/requests/describe-request.ts'
+import { addResults } from '../../../src/service/model/request/request.ts'
 
 const FILTER = {
   partyLocator: 'PTY-1',
@@ -27,6 +32,11 @@ for (const [kind, target, words] of [
     { filter: { code: 'not-json', upTo: '9' } },
     'redrive of all open unreadable messages (code not-json)',
   ],
+  [
+    'redrive',
+    { filter: { since: '2026-01-31T12:34:56.789Z', before: '2026-02-01T00:00:00.000Z', upTo: '9' } },
+    'redrive of all open unreadable messages (from 2026-01-31 12:34 UTC, before 2026-02-01 00:00 UTC)',
+  ],
   ['dismiss', { ids: ['7', '8'] }, 'dismissal of 2 unreadable messages'],
   [
     'skip',
@@ -40,6 +50,18 @@ for (const [kind, target, words] of [
     t.equal(describeWanted({ kind, target }), words)
   })
 }
+
+t.test('items that stay unchanged are grouped by their reasons, and each is counted', async (t) => {
+  const items = Array.from({ length: 500 }, (_, i) => [String(i), { reason: 'still rejected' }] as const)
+  const first = addResults({ position: null, counts: {}, unchanged: [] }, null, items)
+  const { counts, unchanged } = addResults(first, null, [['500', { reason: 'it was erased' }], ...items])
+  t.equal(counts.unchanged, 1_001)
+  t.match(groupUnchanged(unchanged), [
+    { reason: 'still rejected', count: 1_000, items: ['0', '1', '2'] },
+    { reason: 'it was erased', count: 1, items: ['500'] },
+  ])
+  t.equal(unchanged.length, 11)
+})
 
 t.test('counts are told in words, an unknown result by its name', async (t) => {
   t.equal(describeCounts({ SENT: 40, unchanged: 2, postponed: 1 }), '40 sent, 2 left unchanged, 1 postponed')

@@ -38,6 +38,18 @@ t.test('the lag is the number of messages beyond the checkpoint', async (t) => {
   t.match(await partition({ agesS, checkpoint: 900 }).lag(), { messageCount: 5 }, 'of a recreated topic')
 })
 
+t.test('what waits by topic counts the partitions of other members, too', async (t) => {
+  const ends = new Map(
+    [0, 1].map((partition) => [`claims/${partition}`, { topic: 'claims', partition, earliest: 0n, end: 5n }]),
+  )
+  const ownedByGroup = async () => new Set(['claims/1'])
+  const { backlog } = partition({ checkpoint: 1, ends: async () => ends, ownedByGroup })
+  const { partitions, waitingByTopic } = await backlog()
+  t.match(partitions, [{ partition: 0, messageCount: 3 }])
+  t.equal(partitions.length, 1)
+  t.same([...waitingByTopic], [['claims', 8]])
+})
+
 t.test('while the database does not answer, its last known checkpoints are used', async (t) => {
   let down = false
   const { backlog } = partition({

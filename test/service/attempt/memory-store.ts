@@ -8,6 +8,7 @@ import {
 import type { Deliveries } from '../../../src/service/decide/attempt/delivery.ts'
 import type { RetryEntry } from '../../../src/service/decide/attempt/retry-entry.ts'
 import type { Store, Transaction } from '../../../src/service/decide/attempt/store.ts'
+import { readStated } from '../../../src/service/decide/decision/facts.ts'
 import type { LoggedRow } from '../../../src/service/decide/event/conflict.ts'
 import { partitionKey, type TopicPartition } from '../../../src/service/decide/event/position.ts'
 import type { RedriveResult, RejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
@@ -36,12 +37,12 @@ type Row = ReturnType<typeof rowOf>
 function recordOf(attempt: Attempt, deliveries: Deliveries, ruleTableRevision: string, decidedAt: number) {
   const { locator, eventId, partyLocator, decision, variables, origin } = attempt
   const text = attempt.text ?? (attempt.kind === 'stored retry' ? attempt.stored : null)
-  const { outcome, channel, preferenceChangeId } = decision
+  const { outcome, channel, preferenceChangeId, facts, failureReason: reason } = decision
   const { receipt = null, error: sendError = null, isUnknown = false } = deliveries.get(locator) ?? {}
   const wasUnknown = attempt.kind !== 'first' && attempt.before.unknownKey !== null
   return {
     ...{ locator, eventId, partyLocator, outcome, channel, receipt, sendError, preferenceChangeId },
-    ...{ ruleTableRevision, variables, origin, decidedAt },
+    ...{ ruleTableRevision, variables, origin, decidedAt, facts, reason },
     attempt: attempt.attemptCount,
     unknownKey: sendError !== null && (isUnknown || wasUnknown) ? nextKeyNumber(attempt) : null,
     templateRevision: text?.templateRevision ?? null,
@@ -387,7 +388,7 @@ export class MemoryStore {
     if (last === undefined || last.attempt > attemptCount) return []
     this.#take(scope, `row ${locator}`)
     const { origin, variables, templateRevision } = last
-    return [[locator, { origin, variables, templateRevision }]]
+    return [[locator, { origin, variables, templateRevision, stated: readStated(last) }]]
   }
 
   #write(scope: Scope, attempt: Attempt, deliveries: Deliveries = new Map()): void {

@@ -5,7 +5,7 @@ import type { LookUpNeeds, PartiesAgain } from '../../../src/service/attempt/loo
 import type { RetryCandidate } from '../../../src/service/decide/attempt/retry-candidate.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Message } from '../../../src/service/decide/event/message.ts'
-import type { Parsed } from '../../../src/service/decide/event/parse-event.ts'
+import type { ParseResult } from '../../../src/service/decide/event/parse-event.ts'
 import { placeKey } from '../../../src/service/decide/event/position.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import type { TakenRequest } from '../../../src/service/model/request/schemas.ts'
@@ -95,7 +95,7 @@ t.test('a request goes on where its page ended, until there is no other', async 
 })
 
 t.test('a message that is read again must be the one of its entry', async (t) => {
-  const map = (value: string, isNow: boolean): Parsed => {
+  const map = (value: string, isNow: boolean): ParseResult => {
     const [eventId = '', party = ''] = value.split('@')
     if (isNow && party === 'none')
       return { kind: 'rejection', rejection: { code: 'event-type', error: 'no' } }
@@ -221,7 +221,7 @@ t.test('a redrive waits while policy administration is down', async (t) => {
   let isDown = false
   const { needs, taken, postponed } = aRequest([], {
     isDown: () => isDown,
-    listRejected: async () => [{ ...REJECTED, id: 1n, message: aMessage() }],
+    listRejected: async () => ({ messages: [{ ...REJECTED, id: 1n, message: aMessage() }], next: 1n }),
     lookUps: {
       parserFor: () => () => ({ kind: 'event', event: aParsedEvent('a') }),
       findLogged: async () => ({ rows: new Map(), pruned: [] }),

@@ -11,8 +11,8 @@ export function aRetryMaker(
   record: (attempts: readonly Attempt[]) => Promise<void>,
   ticking: Partial<Clock> = {},
 ): AttemptMaker {
-  const { origin, variables } = anOpenAttempt('')
-  const locked = { origin, variables, templateRevision: 'rev' }
+  const { origin, variables, stated } = anOpenAttempt('')
+  const locked = { origin, variables, stated, templateRevision: 'rev' }
   const session = new MemoryStore().connect()
   const store: Store = {
     ...session,

@@ -7,14 +7,10 @@ import { type AttemptMaker, NO_ATTEMPTS, transact } from '../../../src/service/a
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { AttemptRequest, FirstAttempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../src/service/decide/attempt/delivery.ts'
-import type {
-  LookedUpEntry,
-  RetryEntry,
-  SkippedEntry,
-} from '../../../src/service/decide/attempt/retry-entry.ts'
+import type { LookedUpEntry, RetryEntry } from '../../../src/service/decide/attempt/retry-entry.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Store } from '../../../src/service/decide/attempt/store.ts'
-import type { Parsed } from '../../../src/service/decide/event/parse-event.ts'
+import type { ParseResult } from '../../../src/service/decide/event/parse-event.ts'
 import type { StoredRejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
 import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
 import type { Hold } from '../../../src/service/model/request/hold.ts'
@@ -137,7 +133,7 @@ const skippedOne = (eventId: string) => anOpenAttempt(eventId, { contact: NOT_FO
 const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-2', reason: null }
 
 /** The row of a skipped attempt, for a retry on request. */
-function skippedRow(id: string): SkippedEntry {
+function skippedRow(id: string): RetryEntry {
   const { locator, eventId, eventType, partyLocator } = anOpenAttempt(id)
   const row = {
     locator,
@@ -149,7 +145,7 @@ function skippedRow(id: string): SkippedEntry {
     body: null,
   } as const
   const counts = { attemptCount: 0, sendCount: 0, unknownKey: null }
-  return { ...row, ...counts, variables: VARIABLES, isPartyInvalid: false, envelopeMapRevision: null }
+  return { ...row, ...counts }
 }
 
 const HELD = { message: /^held by alice since .* because a wrong text$/ }
@@ -710,7 +706,13 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
     t.match(await seen.decisions(), [
       { attempt: 0, request: null },
-      { attempt: 1, request: '1', requestedBy: 'alice', variables: VARIABLES, templateRevision: 'rev' },
+      {
+        attempt: 1,
+        request: '1',
+        requestedBy: 'alice',
+        variables: { ...VARIABLES, locator: 'CLM-1' },
+        templateRevision: 'rev',
+      },
       { attempt: 0 },
     ])
     t.same((await seen.retryOnRequest(asked.slice(0, 1))).attempts, [], 'it has changed')
@@ -794,7 +796,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const [{ id } = { id: 0n }] = await seen.rejected()
     let locatorCount = 0
     const needs = {
-      parserFor: () => (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
+      parserFor: () => (): ParseResult => ({ kind: 'event', event: aParsedEvent('a') }),
       envelopeMapRevision: 'ghi',
       parseBy: () => ({ kind: 'tombstone' as const }),
       findLogged: async () => [{ rows: new Map(), pruned: [] }],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { listDueEntries } from '../../../src/service/store/read/list-due-entries.ts'
 import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.ts'
-import { awaitAttempts, resumeHolds } from '../../../src/service/store/write/hold.ts'
+import { awaitAttempts, resumeHolds } from '../../../src/service/store/write/join-attempts.ts'
 import { createStore } from '../../../src/service/store/write/postgres-store.ts'
 import { putPreferences } from '../../../src/service/store/write/put-preferences.ts'
 import { addRequest, takeRequest } from '../../../src/service/store/write/request-row.ts'

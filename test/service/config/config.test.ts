@@ -48,10 +48,12 @@ t.test('with only the required variables, all defaults are those of the specific
     http: { host: '0.0.0.0', port: 4006, requestCountMax: 32 },
     management: null,
     tokens: null,
+    signIn: null,
     tracing: null,
     retry: { maxAgeMs: 86_400_000, attemptCountMax: 3 },
     logLevel: 'info',
     gitCommit: null,
+    gitSubject: null,
     repositoryUrl: null,
     traceUrl: null,
     batchMax: 1_000,
@@ -67,6 +69,12 @@ t.test('migrate requires only the database', async (t) => {
 
 t.test('an empty or missing variable counts as unset', async (t) => {
   t.same(loadConfig({ ...REQUIRED, PORT: '', IDP_JWKS_URI: '', MQ_TOPICS: undefined }), loadConfig(REQUIRED))
+})
+
+t.test('the account that a merge names is not recorded', async (t) => {
+  const subjectOf = (GIT_SUBJECT: string) => loadConfig({ ...REQUIRED, GIT_SUBJECT }).gitSubject
+  t.equal(subjectOf('Merge pull request #12 from alice/mute-invoices'), 'Merge pull request #12')
+  t.equal(subjectOf('Mute invoices from today (#12)'), 'Mute invoices from today (#12)')
 })
 
 t.test('all faults are reported at once, with name, reason and a valid example', async (t) => {
@@ -117,6 +125,7 @@ DATABASE_POOL_MAX=0
 MQ_BROKERS=kafka-1
 MQ_BROKERS=kafka-1:9092,
 MQ_BROKERS=kafka-1:65536
+MQ_BROKERS=kafka-1:0
 MQ_BROKERS=kafka://kafka-1:9092
 MQ_SSL=yes
 MQ_TOPICS=claims,,billing
@@ -135,7 +144,6 @@ POLICY_ADMIN_URL=http://policy-admin/?a=b
 POLICY_ADMIN_URL=http://policy-admin/#top
 POLICY_ADMIN_ECHO=partyLocator
 POLICY_ADMIN_ECHO=/a,b
-POLICY_ADMIN_EMAIL=none
 POLICY_ADMIN_PHONE=phone
 TRACE_URL=https://traces.example/
 TRACE_URL=javascript:alert(1)//{traceId}
@@ -328,6 +336,7 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     { POLICY_ADMIN_EMAIL: '/email,/mail', POLICY_ADMIN_PHONE: '/contact/mobile' },
     lookUps({ addresses: { email: ['/email', '/mail'], phone: ['/contact/mobile'] } }),
   ],
+  ['an address that nobody has', { POLICY_ADMIN_PHONE: 'none' }, lookUps({ addresses: { phone: [] } })],
   ['no place of names', { POLICY_ADMIN_ECHO: 'none' }, { policyAdministration: { echo: { length: 0 } } }],
   [
     'a key set, by which what is not set is not checked',
@@ -353,9 +362,32 @@ const TAKEN: readonly (readonly [what: string, env: Record<string, string>, conf
     },
   ],
   [
+    'a client by which administrators sign in, and ask for the scopes that the service wants',
+    {
+      ...{ IDP_JWKS_URI: 'https://idp/keys', IDP_ISSUER: 'https://idp', CONSOLE_CLIENT_ID: 'console' },
+      ...{ IDP_ADMIN_SCOPE: 'admin', IDP_OPERATOR_SCOPE: 'operator' },
+    },
+    { signIn: { issuer: 'https://idp', clientId: 'console', scope: 'openid admin operator' } },
+  ],
+  [
+    'a client of a provider whose tokens have roles, which nobody asks for',
+    {
+      ...{ IDP_JWKS_URI: 'https://idp/keys', IDP_ISSUER: 'https://idp', CONSOLE_CLIENT_ID: 'console' },
+      ...{ IDP_ADMIN_SCOPE: 'admin', IDP_ADMIN_CLAIM: 'roles' },
+    },
+    { signIn: { scope: 'openid' } },
+  ],
+  [
     'a second listener, elsewhere',
     { MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::', MANAGEMENT_ALLOWED_HOSTS: 'Ops.internal, ops-2' },
     { management: { host: '::', port: 4007, allowedHosts: ['ops.internal', 'ops-2'] } },
+  ],
+  [
+    'a password in a file',
+    { DATABASE_PASSWORD_FILE: import.meta.filename },
+    {
+      database: { url: `${REQUIRED.DATABASE_URL}?passwordfile=${encodeURIComponent(import.meta.filename)}` },
+    },
   ],
 ]
 for (const [what, env, config] of TAKEN) {
@@ -454,6 +486,9 @@ ${IDP} IDP_ADMIN_CLAIM=https://insurer.example/roles
 ${IDP} IDP_ADMIN_CLAIM=/insurer.roles
 ${IDP} IDP_ADMIN_CLAIM=insurer.roles | IDP_ADMIN_CLAIM has a dot
 ${IDP} IDP_ADMIN_CLAIM=roles IDP_ADMIN_SCOPE= IDP_PARTY_CLAIM= | IDP_ADMIN_CLAIM has no effect | IDP_ADMIN_SCOPE is not set
+${IDP} CONSOLE_CLIENT_ID=c | CONSOLE_CLIENT_ID has no effect: it needs MANAGEMENT_PORT
+${IDP} CONSOLE_CLIENT_ID=c MANAGEMENT_PORT=4007 IDP_ISSUER=us | CONSOLE_CLIENT_ID has no effect: it needs MANAGEMENT_PORT
+${IDP} CONSOLE_CLIENT_ID=c MANAGEMENT_PORT=4007 IDP_ISSUER=https://idp
 IDP_ISSUER=x | IDP_ISSUER has no effect: without IDP_JWKS_URI all routes are open
 DATABASE_POOL_MAX=5 MQ_PARTITIONS_AT_ONCE=4 | DATABASE_POOL_MAX is too small
 DATABASE_POOL_MAX=6 MQ_PARTITIONS_AT_ONCE=4
@@ -485,19 +520,42 @@ t.test('a duration has a unit, or is in milliseconds', async (t) => {
     '90m': 5_400_000,
     '60s': 60_000,
     '2d': 172_800_000,
-    ' 90000 ': 90_000,
+    ' 3600000 ': 3_600_000,
+    '86400000': 86_400_000,
   }
   for (const [value, ms] of Object.entries(durations))
     t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms, value)
 })
 
-t.test('a bare number that is too short for a duration is taken for a forgotten unit', async (t) => {
+t.test('a bare number that is likelier with another unit is taken for a forgotten unit', async (t) => {
+  for (const [bare, write] of [
+    ['86400', '86400s or 86400m'],
+    ['604800', '604800s'],
+    ['2592000', '2592000s'],
+    ['90000', '90000s or 90000m'],
+  ])
+    t.match(
+      faultsOf({ ...REQUIRED, RETRY_MAX_AGE: `${bare}` }),
+      new RegExp(`must have a unit: ${bare} is ${bare} milliseconds. Write ${write};`),
+    )
+  t.equal(faultsOf({ ...REQUIRED, MQ_SESSION_TIMEOUT: '10000', POLICY_ADMIN_DEADLINE: '100' }), '')
+  t.equal(faultsOf({ ...REQUIRED, SHUTDOWN_GRACE: '1000', RETRY_MAX_AGE: '86400ms' }), '')
   t.throws(
     () => loadConfig({ ...REQUIRED, RETRY_MAX_AGE: '24' }),
     /RETRY_MAX_AGE must have a unit: 24 is 24 milliseconds. Write 24h or 24m; for example RETRY_MAX_AGE=24h/,
   )
   t.match(faultsOf({ ...REQUIRED, SHUTDOWN_GRACE: '30' }), /Write 30s;/)
   t.match(faultsOf({ ...REQUIRED, SHUTDOWN_GRACE: '900' }), /a duration from 1s to 10m .*, not "900"/)
+})
+
+t.test('the two listeners need two ports', async (t) => {
+  const faults = (env: Record<string, string>) => faultsOf({ ...REQUIRED, ...env })
+  t.match(faults({ MANAGEMENT_PORT: '4006' }), /MANAGEMENT_PORT must differ from PORT, which is 4006;/)
+  t.match(faults({ PORT: '80', MANAGEMENT_PORT: '080' }), /which is 80;/)
+  t.match(faults({ HOST: '10.0.0.1', MANAGEMENT_HOST: '10.0.0.1', MANAGEMENT_PORT: '4006' }), /differ/)
+  t.equal(faults({ HOST: '10.0.0.1', MANAGEMENT_PORT: '4006' }), '', 'on another address')
+  t.equal(faults({ PORT: '0', MANAGEMENT_PORT: '0' }), '', 'free ports')
+  t.equal(faults({ MANAGEMENT_PORT: '4007' }), '')
 })
 
 t.test('the configuration is deeply frozen', async (t) => {

@@ -85,7 +85,7 @@ t.test('a commit during the comparison of checkpoints does not count as lost', a
   const { partitions, calls, batches, deliver } = await joined()
   await deliver()
   const before = calls.length
-  const compared = partitions.compareCheckpoints(['claims'])
+  const compared = partitions.rewindLost(['claims'])
   batches[0]?.commit()
   await compared
   await settled()

@@ -38,6 +38,7 @@ t.test('members of kafkajs and ours understand each other', async (t) => {
     version: '1.0.0',
     ruleTableRevision: 'a',
     startedMs: 0,
+    replica: null,
   })
   t.equal(name, 'RoundRobinAssigner')
   t.strictSame(MemberMetadata.decode(metadata)?.topics, ['claims'])

@@ -1,7 +1,8 @@
 import { createServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
-import { createBrokers } from '../../../src/service/consume/brokers.ts'
+import { createBrokers, createFetch } from '../../../src/service/consume/brokers.ts'
+import { READ_COMMITTED } from '../../../src/service/consume/fetch.ts'
 import { listen } from '../../stack/listen.ts'
 
 t.test('a request that hangs fails, and the next one does not wait for its connection', async (t) => {
@@ -34,4 +35,29 @@ t.test('a broker that does not answer does not keep another one from being asked
     await brokers.close()
   })
   t.match(await brokers.describe(), { brokerCount: 1 })
+})
+
+t.test('a fetch waits for the one before it of the same broker, and of no other', async (t) => {
+  const asked: number[] = []
+  const first = Promise.withResolvers<never>()
+  const answer = { topic: 'claims', partition: 0, error: null, bytes: Buffer.alloc(0), aborted: [] }
+  const fetchBytes = createFetch({
+    topics: async () => new Map(),
+    refresh: async () => {},
+    leaderOf: ({ partition }) => partition,
+    ask: async (nodeId) => {
+      asked.push(nodeId)
+      return (asked.length === 1 ? first.promise : [answer]) as never
+    },
+  })
+  const fetchOf = (partition: number) =>
+    fetchBytes({ topic: 'claims', partition, from: 0n, bytesMax: 1 }, READ_COMMITTED)
+  const frozen = t.rejects(fetchOf(1), { message: 'frozen' })
+  const behind = fetchOf(1)
+  t.match(await fetchOf(2), { error: null })
+  t.same(asked, [1, 2])
+  first.reject(new Error('frozen'))
+  await frozen
+  t.match(await behind, { error: null })
+  t.same(asked, [1, 2, 1])
 })

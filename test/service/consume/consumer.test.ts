@@ -30,7 +30,7 @@ async function consume(
       topics,
       sessionTimeoutMs,
       batchCountMax: 500,
-      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0 },
+      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null },
     },
     {
       ensureCheckpoint: async (topic, partition) =>

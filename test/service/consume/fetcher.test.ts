@@ -85,7 +85,7 @@ async function fetching(
     log,
   })
   partitions.assign({ claims: Array.from({ length: partitionCount }, (_, i) => i) }, [])
-  fetcher.fetch(partitions.list())
+  fetcher.setPartitions(partitions.list())
   await settled()
   return {
     asked,

@@ -5,12 +5,12 @@ import errors from 'kafkajs/src/protocol/error.js'
 import { pino } from 'pino'
 import t from 'tap'
 import { encodeSubscription } from '../../../src/service/consume/assigner.ts'
-import { Group, isExpelled, isRebalance } from '../../../src/service/consume/group.ts'
+import { Group, isOutdated, isRebalance } from '../../../src/service/consume/group.ts'
 import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
 
-const BUILD = { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0 }
+const BUILD = { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null }
 
 type Call = { readonly name: string; readonly node: number; readonly memberId?: string }
 type Answers = Partial<
@@ -189,7 +189,7 @@ t.test(
 t.test('errors about the member are told from a rebalance', async (t) => {
   t.same(
     ['REBALANCE_IN_PROGRESS', 'UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'NOT_COORDINATOR_FOR_GROUP'].map(
-      (type) => [isRebalance(errorOf(type)), isExpelled(errorOf(type))],
+      (type) => [isRebalance(errorOf(type)), isOutdated(errorOf(type))],
     ),
     [
       [true, false],

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import type { Unserved } from '../../../src/service/consume/cluster.ts'
+import type { UnservedState } from '../../../src/service/consume/cluster.ts'
 import type { CommittedOffset } from '../../../src/service/consume/committed-offsets.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
@@ -40,7 +40,7 @@ export function onePartition(given: Given = {}) {
   const broker = {
     log: [] as Buffer[],
     earliest: 0n,
-    unserved: null as Unserved | null,
+    unserved: null as UnservedState | null,
     error: null as string | null,
   }
   const database = {

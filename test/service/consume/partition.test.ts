@@ -436,6 +436,17 @@ t.test('a batch that runs for too long is reported as stuck', async (t) => {
   t.equal(blocked(), null)
 })
 
+t.test('a last batch that fails is logged: nobody shows its partition as blocked any more', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetchOnce, blocked, end, lines } = await withTen({ beforeCommit: () => commit.promise })
+  await fetchOnce()
+  const ended = end()
+  commit.reject(new Error('the database is gone'))
+  await ended
+  t.match(lines, [{ msg: /^the last batch .* failed; the next owner/, err: { message: /database is gone/ } }])
+  t.equal(blocked(), null)
+})
+
 t.test('the age of the oldest unprocessed message is known, whether queued or running', async (t) => {
   const commit = Promise.withResolvers<void>()
   const partition = onePartition({ batchCountMax: 1, beforeCommit: () => commit.promise })

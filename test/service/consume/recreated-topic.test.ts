@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compareLast, judgeOutOfRange } from '../../../src/service/consume/recreated-topic.ts'
+import { compareLast, judgeOutOfRange, judgeRecreated } from '../../../src/service/consume/recreated-topic.ts'
 
 const PROCESSED = { offset: 7n, sha256: 'a' }
 
@@ -30,3 +30,15 @@ for (const [name, checkpoint, fetchFrom, ends, verdict] of [
     t.same(judgeOutOfRange(checkpoint, fetchFrom, ends), verdict)
   })
 }
+
+t.test('a topic was recreated if it ends before the checkpoint, or has another message there', async (t) => {
+  const checkpoint = { offset: 9n, lastMessage: PROCESSED }
+  for (const [end, found, fault] of [
+    [9n, null, /beyond the end/],
+    [10n, null, null],
+    [10n, PROCESSED, null],
+    [10n, { ...PROCESSED, sha256: 'b' }, /at offset 7 is not the one/],
+  ] as const)
+    t.match(judgeRecreated(checkpoint, { end }, found), fault)
+  t.equal(judgeRecreated({ offset: 9n, lastMessage: null }, { end: 10n }, PROCESSED), null)
+})

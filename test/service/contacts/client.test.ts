@@ -196,6 +196,23 @@ t.test('addresses are read at their places, each at the first that has a value',
   for (const [index, [body, contact]] of bodies.entries()) t.match(contacts.get(`${index}`), contact, body)
 })
 
+t.test('an address that policy administration does not have is missing in no answer', async (t) => {
+  const bodies: [body: string, email: readonly string[], contact: object][] = [
+    ['{"email":"a@example.com"}', ['/email'], { ...aFound({ phone: null }), without: undefined }],
+    [
+      '{"mail":"a@example.com"}',
+      ['/email'],
+      { error: /answered 200 without an address: \/email is not there, but \/mail$/ },
+    ],
+    ['{"name":"A"}', [], { ...NOTHING_ON_FILE, without: undefined }],
+  ]
+  for (const [body, email, contact] of bodies) {
+    const server = await serve(t, (_request, response) => void response.end(body))
+    const { client } = clientOf(t, server.url, { addresses: { ...mapAddresses(() => []), email } })
+    t.match((await client.lookUp(['a'])).get('a'), contact, body)
+  }
+})
+
 t.test('an encoded answer is called so, and a request says who asks and for what', async (t) => {
   const server = await serve(t, ({ headers }, response) => {
     t.match(headers, { 'user-agent': 'notifications-service', 'accept-encoding': 'identity' })

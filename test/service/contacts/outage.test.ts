@@ -61,7 +61,11 @@ t.test('an answered look-up stands for a check, and a failed one does not', asyn
   status = 500
   await client.lookUp(['PTY-2'])
   t.match(await client.fault(), /had an error \(HTTP 500\)/)
-  t.equal(server.targets.at(-1), '/internal/parties/PTY-1', 'asks for a party that was answered before')
+  const sinceMs = client.failsSinceMs()
+  t.ok(sinceMs !== null && Math.abs(Date.now() - sinceMs) < 60_000, 'says since when')
+  await client.lookUp(['PTY-3'])
+  t.equal(client.failsSinceMs(), sinceMs, 'of the first failure in a row')
+  t.equal(server.targets.at(-2), '/internal/parties/PTY-1', 'asks for a party that was answered before')
 })
 
 t.test('a renamed field opens the circuit, so that it costs no attempts', async (t) => {

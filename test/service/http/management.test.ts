@@ -173,3 +173,17 @@ t.test('a port in use names the variable to change', async (t) => {
   await t.rejects(other.listen(), { message: /set MANAGEMENT_PORT to a free one$/ })
   await other.close()
 })
+
+t.test('a probe of the wrong listener is told the right one, also in the log', async (t) => {
+  const { all, logged } = dependencies()
+  const app = buildApp(all)
+  t.teardown(() => app.close())
+  const detail = '/startupz is served at MANAGEMENT_PORT, not here.'
+  t.match((await app.inject('/startupz')).json(), { status: 404, detail })
+  t.ok(logged.some((line) => line.includes(detail)))
+  t.match(await (await fetch(`${url}/healthz`)).json(), {
+    status: 404,
+    detail: '/healthz is served at PORT, not here.',
+  })
+  t.notOk((await app.inject('/nothing')).json().detail)
+})

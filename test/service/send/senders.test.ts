@@ -5,7 +5,7 @@ import type { Answer, OutgoingMessage, Query } from '../../../src/service/decide
 import type { Channel } from '../../../src/service/decide/party/channel.ts'
 import { createEmailSender, createPlaceholderSender } from '../../../src/service/send/placeholders.ts'
 import { type Senders, sendByChannel } from '../../../src/service/send/send.ts'
-import type { Message, Sender } from '../../../src/service/send/sender.ts'
+import type { Sender, TransportMessage } from '../../../src/service/send/sender.ts'
 import { someSenders, throwing } from './build.ts'
 
 const HAND_OVER = { signal: new AbortController().signal, query: async () => [] }
@@ -87,7 +87,7 @@ function sendVia(senders: Senders) {
 const sending = (send: Sender['send'], countMax = 100): Sender => ({ countMax, send })
 
 function senderOf(prefix: string, countMax = 100) {
-  const batches: (readonly Message[])[] = []
+  const batches: (readonly TransportMessage[])[] = []
   const sender = sending(async (messages) => {
     batches.push(messages)
     return messages.map(({ idempotencyKey }) => accepted(prefix + idempotencyKey))

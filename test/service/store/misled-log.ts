@@ -16,10 +16,10 @@ export async function fillMisled(client: pg.Client, rowCount: number): Promise<v
   const locator = `'NTF-01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0')`
   await client.query(
     `INSERT INTO notifications.notification_log (locator, event_id, party_locator, event_type, channel, status, subject,
-      body, failure_reason, attempt_count, sent_at, created_at)
+      body, failure_reason, attempt_count, sent_at, created_at, last_attempt_at)
     SELECT ${locator}, 'event-' || n, CASE n % 10 WHEN 0 THEN 'party-hot' ELSE 'party-' || n % 1000 END, 'claim.paid',
       'EMAIL', status, 's', 'b', CASE status WHEN 'FAILED' THEN 'r' END, 1, CASE status WHEN 'SENT' THEN now() END,
-      '2026-01-01Z'::timestamptz + n / 500 * interval '1 second'
+      '2026-01-01Z'::timestamptz + n / 500 * interval '1 second', '2026-01-01Z'
     FROM generate_series(1, $1::integer) AS n, LATERAL (SELECT CASE n % 10 WHEN 1 THEN 'FAILED' ELSE 'SENT' END AS status) AS s
     WHERE n % 10000 <> 4711`,
     [rowCount],

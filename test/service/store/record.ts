@@ -66,7 +66,7 @@ export async function record(
   table?: RuleTable,
 ): Promise<readonly string[]> {
   const inForce = table ?? (await ruleTable())
-  await archiveRevisions(pool, inForce, [...templates.byEventType.values(), templates.generic])
+  await archiveRevisions(pool, inForce, [...templates.values()])
   const open = all.map(openAttemptOf)
   const errorOf = new Map(all.map(({ eventId, sendError = null }) => [eventId, sendError]))
   const { send } = recordingSend((eventId) => {
@@ -89,11 +89,12 @@ export async function record(
 }
 
 function openAttemptOf(known: Known) {
-  const { eventId, partyLocator = 'party-1', invalid: isPartyInvalid = false, contact = FOUND } = known
+  const { eventId, partyLocator = 'party-1', invalid = false, contact = FOUND } = known
   const { eventType = 'claim.paid', reference = 'CLM-1', reason = null } = known
   const variables = { eventType, locator: reference, reason }
+  const stated = invalid ? { invalidLocator: true } : {}
   const locator = `NTF-${uuidv7()}`
-  return anOpenAttempt(eventId, { locator, eventType, partyLocator, isPartyInvalid, contact, variables })
+  return anOpenAttempt(eventId, { locator, eventType, partyLocator, stated, contact, variables })
 }
 
 /** Retries all failed rows, with the given knowledge of every party. */

@@ -96,9 +96,9 @@ const held = (values: string) => [
   },
 ]
 const NOT_COMMITTED = 'NotificationsNotCommitted'
-const notCommitted = (values: string) => [
-  { series: 'notifications_hold{topic="claims",instance="a"}', values },
-  { series: 'notifications_batches_total{result="failed",instance="a"}', values: '0x1450 5x5' },
+const notCommitted = (holds: string, values: string) => [
+  { series: 'notifications_hold{topic="claims",instance="a"}', values: holds },
+  { series: 'notifications_batches_total{result="failed",instance="a"}', values },
 ]
 const blockedFor = (reason: string) => [
   {
@@ -106,7 +106,23 @@ const blockedFor = (reason: string) => [
     values: '1x1455',
   },
 ]
-const CASES: readonly [alert: string, title: string, series: readonly object[], fires: boolean][] = [
+const sent = (values: string) => [
+  { series: 'notifications_events_total{event_type="claim.paid",status="SENT"}', values },
+]
+/** Alerts that compare one gauge: a value that fires, and one that does not. */
+const GAUGES = [
+  ['NotificationsDatabaseUnreachable', 'notifications_database_reachable{instance="a"}', '0', '1'],
+  ['NotificationsBrokerUnreachable', 'notifications_broker_reachable{instance="a"}', '0', '1'],
+  ['NotificationsPolicyAdministrationDown', 'notifications_policy_administration_down', '1', '0'],
+  ['NotificationsShared', 'notifications_shared{resource="database"}', '1', '0'],
+  ['NotificationsPoolExhausted', 'notifications_database_pool_waiters{instance="a"}', '3', '0'],
+] as const
+const eventLoop = (lagS: string, instance: string) => [
+  { series: `nodejs_eventloop_lag_p99_seconds{instance="${instance}"}`, values: `${lagS}x1455` },
+  { series: 'notifications_build_info{instance="a"}', values: '1x1455' },
+]
+type Case = readonly [alert: string, title: string, series: readonly object[], fires: boolean]
+const CASES: readonly Case[] = [
   [NOT_FOUND, 'a surge of parties that are not found', lookUps([99, 50], [1, 50]), true],
   [NOT_FOUND, 'one in twenty, as ever', lookUps([95, 95], [5, 5]), false],
   [NOT_FOUND, 'a third of them for a whole day', lookUps([70, 70], [30, 30]), true],
@@ -143,10 +159,15 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   ],
   ['NotificationsHeld', 'a topic is held', held('0x1390 1x65'), true],
   ['NotificationsHeld', 'no topic is held any more', held('1x1400 0x55'), false],
+  ['NotificationsSurge', 'a mass mailing', sent('0+10x1440 14400+200x15'), true],
+  ['NotificationsSurge', 'twice as many as a day ago', sent('0+100x15 1500x1379 1500+60x60'), false],
+  ['NotificationsSurge', 'a handful', sent('0x1440 0+20x15'), false],
+  ['NotificationsSurge', 'the first hour of a deployment', sent('_x1400 0+90x55'), false],
   ['NotificationsBehind', 'a partition that is behind', held('0x1455'), true],
   ['NotificationsBehind', 'a held partition', held('1x1455'), false],
-  [NOT_COMMITTED, 'a batch fails, and none is committed', notCommitted('0x1455'), true],
-  [NOT_COMMITTED, 'a hold stops a batch', notCommitted('1x1455'), false],
+  [NOT_COMMITTED, 'a batch fails, and none is committed', notCommitted('0x1455', '0+5x1455'), true],
+  [NOT_COMMITTED, 'a batch failed minutes ago', notCommitted('0x1455', '0x1450 5x5'), false],
+  [NOT_COMMITTED, 'a hold stops a batch', notCommitted('1x1455', '0+5x1455'), false],
   [NOT_RETRIED, 'a hold is in force', [...waiting('5x1455', '7x1455', '0x1455'), ...held('1x1455')], false],
   ['NotificationsPartitionBlocked', 'a held partition', blockedFor('held'), false],
   ['NotificationsPartitionBlocked', 'a locked partition', blockedFor('locked'), true],
@@ -221,6 +242,13 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
   ],
   [GIVEN_UP, 'a row becomes too old', givenUp('100000x1455', '5x1455', '0x1440 1x15'), true],
   [GIVEN_UP, 'rows were given up hours ago', givenUp('100x1455', '0x900 5x555', '0x1455'), false],
+  ...GAUGES.flatMap(([alert, series, firing, quiet]): Case[] => [
+    [alert, firing, [{ series, values: `${firing}x1455` }], true],
+    [alert, quiet, [{ series, values: `${quiet}x1455` }], false],
+  ]),
+  ['NotificationsEventLoopBlocked', 'it is slow', eventLoop('0.6', 'a'), true],
+  ['NotificationsEventLoopBlocked', 'it is fast', eventLoop('0.4', 'a'), false],
+  ['NotificationsEventLoopBlocked', 'another service is slow', eventLoop('0.6', 'b'), false],
   ['NotificationsNoParty', 'every tenth event without a party', outcomes(10, 90), false],
   ['NotificationsNoParty', 'every fifth', outcomes(20, 80), true],
   ['NotificationsNoParty', 'a handful of events, all without a party', outcomes(1, 0), false],
@@ -229,6 +257,15 @@ const CASES: readonly [alert: string, title: string, series: readonly object[], 
 const { groups } = parse(
   await readFile(new URL('../../../src/service/telemetry/alerts.yaml', import.meta.url), 'utf8'),
 )
+
+t.test('each alert has a case in which it fires, and one in which it does not', async (t) => {
+  for (const { alert } of groups[0].rules)
+    for (const fires of [true, false])
+      t.ok(
+        CASES.some((one) => one[0] === alert && one[3] === fires),
+        `${alert}, ${fires}`,
+      )
+})
 
 t.test('alerts fire, and do not fire, as they should', { skip: NO_PROMTOOL }, async (t) => {
   for (const [alert, title, series, fires] of CASES) t.equal(await faultOf(alert, series, fires), '', title)

@@ -22,6 +22,7 @@ const BACKLOG: Backlog = {
     { topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 },
     { topic: 'claims', partition: 4, messageCount: 0, oldestAgeS: 0 },
   ],
+  waitingByTopic: new Map([['claims', 19]]),
   failedRows: { waiting: 4, givenUp: 5, expired: 6 },
 }
 
@@ -35,11 +36,13 @@ function theMetrics() {
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
     eventTypes: new Set(['claim.paid']),
+    isInOtherCase: (eventType) => eventType === 'Claim.Paid',
     attemptCountMax: 3,
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
     clockAheadMs: () => -1_500,
+    notices: () => [],
     foreign: () => [{ id: 'other' }],
     isPolicyAdministrationDown: () => true,
     heldTopics: async () => ['claims'],
@@ -226,7 +229,25 @@ t.test('a share of unknown parties is judged by topic, of the newest fifty', asy
   t.equal(await gauge(), 0)
 })
 
-/** What a batch of so many events looks like, the events and contacts of it, and the fault that is logged. */
+t.test('one unknown party says nothing, however many events name none', async (t) => {
+  const { metrics } = theMetrics()
+  const { log, lines } = aJournal()
+  await metrics.stage('batch', batchOf(10), async () =>
+    committed(Array.from({ length: 10 }, (_, i) => ofParty(`event-${i}`, i === 0 ? 'not found' : 'missing'))),
+  )
+  await metrics.logMinute(log)
+  t.notOk(lines().some(({ fault }) => fault === 'not-found'))
+})
+
+/** The same contact with an address of this party alone, if it has the usual one. */
+const forParty = (party: string, contact: Contact): Contact =>
+  contact.state === 'found' && contact.email === aFound().email
+    ? { ...contact, email: `${party}@example.com` }
+    : contact
+const ONE_EMAIL = aFound({ email: 'info@insurer.example' })
+const NO_PLACE: Contact = { ...aFound({ email: null }), without: ['email'] }
+
+/** What two batches of so many events look like, the events and contacts of it, and the fault that is logged. */
 const DATA: readonly [
   title: string,
   count: number,
@@ -237,27 +258,16 @@ const DATA: readonly [
 ][] = [
   ['events with parties and texts', 10, {}, aFound(), null, false],
   ['no event names a party', 10, { partyLocator: null }, aFound(), 'no-party', true],
-  ['none of five first events names a party', 5, { partyLocator: null }, aFound(), 'no-party', false],
+  ['no event names a party, five a minute', 5, { partyLocator: null }, aFound(), 'no-party', true],
   ['none of two or four names a party', 2, { partyLocator: null }, aFound(), null, false],
   ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
   ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
-  [
-    'no answer has the place of an email',
-    20,
-    {},
-    { ...aFound({ email: null }), without: ['email'] },
-    'no-email-place',
-    true,
-  ],
-  [
-    'few answers lack the place of an email',
-    9,
-    {},
-    { ...aFound({ email: null }), without: ['email'] },
-    null,
-    false,
-  ],
-  ['no email is one', 20, {}, aFound({ email: 'PTY-1' }), 'no-email', true],
+  ['no answer has the place of an email', 100, {}, NO_PLACE, 'no-email-place', true],
+  ['a few dozen answers lack the place of an email', 20, {}, NO_PLACE, 'no-email-place', false],
+  ['few answers lack the place of an email', 9, {}, NO_PLACE, null, false],
+  ['no email is one', 100, {}, aFound({ email: 'PTY-1' }), 'no-email', true],
+  ['all have one email', 100, {}, ONE_EMAIL, 'one-email', true],
+  ['the types are in another letter case', 10, { eventType: 'Claim.Paid' }, aFound(), 'other-case', true],
 ]
 for (const [title, count, change, contact, fault, isAlert] of DATA) {
   t.test(`the data is judged each minute: ${title}`, async (t) => {
@@ -270,21 +280,44 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
           ids.map((id) => ofParty(id, change.partyLocator === null ? 'missing' : contact.state, change)),
         ),
       )
-      await metrics.stage('contacts', ids, async () => new Map(ids.map((id) => [id, contact])))
+      await metrics.stage('contacts', ids, async () => new Map(ids.map((id) => [id, forParty(id, contact)])))
       await metrics.logMinute(log)
     }
     await pass(change, contact)
     await pass(change, contact)
     const told = () => lines().flatMap(({ level, fault }) => (fault ? `${level} ${fault}` : []))
     t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
-    const topic = /^no-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims'
+    const topic = /^(?:no|one)-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims'
+    const inForce = () => metrics.dataFaults().map(({ subject }) => subject)
+    t.same(inForce(), fault === null ? [] : [`${fault} of ${topic}`], 'for the console')
     const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
     t.equal(await gauge(), isAlert ? 1 : undefined)
     for (let i = 0; i < 10; i++) await pass({}, aFound())
     t.same(told().slice(1), fault === null ? [] : [`info ${fault}`])
+    t.same(inForce(), [])
     if (isAlert) t.equal(await gauge(), 0)
   })
 }
+
+t.test('a fault of few answers a minute is told once, and stays until an answer is right', async (t) => {
+  const { metrics, read } = theMetrics()
+  const { log, lines } = aJournal()
+  const pass = async (contact: Contact) => {
+    const parties = new Map(
+      Array.from({ length: 14 }, (_, i) => [`party-${i}`, forParty(`party-${i}`, contact)]),
+    )
+    await metrics.stage('contacts', [...parties.keys()], async () => parties)
+    await metrics.logMinute(log)
+  }
+  const labels = { fault: 'no-email-place', topic: 'email' }
+  for (let minute = 0; minute < 31; minute++) await pass(NO_PLACE)
+  t.equal(lines().filter(({ fault }) => fault).length, 1)
+  t.equal((await read()).value('notifications_data_fault', labels), 1)
+  await pass(aFound())
+  await pass(aFound())
+  t.match(lines().at(-1), { level: 'info', fault: 'no-email-place' })
+  t.equal((await read()).value('notifications_data_fault', labels), 0)
+})
 
 t.test('each minute logs what was rejected, FAILED and SKIPPED, by reason, and else nothing', async (t) => {
   const { metrics } = theMetrics()
@@ -370,6 +403,7 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)
   t.equal(value('notifications_hold', { topic: 'claims' }), 1)
+  t.equal(value('notifications_held_events', { topic: 'claims' }), 19)
   t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
 
   const partitions = BACKLOG.partitions.slice(1)

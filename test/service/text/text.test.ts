@@ -16,6 +16,31 @@ t.test('no cell is a formula for a spreadsheet program', async (t) => {
   }
 })
 
+t.test('blanks before a formula make it no text', async (t) => {
+  for (const blank of [
+    ' ',
+    '\t',
+    '\r',
+    '\n',
+    '\u00a0',
+    '\u3000',
+    '\ufeff',
+    '\u200b',
+    '\0',
+    '"',
+    ' \u00a0\r\n',
+  ])
+    for (const begin of ['=', '+', '-', '@', '\uff1d', '\uff0b', '\uff0d', '\uff20', '\ufe66']) {
+      const read = parse(csvLine([`${blank}${begin}1+1`]), { bom: false })[0]?.[0] ?? ''
+      t.match(
+        read.replace(/^'/, ''),
+        /^[^=+\-@\uff1d\uff0b\uff0d\uff20\ufe66]*'[^'\w]1\+1$/,
+        JSON.stringify(blank + begin),
+      )
+      t.equal(read.replaceAll("'", ''), `${blank}${begin}1+1`, 'all else stays')
+    }
+})
+
 t.test('no part of a cell is a formula, however a program separates cells', async (t) => {
   for (const separator of [';', '; ', ';"', '\t', '\r\n', '\n ', ';;'])
     for (const begin of ['=', '+', '-', '@', '\uff1d']) {
@@ -23,6 +48,8 @@ t.test('no part of a cell is a formula, however a program separates cells', asyn
       t.same(parse(line), [['x', `a${separator}'${begin}1+1;`, 'y']], JSON.stringify(separator + begin))
       for (const piece of line.split(/[;\t\r\n]/)) t.notMatch(piece, /^[\s"]*[=+\-@\uff1d]/)
     }
+  for (const begin of ['\t=', '\n=', '\r+', '\t\t@'])
+    for (const piece of csvLine([`${begin}1+1\t`]).split(/[;\t\r\n]/)) t.notMatch(piece, /^[\s"]*[=+\-@]/)
   t.same(parse(csvLine(['a-b = c; d+e'])), [['a-b = c; d+e']], 'other text stays')
 })
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import { backOffMs } from '../../../src/service/time/back-off.ts'
 import { parseSince } from '../../../src/service/time/duration.ts'
 import { share } from '../../../src/service/time/share.ts'
+import { withTimeout } from '../../../src/service/time/with-timeout.ts'
 
 t.test('the pause doubles with each failure, up to a limit', async (t) => {
   t.same([0, 1, 2, 3, 4, 5, 10_000].map(backOffMs), [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000])
@@ -101,4 +102,22 @@ t.test('a failure reaches all waiting callers and is not cached', async (t) => {
   for (const one of both) await t.rejects(one, { message: 'no database' })
   void ask('24h')
   t.equal(reads.length, 2)
+})
+
+t.test('a promise counts within its timeout, and a failure after it is ignored', async (t) => {
+  const never = new Promise<string>(() => {})
+  t.equal(await withTimeout(60_000, Promise.resolve('found'), () => 'late'), 'found')
+  t.equal(await withTimeout(1, never, () => 'late'), 'late')
+  await t.rejects(
+    withTimeout(60_000, Promise.reject(new Error('refused')), () => 'late'),
+    { message: 'refused' },
+  )
+  const later = Promise.withResolvers<string>()
+  await t.rejects(
+    withTimeout(1, later.promise, () => {
+      throw new Error('no response')
+    }),
+    { message: 'no response' },
+  )
+  later.reject(new Error('refused, too late'))
 })

@@ -1,6 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { ExplainedDecision } from '../../../service/decide/decision/recorded-decision.ts'
+import { coversEventType } from '../../../service/decide/event/event-type-pattern.ts'
 import { channelKind, nameOfChannel, shownSubject } from '../../../service/decide/party/channel.ts'
+import { describeOptOut } from '../../../service/decide/party/preference-changes.ts'
+import type { PreferenceHistory } from '../../../service/decide/party/preferences.ts'
 import type { ExplainedLogEntry } from '../../../service/model/log/log-entry.ts'
 import { describeStatus, nameOfAttempt } from '../../../service/model/log/status.ts'
 import { Ask, usePreview, useRefusal } from '../ask.tsx'
@@ -42,7 +45,7 @@ const READ_AGAIN = {
   warning: 'This helps if rules/envelope.json was wrong: the message is read from Kafka by the map of today.',
 }
 
-/** What happens next. An entry that was given up or skipped has a button where trying again may change something, else the reason. */
+/** The next step. An entry that was given up or skipped has a button where trying again may change something, else the reason. */
 function Next({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
   const { locator, status, story } = entry
   const isFinal = entry.givenUp || status === 'SKIPPED'
@@ -92,6 +95,9 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
             <Told sentence={story.because} />
           </p>
         )}
+        {status === 'SENT' && partyLocator !== null && (
+          <OptedOutSince partyLocator={partyLocator} eventType={entry.eventType} />
+        )}
         <Next entry={entry} onAsked={onAsked} />
         <p class="hstack">
           {partyLocator !== null && <a href={buildHref(['parties', partyLocator])}>All about this member</a>}
@@ -140,7 +146,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
             Entry: entry.locator,
             'Event ID': entry.eventId,
             Reference: entry.reference,
-            Channel: inWords(nameOfChannel(entry.channel)),
+            Channel: status === 'SKIPPED' ? null : inWords(nameOfChannel(entry.channel)),
             Reason: failureReason,
             Attempts: entry.decisions.length,
           }}
@@ -150,6 +156,18 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
           .reverse()}
       </details>
     </>
+  )
+}
+
+/** Shown if the member would not get the message today. */
+function OptedOutSince({ partyLocator, eventType }: { partyLocator: string; eventType: string }) {
+  const { data } = useData<PreferenceHistory>(['preferences', partyLocator])
+  if (!coversEventType(data?.preferences?.optedOutEvents ?? [], eventType)) return null
+  return (
+    <p>
+      The member is opted out of such messages{' '}
+      <Told sentence={describeOptOut(data?.changes ?? [], eventType)} />.
+    </p>
   )
 }
 

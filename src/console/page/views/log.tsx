@@ -1,8 +1,12 @@
 import { CHANNELS, nameOfChannel, shownSubject } from '../../../service/decide/party/channel.ts'
 import type { ListedLogEntry } from '../../../service/model/log/log-entry.ts'
-import type { ChosenFilterName } from '../../../service/model/log/log-filter.ts'
+import {
+  type ChosenFilterName,
+  LOG_FILTER_LIST,
+  type LogFilterName,
+} from '../../../service/model/log/log-filters.ts'
 import { describeStatus, STATUSES } from '../../../service/model/log/status.ts'
-import { Ask, useRefusal } from '../ask.tsx'
+import { Ask, narrowByTime, useRefusal } from '../ask.tsx'
 import { Download } from '../download.tsx'
 import { type Filter, List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
 import { Badge, go, Title } from '../parts.tsx'
@@ -11,27 +15,23 @@ import { nameOfStatus } from '../series.ts'
 import { ago, inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
-const FILTERS_BY_NAME: Readonly<Record<ChosenFilterName, Omit<Filter, 'name'>>> = {
-  notTold: { label: 'Members', options: [['true', 'Not told']] },
-  eventType: { label: 'Event type', hint: 'claim.paid', named: 'event type' },
-  status: { label: 'Status', options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
-  channel: {
-    label: 'Channel',
-    options: CHANNELS.map((channel) => [channel, inWords(nameOfChannel(channel))]),
-  },
-  reason: { label: 'Reason', hint: 'no email on file', named: 'reason' },
-  rule: { label: 'Rule', hint: 'no-email', named: 'rule' },
-  from: { label: 'From', isTime: true },
-  to: { label: 'Before', isTime: true },
-  partyLocator: { label: 'Member', named: 'member' },
-  reference: { label: 'Claim, policy or invoice', named: 'reference' },
-  eventId: { label: 'Event ID' },
-  request: { label: 'Request' },
+/** The contents of a field, other than a text to type. */
+const FIELDS: { readonly [Name in LogFilterName]?: Omit<Filter, 'name' | 'label'> } = {
+  notTold: { options: [['true', 'Not told']] },
+  eventType: { hint: 'claim.paid', named: 'event type' },
+  status: { options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
+  channel: { options: CHANNELS.map((channel) => [channel, inWords(nameOfChannel(channel))]) },
+  reason: { isLinked: true },
+  reasonPrefix: { hint: 'contact could not', named: 'reason' },
+  rule: { hint: 'no-email', named: 'rule' },
+  from: { isTime: true },
+  to: { isTime: true },
+  partyLocator: { named: 'member' },
+  reference: { named: 'reference' },
 }
-const FILTERS: readonly Filter[] = Object.entries(FILTERS_BY_NAME).map(([name, filter]) => ({
-  name,
-  ...filter,
-}))
+const FILTERS: readonly Filter[] = LOG_FILTER_LIST.flatMap(([name, { label }]) =>
+  label === null ? [] : [{ name, label, ...FIELDS[name] }],
+)
 /** Filters that name a member, or entries of one event, claim or request. */
 const NAMING: readonly string[] = [
   'partyLocator',
@@ -52,19 +52,21 @@ export function LogView(route: Route) {
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: route.query.cursor })
   return (
     <>
-      <Title name={isNotTold ? 'Not told' : 'Log'} />
+      <Title key={String(isNotTold)} name={isNotTold ? 'Not told' : 'Log'} />
       <p class="text-light">
         {isNotTold
           ? 'No message was sent, and none will be.'
           : 'Every event has exactly one entry. Newest first.'}
       </p>
-      {refusal === null && Object.values(values).some(Boolean) && (
+      {refusal === null && values.status !== 'SENT' && Object.values(values).some(Boolean) && (
         <p>
           <Ask
             verb="Try all again"
             what="all entries of this list whose member was not told"
             wanted={buildWanted(from)}
-            buildSince={(since) => buildWanted(from && from > since ? from : since)}
+            hrefOfCause={(reasonPrefix) => buildHref(['log'], { ...values, notTold: 'true', reasonPrefix })}
+            warning={isNotTold ? undefined : RETRIED}
+            narrow={narrowByTime((since) => buildWanted(from && from > since ? from : since))}
             onAsked={() => go(location.hash)}
           />
         </p>
@@ -82,10 +84,14 @@ export function LogView(route: Route) {
   )
 }
 
+const RETRIED =
+  'Failed entries that wait for a retry are not among them: the service tries them again by itself.'
+
 /** An entry as a row that links to it. `words` formats its time. */
 export function entryRow(entry: ListedLogEntry, words = ago): Row {
   const { locator, createdAt, eventType, channel, partyLocator, reference, status, failureReason } = entry
-  const why = [entry.because ?? failureReason, entry.givenUp && 'Given up.'].filter(Boolean).join(' ')
+  const cause = status === 'FAILED' && entry.because !== null && `(${failureReason})`
+  const why = [entry.because ?? failureReason, entry.givenUp && 'Given up.', cause].filter(Boolean).join(' ')
   return {
     key: locator,
     href: buildHref(['log', locator]),
@@ -95,7 +101,7 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
       'Event type': eventType,
       Member: partyLocator,
       About: reference === partyLocator ? null : reference,
-      Channel: inWords(nameOfChannel(channel)),
+      Channel: status === 'SKIPPED' ? null : inWords(nameOfChannel(channel)),
       'Subject or reason': status === 'SENT' ? (shownSubject(channel, entry.subject) ?? entry.body) : why,
     },
   }

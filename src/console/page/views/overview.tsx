@@ -6,6 +6,7 @@ import {
 } from '../../../service/model/log/count-windows.ts'
 import type { LogCounts } from '../../../service/model/log/log-counts.ts'
 import type { ServiceStatus } from '../../../service/model/service-status.ts'
+import { Ask, useRefusal } from '../ask.tsx'
 import { WINDOWS } from '../list.tsx'
 import { Card, Links, State, Title } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
@@ -31,6 +32,7 @@ export function OverviewView({ query }: Route) {
     isCurrent,
   })
   const loaded = useData<LogCounts>(['counts'], { window, by }, EVERY_MS)
+  const status = useData<ServiceStatus>(['status'], {}, EVERY_MS).data
   return (
     <>
       <Title name="Overview" />
@@ -43,17 +45,47 @@ export function OverviewView({ query }: Route) {
           label="Group by"
           links={COUNTED_BY.map((name) => link(NAMES[name], { by: name }, name === by))}
         />
+        <Hold topics={status?.topics} />
       </div>
-      <Open />
+      <Open status={status} />
       <State loaded={loaded} />
       {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
     </>
   )
 }
 
-/** What waits for a person, whatever the period; nothing if there is none. */
-function Open() {
-  const { totals, blocked = [] } = useData<ServiceStatus>(['status'], {}, EVERY_MS).data ?? {}
+/** The consequences of a hold. `about` is empty for all messages. */
+const describeHold = (about: string) =>
+  `No message${about} is sent or tried again until somebody resumes, not even after a restart. Batches under way end first. Events wait in the broker: nothing is skipped or failed. The log, opt-outs and this console go on.`
+
+/** Stops all messages, or those of a topic. */
+function Hold({ topics = [] }: Pick<ServiceStatus, 'topics'>) {
+  if (useRefusal() !== null) return null
+  const narrow = {
+    label: 'About events of',
+    all: 'all topics',
+    options: topics.map((topic) => [topic, `${topic} only`] as const),
+    build: (topic: string) => ({
+      wanted: { kind: 'hold', topics: [topic] },
+      verb: `Hold messages about ${topic}`,
+      warning: describeHold(` about events of ${topic}`),
+    }),
+  }
+  return (
+    <Ask
+      verb="Hold all messages"
+      what="send nothing, lose nothing"
+      wanted={{ kind: 'hold' }}
+      narrow={narrow}
+      warning={describeHold('')}
+      isDestructive
+    />
+  )
+}
+
+/** Things that wait for a person, whatever the period; nothing if there is none. */
+function Open({ status }: { status: ServiceStatus | null }) {
+  const { totals, blocked = [] } = status ?? {}
   const figures = [
     { name: 'Unreadable messages', total: totals?.rejected ?? 0, mark: 'var(--danger)', href: '#/rejected' },
     {
@@ -112,7 +144,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy 
       <Card
         id="chart"
         title={`Entries by ${NAMES[dimension].toLowerCase()}${last}`}
-        about={describePeriod(iso(counts.fromS), iso(counts.toS))}
+        about={`${describePeriod(iso(counts.fromS), iso(counts.toS))}; heights by square root, so that a burst leaves the rest readable`}
       >
         {dimension !== 'status' && <Figures figures={table.series.map(buildFigure(dimension))} />}
         {table.total > 0 ? (
@@ -169,7 +201,9 @@ const MARKS = [0, 0.25, 0.5, 0.75]
 function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
   const top = roundUp(Math.max(2, ...sums))
-  const toPercent = (count: number) => `${(100 * count) / top}%`
+  // By square roots: one burst leaves the other bars readable. The parts of a bar share its height.
+  const toPercent = (sum: number, part = sum) =>
+    `${sum === 0 ? 0 : (100 * Math.sqrt(sum / top) * part) / sum}%`
   return (
     <div class="chart">
       {[0, top / 2, top].map((level) => (
@@ -198,7 +232,10 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
             {parts.map(({ series, count, index }) => (
               <div
                 key={series}
-                style={{ height: toPercent(count), background: chooseColour(dimension, series, index) }}
+                style={{
+                  height: toPercent(sums[i] ?? count, count),
+                  background: chooseColour(dimension, series, index),
+                }}
               />
             ))}
           </a>

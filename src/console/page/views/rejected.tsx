@@ -1,31 +1,33 @@
 import type { ShownRejectedMessage } from '../../../service/decide/event/rejected-message.ts'
 import { findRedriveRefusal, REJECTIONS } from '../../../service/decide/event/rejection.ts'
 import { Ask, useRefusal } from '../ask.tsx'
-import { type Cell, Clamped, type Filter, List, type Row, timeCell } from '../list.tsx'
-import { Copy, Facts, go, Time, Title, Value } from '../parts.tsx'
+import { type Cell, Clamped, type Filter, List, type Row, timeCell, windowStart } from '../list.tsx'
+import { Copy, Facts, go, Time, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { counted, decodeBegin, inWords, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
 const FILTERS: readonly Filter[] = [
   { name: 'topic', label: 'Topic' },
+  { name: 'from', label: 'From', isTime: true },
+  { name: 'to', label: 'Before', isTime: true },
   { name: 'code', label: 'Error code', options: Object.keys(REJECTIONS).map((code) => [code, code]) },
   { name: 'settled', label: 'Settled', options: [['true', 'Listed, too']] },
 ]
 
 /** Rejected messages, newest first. */
 export function RejectedView(route: Route) {
-  const { topic, code } = route.query
+  const { topic, code, from, to } = route.query
   const refusal = useRefusal()
   const mayAsk = refusal === null
   const all = { what: 'all open messages of this list', onAsked: () => go(location.hash) }
-  const wanted = (kind: string) => ({ kind, filter: { topic, code } })
+  const since = from && windowStart(from)
+  const wanted = (kind: string) => ({ kind, filter: { topic, code, since, before: to } })
   const { settled, cursor } = route.query
-  const asked = { topic, code, open: settled === 'true' ? undefined : 'true', cursor }
+  const asked = { topic, code, from: since, to, open: settled === 'true' ? undefined : 'true', cursor }
   const pages = usePages<ShownRejectedMessage>(['rejected'], asked)
   return (
     <>
-      <Title name="Unreadable messages" />
       <p class="text-light">
         Messages that are not valid events, that have the event id of another one, or whose row the database
         refused.
@@ -34,7 +36,7 @@ export function RejectedView(route: Route) {
       {mayAsk && (
         <p class="hstack">
           <Ask verb="Process all again" {...all} wanted={wanted('redrive')} />
-          <Ask verb="Dismiss all" {...all} wanted={wanted('dismiss')} warning={DISMISSED} />
+          <Ask verb="Dismiss all" {...all} wanted={wanted('dismiss')} warning={DISMISSED} isDestructive />
         </p>
       )}
       <Facts facts={listRemedies(pages.data?.items ?? [])} />
@@ -147,7 +149,13 @@ function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: bool
       {isOpen(message) && mayAsk && (
         <p class="hstack">
           {isRedrivable && <Ask verb="Process again" {...one} wanted={{ kind: 'redrive', ids: [id] }} />}
-          <Ask verb="Dismiss" {...one} wanted={{ kind: 'dismiss', ids: [id] }} warning={DISMISSED} />
+          <Ask
+            verb="Dismiss"
+            {...one}
+            wanted={{ kind: 'dismiss', ids: [id] }}
+            warning={DISMISSED}
+            isDestructive
+          />
         </p>
       )}
       {isOpen(message) &&

@@ -1,20 +1,20 @@
 import { useContext, useState } from 'preact/hooks'
-import { describeWanted } from '../../../operations/requests/describe-request.ts'
+import { describeWanted, groupUnchanged } from '../../../operations/requests/describe-request.ts'
 import type { Page } from '../../../service/model/log/log-page.ts'
 import type { StoredRequest } from '../../../service/model/request/schemas.ts'
 import { post, RequestError } from '../api.ts'
-import { followInterval, RequestState, Unchanged, useRefusal } from '../ask.tsx'
+import { followInterval, RequestState, Resume, Unchanged, useRefusal } from '../ask.tsx'
 import { List, type Row, timeCell } from '../list.tsx'
 import { Button, Card, Facts, Problem, State, Time, Title } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
-import { localTime, visible } from '../text.ts'
+import { localTime, sentence, visible } from '../text.ts'
 import { useData, Visit } from '../use-data.ts'
 
 const EVERY_MS = 5_000
 const listInterval = ({ items }: Page<StoredRequest>) =>
   items.some(({ endedAt }) => endedAt === null) ? EVERY_MS : null
 
-/** What people asked the service to do, newest first. */
+/** Requests to the service, newest first. */
 export function RequestsView(route: Route) {
   const pages = useData<Page<StoredRequest>>(['requests'], { cursor: route.query.cursor }, listInterval)
   return (
@@ -63,7 +63,7 @@ export function RequestView({ path: [, id = ''] }: Route) {
 
 function Shown({ request }: { request: StoredRequest }) {
   const { id, kind, by, because, requestedAt, endedAt, counts, unchanged } = request
-  const more = (counts.unchanged ?? 0) - unchanged.length
+  const more = groupUnchanged(unchanged).reduce((left, { count }) => left - count, counts.unchanged ?? 0)
   return (
     <>
       <p role="status">
@@ -91,7 +91,16 @@ function Shown({ request }: { request: StoredRequest }) {
           {more > 0 && <p>And {more} more.</p>}
         </Card>
       )}
-      {endedAt === null && <Cancel id={id} />}
+      {endedAt === null &&
+        (kind === 'hold' ? (
+          <Resume
+            hold={id}
+            what={describeWanted(request, localTime)}
+            about={`Held by ${by}: ${sentence(because)}`}
+          />
+        ) : (
+          <Cancel id={id} />
+        ))}
     </>
   )
 }

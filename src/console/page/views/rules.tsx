@@ -1,9 +1,14 @@
+import { useState } from 'preact/hooks'
 import { cellText, FACT_LIST } from '../../../service/decide/decision/facts.ts'
 import { nameOfChannel } from '../../../service/decide/party/channel.ts'
 import type { CurrentRule, CurrentRules } from '../../../service/decide/rules/current-rules.ts'
+import type { DecisionPage } from '../../../service/model/decision-group.ts'
+import { read } from '../api.ts'
 import { type Row, Table } from '../list.tsx'
-import { Badge, Facts, State, Time, Title, Value } from '../parts.tsx'
+import { Badge, Facts, State, Time, Value } from '../parts.tsx'
+import { type Period, PeriodForm, useRun } from '../period.tsx'
 import { buildHref } from '../route.ts'
+import { counted, formatNumber, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 30_000
@@ -13,7 +18,6 @@ export function RulesView() {
   const loaded = useData<CurrentRules>(['rules'], {}, EVERY_MS)
   return (
     <>
-      <Title name="Rules" />
       <p class="text-light">
         Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
         anything. <a href={buildHref(['workbench'])}>Try a change in the workbench</a>.
@@ -24,7 +28,12 @@ export function RulesView() {
   )
 }
 
-function Shown({ rules: { revision, activation, warnings, rules } }: { rules: CurrentRules }) {
+function Shown({ rules: { revision, activations, warnings, rules } }: { rules: CurrentRules }) {
+  const [use, setUse] = useState<Use | null>(null)
+  const run = useRun()
+  const activation = activations.find((one) => one.revision === revision)
+  const ids = new Set(rules.map(({ ruleId }) => ruleId))
+  const gone = [...(use?.byRule ?? [])].filter(([ruleId]) => !ids.has(ruleId))
   return (
     <>
       {warnings.map((warning) => (
@@ -35,20 +44,72 @@ function Shown({ rules: { revision, activation, warnings, rules } }: { rules: Cu
       <Facts
         facts={{
           Revision: revision.slice(0, 12),
-          'In force since': activation && <Time iso={activation.activatedAt} />,
-          Commit: activation?.gitCommit?.slice(0, 12) ?? null,
+          'In force since': activation ? <Time iso={activation.activatedAt} /> : null,
+          Commit: activation?.gitSubject ?? activation?.gitCommit?.slice(0, 12) ?? null,
         }}
       />
-      <Table label="Rule table" rows={rules.map(renderRow)} />
+      <PeriodForm
+        verb="Count the events of each rule"
+        run={run}
+        refusal={null}
+        onPeriod={(period) => run.start(async (...following) => setUse(await countUse(period, ...following)))}
+      />
+      {use !== null && (
+        <p>
+          {describeUse(use)}
+          {gone.length > 0 &&
+            ` By rules that this table does not have: ${gone.map(([id, count]) => `${visible(id)} ${formatNumber(count)}`).join(', ')}.`}
+        </p>
+      )}
+      <Table label="Rule table" rows={rules.map((rule) => renderRow(rule, use))} />
     </>
   )
 }
 
-function renderRow(rule: CurrentRule): Row {
+/** Events of a period: how many each rule decided last, and with which outcome. */
+interface Use extends Period {
+  readonly byRule: ReadonlyMap<string, number>
+  readonly byOutcome: ReadonlyMap<string, number>
+}
+
+async function countUse(
+  period: Period,
+  signal: AbortSignal,
+  setProgress: (words: string) => void,
+): Promise<Use> {
+  const [byRule, byOutcome] = [new Map<string, number>(), new Map<string, number>()]
+  const add = (counts: Map<string, number>, key: string, more: number) =>
+    counts.set(key, (counts.get(key) ?? 0) + more)
+  let seen = 0
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { ...period, cursor }
+    const page: DecisionPage = await read(['workbench', 'decisions'], query, signal)
+    for (const { ruleId, outcome, count } of page.groups) {
+      add(byRule, ruleId, count)
+      add(byOutcome, outcome, count)
+    }
+    seen += page.events
+    setProgress(`${counted(seen, 'event', 'events')} counted…`)
+    cursor = page.nextCursor
+  }
+  return { ...period, byRule, byOutcome }
+}
+
+/** By the last decision about each event. */
+function describeUse({ byOutcome }: Use): string {
+  const count = (outcome: string) => formatNumber(byOutcome.get(outcome) ?? 0)
+  return `Of ${counted(sum(byOutcome), 'event', 'events')}, ${count('SEND')} were to be told, ${count('SKIP')} not, and ${count('FAIL')} failed.`
+}
+
+function sum(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((total, count) => total + count, 0)
+}
+
+function renderRow(rule: CurrentRule, use: Use | null): Row {
   const { ruleId, outcome, sendBy, reason, because } = rule
   return {
     key: ruleId,
-    href: buildHref(['log'], { rule: ruleId }),
+    href: buildHref(['log'], { rule: ruleId, from: use?.from, to: use?.to }),
     cells: {
       Rule: ruleId,
       'Applies to': describeConditions(rule),
@@ -63,6 +124,7 @@ function renderRow(rule: CurrentRule): Row {
         </>
       ),
       Because: because,
+      ...(use !== null && { Events: formatNumber(use.byRule.get(ruleId) ?? 0) }),
     },
   }
 }

@@ -8,9 +8,11 @@ import {
   SEARCH_ON,
 } from '../../../operations/log/search-kinds.ts'
 import { isLogLocator } from '../../../service/model/log/log-locator.ts'
+import type { ServiceStatus } from '../../../service/model/service-status.ts'
 import { useOffers } from '../offers.tsx'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
+import { counted } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 /** The search box of every page. */
@@ -56,7 +58,7 @@ function hrefOfSearch(q: string): string {
   return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
 }
 
-/** What the text means opens at once, in place of the search. What only begins or ends so may be another claim: it is offered. */
+/** An exact match opens at once, in place of the search. A name that only begins or ends so may be another claim: it is offered. */
 export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
   const { hits = [], similar = [], endings = [] } = loaded.data ?? {}
@@ -83,11 +85,24 @@ export function SearchView({ query: { q = '' } }: Route) {
           )}
         </p>
       )}
+      {loaded.data !== null && hits.length === 0 && <Waiting />}
       <Hits hits={similar} />
       {endings.map((ending) => (
         <p key={ending.kind}>{describeEnding(ending)}</p>
       ))}
     </>
+  )
+}
+
+/** An event that waits has no entry, by which anything would be found. */
+function Waiting() {
+  const { totals, holds = [] } = useData<ServiceStatus>(['status']).data ?? {}
+  if (!totals?.waiting) return null
+  const why = holds.length > 0 ? ', and messages are held' : ''
+  return (
+    <p class="notice">
+      {counted(totals.waiting, 'event waits', 'events wait')} and cannot be found yet{why}.
+    </p>
   )
 }
 

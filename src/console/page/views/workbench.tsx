@@ -3,10 +3,11 @@ import type { Cells } from '../../../authoring/diff/diff-rows.ts'
 import { gridToCsv, type WorkbenchStart } from '../../../authoring/diff/review.ts'
 import { nameOfChannel } from '../../../service/decide/party/channel.ts'
 import { type Row, Table } from '../list.tsx'
-import { Bullets, Button, Card, State, Title } from '../parts.tsx'
+import { Bullets, Button, Card, State } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
 import { type Bench, SHEETS, useDraft, useVerdict, type Verdict } from '../workbench/draft.ts'
+import { EarlierTables } from '../workbench/earlier.tsx'
 import {
   Changes,
   FileFindings,
@@ -30,7 +31,6 @@ export function WorkbenchView() {
   const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
     <>
-      <Title name="Workbench" />
       <State loaded={loaded} />
       {loaded.data !== null && <Workbench start={loaded.data} />}
     </>
@@ -80,7 +80,14 @@ function Workbench({ start }: { start: WorkbenchStart }) {
             <Grid faults={verdict?.table.faults ?? []} warnings={verdict?.table.warnings ?? []} {...bench} />
           ))}
         {tab === 'templates' && verdict !== null && (
-          <TextsEditor verdict={verdict} isReadOnly={isReadOnly} chosen={chosen} choose={choose} {...bench} />
+          <TextsEditor
+            verdict={verdict}
+            seen={seen ?? []}
+            isReadOnly={isReadOnly}
+            chosen={chosen}
+            choose={choose}
+            {...bench}
+          />
         )}
         {tab === 'table' && bar}
       </div>
@@ -141,7 +148,9 @@ function Toolbar({ tab, bench: { inForce, change, undo, redo } }: { tab: Tab; be
       </Button>
       {tab === 'table' && (
         <>
-          <Button onClick={() => change({ table: inForce.table })}>Start over with dispatch.csv</Button>
+          <Button data-variant="danger" onClick={() => change({ table: inForce.table })}>
+            Discard my changes
+          </Button>
           <Paste sheetKey="table" change={change} />
         </>
       )}
@@ -167,7 +176,9 @@ function PromisesCard({ verdict, bench, isReadOnly }: JudgedProps & { readonly i
             text={gridToCsv(SHEETS.promises.columns, draft.promises, columns.promises)}
             change={change}
           />
-          <Button onClick={() => change({ promises: inForce.promises })}>Start over with promises.csv</Button>
+          <Button data-variant="danger" onClick={() => change({ promises: inForce.promises })}>
+            Discard my changes of promises
+          </Button>
         </div>
       )}
     </Card>
@@ -186,6 +197,13 @@ function LastSteps({ start, verdict, bench }: JudgedProps & { readonly start: Wo
       </Card>
       <Card id="propose" title="Propose">
         <Propose repositoryUrl={start.repositoryUrl} verdict={verdict} {...bench} />
+      </Card>
+      <Card
+        id="earlier"
+        title="Earlier tables"
+        about="To go back to one, take it as the draft and propose it: What changes compares it with the table in force."
+      >
+        <EarlierTables repositoryUrl={start.repositoryUrl} verdict={verdict} {...bench} />
       </Card>
     </>
   )

@@ -1,4 +1,3 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   type BacktestReport,
   CHANGED_CSV,
@@ -12,15 +11,16 @@ import type { DecisionPage, ListedMember } from '../../../service/model/decision
 import { read } from '../api.ts'
 import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
-import { Button, Field, filledIn, Problem, Time, Value } from '../parts.tsx'
+import { Button, Time, Value } from '../parts.tsx'
+import { type Period, PeriodForm, useRun } from '../period.tsx'
 import { buildHref } from '../route.ts'
-import { counted, formatDay, formatNumber } from '../text.ts'
+import { counted, formatNumber } from '../text.ts'
 import type { Verdict } from './draft.ts'
 
 interface Result {
   readonly table: string
   readonly eventTypes: readonly string[]
-  readonly period: { readonly from: string; readonly to: string }
+  readonly period: Period
   readonly report: BacktestReport
   /** The events of the kinds that were asked for. */
   readonly lists: Readonly<Partial<Record<ChangeKind, readonly ChangedEvent[]>>>
@@ -29,36 +29,13 @@ interface Result {
 /** The last result, kept while the page is open, since opening an entry leaves the view. */
 let kept: Result | null = null
 
-/** From the start to the end of the suggested period. */
-const PERIOD_MS = 6 * 86_400_000
-
-/** Recorded events, decided again by this table in this page: one run at a time, until it is stopped or its view is left. */
+/** Recorded events, decided again by this table in this page. */
 export function Backtest({ verdict, isCurrent }: { verdict: Verdict; isCurrent: boolean }) {
   const { files, texts, ruleTable } = verdict
-  const [progress, setProgress] = useState<string | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  const running = useRef<AbortController | null>(null)
-  useEffect(() => () => running.current?.abort(), [])
-  const isRunning = progress !== null
-
-  const follow = async (work: (signal: AbortSignal) => Promise<void>) => {
-    running.current = new AbortController()
-    const { signal } = running.current
-    setProblem(null)
-    setProgress('Starting…')
-    await work(signal).catch((error: Error) => {
-      if (!signal.aborted) setProblem(error.message)
-    })
-    setProgress(null)
-  }
-  const run = (event: SubmitEvent) => {
-    const { from, to } = filledIn(event)
-    if (isRunning || !isCurrent || ruleTable === null) return
-    void follow(async (signal) => {
-      const period = {
-        from: new Date(`${from}T00:00`).toISOString(),
-        to: new Date(`${to}T24:00`).toISOString(),
-      }
+  const run = useRun()
+  const test = (period: Period) =>
+    run.start(async (signal, setProgress) => {
+      if (!isCurrent || ruleTable === null) return
       const source = {
         readPage: (cursor: string | null) =>
           read<DecisionPage>(['workbench', 'decisions'], { ...period, cursor: cursor ?? undefined }, signal),
@@ -74,9 +51,8 @@ export function Backtest({ verdict, isCurrent }: { verdict: Verdict; isCurrent: 
       )
       kept = { table, eventTypes, period, report, lists: {} }
     })
-  }
   const list = (result: Result, kind: KindOfChange) =>
-    follow(async (signal) => {
+    run.start(async (signal, setProgress) => {
       let count = 0
       const events = await listChanged(kind, async ({ cursor, group }) => {
         const query = { ...result.period, group, cursor: cursor ?? undefined }
@@ -87,25 +63,20 @@ export function Backtest({ verdict, isCurrent }: { verdict: Verdict; isCurrent: 
       })
       kept = { ...result, lists: { ...result.lists, [kind.kind]: events } }
     })
-  const firstDay = formatDay(new Date(Date.now() - PERIOD_MS))
   return (
     <>
-      <form class="hstack backtest" onSubmit={run}>
-        <Field label="From" name="from" type="date" required defaultValue={firstDay} />
-        <Field label="To" name="to" type="date" required defaultValue={formatDay(new Date())} />
-        <button type="submit" aria-disabled={isRunning || !isCurrent || ruleTable === null}>
-          Back-test
-        </button>
-        {isRunning && <Button onClick={() => running.current?.abort()}>Stop</Button>}
-        <span role="status">{ruleTable === null ? 'Correct the faults first.' : progress}</span>
-      </form>
-      <Problem problem={problem} />
+      <PeriodForm
+        verb="Back-test"
+        run={run}
+        refusal={ruleTable === null ? 'Correct the faults first.' : null}
+        onPeriod={test}
+      />
       {kept !== null && (
         <>
           {(kept.table !== files.table || `${kept.eventTypes}` !== `${texts.eventTypes}`) && (
             <p class="notice">This result is for an earlier draft. Run it again.</p>
           )}
-          <Report result={kept} list={isRunning ? null : list} />
+          <Report result={kept} list={run.progress === null ? list : null} />
         </>
       )}
     </>
@@ -195,4 +166,4 @@ function List({ events, count }: { events: readonly ChangedEvent[]; count: numbe
   )
 }
 
-const SHOWN_COUNT_MAX = 200
+const SHOWN_COUNT_MAX = 20

@@ -53,11 +53,15 @@ const KEYS = ['table', 'promises'] as const
 /** The headings are the first line of a file. */
 export const FIRST_ROW = 2
 
+/** The rows of a file; none if it cannot be read. */
+export function buildRows(key: SheetKey, csvText: string): readonly Cells[] {
+  return readGrid(csvText, SHEETS[key]).rows ?? []
+}
+
 function buildDraft({ table, promises, templates }: Files): Draft {
-  const readRows = (key: SheetKey, text: string) => readGrid(text, SHEETS[key]).rows
   return {
-    table: readRows('table', table) ?? [],
-    promises: readRows('promises', promises) ?? [],
+    table: buildRows('table', table),
+    promises: buildRows('promises', promises),
     templates: Object.fromEntries(templates.map(({ name, text }) => [name, text])),
   }
 }
@@ -225,7 +229,7 @@ function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: 
 export interface Verdict extends Version {
   readonly draft: Draft
   readonly summary: ChangeSummary
-  /** Those in force. */
+  /** The rules in force. */
   readonly acceptedOutcomes: string
 }
 

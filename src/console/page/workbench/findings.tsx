@@ -1,5 +1,7 @@
+import { useMemo, useState } from 'preact/hooks'
 import type { FileReport } from '../../../authoring/check/check-files.ts'
 import type { PromiseFault } from '../../../authoring/check/check-promises.ts'
+import { describeUnguarded, findUnguarded } from '../../../authoring/check/find-unguarded.ts'
 import type { ChangeSummary } from '../../../authoring/diff/change-summary.ts'
 import { isFilled, summariseRows } from '../../../authoring/diff/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../../authoring/diff/diff-text.ts'
@@ -216,7 +218,11 @@ export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'chan
             <strong>Broken: </strong>
             {visible(describeFault({ ...fault, row: null }))}
             {row !== null && exclude !== undefined && (
-              <Button onClick={() => narrow(row - FIRST_ROW, exclude)}>Exclude this case</Button>
+              <details>
+                <summary>If you mean it…</summary>
+                The promise then no longer forbids this, and the pull request says so first.{' '}
+                <Button onClick={() => narrow(row - FIRST_ROW, exclude)}>Exclude this case</Button>
+              </details>
             )}
           </div>
         )
@@ -232,6 +238,22 @@ export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'chan
           lines={kept.map(([name = '']) => name)}
         />
       )}
+      <Unguarded verdict={verdict} />
     </>
+  )
+}
+
+/** Found on request, since it takes as long as checking the promises. */
+function Unguarded({ verdict: { enumeration, promised } }: { verdict: Verdict }) {
+  const [isOpen, setOpen] = useState(false)
+  const words = useMemo(
+    () => (isOpen && enumeration !== null ? describeUnguarded(findUnguarded(promised, enumeration)) : ''),
+    [isOpen, enumeration, promised],
+  )
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Rules that no promise guards</summary>
+      {visible(words)}
+    </details>
   )
 }

@@ -18,11 +18,23 @@ const { columns } = SHEETS.table
 /** Longer text may be cut in its cell. */
 const WHOLE_LENGTH_MAX = 9
 
+/** The first of two rules with one id: the check finds fault with the second one, and either may be the new one. */
+function findTwins(rows: GridProps['draft']['table']): Fault[] {
+  const ids = rows.map(([id = '']) => id)
+  return ids.flatMap((id, index) => {
+    const twin = ids.indexOf(id, index + 1)
+    if (id === '' || twin === -1 || ids.indexOf(id) < index) return []
+    const text = `the rule in row ${twin + FIRST_ROW} has this id, too: give each rule an id of its own`
+    return [{ row: index + FIRST_ROW, column: 'rule', text }]
+  })
+}
+
 /** The rules as a table with editable cells, one line for each row. A fault or warning appears at its cell. */
 export function Grid({ faults, warnings, draft: { table: rows }, inForce, change, undo, redo }: GridProps) {
   const onRows: RowProps['onRows'] = (edited, place) => change({ table: edited }, place)
   const beforeOf = new Map([...pairShownRows(inForce.table, rows)].map(([was, now]) => [now, was]))
-  const [faultsOf, warningsOf] = [faults, warnings].map((some) => Map.groupBy(some, ({ row }) => row))
+  const all = [...faults, ...findTwins(rows)]
+  const [faultsOf, warningsOf] = [all, warnings].map((some) => Map.groupBy(some, ({ row }) => row))
   const byKey = (event: KeyboardEvent) => {
     if (!event.ctrlKey && !event.metaKey) return
     const key = event.key.toLowerCase()
@@ -37,7 +49,7 @@ export function Grid({ faults, warnings, draft: { table: rows }, inForce, change
         <thead>
           <tr>
             {['Row', ...columns].map((column) => (
-              <th key={column} scope="col">
+              <th key={column} scope="col" data-column={column}>
                 {column}
               </th>
             ))}
@@ -81,6 +93,7 @@ interface Action {
   /** The focus goes to this row: to the column that it was in if the action `keepsColumn`, else to the first. */
   readonly at: number
   readonly keepsColumn?: true
+  readonly isDestructive?: true
 }
 
 interface RowProps {
@@ -126,7 +139,7 @@ function Row(props: RowProps) {
         <RowMenu row={row} index={index} actions={actions} edit={edit} />
       </td>
       {columns.map((column, at) => {
-        // What concerns the whole row is at its name.
+        // Faults of the whole row are shown at its name.
         const isHere = (fault: Fault) => (fault.column ?? columns[0]) === column
         return (
           <RuleCell
@@ -147,7 +160,7 @@ function Row(props: RowProps) {
   )
 }
 
-/** What can be done with a whole row. */
+/** Actions on a whole row. */
 function listActions({ rows, row, index, was }: RowProps): readonly Action[] {
   const name = nameOfRow(row)
   /** Null if there is no room. */
@@ -164,7 +177,13 @@ function listActions({ rows, row, index, was }: RowProps): readonly Action[] {
     { name: `Add a rule above ${name}`, keys: 'Control+Shift+Enter', ...inserted(index, blank) },
     { name: `Add a rule below ${name}`, keys: 'Control+Enter', ...inserted(index + 1, blank) },
     { name: `Duplicate ${name}`, keys: 'Control+D', ...inserted(index + 1, copy) },
-    { name: `Delete ${name}`, keys: 'Alt+Delete', edited: rows.toSpliced(index, 1), at: index },
+    {
+      name: `Delete ${name}`,
+      keys: 'Alt+Delete',
+      edited: rows.toSpliced(index, 1),
+      at: index,
+      isDestructive: true,
+    },
     ...(was?.some((cell, at) => cell !== row[at])
       ? [{ name: `Revert ${name}`, keys: null, edited: rows.with(index, was), at: index }]
       : []),
@@ -201,11 +220,12 @@ function RowMenu({ row, index, actions, edit }: RowMenuProps) {
         {number}
       </button>
       <div id={menuId} popover="auto" class="card menu">
-        {actions.map(({ name, keys, edited, at }) => (
+        {actions.map(({ name, keys, edited, at, isDestructive }) => (
           <button
             key={name}
             type="button"
             class="ghost"
+            data-variant={isDestructive && 'danger'}
             aria-keyshortcuts={keys ?? undefined}
             data-keys={keys?.replace('Control', 'Ctrl').replace('Arrow', '')}
             aria-disabled={edited === null}

@@ -13,7 +13,7 @@ interface ProposeProps extends Bench {
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outdated }: ProposeProps) {
   const bad = listMarks(verdict).flatMap(([tone, , words]) => (tone === 'danger' ? [words] : []))
-  // What has faults is not to be accepted.
+  // A table with faults must not be accepted.
   const changed = changedFiles(verdict, { inForce, columns }).filter(
     ([path]) => bad.length === 0 || path !== ACCEPTED,
   )
@@ -24,7 +24,7 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
       : 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const isAccepted = changed.some(([path]) => path === ACCEPTED)
-  // What is among the files needs no acceptance any more.
+  // Outcomes that are among the files need no acceptance any more.
   const outcomes = isAccepted || bad.length > 0 ? null : verdict.summary.outcomes
   const proposal = formatProposal({ ...verdict.summary, outcomes })
   const [[path, text] = ['', ''], ...others] = changed

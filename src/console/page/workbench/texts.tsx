@@ -1,3 +1,4 @@
+import { nameOfPart } from '../../../authoring/templates/insert-parts.ts'
 import type { PreviewedText } from '../../../authoring/templates/preview.ts'
 import { describeSms } from '../../../authoring/templates/sms-length.ts'
 import { CHANNEL_KINDS } from '../../../service/decide/party/channel.ts'
@@ -13,6 +14,8 @@ const FIRST = 'Subject: News of {{locator}}\n\nHello,\n\nThere is news of {{loca
 
 interface TextsEditorProps extends Bench {
   readonly verdict: Verdict
+  /** Types of recent events. */
+  readonly seen: readonly string[]
   readonly isReadOnly: boolean
   readonly chosen: string | null
   readonly choose: (file: string) => void
@@ -20,7 +23,7 @@ interface TextsEditorProps extends Bench {
 
 /** The text of each event type, as its file and as members get it. */
 export function TextsEditor(props: TextsEditorProps) {
-  const { verdict, isReadOnly, chosen, choose, change } = props
+  const { verdict, seen, isReadOnly, chosen, choose, change } = props
   const { report } = verdict.texts
   const { templates } = props.draft
   const { templates: inForce } = props.inForce
@@ -62,7 +65,20 @@ export function TextsEditor(props: TextsEditorProps) {
         {!isReadOnly && (
           <>
             <form class="hstack" onSubmit={add}>
-              <Field label="Event type without a text" name="eventType" required maxLength={240} />
+              <Field
+                label="Event type without a text"
+                name="eventType"
+                list="without-text"
+                required
+                maxLength={240}
+              />
+              <datalist id="without-text">
+                {seen
+                  .filter((one) => !(`${one}${EXTENSION}` in templates))
+                  .map((one) => (
+                    <option key={one} value={one} />
+                  ))}
+              </datalist>
               <button type="submit" class="outline">
                 Add a text
               </button>
@@ -99,6 +115,12 @@ export function TextsEditor(props: TextsEditorProps) {
           </p>
         </section>
         <Card id="preview" title="As members get it">
+          {nameOfPart({ name }) !== null && (
+            <p>
+              A part, which texts insert by <code>{`{{> ${nameOfPart({ name })}}}`}</code>. See their
+              previews.
+            </p>
+          )}
           {report.previews === null ? (
             <p>First correct the faults of {names.filter(isFaulty).join(', ')}.</p>
           ) : (

@@ -1,24 +1,17 @@
 import { STATUS_OF, type Status } from '../../model/log/status.ts'
 import { type Decision, decide, OTHER_VERSION_RULE_IDS, readFacts } from '../decision/decide.ts'
 import type { RuleFacts } from '../decision/facts.ts'
+import type { Origin } from '../decision/recorded-decision.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
 import type { LoggedRow } from '../event/conflict.ts'
+import type { StatedFacts } from '../event/stated-facts.ts'
 import { DEFAULT_CHANNEL } from '../party/channel.ts'
 import { addressFor, type Contact } from '../party/contact.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import type { Deliveries, OutgoingMessage } from './delivery.ts'
-
-export interface Origin {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: bigint
-  readonly traceId: string | null
-  /** Null if it is not known which envelope map read the message. */
-  readonly envelopeMapRevision: string | null
-}
 
 export interface RenderedText {
   readonly subject: string
@@ -47,15 +40,16 @@ export interface LockedRow {
   readonly origin: Origin
   readonly variables: Variables | null
   readonly templateRevision: string | null
+  readonly stated: StatedFacts
 }
 
 interface AttemptSubject {
   readonly locator: string
   readonly eventId: string
   readonly eventType: string
-  /** Null if the event names no party or, with `isPartyInvalid`, an invalid one. */
+  /** Null if the event names no party, or an invalid one. */
   readonly partyLocator: string | null
-  readonly isPartyInvalid: boolean
+  readonly stated: StatedFacts
   /** Undefined if the event names no party. */
   readonly contact: Contact | undefined
   readonly origin: Origin
@@ -128,10 +122,8 @@ export function decideAttempt(
   open: OpenAttempt,
   preferencesOf: PreferencesByParty,
 ): Attempt {
-  const { eventType, partyLocator, isPartyInvalid, contact } = open
-  const preferences = preferencesOf.get(partyLocator ?? '')
-  const recipient = { partyLocator, isPartyInvalid }
-  const decided = decide(ruleTable.decide, eventType, recipient, contact, preferences)
+  const { partyLocator, contact } = open
+  const decided = decide(ruleTable.decide, open, contact, preferencesOf.get(partyLocator ?? ''))
   const decision = open.kind === 'first' && open.isPruned ? skipPruned(decided) : decided
   return {
     ...open,
@@ -241,7 +233,7 @@ function whyUnchanged({ decision, request }: Attempt): string | null {
  * @param locator unique, so that two transactions that probe do not wait for each other
  */
 export function probeAttempt(locator: string, before: RowBefore | null): Attempt {
-  const eventType = 'probe'
+  const subject = { eventType: 'probe', partyLocator: null, stated: {} }
   const text = { subject: 'probe', body: 'probe', templateRevision: null }
   return {
     ...(before === null
@@ -249,12 +241,10 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
       : { kind: 'stored retry', before, stored: text }),
     locator,
     eventId: locator,
-    eventType,
-    partyLocator: null,
-    isPartyInvalid: false,
+    ...subject,
     contact: undefined,
     origin: { topic: 'probe', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: null },
-    variables: { eventType, locator: '', reason: null },
+    variables: { eventType: subject.eventType, locator: '', reason: null },
     request: null,
     decision: {
       ruleId: 'probe',
@@ -262,7 +252,7 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
       channel: DEFAULT_CHANNEL,
       reason: 'probe',
       failureReason: 'probe',
-      facts: readFacts(eventType, { partyLocator: null, isPartyInvalid: false }, undefined, undefined),
+      facts: readFacts(subject, undefined, undefined),
       preferenceChangeId: null,
     },
     status: 'FAILED',

@@ -1,4 +1,4 @@
-import type { Pruned } from '../decision/skip-pruned.ts'
+import type { PrunedPart } from '../decision/skip-pruned.ts'
 import type { LoggedRow } from '../event/conflict.ts'
 import type { Message } from '../event/message.ts'
 import type { Fingerprint, TopicPartition } from '../event/position.ts'
@@ -21,12 +21,12 @@ export interface PartitionEvents extends TopicPartition {
   readonly eventIds: readonly string[]
 }
 
-/** What the log has of the events of a partition. */
+/** Rows that the log has of the events of a partition. */
 export interface LoggedEvents {
   /** By event id. */
   readonly rows: ReadonlyMap<string, LoggedRow>
   /** Prunings that may have removed rows. */
-  readonly pruned: readonly Pruned[]
+  readonly pruned: readonly PrunedPart[]
 }
 
 /** Returns what the log has of the events of each partition, in order. */

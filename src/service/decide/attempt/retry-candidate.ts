@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { logEntry } from '../../model/log/log-entry.ts'
 import { decide } from '../decision/decide.ts'
-import { storedVariables } from '../decision/recorded-decision.ts'
+import { readStated } from '../decision/facts.ts'
+import { storedFacts, storedVariables } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { mapAddresses } from '../party/channel.ts'
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { type RetryEntry, retryEntry } from './retry-entry.ts'
+import { retryEntry } from './retry-entry.ts'
 
 /** A row that somebody asks to retry, with data from its last decision. */
 const { createdAt, failureReason } = logEntry.shape
@@ -19,7 +20,8 @@ export const retryCandidate = retryEntry.extend({ createdAt, failureReason }).ex
   decision: z
     .object({
       ruleId: z.string(),
-      hasInvalidParty: z.boolean(),
+      reason: z.string().nullable(),
+      facts: storedFacts,
       /** Null if erased. */
       variables: storedVariables.nullable(),
       topic: z.string(),
@@ -56,21 +58,11 @@ const ALL_ON_FILE: FoundContact = { state: 'found', ...mapAddresses(() => 'on fi
 /** Why a retry would skip an entry again, whatever the look-up says; null if it may be sent. */
 export function findSkipReason(
   decideByRules: Parameters<typeof decide>[0],
-  { eventType, partyLocator, decision }: RetryCandidate,
+  { decision, ...candidate }: RetryCandidate,
   preferences: Preferences | undefined,
 ): string | null {
-  const recipient = { partyLocator, isPartyInvalid: decision?.hasInvalidParty ?? false }
-  const contact = partyLocator === null ? undefined : ALL_ON_FILE
-  const { outcome, failureReason } = decide(decideByRules, eventType, recipient, contact, preferences)
+  const subject = { ...candidate, stated: decision === null ? {} : readStated(decision) }
+  const contact = candidate.partyLocator === null ? undefined : ALL_ON_FILE
+  const { outcome, failureReason } = decide(decideByRules, subject, contact, preferences)
   return outcome === 'SKIP' ? `it would be skipped again: ${failureReason}` : null
-}
-
-/** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
-export function toDueEntry(candidate: RetryCandidate): RetryEntry {
-  const { status, decision } = candidate
-  if (status === 'FAILED') return { ...candidate, status }
-  if (decision === null || decision.variables === null)
-    throw new Error(`${candidate.locator} has no variables to render`)
-  const { variables, hasInvalidParty: isPartyInvalid } = decision
-  return { ...candidate, status: 'SKIPPED', variables, isPartyInvalid, envelopeMapRevision: null }
 }

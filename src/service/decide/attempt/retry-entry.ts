@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { logEntry } from '../../model/log/log-entry.ts'
+import type { StatedFacts } from '../event/stated-facts.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Variables } from '../templates/template.ts'
 import type { AttemptRequest, LockedRow, OpenAttempt } from './attempt.ts'
@@ -28,24 +29,19 @@ export const retryEntry = logEntry
     sendCount: z.int(),
     unknownKey: z.int().nullable(),
   })
-type RetryRow = Readonly<z.infer<typeof retryEntry>>
 
-/** A FAILED row, whose retry sends its stored text. */
-export interface FailedEntry extends RetryRow {
-  readonly status: 'FAILED'
+/** A row to retry: a FAILED one, which stores its text, or on request a SKIPPED one, whose text is rendered. */
+export interface RetryEntry extends Readonly<z.infer<typeof retryEntry>> {
+  /** Set if the message was read again; else its last decision says the same. */
+  readonly reading?: Reading
 }
 
-/** A SKIPPED row, which stores no text: a requested retry renders one. */
-export interface SkippedEntry extends RetryRow {
-  readonly status: 'SKIPPED'
+/** A message as the envelope map of this revision reads it. */
+interface Reading {
   readonly variables: Variables
-  readonly isPartyInvalid: boolean
-  /** Of the envelope map by which the message was read again; null if it was not. */
-  readonly envelopeMapRevision: string | null
+  readonly stated: StatedFacts
+  readonly envelopeMapRevision: string
 }
-
-/** A row to retry. */
-export type RetryEntry = FailedEntry | SkippedEntry
 
 /** A row to retry, with its party's contact; undefined if it has no party. */
 export interface LookedUpEntry {
@@ -64,23 +60,22 @@ export function nextAttempt(
   request: AttemptRequest | null,
 ): OpenAttempt {
   const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey, body } = due
-  const read = due.status === 'SKIPPED' ? due : null
+  const { variables, stated } = due.reading ?? locked
   const subject = {
     locator,
     eventId,
     eventType,
     partyLocator,
-    isPartyInvalid: read?.isPartyInvalid ?? false,
+    stated,
     contact,
     origin: {
       ...locked.origin,
-      envelopeMapRevision: read?.envelopeMapRevision ?? locked.origin.envelopeMapRevision,
+      envelopeMapRevision: due.reading?.envelopeMapRevision ?? locked.origin.envelopeMapRevision,
     },
     before: { attemptCount, sendCount, unknownKey },
     request,
   }
   const { templateRevision } = locked
-  const variables = read?.variables ?? locked.variables
   if (body !== null) {
     const stored = { subject: due.subject ?? '', body, templateRevision }
     return { kind: 'stored retry', ...subject, stored, variables }

@@ -9,7 +9,7 @@ import type { Attempt, LockedRow } from './attempt.ts'
 import type { Deliveries, Query } from './delivery.ts'
 import type { RetryEntry } from './retry-entry.ts'
 
-/** The attempt's view of the database. `postgres/` implements it; tests also have one in memory. */
+/** The attempt's view of the database. PostgreSQL implements it (store/write/postgres-store.ts); tests also have one in memory. */
 export interface Store {
   /** Commits when `work` resolves, and rolls back when it rejects. */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>

@@ -1,10 +1,11 @@
-import { isChannel } from '../party/channel.ts'
+import { INVALID_LOCATOR, type StatedFacts } from '../event/stated-facts.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import {
   buildFacts,
+  cellText,
   findForeign,
-  INVALID_LOCATOR,
+  type KeyedFact,
   type PartyState,
   type RecordedFacts,
   type RuleFacts,
@@ -14,15 +15,18 @@ import type { DecidedResult, RuleResult } from './result.ts'
 /** These stand in for a rule if none could decide; a rule table cannot contain a rule with such a name. */
 export const UNKNOWN_CHANNEL_RULE_ID = '(unknown channel)'
 export const UNREADABLE_OPT_OUTS_RULE_ID = '(unreadable opt-outs)'
+export const UNKNOWN_FACT_RULE_ID = '(unknown fact)'
 export const OTHER_VERSION_RULE_IDS: readonly string[] = [
   UNKNOWN_CHANNEL_RULE_ID,
   UNREADABLE_OPT_OUTS_RULE_ID,
+  UNKNOWN_FACT_RULE_ID,
 ]
 
-/** The party of an event or a log entry. `partyLocator` is null if there is none or, with `isPartyInvalid`, no valid one. */
-export interface Recipient {
+/** The content of an event, or of the last decision of a log entry. `partyLocator` is null if there is no valid one. */
+export interface DecisionSubject {
+  readonly eventType: string
   readonly partyLocator: string | null
-  readonly isPartyInvalid: boolean
+  readonly stated: StatedFacts
 }
 
 /** The outcome for an event, and its reasons. Contains no contact data, so that it can be stored. */
@@ -35,12 +39,11 @@ export type Decision = DecidedResult & {
 /** `contact` is undefined if the event names no party, `preferences` if the party has none. */
 export function decide(
   decideByRules: (facts: RuleFacts) => RuleResult,
-  eventType: string,
-  recipient: Recipient,
+  subject: DecisionSubject,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): Decision {
-  const facts = readFacts(eventType, recipient, contact, preferences)
+  const facts = readFacts(subject, contact, preferences)
   const result = decideOrFail(decideByRules, facts)
   return {
     ...result,
@@ -51,17 +54,16 @@ export function decide(
 }
 
 export function readFacts(
-  eventType: string,
-  { partyLocator, isPartyInvalid }: Recipient,
+  { eventType, partyLocator, stated }: DecisionSubject,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): RecordedFacts {
   if (partyLocator !== null && contact === undefined)
     throw new Error(`no contact was looked up for ${partyLocator}`)
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
-  const known = { eventType, party, preferences, contact: contact?.state === 'found' ? contact : null }
-  const facts = buildFacts(eventType, party, (_, fact) => fact.read(known))
-  return isPartyInvalid ? { ...facts, [INVALID_LOCATOR]: true } : facts
+  const found = contact?.state === 'found' ? contact : null
+  const known = { eventType, party, preferences, contact: found, stated }
+  return { ...buildFacts(eventType, party, (_, fact) => fact.read(known)), ...stated }
 }
 
 /** Separates the reason of a rule from the error of a look-up. */
@@ -92,27 +94,29 @@ export function describeFailure(
 }
 
 /**
- * The rules' result for the facts of an event. Another version may have stored the member's preferences: if the rules depend on a
- * channel or on opt-outs that this version cannot read, the event waits for a retry by a version that can.
+ * The rules' result for the facts of an event. Another version may have stored the member's preferences, and what the event stated: if
+ * the rules depend on a value that this version cannot read, the event waits for a retry by a version that can.
  */
 export function decideOrFail(
   decideByRules: (facts: RuleFacts) => RuleResult,
   facts: RecordedFacts,
 ): DecidedResult {
-  if (isChannel(facts.preferredChannel) && typeof facts.optedOut === 'boolean')
-    return decideByRules(facts as RuleFacts)
-  return decideRecorded(decideByRules, facts) ?? failUnreadable(facts)
+  const foreign = findForeign(facts)
+  if (foreign === undefined) return decideByRules(facts as RuleFacts)
+  return decideRecorded(decideByRules, facts) ?? failUnreadable(facts, foreign)
 }
 
-function failUnreadable({ preferredChannel, optedOut }: RecordedFacts): DecidedResult {
-  const failed = { outcome: 'FAIL', channel: String(preferredChannel) } as const
-  const stored = 'stored by another version of the service; run that version, or set the'
-  if (typeof optedOut !== 'boolean') {
-    const reason = `opt-outs unreadable: opted_out_events holds more than event types, ${stored} preferences again`
+function failUnreadable(facts: RecordedFacts, [key, { column }]: KeyedFact): DecidedResult {
+  const failed = { outcome: 'FAIL', channel: String(facts.preferredChannel) } as const
+  const stored = 'stored by another version of the service; run that version'
+  if (key === 'optedOut') {
+    const reason = `opt-outs unreadable: opted_out_events holds more than event types, ${stored}, or set the preferences again`
     return { ...failed, ruleId: UNREADABLE_OPT_OUTS_RULE_ID, reason }
   }
-  const reason = `preferred channel unknown: ${failed.channel} was ${stored} preference to a channel that this one knows`
-  return { ...failed, ruleId: UNKNOWN_CHANNEL_RULE_ID, reason }
+  const reason = `${column} unknown: ${cellText(facts[key])} was ${stored}`
+  if (key !== 'preferredChannel') return { ...failed, ruleId: UNKNOWN_FACT_RULE_ID, reason }
+  const remedy = ', or set the preference to a channel that this one knows'
+  return { ...failed, ruleId: UNKNOWN_CHANNEL_RULE_ID, reason: `${reason}${remedy}` }
 }
 
 /**

@@ -1,5 +1,12 @@
 import { foldEventType } from '../event/event-type-pattern.ts'
 import {
+  INVALID_LOCATOR,
+  STATED_FACT_LIST,
+  STATED_FACTS,
+  type StatedFacts,
+  type StatedKey,
+} from '../event/stated-facts.ts'
+import {
   ADDRESS_KINDS,
   ADDRESSES,
   type Address,
@@ -15,11 +22,12 @@ export const PARTY_STATES = ['found', 'not found', 'unresolved', 'missing'] as c
 export type PartyState = (typeof PARTY_STATES)[number]
 
 /** Sources of the facts. `contact` is null unless the party is found. */
-interface Known {
+interface FactSources {
   readonly eventType: string
   readonly party: PartyState
   readonly preferences: Preferences | undefined
   readonly contact: FoundContact | null
+  readonly stated: StatedFacts
 }
 
 type Value = string | boolean
@@ -38,8 +46,8 @@ export interface Fact<V extends Value = Value, Unknown extends V | null = V | nu
   /** Flags and help of the option in `rules try`. */
   readonly option: readonly [flags: string, help: string]
   words(value: V): string
-  /** Preferences that another version stored may have a value that is not among `values`. */
-  read(known: Known): V | string
+  /** Facts that another version stored may have a value that is not among `values`. */
+  read(known: FactSources): unknown
 }
 
 function fact<const Column, const V extends Value, const Unknown extends V | null>(
@@ -64,6 +72,29 @@ const ON_FILE = Object.fromEntries(
     }),
   ]),
 ) as unknown as { readonly [A in Address as `${A}OnFile`]: Fact<boolean, null, `${A} on file`> }
+
+/** One fact for each that a message states. */
+const STATED = Object.fromEntries(
+  STATED_FACT_LIST.map(([key, { column, values, usual }]) => [
+    key,
+    fact({
+      column,
+      values,
+      knownFor: PARTY_STATES,
+      whereUnknown: usual,
+      usual,
+      option: [`--${column.replaceAll(' ', '-')} <value>`, `the ${column} that the event states`],
+      words: (value) => `${column} ${value}`,
+      read: ({ stated }) => stated[key] ?? usual,
+    }),
+  ]),
+) as unknown as {
+  readonly [K in StatedKey]: Fact<
+    (typeof STATED_FACTS)[K]['values'][number],
+    (typeof STATED_FACTS)[K]['usual'],
+    (typeof STATED_FACTS)[K]['column']
+  >
+}
 
 const NAMED = PARTY_STATES.filter((party) => party !== 'missing')
 
@@ -109,6 +140,7 @@ export const FACTS = {
     read: ({ preferences }) => preferences?.preferredChannel ?? DEFAULT_CHANNEL,
   }),
   ...ON_FILE,
+  ...STATED,
 } as const
 
 export type FactKey = keyof typeof FACTS
@@ -116,10 +148,8 @@ export type FactColumn = (typeof FACTS)[FactKey]['column']
 export type KnownValue<K extends FactKey> = (typeof FACTS)[K]['values'][number]
 type Values = { readonly [K in FactKey]: KnownValue<K> | (typeof FACTS)[K]['whereUnknown'] }
 
-export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
-  FactKey,
-  Fact<Value, Value | null, FactColumn>,
-])[]
+export type KeyedFact = readonly [FactKey, Fact<Value, Value | null, FactColumn>]
+export const FACT_LIST = Object.entries(FACTS) as readonly KeyedFact[]
 
 export const FACT_COLUMNS = FACT_LIST.map(([, { column }]) => column)
 
@@ -137,20 +167,25 @@ export interface RecordedFacts {
   readonly [fact: string]: unknown
 }
 
-/** Recorded besides the facts, which rules may test: the event's party locator is invalid. Absent if it is not. */
-export const INVALID_LOCATOR = 'invalidLocator'
 /** Version 1.0 recorded this reason only. */
 export const INVALID_LOCATOR_IN_1_0 = 'invalid party locator'
 
-export function hasInvalidParty(decision: {
+/**
+ * The facts that the event of a decision stated: the next attempt, which may read no message, decides by it again. Facts that only another
+ * version knows are among it, so that they are not lost to that version.
+ */
+export function readStated(decision: {
   readonly facts: RecordedFacts
   readonly reason: string | null
-}): boolean {
-  return decision.facts[INVALID_LOCATOR] === true || decision.reason === INVALID_LOCATOR_IN_1_0
+}): StatedFacts {
+  const { eventType: _, ...facts } = decision.facts
+  const stated = Object.entries(facts).filter(([key]) => !(key in FACTS) || key in STATED_FACTS)
+  if (decision.reason === INVALID_LOCATOR_IN_1_0) stated.push([INVALID_LOCATOR, true])
+  return Object.fromEntries(stated)
 }
 
 /** The first fact whose value only another version of the service knows, or undefined. A fact without a value has its usual one. */
-export function findForeign(facts: RecordedFacts): (typeof FACT_LIST)[number] | undefined {
+export function findForeign(facts: RecordedFacts): KeyedFact | undefined {
   return FACT_LIST.find(([key, { values, whereUnknown, usual }]) => {
     const value = facts[key] ?? (key === 'party' || key === 'preferredChannel' ? undefined : usual)
     return value !== whereUnknown && !values.some((known) => known === value)
@@ -161,9 +196,9 @@ export function findForeign(facts: RecordedFacts): (typeof FACT_LIST)[number] | 
 export function buildFacts(
   eventType: string,
   party: PartyState,
-  read: (key: FactKey, fact: Fact) => Value,
+  read: (key: FactKey, fact: Fact) => unknown,
 ): Facts {
-  const values: Record<string, Value | null> = { eventType }
+  const values: Record<string, unknown> = { eventType }
   for (const [key, fact] of FACT_LIST)
     values[key] = fact.knownFor.includes(party) ? read(key, fact) : fact.whereUnknown
   return values as unknown as Facts

@@ -1,9 +1,21 @@
 import { z } from 'zod'
 import type { Variables } from '../templates/template.ts'
 import { recordedFacts } from './fact-schemas.ts'
+import type { RecordedFacts } from './facts.ts'
+
+/** Where the message of a decision was, and how it was read. */
+export const origin = z.object({
+  topic: z.string(),
+  partition: z.int(),
+  offset: z.bigint(),
+  traceId: z.string().nullable(),
+  /** Revision of the envelope map that read the message; null if that is not known. */
+  envelopeMapRevision: z.string().nullable(),
+})
+export type Origin = Readonly<z.infer<typeof origin>>
 
 /**
- * One decision behind a log entry: the outcome, its reasons, and the origin of the event. Another version may have stored it:
+ * One decision behind a log entry: the outcome and its reasons. Another version may have stored it:
  * what an earlier one left out is null or, among the facts, absent; names that only a later one knows are read as texts.
  */
 export const decisionRecord = z.object({
@@ -16,8 +28,6 @@ export const decisionRecord = z.object({
   facts: recordedFacts,
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
-  /** Revision of the envelope map that read the event. */
-  envelopeMapRevision: z.string().nullable(),
   receipt: z.string().nullable(),
   /** A placeholder recorded the message. Null if its receipt was erased before this was recorded. */
   recordedOnly: z.boolean().nullable(),
@@ -26,12 +36,10 @@ export const decisionRecord = z.object({
   decidedAt: z.string(),
   /** Time at which its variables and send error were erased, or null. */
   erasedAt: z.string().nullable(),
-  topic: z.string(),
-  partition: z.int(),
-  /** In decimal digits: offsets outgrow a JSON number. */
-  offset: z.string(),
-  traceId: z.string().nullable(),
 })
+
+/** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
+export const storedFacts = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 
 /** The variables of a decision's text as stored, unchecked. */
 export const storedVariables = z.custom<Variables>(
@@ -49,9 +57,12 @@ export const followedChange = z.object({
 })
 export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 
-/** A decision with the change of preferences that it followed; null if the party had none on record. */
+/** A decision with the origin of its event, and the change of preferences that it followed; null if the party had none on record. */
 export const recordedDecision = decisionRecord.extend({
-  /** Who asked for a retry or a redrive, and why; null if nobody did. */
+  ...origin.shape,
+  /** In decimal digits: offsets outgrow a JSON number. */
+  offset: z.string(),
+  /** The person who asked for a retry or a redrive, and the reason; null if nobody did. */
   retry: z.object({ by: z.string(), because: z.string() }).nullable(),
   /** Id of the request, in decimal digits; null if nobody asked, or it was recorded without one. */
   request: z.string().nullable(),

@@ -8,7 +8,7 @@ export const WITHOUT_RULE: readonly string[] = [PRUNED_RULE_ID, ...OTHER_VERSION
 const REASON = 'older than the last pruning'
 
 /** The part of a partition that a pruning may have deleted. An event that was unprocessed by then is sent, however old. */
-export interface Pruned {
+export interface PrunedPart {
   /** Events published before this time, in ms since 1970. */
   readonly beforeMs: number
   /** The checkpoint at that time: all offsets up to it had been processed. */
@@ -20,7 +20,7 @@ const PLAUSIBLE_MS = 1_000_000_000_000n
 
 /** True if an event without a row may have had one that was pruned. `timestampMs` is undefined if unknown. */
 export function isPruned(
-  prunings: readonly Pruned[],
+  prunings: readonly PrunedPart[],
   offset: bigint,
   timestampMs: bigint | undefined,
 ): boolean {

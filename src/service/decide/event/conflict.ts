@@ -1,4 +1,4 @@
-import type { Event, Parsed } from './parse-event.ts'
+import type { Event, ParseResult } from './parse-event.ts'
 import type { Place } from './position.ts'
 import { REJECTIONS, type Rejection } from './rejection.ts'
 
@@ -44,7 +44,7 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
 }
 
 /** Reads the message in question by the envelope map of a revision; null: by the one in force. */
-export type ReadBy = (envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
+export type ReadBy = (envelopeMapRevision: string | null) => Promise<ParseResult> | ParseResult
 
 /** The differences by the envelope map in force; none if there are none by the map that read the row's message. */
 export async function findConflict(

@@ -1,10 +1,17 @@
 import { FaultsError, wholeFault } from '../../text/faults.ts'
 import { didYouMean, nearest } from '../../text/nearest.ts'
 import { type Pointer, parsePointer, pointerFault, pointerText } from './json-pointer.ts'
+import { STATED_FACT_LIST } from './stated-facts.ts'
 
-/** What a map need not state. */
-export const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
-export const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reason'] as const
+/** Keys that a map may leave out. */
+export const DEFAULTS = {
+  eventId: '/eventId',
+  eventType: '/eventType',
+  value: 'json',
+  ...Object.fromEntries(STATED_FACT_LIST.map(([key, { place }]) => [key, place])),
+}
+const TEXTS = ['partyLocator', 'locator', 'reason'] as const
+export const FIELDS = ['eventId', 'eventType', ...TEXTS, ...STATED_FACT_LIST.map(([key]) => key)] as const
 export type Field = (typeof FIELDS)[number]
 
 /**
@@ -95,13 +102,15 @@ function readMap(json: Json, keys: readonly string[]): { map: EnvelopeMap; fault
     faults.push(...found.map((fault) => `"${field}": ${fault}`))
     return places.map((place) => parseSource(String(place)))
   }
-  const [eventId, eventType] = [read('eventId'), read('eventType')]
-  const [partyLocator, locator, reason] = [read('partyLocator'), read('locator'), read('reason')]
+  const sources = Object.fromEntries(FIELDS.map((field) => [field, read(field)])) as Record<
+    Field,
+    FieldSources
+  >
   faults.push(...sharedPlaces(json))
   const value = VALUE_FORMS.find((form) => form === json.value)
   if (value === undefined)
     faults.push(`"value": ${JSON.stringify(json.value)} is not one of ${VALUE_FORMS.join(', ')}`)
-  return { map: { eventId, eventType, partyLocator, locator, reason, value: value ?? 'json' }, faults }
+  return { map: { ...sources, value: value ?? 'json' }, faults }
 }
 
 function placesOf(json: Json, field: Field): readonly unknown[] {
@@ -109,12 +118,11 @@ function placesOf(json: Json, field: Field): readonly unknown[] {
   return Array.isArray(places) ? places : [places]
 }
 
-/** An id may double as the locator; other fields must not share a place. */
+/** An id may double as the locator; the other texts must not share a place. */
 function sharedPlaces(json: Json): string[] {
-  const fields = ['partyLocator', 'locator', 'reason'] as const
-  return fields.flatMap((field, i) =>
+  return TEXTS.flatMap((field, i) =>
     placesOf(json, field).flatMap((place) => {
-      const other = fields.slice(0, i).find((before) => placesOf(json, before).includes(place))
+      const other = TEXTS.slice(0, i).find((before) => placesOf(json, before).includes(place))
       return other === undefined || place === undefined
         ? []
         : [`"${field}": "${place}" is already the place of "${other}"`]

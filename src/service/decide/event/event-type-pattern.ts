@@ -12,6 +12,12 @@ export function foldEventType(eventType: string): string {
   return eventType.trim().toLowerCase()
 }
 
+/** Returns whether only the letter case, or spaces around it, tell a type from one of these names. */
+export function createCaseJudge(names: readonly string[]): (eventType: string) => boolean {
+  const folded = new Set(names.map(foldEventType))
+  return (eventType) => !names.includes(eventType) && folded.has(foldEventType(eventType))
+}
+
 /** True if one of these opt-outs covers an event type. */
 export function coversEventType(optedOutEvents: readonly string[], eventType: string): boolean {
   const folded = foldEventType(eventType)

@@ -4,6 +4,7 @@ import { DEFAULTS, type EnvelopeMap, type FieldSources, sourceText, type ValueFo
 import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
+import { INVALID_LOCATOR, STATED_FACT_LIST, type StatedFacts } from './stated-facts.ts'
 
 /** Longest `eventId`, `eventType` and party locator, in UTF-16 code units; well within a B-tree key. */
 export const IDENTIFIER_LENGTH_MAX = 255
@@ -15,9 +16,9 @@ export const VALUE_BYTES_MAX = 16 * 1024 * 1024
 export interface Event {
   readonly eventId: string
   readonly eventType: string
-  /** Null if the event names no party or, with `isPartyInvalid`, an invalid one. */
+  /** Null if the event names no party, or an invalid one. */
   readonly partyLocator: string | null
-  readonly isPartyInvalid: boolean
+  readonly stated: StatedFacts
   /** The claim, policy or invoice that the message is about; the party locator if the event names none. */
   readonly reference: string
   readonly reason: string | null
@@ -25,14 +26,14 @@ export interface Event {
   readonly traceId: string | null
 }
 
-export type Parsed =
+export type ParseResult =
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'rejection'; readonly rejection: Rejection }
   /** A message without a value, with which a compacted topic deletes a key. It is not an event. */
   | { readonly kind: 'tombstone' }
 
 /** Never throws. Rejects only a value that is not a JSON object, and an invalid `eventId` or `eventType`. */
-export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
+export function parseEvent(message: Message, map: EnvelopeMap): ParseResult {
   if (message.value === null) return { kind: 'tombstone' }
   const read = readEnvelope(message.value, map.value)
   if ('code' in read) return { kind: 'rejection', rejection: read }
@@ -54,12 +55,26 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
       eventId: eventId as string,
       eventType: eventType as string,
       partyLocator,
-      isPartyInvalid: !absent && partyLocator === null,
+      stated: readStated(at, map, !absent && partyLocator === null),
       reference: toText(at(map.locator)) ?? partyLocator ?? '',
       reason: toText(at(map.reason)),
       traceId: readTraceParent(message)?.traceId ?? null,
     },
   }
+}
+
+function readStated(
+  at: (sources: FieldSources) => unknown,
+  map: EnvelopeMap,
+  isPartyInvalid: boolean,
+): StatedFacts {
+  const stated: Record<string, unknown> = {}
+  for (const [key, { values }] of STATED_FACT_LIST) {
+    const text = toText(at(map[key]))
+    if (values.some((value) => value === text)) stated[key] = text
+  }
+  if (isPartyInvalid) stated[INVALID_LOCATOR] = true
+  return stated
 }
 
 interface Envelope {
@@ -141,7 +156,7 @@ function rejectedFor(
   fault: string,
   map: EnvelopeMap,
   field: 'eventId' | 'eventType',
-): Parsed {
+): ParseResult {
   const place = sourceText(map[field])
   const named = place === DEFAULTS[field] ? '' : ` (${place})`
   return { kind: 'rejection', rejection: rejection(code, `${named} ${fault}`) }

@@ -44,6 +44,12 @@ export interface StoredRejectedMessage extends RejectionRecord {
   readonly message: Message
 }
 
+/** `next`: the id after which to go on, since a page that is not the last may be short or empty; null at the end. */
+export interface RejectedPage {
+  readonly messages: readonly StoredRejectedMessage[]
+  readonly next: bigint | null
+}
+
 export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
   readonly byteCount: number | null

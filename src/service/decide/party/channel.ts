@@ -25,13 +25,13 @@ interface AnyChannel {
 }
 
 /** A channel that needs an address, and so a sender. */
-interface Addressed extends AnyChannel {
+interface AddressedKind extends AnyChannel {
   /** Channels may share one. */
   readonly address: Address
 }
 
 /** A channel without a sender: the log row is the message. */
-interface Unaddressed extends AnyChannel {
+interface UnaddressedKind extends AnyChannel {
   readonly address: null
   /** In words, of a message: "stored for the app". */
   readonly stored: string
@@ -48,7 +48,7 @@ export const CHANNEL_KINDS = {
     hasSubject: true,
     isSegmented: false,
   },
-} as const satisfies Readonly<Record<string, Addressed | Unaddressed>>
+} as const satisfies Readonly<Record<string, AddressedKind | UnaddressedKind>>
 
 export type Channel = keyof typeof CHANNEL_KINDS
 export const CHANNELS = Object.keys(CHANNEL_KINDS) as readonly Channel[]
@@ -62,7 +62,7 @@ export function isChannel(text: unknown): text is Channel {
 }
 
 /** Null for a channel that only another version knows. */
-export function channelKind(channel: string): Addressed | Unaddressed | null {
+export function channelKind(channel: string): AddressedKind | UnaddressedKind | null {
   return isChannel(channel) ? CHANNEL_KINDS[channel] : null
 }
 

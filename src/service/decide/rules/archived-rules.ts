@@ -1,6 +1,6 @@
-import { RuleTableError } from './errors.ts'
 import { loadPastRules } from './load-table.ts'
 import type { PastRule } from './rule.ts'
+import { RuleTableError } from './table-errors.ts'
 
 /** The rules of each revision that made a decision, or why they are unavailable. */
 export type RulesByRevision = ReadonlyMap<string, readonly PastRule[] | string>

@@ -8,6 +8,8 @@ import type { RuleTable } from './table.ts'
 export const activation = z.object({
   revision: z.string(),
   gitCommit: z.string().nullable(),
+  /** The first line of its message. */
+  gitSubject: z.string().nullable(),
   activatedAt: z.string(),
 })
 export type Activation = Readonly<z.infer<typeof activation>>
@@ -24,10 +26,10 @@ const currentRule = z.object({
 })
 export type CurrentRule = Readonly<z.infer<typeof currentRule>>
 
-/** The rule table in force. `activation` is null if the time it came into force is not on record. */
+/** The rule table in force, and when it and those before it came into force, newest first. */
 export const currentRules = z.object({
   revision: z.string(),
-  activation: activation.pick({ activatedAt: true, gitCommit: true }).nullable(),
+  activations: z.array(activation),
   warnings: z.array(z.string()).readonly(),
   rules: z.array(currentRule),
 })
@@ -45,7 +47,7 @@ export function showRules(
 ): CurrentRules {
   return {
     revision,
-    activation: activations.findLast((one) => one.revision === revision) ?? null,
+    activations: activations.toReversed(),
     warnings,
     rules: rules.map(({ id, when, outcome, sendBy, reason, because }) => ({
       ruleId: id,

@@ -1,3 +1,4 @@
+import { listSome } from '../../text/count.ts'
 import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 
 /** All event types that no cell names, even by a wildcard. */
@@ -66,7 +67,7 @@ export function foldEventTypes(
   return { classes, findClass: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
-/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is shorter; at most `countMax` names. */
+/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is no longer; at most `countMax` names. */
 export function describeClasses(
   some: readonly EventClass[],
   all: readonly EventClass[],
@@ -76,14 +77,9 @@ export function describeClasses(
   const own = listWords(some)
   const others = listWords(all.filter((eventClass) => !some.includes(eventClass)))
   const [unnamed] = all
-  return some.some((one) => one === unnamed) && others.length < own.length
-    ? `every event type but ${joinWords(others, countMax)}`
-    : joinWords(own, countMax)
-}
-
-function joinWords(words: readonly string[], countMax: number): string {
-  const more = words.length - countMax
-  return more > 0 ? `${words.slice(0, countMax).join(', ')} and ${more} more` : words.join(', ')
+  return some.some((one) => one === unnamed) && others.length <= own.length
+    ? `every event type but ${listSome(others, countMax)}`
+    : listSome(own, countMax)
 }
 
 function listWords(classes: readonly EventClass[]): string[] {

@@ -8,8 +8,8 @@ import {
   NO_TEMPLATE,
   splitWords,
 } from '../event/event-type-pattern.ts'
-import { CellFault } from './errors.ts'
 import { isWordForAny } from './parse-cells.ts'
+import { CellFault } from './table-errors.ts'
 
 /** An "event type" cell: a list of names and `claim.*` wildcards, or (`negated`) all but these. */
 export interface EventTypeCell {

@@ -70,8 +70,16 @@ export function listCases(
   )
 }
 
-export function covers(promise: RulePromise, one: Pick<FirstMatch, 'eventClass' | 'situation'>): boolean {
+type Case = Pick<FirstMatch, 'eventClass' | 'situation'>
+
+export function covers(promise: RulePromise, one: Case): boolean {
   return firstMismatch(promise, toRuleFacts(one)) === null
+}
+
+/** The rules whose cells describe a case, from top to bottom. */
+export function listCovering(rules: readonly Rule[], one: Case): Rule[] {
+  const facts = toRuleFacts(one)
+  return rules.filter((rule) => firstMismatch(rule, facts) === null)
 }
 
 /** True if what a rule does in a situation is what a promise expects. */

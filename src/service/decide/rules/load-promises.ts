@@ -2,11 +2,11 @@ import { FACT_COLUMNS } from '../decision/facts.ts'
 import { OUTCOMES, type Outcome, type RuleResult } from '../decision/result.ts'
 import { isAnyOther } from '../event/event-type-pattern.ts'
 import { CHANNELS, type Channel } from '../party/channel.ts'
-import { PromisesError } from './errors.ts'
 import { type EventTypeCell, eventTypeCells, parsePromisedEventTypes } from './event-type-cell.ts'
 import { choice, orAny, orBlank, parsePromiseName, parseReason } from './parse-cells.ts'
 import { readSheet, type SheetForm, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
+import { PromisesError } from './table-errors.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
 /** In their usual order. */
@@ -24,7 +24,7 @@ export type Expectation = Outcome | `not ${Outcome}` | `not by ${Channel}`
 
 type IsMet = (result: RuleResult) => boolean
 
-/** What a promise may expect of a result, by its cell. */
+/** The expectations of a promise, by its cell. */
 export const EXPECTATIONS: ReadonlyMap<Expectation, IsMet> = new Map<Expectation, IsMet>([
   ...OUTCOMES.map((one): [Expectation, IsMet] => [one, ({ outcome }) => outcome === one]),
   ...OUTCOMES.map((one): [Expectation, IsMet] => [`not ${one}`, ({ outcome }) => outcome !== one]),

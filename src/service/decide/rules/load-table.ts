@@ -1,10 +1,10 @@
 import { OUTCOMES } from '../decision/result.ts'
 import { CHANNELS } from '../party/channel.ts'
-import { CellFault, RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
 import { choice, orBlank, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import { type Column, type PastRule, RULE_SHEET, type Rule } from './rule.ts'
+import { CellFault, RuleTableError } from './table-errors.ts'
 import { readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**

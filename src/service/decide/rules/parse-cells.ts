@@ -1,5 +1,5 @@
 import { didYouMean, nearest } from '../../text/nearest.ts'
-import { CellFault } from './errors.ts'
+import { CellFault } from './table-errors.ts'
 
 const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** PostgreSQL refuses NUL; the others would spoil a log line. */
@@ -27,10 +27,21 @@ export function choice<T extends string>(words: readonly T[]): (text: string) =>
   return (text) => {
     const word = words.find((candidate) => candidate.toLowerCase() === text.toLowerCase())
     if (word !== undefined) return word
+    const each = listMeant(text, words)
+    if (each.length > 0)
+      throw new CellFault(`"${text}" is not one value: write a row for each of ${each.join(', ')}`)
     const what = text === '' ? 'is blank' : `"${text}" is not valid`
     const near = didYouMean(nearest(text, words))
     throw new CellFault(`${what}: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}${near}`)
   }
+}
+
+/** The words that `A or B` or `not A` means; none for anything else. */
+function listMeant<T extends string>(text: string, words: readonly T[]): readonly T[] {
+  const [, not, list = ''] = /^(not\s+)?(.*)$/is.exec(text) ?? []
+  const parts = list.toLowerCase().split(/\s+(?:or|and)\s+|\s*[,;/|]\s*/)
+  if (parts.some((part) => words.every((word) => word.toLowerCase() !== part))) return []
+  return words.filter((word) => parts.includes(word.toLowerCase()) === (not === undefined))
 }
 
 /** Throws CellFault. */

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import { type Fault, wholeFault } from '../../text/faults.ts'
 import { didYouMean, nearest } from '../../text/nearest.ts'
-import { CellFault } from './errors.ts'
+import { CellFault } from './table-errors.ts'
 
 /** Separators that spreadsheets use, depending on their language. The first is ours. */
 const SEPARATORS = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab' } as const

@@ -37,12 +37,12 @@ export function isReadable(rule: PastRule): rule is PastRule & Rule {
   return rule.unread.length === 0
 }
 
+export const NO_RULE = 'no rule for this channel'
+
 /** The result of a rule, or of none: the table does not name the channel, and the event waits for one that does. */
 export function decideByRule(rule: Rule | null, { preferredChannel }: Situation): RuleResult {
-  if (rule === null) {
-    const reason = 'no rule for this channel'
-    return { ruleId: UNKNOWN_CHANNEL_RULE_ID, outcome: 'FAIL', channel: preferredChannel, reason }
-  }
+  if (rule === null)
+    return { ruleId: UNKNOWN_CHANNEL_RULE_ID, outcome: 'FAIL', channel: preferredChannel, reason: NO_RULE }
   const { id, outcome, sendBy, reason } = rule
   return { ruleId: id, outcome, channel: sendBy ?? preferredChannel, reason }
 }

@@ -1,11 +1,5 @@
-import {
-  cellText,
-  FACT_LIST,
-  type FactKey,
-  INVALID_LOCATOR,
-  PARTY_STATES,
-  type Situation,
-} from '../decision/facts.ts'
+import { cellText, FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
+import { INVALID_LOCATOR } from '../event/stated-facts.ts'
 import { ADDRESSED_CHANNELS, CHANNEL_KINDS } from '../party/channel.ts'
 import type { PastRule, Rule } from './rule.ts'
 

@@ -1,10 +1,10 @@
 import { wholeFault } from '../../text/faults.ts'
 import type { RuleFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
-import { RuleTableError } from './errors.ts'
 import type { Enumeration } from './first-match.ts'
 import { isSoundTable } from './judge-rules.ts'
 import { decideByRule, type Rule } from './rule.ts'
+import { RuleTableError } from './table-errors.ts'
 
 /** Its cure is the list of faults, which only authors need. */
 const CHECK =

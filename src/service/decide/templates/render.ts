@@ -1,13 +1,19 @@
 import mustache, { type TemplateSpans } from 'mustache'
-import type { Template, TemplateSource, Templates, Variables } from './template.ts'
+import { GENERIC, type Template, type TemplateSource, type Templates, type Variables } from './template.ts'
 
-export interface Rendered extends Text {
+export interface RenderResult extends Text {
   readonly revision: Template['revision']
 }
 
-/** Renders the template of the event's type, or else the generic one (specification, dispatch rule 4). */
-export function render(templates: Templates, variables: Variables): Rendered {
-  const template = templates.byEventType.get(variables.eventType) ?? templates.generic
+/** @internal The template of an event's type, or else the generic one (specification, dispatch rule 4). */
+export function findTemplate(templates: Templates, { eventType }: Variables): Template {
+  const template = templates.get(eventType) ?? templates.get(GENERIC)
+  if (template === undefined) throw new Error('there is no generic template')
+  return template
+}
+
+export function render(templates: Templates, variables: Variables): RenderResult {
+  const template = findTemplate(templates, variables)
   const text = finish({ subject: template.subject(variables), body: template.body(variables) })
   return { subject: text.subject, body: text.body, revision: template.revision }
 }
@@ -57,14 +63,9 @@ function withoutTrailingLineBreaks(text: string): string {
   return text.slice(0, end)
 }
 
-export const GENERIC = 'generic'
-
 /** The templates of these sources, of which one is the generic one. */
 export function compileTemplates(sources: readonly TemplateSource[]): Templates {
-  const byEventType = new Map(sources.map((one) => [one.name, compileTemplate(one)]))
-  const generic = byEventType.get(GENERIC) as Template
-  byEventType.delete(GENERIC)
-  return { byEventType, generic }
+  return new Map(sources.map((one) => [one.name, compileTemplate(one)]))
 }
 
 function compileTemplate(given: TemplateSource): Template {

@@ -21,10 +21,15 @@ export interface Template extends TemplateSource {
   readonly body: (variables: Variables) => string
 }
 
-/** All templates: by event type, and the generic one for every other type. Look up own keys only. */
-export interface Templates {
-  readonly byEventType: ReadonlyMap<string, Template>
-  readonly generic: Template
+/** All templates by name, with the generic one. */
+export type Templates = ReadonlyMap<string, Template>
+
+/** Name of the template for every type that has none. */
+export const GENERIC = 'generic'
+
+/** The event types that have a template, sorted. */
+export function listTypesWithTemplate(templates: Templates): string[] {
+  return [...templates.keys()].filter((name) => name !== GENERIC).sort()
 }
 
 /** A fault of one file; `file` is blank if it concerns all. `line` counts from 1; null if the file itself is missing or surplus. */

@@ -1,7 +1,11 @@
 import type { ExplainedLogEntry, RecordedLogEntry } from '../../model/log/log-entry.ts'
 import { describeGivenUp, nameOfAttempt } from '../../model/log/status.ts'
 import { printable } from '../../text/sanitize.ts'
-import { UNKNOWN_CHANNEL_RULE_ID, UNREADABLE_OPT_OUTS_RULE_ID } from '../decision/decide.ts'
+import {
+  UNKNOWN_CHANNEL_RULE_ID,
+  UNKNOWN_FACT_RULE_ID,
+  UNREADABLE_OPT_OUTS_RULE_ID,
+} from '../decision/decide.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { describeResult } from '../decision/result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
@@ -47,6 +51,8 @@ function explainDecision(
     )
   if (decision.ruleId === UNKNOWN_CHANNEL_RULE_ID)
     return unexplained(`${whatAndFor(decision)}: the rules depend on the channel.`)
+  if (decision.ruleId === UNKNOWN_FACT_RULE_ID)
+    return unexplained(`${whatAndFor(decision)}: the rules depend on that fact.`)
   if (decision.ruleId === UNREADABLE_OPT_OUTS_RULE_ID)
     return unexplained(`${whatAndFor(decision)}: the member may have opted out.`)
   const index = rules.findIndex(({ id }) => id === decision.ruleId)

@@ -1,4 +1,4 @@
-import type { FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyRequest, RouteOptions } from 'fastify'
 import { ANY_PARTY } from '../../model/party-claim.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
@@ -47,13 +47,15 @@ export function partyInPath({ params }: FastifyRequest): string | undefined {
 
 /**
  * Throws a 403 that names the missing right, unless the request's token has the right that its route needs: an administrator's,
- * or that of the party in the path to its own preferences. A null scope requires none.
+ * or that of the party in the path to its own preferences. A null scope requires none. `config` differs from the route's where the body
+ * decides what the answer tells.
  */
 export function requireRight(
   request: FastifyRequest,
   { partyClaim, adminScope, adminClaim }: TokenRules,
+  config: Pick<FastifyContextConfig, 'access' | 'tellsOfMembers'> = request.routeOptions.config,
 ): void {
-  const { access, tellsOfMembers } = request.routeOptions.config
+  const { access, tellsOfMembers } = config
   const isForParty = access === 'party' && partyClaim !== ANY_PARTY
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
   const partyLocator = partyInPath(request)
@@ -82,7 +84,10 @@ export function requireRight(
   })
 }
 
-/** Who may ask: holders of the operators' scope; without an identity provider everyone, if only this machine reaches the listener. */
+/**
+ * The people who may make requests: holders of the operators' scope; without an identity provider everyone, if only this machine
+ * reaches the listener.
+ */
 export interface AskRules {
   readonly tokens: TokenRules | null
   readonly isLoopback: boolean

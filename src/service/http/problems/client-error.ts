@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { whenAnswered } from '../server/pipelining.ts'
 import { buildBody, PROBLEMS, type ProblemCode } from './problem.ts'
 
 const CODES: Readonly<Record<string, ProblemCode>> = {
@@ -14,8 +15,12 @@ export function noteAnswered(request: IncomingMessage): void {
   answered.set(request.socket, request)
 }
 
-/** Answers an invalid or too slow HTTP request with a problem, and closes the connection. */
+/** Answers an invalid or too slow HTTP request with a problem, behind the answers of those before it, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  whenAnswered(socket, () => refuse(error, socket))
+}
+
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   // No second response may follow one that has begun, or that was complete before its request.
   const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
   const isAnswered = answer?.headersSent || answered.get(socket)?.complete === false

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { codeOfStatus, type Fault, PROBLEMS, ProblemError, sendProblem } from './problem.ts'
+import { codeOfStatus, type InputFault, PROBLEMS, ProblemError, sendProblem } from './problem.ts'
 
 /** Maximum number of faults in one response: a URL can contain thousands of unknown parameters. */
 const FAULTS_MAX = 20
@@ -79,17 +79,17 @@ export function unavailable(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unavailable', { detail, cause, headers: { 'retry-after': String(RETRY_AFTER_S) } })
 }
 
-function listFaults({ validation = [], validationContext }: FastifyError): Fault[] {
+function listFaults({ validation = [], validationContext }: FastifyError): InputFault[] {
   const inBody = validationContext === 'body'
-  const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): Fault[] => {
+  const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): InputFault[] => {
     const path = instancePath === '/' ? '' : instancePath
-    const at = (steps: readonly PropertyKey[], detail: string): Fault => {
+    const at = (steps: readonly PropertyKey[], detail: string): InputFault => {
       const whole = [path, ...steps.map((step) => (inBody ? pointerStep(String(step)) : String(step)))].join(
         '/',
       )
       return inBody ? { detail, pointer: `#${whole}` } : { detail, parameter: whole.slice(1) }
     }
-    const list = ({ path: steps, message, keys, errors }: Issue): Fault[] => {
+    const list = ({ path: steps, message, keys, errors }: Issue): InputFault[] => {
       const nearest = errors?.toSorted((one, other) => one.length - other.length)[0]
       if (nearest !== undefined)
         return nearest.flatMap((issue) => list({ ...issue, path: [...steps, ...issue.path] }))

@@ -12,6 +12,7 @@ export const PROBLEMS = {
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The content type is not supported' },
   misdirected: { status: 421, title: 'The host name is not known here' },
+  'too-many-changes': { status: 429, title: 'Too much was changed' },
   'headers-too-large': { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'Internal server error' },
   unavailable: { status: 503, title: 'The service is temporarily unavailable' },
@@ -28,7 +29,7 @@ const fault = z.object({
   parameter: z.string().optional(),
   pointer: z.string().optional(),
 })
-export type Fault = z.infer<typeof fault>
+export type InputFault = z.infer<typeof fault>
 
 /** Body of every error, RFC 9457. */
 export const problemBody = z.object({
@@ -42,7 +43,7 @@ type ProblemBody = z.infer<typeof problemBody>
 
 interface ProblemOptions extends ErrorOptions {
   readonly detail?: string
-  readonly errors?: readonly Fault[]
+  readonly errors?: readonly InputFault[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -51,7 +52,7 @@ export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly code: ProblemCode
   readonly detail: string | undefined
-  readonly errors: readonly Fault[] | undefined
+  readonly errors: readonly InputFault[] | undefined
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ProblemCode, { detail, errors, headers = {}, cause }: ProblemOptions = {}) {

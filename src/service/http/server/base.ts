@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyRequest,
   fastify,
   LogController,
   type RawReplyDefaultExpression,
@@ -98,7 +99,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
   // A hook of its own: when the first one has run, Node has parsed the chunk, and may have closed the connection.
   app.addHook('onRequest', (request, reply, next) => {
     if (request.raw.socket.destroyed) reply.hijack()
-    else next(request.is404 ? new ProblemError('not-found') : undefined)
+    else next(request.is404 ? notFound(request) : undefined)
   })
   // The query parser keeps text that it cannot decode, which would then filter by a wrong value.
   app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {
@@ -117,6 +118,22 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
     )
   })
   return app
+}
+
+/** The variable of the listener that serves a path. Probes and Prometheus often ask the other one. */
+const PORTS = new Map([
+  ['/healthz', 'PORT'],
+  ['/readyz', 'PORT'],
+  ['/startupz', 'MANAGEMENT_PORT'],
+  ['/metrics', 'MANAGEMENT_PORT'],
+])
+
+function notFound(request: FastifyRequest): ProblemError {
+  const port = PORTS.get(request.url)
+  if (port === undefined) return new ProblemError('not-found')
+  const detail = `${request.url} is served at ${port}, not here.`
+  request.log.warn(`a probe asks the wrong listener: ${detail}`)
+  return new ProblemError('not-found', { detail })
 }
 
 /** Drops the result of a handler whose request was answered without it, as after its timeout: Fastify would try a second answer. */

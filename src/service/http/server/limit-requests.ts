@@ -1,9 +1,10 @@
-import type { FastifyReply } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, RouteHandlerMethod } from 'fastify'
 import { type Access, partyInPath } from '../auth/rights.ts'
 import { readSubject } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from './base.ts'
-import { createTurns } from './turns.ts'
+import { createTurns } from './party-turns.ts'
 
 type LimitedAccess = Exclude<Access, 'open'>
 
@@ -14,11 +15,12 @@ const BODY_COUNT_MAX = 256
 /**
  * Answers requests beyond `countMax` in progress with 503 and `Retry-After`: readers must not starve message processing. Each
  * access has its own count, so that a party can opt out however many lists are requested; open routes always answer, for
- * probes. Requests of one party take turns, and wait without a place. Beyond BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most gets 408.
+ * probes. Requests of one party take turns, and wait without a place. Place and turn last until the handler has ended, as its work
+ * does, even if the client has left or was answered for its time. A handler whose client has left is not begun. Beyond
+ * BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most gets 408.
  */
 export function limitRequests(app: HttpApp, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0, operator: 0 }
-  const counted = new WeakMap<FastifyReply, LimitedAccess>()
   const turns = createTurns(RETRY_AFTER_S)
   // Values are token subjects. A Map keeps the order of insertion, so the first entry is the oldest.
   const arriving = new Map<FastifyReply, string | null>()
@@ -41,32 +43,38 @@ export function limitRequests(app: HttpApp, countMax: number): void {
   })
 
   // Only now, with an accepted token and a complete body: slow clients take no place.
-  app.addHook('preHandler', async (request, reply) => {
+  app.addHook('preHandler', async (_, reply) => {
     arriving.delete(reply)
-    const { access = 'open' } = request.routeOptions.config
-    if (access === 'open') return
-    // No further `close` event comes if the client left while its token was checked.
-    if (reply.raw.closed) throw refusal
-    // Also emitted if the client leaves before the answer.
-    reply.raw.once('close', () => uncount(reply))
-    const party = partyInPath(request)
-    if (access === 'party' && party !== undefined) await turns.wait(party, reply)
-    if (inProgress[access] >= countMax) throw refusal
-    inProgress[access]++
-    counted.set(reply, access)
+  })
+  app.addHook('onRoute', (route) => {
+    const { handler } = route
+    const access = route.config?.access ?? 'open'
+    if (access !== 'open') route.handler = limited(access, handler)
   })
 
-  app.addHook('onSend', async (_, reply) => {
-    // An administrator's lists are large, and stay in memory until the client has read them.
-    if (counted.get(reply) !== 'admin') uncount(reply)
-  })
+  function limited(access: LimitedAccess, handler: RouteHandlerMethod): RouteHandlerMethod {
+    return async function handleInTurn(request, reply) {
+      const party = access === 'party' ? partyInPath(request) : undefined
+      const turn = party === undefined ? undefined : await turns.enter(party, reply.raw)
+      try {
+        if (request.raw.socket.destroyed) return void reply.hijack()
+        if (inProgress[access] >= countMax) throw refusal
+        inProgress[access]++
+        try {
+          return await handler.call(this, request, reply)
+        } finally {
+          leave(access, reply.raw)
+        }
+      } finally {
+        turn?.leave()
+      }
+    }
+  }
 
-  function uncount(reply: FastifyReply): void {
-    turns.leave(reply)
-    const access = counted.get(reply)
-    if (access === undefined) return
-    counted.delete(reply)
-    inProgress[access]--
+  function leave(access: LimitedAccess, raw: ServerResponse): void {
+    // An administrator's lists are large, and stay in memory until the client has read them or is gone.
+    if (access === 'admin' && !raw.closed) raw.once('close', () => inProgress[access]--)
+    else inProgress[access]--
   }
 }
 

@@ -4,10 +4,25 @@ import type { Socket } from 'node:net'
 /** Maximum number of requests on a connection that wait for their answers. */
 const UNANSWERED_COUNT_MAX = 16
 
-const unanswered = new WeakMap<Socket, number>()
+const unanswered = new WeakMap<Socket, Set<IncomingMessage>>()
+/** The event of a connection after each answer. */
+const ANSWERED = 'notifications-answered'
 
 function isFull(socket: Socket): boolean {
-  return (unanswered.get(socket) ?? 0) >= UNANSWERED_COUNT_MAX
+  return (unanswered.get(socket)?.size ?? 0) >= UNANSWERED_COUNT_MAX
+}
+
+/** Calls back, once for a connection, when all requests that arrived whole are answered, or at once. */
+export function whenAnswered(socket: Socket, done: () => void): void {
+  const isWaiting = () => [...(unanswered.get(socket) ?? [])].some(({ complete }) => complete)
+  if (!isWaiting()) done()
+  else if (socket.listenerCount(ANSWERED) === 0)
+    socket.on(ANSWERED, () => {
+      if (isWaiting()) return
+      socket.removeAllListeners(ANSWERED)
+      // Node has to take the answer off the connection.
+      process.nextTick(done)
+    })
 }
 
 /**
@@ -25,9 +40,14 @@ class BoundedRequest extends IncomingMessage {
 class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
   constructor(...args: ConstructorParameters<typeof ServerResponse<Request>>) {
     super(...args)
-    const [{ socket }] = args
-    unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1)
-    this.once('finish', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+    const [request] = args
+    const { socket } = request
+    const waiting = unanswered.get(socket) ?? new Set()
+    unanswered.set(socket, waiting.add(request))
+    this.once('finish', () => {
+      waiting.delete(request)
+      socket.emit(ANSWERED)
+    })
   }
 }
 

@@ -36,6 +36,21 @@ export function findHold(holds: readonly Hold[], topic: string | null): Hold | n
   return holds.find(({ topics }) => topics === null || (topic !== null && topics.includes(topic))) ?? null
 }
 
+/** The topics that are not consumed, with those that are; null if all are. A hold of another topic stops nothing. */
+export function describeUnknownTopics(topics: readonly string[], consumed: readonly string[]): string | null {
+  const unknown = topics.filter((topic) => !consumed.includes(topic))
+  if (unknown.length === 0) return null
+  return `no topic is called ${unknown.join(', ')}: MQ_TOPICS has ${consumed.join(', ')}`
+}
+
+/** The events that wait for the end of a hold. */
+export function countHeld({ topics }: Hold, waitingByTopic: ReadonlyMap<string, number>): number {
+  return [...waitingByTopic].reduce(
+    (sum, [topic, count]) => (topics === null || topics.includes(topic) ? sum + count : sum),
+    0,
+  )
+}
+
 /** Example: "held by alice since 2026-01-31T12:00:00.000000Z because the wrong mails go out". */
 export function describeHold({ by, because, since }: Hold): string {
   return `held by ${by} since ${since} because ${because}`

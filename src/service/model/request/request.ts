@@ -1,12 +1,3 @@
-import type { UnchangedItem } from './schemas.ts'
-
-/** What people can ask the running service to do. */
-export const REQUEST_KINDS = ['retry', 'redrive', 'dismiss', 'skip'] as const
-export type RequestKind = (typeof REQUEST_KINDS)[number]
-
-/** Kinds that need policy administration. */
-export const LOOK_UP_KINDS: readonly RequestKind[] = ['retry', 'redrive']
-
 /** The note of a request that waits for policy administration. */
 export const PAUSED = 'paused: policy administration is down'
 
@@ -20,6 +11,14 @@ export interface End {
 }
 export const DONE: End = { state: 'done', note: null }
 
+/** An item that a request left unchanged: a log entry, a rejected message or a partition, and the reason. */
+interface UnchangedItem {
+  readonly item: string
+  readonly reason: string
+  /** Further items with this reason, which are not listed. */
+  readonly more?: number | undefined
+}
+
 /** The state of a request between two pages: what a page expects to find, and what it leaves behind. */
 export interface Progress<Position = unknown> {
   readonly position: Position
@@ -28,6 +27,8 @@ export interface Progress<Position = unknown> {
 }
 
 const UNCHANGED_COUNT_MAX = 100
+/** Maximum number of listed items with one reason. */
+const SAME_COUNT_MAX = 10
 
 /** The progress after some more items, each with its result. */
 export function addResults<Position>(
@@ -40,7 +41,12 @@ export function addResults<Position>(
   for (const [item, result] of results) {
     const name = typeof result === 'string' ? result : 'unchanged'
     sums[name] = (sums[name] ?? 0) + 1
-    if (typeof result !== 'string' && kept.length < UNCHANGED_COUNT_MAX) kept.push({ item, ...result })
+    if (typeof result === 'string') continue
+    const same = kept.filter(({ reason }) => reason === result.reason)
+    const [first] = same
+    if (same.length < SAME_COUNT_MAX) {
+      if (kept.length < UNCHANGED_COUNT_MAX) kept.push({ item, ...result })
+    } else if (first !== undefined) kept[kept.indexOf(first)] = { ...first, more: (first.more ?? 0) + 1 }
   }
   return { position, counts: sums, unchanged: kept }
 }

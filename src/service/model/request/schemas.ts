@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { logEntry } from '../log/log-entry.ts'
-import { logFilter } from '../log/log-filter.ts'
+import { LOG_FILTER_LIST, type LogFilter } from '../log/log-filters.ts'
+import type { Progress } from './request.ts'
 
 /** Locators or ids that one request names; more are asked for by a filter. */
 export const NAMED_COUNT_MAX = 1_000
@@ -8,8 +9,20 @@ export const NAMED_COUNT_MAX = 1_000
 const text = z.string().min(1)
 const digits = z.string().regex(/^\d{1,18}$/, 'must be a whole number')
 
-const retryFilter = logFilter.required({ to: true })
-export type RetryFilter = Readonly<z.infer<typeof retryFilter>>
+/** In the format of an entry, since a list compares it with those as text. */
+const time = z.iso.datetime({ precision: 6 })
+const VALUES = { text, time, id: digits, true: z.literal(true) }
+/** A filter of the log as a request stores it. */
+export type RetryFilter = LogFilter & { readonly to: string }
+const retryFilter = z.strictObject({
+  ...Object.fromEntries(
+    LOG_FILTER_LIST.map(([name, { values }]) => [
+      name,
+      (typeof values === 'string' ? VALUES[values] : z.enum(values)).optional(),
+    ]),
+  ),
+  to: time,
+}) as unknown as z.ZodType<RetryFilter, RetryFilter>
 
 /** True: the messages are read again, by the envelope map in force. */
 const readAgain = z.literal(true).optional()
@@ -25,6 +38,8 @@ const rejectedFilter = z.strictObject({
   topic: text.optional(),
   code: text.optional(),
   since: text.optional(),
+  /** Rejected earlier than this time. */
+  before: text.optional(),
   upTo: digits,
 })
 /** The filters of rejected messages, as a request stores them. */
@@ -46,17 +61,44 @@ export const skipTarget = z.strictObject({
 })
 export type SkipTarget = z.infer<typeof skipTarget>
 
-const retryRequest = z.object({ kind: z.literal('retry'), target: retryTarget })
-const rejectedRequest = z.object({ kind: z.enum(['redrive', 'dismiss']), target: rejectedTarget })
-const skipRequest = z.object({ kind: z.literal('skip'), target: skipTarget })
+interface RequestKindForm {
+  readonly target: z.ZodType
+  /** The last item that was processed. */
+  readonly position: z.ZodType
+  /** It waits while policy administration is down. */
+  readonly needsLookUps: boolean
+}
 
-/** What a request is for, by its kind. */
-export const requestTarget = z.discriminatedUnion('kind', [retryRequest, rejectedRequest, skipRequest])
-export type RequestTarget = z.infer<typeof requestTarget>
+/** The kinds of requests to the running service; `processPage` carries them out. A hold is no such request: nothing is processed. */
+const REQUESTS = {
+  retry: {
+    target: retryTarget,
+    position: logEntry.pick({ createdAt: true, locator: true }),
+    needsLookUps: true,
+  },
+  redrive: { target: rejectedTarget, position: digits, needsLookUps: true },
+  dismiss: { target: rejectedTarget, position: digits, needsLookUps: false },
+  skip: { target: skipTarget, position: z.never(), needsLookUps: false },
+} as const satisfies Readonly<Record<string, RequestKindForm>>
+
+type Requests = typeof REQUESTS
+type RequestKind = keyof Requests
+export const REQUEST_KINDS = Object.keys(REQUESTS) as readonly RequestKind[]
+export const LOOK_UP_KINDS = REQUEST_KINDS.filter((kind) => REQUESTS[kind].needsLookUps)
+
+/** The items of a request, by its kind. */
+export type RequestTarget = {
+  readonly [Kind in RequestKind]: { readonly kind: Kind; readonly target: z.infer<Requests[Kind]['target']> }
+}[RequestKind]
+export const requestTarget: z.ZodType<RequestTarget> = unionByKind({}, () => ({}))
 
 /** An item that a request left unchanged: a log entry, a rejected message or a partition, and the reason. */
-const unchangedItem = z.object({ item: z.string(), reason: z.string() })
-export type UnchangedItem = z.infer<typeof unchangedItem>
+const unchangedItem = z.object({
+  item: z.string(),
+  reason: z.string(),
+  /** Further items with this reason, which are not listed. */
+  more: z.int().optional(),
+})
 
 /** A request as stored. Another version may have stored it: its kind and state are any text. */
 export const storedRequest = z.object({
@@ -81,25 +123,26 @@ export type StoredRequest = Readonly<z.infer<typeof storedRequest>>
 
 const person = storedRequest.pick({ id: true, by: true, because: true })
 
-function progressOf<Position extends z.ZodType>(position: Position) {
-  return z.object({
-    /** The last item that was processed; null before the first. A page is written only if it follows this one. */
-    position: position.nullable(),
-    counts: storedRequest.shape.counts,
-    unchanged: storedRequest.shape.unchanged,
-  })
-}
+const { counts, unchanged } = storedRequest.shape
 
 /** A request that a replica works on, with the state between two of its pages. */
-export const takenRequest = z.discriminatedUnion('kind', [
-  retryRequest.extend({
-    ...person.shape,
-    progress: progressOf(logEntry.pick({ createdAt: true, locator: true })),
-  }),
-  rejectedRequest.extend({ ...person.shape, progress: progressOf(digits) }),
-  skipRequest.extend({ ...person.shape, progress: progressOf(z.never()) }),
-])
-export type TakenRequest = Readonly<z.infer<typeof takenRequest>>
+export type TakenRequest = {
+  readonly [Kind in RequestKind]: Extract<RequestTarget, { readonly kind: Kind }> &
+    Readonly<z.infer<typeof person>> & {
+      /** `position` is null before the first item. A page is written only if it follows this one. */
+      readonly progress: Progress<z.infer<Requests[Kind]['position']> | null>
+    }
+}[RequestKind]
+export const takenRequest: z.ZodType<TakenRequest> = unionByKind(person.shape, ({ position }) => ({
+  progress: z.object({ position: position.nullable(), counts, unchanged }),
+}))
+
+function unionByKind<Union>(shape: z.ZodRawShape, shapeOf: (form: RequestKindForm) => z.ZodRawShape) {
+  const kinds = REQUEST_KINDS.map((kind) =>
+    z.object({ kind: z.literal(kind), target: REQUESTS[kind].target, ...shape, ...shapeOf(REQUESTS[kind]) }),
+  )
+  return z.union(kinds) as unknown as z.ZodType<Union>
+}
 export type RetryRequest = Extract<TakenRequest, { readonly kind: 'retry' }>
 export type RejectedRequest = Extract<TakenRequest, { readonly kind: 'redrive' | 'dismiss' }>
 
@@ -109,14 +152,24 @@ export type Age = (typeof AGES)[number]
 const ageCounts = z.object({ day: z.int(), week: z.int(), older: z.int() } satisfies Record<Age, z.ZodInt>)
 export type AgeCounts = z.infer<typeof ageCounts>
 
-/** What a request would be for, if it were made now. */
+/** The items of a request if it were made now. */
 export const requestPreview = z.object({
-  /** Of items, up to a limit. */
+  /** The number of items, up to a limit. */
   count: z.int(),
   isMore: z.boolean(),
-  /** Those that would change, by age. Absent from a replica of a version before. */
+  /** The number of items that would change, by age. Absent from a replica of a version before. */
   ages: ageCounts.optional(),
   /** Items by their reason, the largest group first; `isUnchanged`: the request would leave them as they are, for this reason. */
-  groups: z.array(z.object({ reason: z.string(), count: z.int(), isUnchanged: z.boolean() })).readonly(),
+  groups: z
+    .array(
+      z.object({
+        reason: z.string(),
+        count: z.int(),
+        isUnchanged: z.boolean(),
+        /** The beginning of the failure reasons of its log entries. */
+        reasonPrefix: z.string().optional(),
+      }),
+    )
+    .readonly(),
 })
 export type RequestPreview = Readonly<z.infer<typeof requestPreview>>

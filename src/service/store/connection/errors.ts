@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { BackendTerminatedError, ConnectionError } from 'slonik'
+import { CodedError } from '../../text/error-codes.ts'
 
 /** The SQLSTATE behind an error of Slonik or of its driver, if PostgreSQL sent one. */
 export function sqlState(error: unknown): string | undefined {
@@ -91,9 +92,9 @@ const WORDS = {
   '53300': /no more connections|query_wait_timeout/,
 } as const satisfies Record<string, RegExp>
 
-/** The kind of an error that has no SQLSTATE of its own, or null. */
+/** The kind of an error that has no SQLSTATE of its own, or null. One of ours has a code, and may quote another error's words. */
 export function classifyError(error: unknown): keyof typeof WORDS | null {
-  if (!(error instanceof Error)) return null
+  if (!(error instanceof Error) || error instanceof CodedError) return null
   const found = Object.entries(WORDS).find(([, words]) => words.test(error.message))
   return (found?.[0] as keyof typeof WORDS | undefined) ?? null
 }

@@ -1,15 +1,16 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { RETRY_INTERVAL_MS } from '../../decide/attempt/retry-entry.ts'
-import { recordedDecision, storedVariables } from '../../decide/decision/recorded-decision.ts'
+import { recordedDecision, storedFacts, storedVariables } from '../../decide/decision/recorded-decision.ts'
 import type { Variables } from '../../decide/templates/template.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../model/log/log-entry.ts'
 import { isoTime } from '../sql/columns.ts'
 import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
-import { factsColumn, listedColumns, RECORDED_ONLY, WITH_LAST } from '../sql/log-columns.ts'
+import { listedColumns, RECORDED_ONLY, WITH_LAST } from '../sql/log-columns.ts'
+import { ORIGIN_IN_JSON } from '../sql/origin-columns.ts'
 
 const recordedRow = recordedLogEntry.extend({
-  decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
+  decisions: z.array(recordedDecision.extend({ facts: storedFacts })),
 })
 
 export function getLogEntry(
@@ -33,12 +34,12 @@ function logEntryQuery(limits: GivenUpLimits, locator: string) {
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
-        'envelopeMapRevision', envelope_map_revision, 'envelopeMap', (
+        'envelopeMap', (
           SELECT source FROM notifications.envelope_map WHERE revision = envelope_map_revision
         ),
         'receipt', receipt, 'recordedOnly', ${RECORDED_ONLY}, 'sendError', send_error,
         'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
-        'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
+        ${ORIGIN_IN_JSON},
         'retry', CASE WHEN retried_by IS NOT NULL THEN json_build_object('by', retried_by, 'because', retried_because)
           ELSE (SELECT json_build_object('by', requested_by, 'because', because) FROM notifications.request WHERE id = request_id) END,
         'request', request_id::text,
@@ -58,7 +59,7 @@ function logEntryQuery(limits: GivenUpLimits, locator: string) {
 function nextRetry(limits: GivenUpLimits) {
   const interval = sql.fragment`${RETRY_INTERVAL_MS}::float8 * interval '1 millisecond'`
   const at = sql.fragment`coalesce(last_attempt_at, created_at) + ${interval}`
-  // Whoever reads it is never told a time that has passed.
+  // The reader is never told a time that has passed.
   const told = sql.fragment`greatest(${at}, now() + ${interval} / 2)`
   return sql.fragment`CASE WHEN ${isToBeRetried(limits)} THEN json_build_object(
       'at', ${isoTime(told)}, 'isOverdue', ${at} + ${interval} < now()

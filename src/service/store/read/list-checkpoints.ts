@@ -62,7 +62,7 @@ const holder = z.object({
 export type CheckpointHolder = Readonly<z.infer<typeof holder>>
 
 /**
- * What may hold such a lock, oldest first: sessions in a transaction that uses the table of checkpoints, and waits for no other
+ * Sessions that may hold such a lock, oldest first: those in a transaction that uses the table of checkpoints, and waits for no other
  * session, and prepared transactions. For another user's sessions PostgreSQL shows only the process id and the name, unless this
  * user has pg_read_all_stats.
  */

@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { type DecidedRow, decidedRow, logEntry } from '../../model/log/log-entry.ts'
-import type { LogFilter } from '../../model/log/log-filter.ts'
+import type { LogFilter } from '../../model/log/log-filters.ts'
 import type { LogPage, LogPosition, PageRequest } from '../../model/log/log-page.ts'
 import { STATUSES } from '../../model/log/status.ts'
 import { type GivenUpLimits, isNotTold } from '../sql/given-up.ts'
@@ -86,10 +86,10 @@ type Fragment = ReturnType<typeof sql.fragment>
  */
 type Walks =
   | { readonly kind: 'rows'; readonly keys: readonly Fragment[]; readonly rest: readonly Fragment[] }
-  | { readonly kind: 'decisions'; readonly decided: Decided; readonly rest: readonly Fragment[] }
+  | { readonly kind: 'decisions'; readonly decided: DecisionCondition; readonly rest: readonly Fragment[] }
 
 /** The condition for decisions under this name. */
-type Decided = (decision: Fragment) => Fragment
+type DecisionCondition = (decision: Fragment) => Fragment
 
 /** The locator as the walk over decisions found it: the planner knows that it comes in this order, and stops in time. */
 const AS_WALKED = sql.fragment`walked_locator DESC`
@@ -172,7 +172,7 @@ function selectCandidates(
 }
 
 /** The rows of entries that decisions lead to, newest locator first; the walk ends with the last one that is asked for. */
-function selectDecided(decided: Decided, after: LogPosition | null): Fragment {
+function selectDecided(decided: DecisionCondition, after: LogPosition | null): Fragment {
   return sql.fragment`
     SELECT found.locator AS walked_locator, entry.* FROM (${walkDecisions(decided, after)}) AS found
     CROSS JOIN LATERAL (SELECT * FROM notifications.notification_log WHERE locator = found.locator LIMIT 1) AS entry
@@ -180,7 +180,7 @@ function selectDecided(decided: Decided, after: LogPosition | null): Fragment {
 }
 
 /** Locator and time of the last such decision of each entry, newest locator first, at most `DECIDED_COUNT_MAX`. */
-function walkDecisions(decided: Decided, after: LogPosition | null): Fragment {
+function walkDecisions(decided: DecisionCondition, after: LogPosition | null): Fragment {
   const isBehind = after === null ? sql.fragment`true` : sql.fragment`locator < ${after.locator}`
   return sql.fragment`
     SELECT locator, decided_at AS created_at FROM notifications.decision
@@ -192,7 +192,7 @@ function walkDecisions(decided: Decided, after: LogPosition | null): Fragment {
 }
 
 /** The condition for rows with such a decision. A limit keeps the planner from reading all such decisions for it. */
-function isDecided(decided: Decided): Fragment {
+function isDecided(decided: DecisionCondition): Fragment {
   return sql.fragment`(
     SELECT true FROM notifications.decision
     WHERE decision.locator = notification_log.locator AND ${decided(sql.fragment`decision`)} LIMIT 1
@@ -200,13 +200,13 @@ function isDecided(decided: Decided): Fragment {
 }
 
 /** Decisions about this claim, policy or invoice. An index holds the beginning of the reference. */
-function isAbout(reference: string): Decided {
+function isAbout(reference: string): DecisionCondition {
   return (decision) => sql.fragment`
     left(${decision}.variables ->> 'locator', 255) = left(${reference}, 255) AND ${decision}.variables ->> 'locator' = ${reference}`
 }
 
 /** Decisions that a request made, by a retry or redrive. */
-function isOfRequest(id: string): Decided {
+function isOfRequest(id: string): DecisionCondition {
   return (decision) => sql.fragment`${decision}.request_id = ${id}::bigint`
 }
 

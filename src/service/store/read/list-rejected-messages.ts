@@ -1,7 +1,8 @@
-import { type CommonQueryMethods, sql } from 'slonik'
+import { type CommonQueryMethods, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import {
   type RejectedMessageSummary,
+  type RejectedPage,
   rejectionRecord,
   type StoredRejectedMessage,
 } from '../../decide/event/rejected-message.ts'
@@ -16,6 +17,8 @@ export interface RejectedFilter {
   readonly code: string | null
   /** Rejected at this time or later, ISO 8601. */
   readonly since: string | null
+  /** Rejected earlier, ISO 8601. */
+  readonly before: string | null
   /** The highest id. */
   readonly upTo: bigint | null
   /** Only messages that no redrive or dismissal has settled. */
@@ -29,6 +32,7 @@ export const ALL_REJECTED: RejectedFilter = {
   topic: null,
   code: null,
   since: null,
+  before: null,
   upTo: null,
   open: false,
   kept: false,
@@ -53,59 +57,97 @@ const rejectedRow = commonRow
 const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64, found: z.int() })
 
 const READ_COUNT_MAX = 1_000
+/** Where millions are settled, a page of open ones would read them all. Looking at so many takes about 20 ms. */
+const EXAMINED_COUNT_MAX = 10_000
 
 /** Rejected messages, oldest first, each complete and with its last redrive, page by page. */
 export async function* readRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
 ): AsyncGenerator<readonly StoredRejectedMessage[]> {
-  for (let after = 0n; ; ) {
-    const page = await readRejectedPage(pool, filter, after, READ_COUNT_MAX)
-    const last = page.at(-1)
-    if (last === undefined) return
-    yield page
-    after = last.id
+  for (let next: bigint | null = 0n; next !== null; ) {
+    const page: RejectedPage = await readRejectedPage(pool, filter, next, READ_COUNT_MAX)
+    if (page.messages.length > 0) yield page.messages
+    next = page.next
   }
 }
 
-/** The next rejected messages after an id, in the order of ids: at most `countMax` and `PAGE_BYTES_MAX`; none at the end. */
-export function readRejectedPage(
+/**
+ * The next rejected messages after an id, in the order of ids: at most `countMax` and `PAGE_BYTES_MAX`, found among the next
+ * `EXAMINED_COUNT_MAX`.
+ */
+export async function readRejectedPage(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
   after: bigint,
   countMax: number,
-): Promise<readonly StoredRejectedMessage[]> {
+): Promise<RejectedPage> {
+  const lastExamined = await findLastExamined(pool, filter, after)
   const bytes = sql.fragment`(
     ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
   const found = sql.fragment`
-    SELECT * FROM notifications.rejected_message
-    WHERE id > ${after} AND ${conditions(filter)}
-    ORDER BY id LIMIT ${countMax}`
-  return pool.any(sql.type(rejectedRow)`
+    SELECT * FROM ${messagesAfter(filter, after, lastExamined)} AS rejected_message
+    WHERE ${conditions(filter)} ORDER BY id LIMIT ${countMax}`
+  const messages = await pool.any(sql.type(rejectedRow)`
     SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
     FROM (${withinBytes(found, sql.fragment`id`, bytes)}) AS rejected_message ${LAST_REDRIVE}
     ORDER BY rejected_message.id`)
+  return { messages, next: messages.at(-1)?.id ?? lastExamined }
+}
+
+/** The last of the next `countMax` ids after an id, up to which a page looks; null if it looks at all. */
+export async function findLastExamined(
+  pool: CommonQueryMethods,
+  { ids }: RejectedFilter,
+  after: bigint,
+  countMax = EXAMINED_COUNT_MAX,
+): Promise<bigint | null> {
+  // Named ones are looked up by their key.
+  return ids === null ? skipIds(pool, sql.fragment`id > ${after} ORDER BY id`, countMax) : null
+}
+
+function skipIds(pool: CommonQueryMethods, ordered: FragmentSqlToken, count: number): Promise<bigint | null> {
+  return pool.maybeOneFirst(sql.type(z.object({ id: z.bigint() }))`
+    SELECT id FROM notifications.rejected_message WHERE ${ordered} OFFSET ${count - 1} LIMIT 1`)
+}
+
+/** The messages between two ids (null: to the end) that a page looks at. */
+export function messagesAfter({ ids }: RejectedFilter, after: bigint, lastExamined: bigint | null) {
+  const upTo = lastExamined === null ? sql.fragment`true` : sql.fragment`id <= ${lastExamined}`
+  const range = sql.fragment`id > ${after} AND ${upTo}`
+  return ids === null
+    ? messagesIn(sql.fragment`${range} ORDER BY id`)
+    : sql.fragment`(SELECT * FROM notifications.rejected_message WHERE ${range})`
+}
+
+/** The messages of a range of ids. OFFSET keeps the planner from reading all of a topic by their place instead. */
+function messagesIn(ordered: FragmentSqlToken) {
+  return sql.fragment`(SELECT * FROM notifications.rejected_message WHERE ${ordered} OFFSET 0)`
 }
 
 /** The messages of a request. Those given by id are processed whatever their last result; else the unsettled ones. */
 export function toRejectedFilter(target: RejectedTarget): RejectedFilter {
   if ('ids' in target) return { ...ALL_REJECTED, ids: target.ids.map(BigInt) }
-  const { topic = null, code = null, since = null, upTo } = target.filter
-  return { ...ALL_REJECTED, topic, code, since, upTo: BigInt(upTo), open: true }
+  const { topic = null, code = null, since = null, before = null, upTo } = target.filter
+  return { ...ALL_REJECTED, topic, code, since, before, upTo: BigInt(upTo), open: true }
 }
 
 const BEGIN_BYTES = 256
 
-/** One page of rejected messages with ids before `after` (null: from the newest on), newest first: `PAGE_BYTES_MAX` at most. */
+/**
+ * One page of rejected messages with ids before `after` (null: from the newest on), newest first: `PAGE_BYTES_MAX` at most, and found
+ * among the next `EXAMINED_COUNT_MAX`, so that a page that is not the last may be short or empty.
+ */
 export async function listRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
   { limit, after }: PageRequest<bigint>,
 ): Promise<ListPage<RejectedMessageSummary, bigint>> {
+  const older = after === null ? sql.fragment`true` : sql.fragment`id < ${after}`
+  const lastExamined = await skipIds(pool, sql.fragment`${older} ORDER BY id DESC`, EXAMINED_COUNT_MAX)
   const found = sql.fragment`
-    SELECT * FROM notifications.rejected_message
-    WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND id < ${after}`}
-    ORDER BY id DESC LIMIT ${limit + 1}`
+    SELECT * FROM ${messagesIn(sql.fragment`${older} AND id >= ${lastExamined ?? 0n} ORDER BY id DESC`)} AS rejected_message
+    WHERE ${conditions(filter)} ORDER BY id DESC LIMIT ${limit + 1}`
   const rows = await pool.any(sql.type(summaryRow)`
     SELECT
       ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin,
@@ -114,7 +156,7 @@ export async function listRejected(
     ORDER BY rejected_message.id DESC`)
   const items = rows.slice(0, limit).map(({ found: _, ...item }) => item)
   const isMore = items.length < (rows[0]?.found ?? 0)
-  return { items, next: isMore ? (items.at(-1)?.id ?? null) : null }
+  return { items, next: (isMore ? items.at(-1)?.id : lastExamined) ?? null }
 }
 
 /** A trigger may put anything into its error. */
@@ -136,17 +178,30 @@ const LAST_REDRIVE = sql.fragment`
     WHERE rejected_message_id = rejected_message.id ORDER BY id DESC LIMIT 1
   ) AS last ON true`
 
-export function countRejectedMessages(pool: CommonQueryMethods, filter: RejectedFilter): Promise<number> {
-  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
-    SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
+/** Counting among so many takes about 0.4 s. */
+const COUNTED_COUNT_MAX = 200_000
+
+/** Counts among the newest messages; `isAll`: there are no older ones. */
+export async function countRejectedMessages(
+  pool: CommonQueryMethods,
+  filter: RejectedFilter,
+  examinedMax = COUNTED_COUNT_MAX,
+): Promise<{ readonly count: number; readonly isAll: boolean }> {
+  const lastExamined = await skipIds(pool, sql.fragment`true ORDER BY id DESC`, examinedMax)
+  const count = await pool.oneFirst(sql.type(z.object({ count: z.number() }))`
+    SELECT count(*)::integer AS count
+    FROM ${messagesIn(sql.fragment`id >= ${lastExamined ?? 0n} ORDER BY id`)} AS rejected_message
+    WHERE ${conditions(filter)}`)
+  return { count, isAll: lastExamined === null }
 }
 
-export function conditions({ ids, topic, code, since, upTo, open, kept }: RejectedFilter) {
+export function conditions({ ids, topic, code, since, before, upTo, open, kept }: RejectedFilter) {
   const all = [
     ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
     topic && sql.fragment`topic = ${topic}`,
     code && sql.fragment`rejected_message.code = ${code}`,
     since && sql.fragment`rejected_at >= ${since}::timestamptz`,
+    before && sql.fragment`rejected_at < ${before}::timestamptz`,
     upTo !== null && sql.fragment`rejected_message.id <= ${upTo}`,
     open &&
       // As a join, the planner may read all redrives for a page.

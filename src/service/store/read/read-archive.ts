@@ -33,6 +33,6 @@ export async function readArchivedTemplates(pool: DatabasePool): Promise<Readonl
 /** All activations, oldest first: there are few. */
 export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
   return pool.any(sql.type(activation)`
-    SELECT revision, git_commit AS "gitCommit", activated_at AS "activatedAt"
+    SELECT revision, git_commit AS "gitCommit", git_subject AS "gitSubject", activated_at AS "activatedAt"
     FROM notifications.rule_table_activation ORDER BY id`)
 }

@@ -4,10 +4,10 @@ import { z } from 'zod'
 /** How far the database's clock is ahead of this machine's, in ms, give or take half the time of the query. */
 export async function readAheadMs(pool: CommonQueryMethods): Promise<number> {
   const askedMs = Date.now()
-  const nowMs = await pool.oneFirst(
+  const serverMs = await pool.oneFirst(
     sql.type(
-      z.object({ nowMs: z.number() }),
-    )`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs"`,
+      z.object({ serverMs: z.number() }),
+    )`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS "serverMs"`,
   )
-  return nowMs - (askedMs + Date.now()) / 2
+  return serverMs - (askedMs + Date.now()) / 2
 }

@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { storedHold } from '../../model/request/hold.ts'
-import { REQUEST_KINDS } from '../../model/request/request.ts'
+import { REQUEST_KINDS } from '../../model/request/schemas.ts'
 import { isoTime, sqlArray } from '../sql/columns.ts'
 
 /** A row with the holds that `selectHolds` selects. */

@@ -2,7 +2,7 @@ import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import {
   type PartyPreferences,
-  type PreferenceHistory,
+  type PreferenceChange,
   type PreferencesByParty,
   partyPreferences,
   preferenceChange,
@@ -53,25 +53,30 @@ const changeRow = preferenceChange.extend({
   before: preferencesRow.nullable(),
   after: preferencesRow,
   found: z.int(),
+  id: z.bigint(),
 })
 
-/** The changes of a party's preferences, newest first, after the first `skippedCount`: `countMax` and `PAGE_BYTES_MAX` at most. */
+/** One page of the changes of a party's preferences before an id, newest first: `PAGE_BYTES_MAX` at most. */
 export async function listPreferenceChanges(
   pool: DatabasePool,
   partyLocator: string,
-  countMax: number,
-  skippedCount = 0,
-): Promise<Pick<PreferenceHistory, 'changes' | 'isMore'>> {
+  { limit, after }: PageRequest<bigint>,
+): Promise<ListPage<PreferenceChange, bigint>> {
+  const older = after === null ? sql.fragment`` : sql.fragment`AND id < ${after}`
   const found = sql.fragment`
-    SELECT * FROM notifications.preference_change WHERE party_locator = ${partyLocator}
-    ORDER BY id DESC OFFSET ${skippedCount} LIMIT ${countMax + 1}`
+    SELECT * FROM notifications.preference_change WHERE party_locator = ${partyLocator} ${older}
+    ORDER BY id DESC LIMIT ${limit + 1}`
   const bytes = jsonBytes(sql.fragment`before`, sql.fragment`after`)
   const rows = await pool.any(sql.type(changeRow)`
-    SELECT changed_at AS "changedAt", changed_by AS "changedBy", before, after, found
+    SELECT id, changed_at AS "changedAt", changed_by AS "changedBy", before, after, found
     FROM (${withinBytes(found, sql.fragment`id DESC`, bytes)}) AS preference_change
     ORDER BY id DESC`)
-  const changes = rows.slice(0, countMax).map(({ found: _, ...change }) => change)
-  return { changes, isMore: changes.length < (rows[0]?.found ?? 0) }
+  const shown = rows.slice(0, limit)
+  const isMore = shown.length < (rows[0]?.found ?? 0)
+  return {
+    items: shown.map(({ found: _, id: __, ...change }) => change),
+    next: isMore ? (shown.at(-1)?.id ?? null) : null,
+  }
 }
 
 const decisivePreferences = z

@@ -1,19 +1,12 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../decide/attempt/retry-candidate.ts'
 import { logEntry } from '../../model/log/log-entry.ts'
-import type { LogFilter } from '../../model/log/log-filter.ts'
+import type { LogFilter } from '../../model/log/log-filters.ts'
 import type { LogPosition } from '../../model/log/log-page.ts'
 import type { RetryFilter, RetryTarget } from '../../model/request/schemas.ts'
 import { sqlArray } from '../sql/columns.ts'
 import { type GivenUpLimits, isGivenUp } from '../sql/given-up.ts'
-import {
-  DUE_BYTES,
-  DUE_COLUMNS,
-  HAS_INVALID_LOCATOR,
-  NEWEST_FIRST,
-  selectLastDecision,
-  WITH_DECIDED,
-} from '../sql/log-columns.ts'
+import { DUE_BYTES, DUE_COLUMNS, NEWEST_FIRST, selectLastDecision, WITH_DECIDED } from '../sql/log-columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
 import { listLogEntries } from './list-log-entries.ts'
 
@@ -81,7 +74,7 @@ function readRetryCandidates(
     ? sql.fragment`CASE WHEN variables IS NOT NULL THEN '{}'::jsonb END`
     : sql.fragment`variables`
   const decision = sql.fragment`json_build_object(
-    'ruleId', rule_id, 'variables', ${variables}, 'hasInvalidParty', ${HAS_INVALID_LOCATOR}, 'topic', topic,
+    'ruleId', rule_id, 'variables', ${variables}, 'reason', reason, 'facts', facts, 'topic', topic,
     'partition', partition_id, 'offset', "offset"::text, 'envelopeMapRevision', envelope_map_revision)`
   const named = sql.fragment`
     SELECT named.nr, ${row}, decided.*

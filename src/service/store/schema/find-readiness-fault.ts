@@ -1,8 +1,15 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
-import { sqlColumns } from '../sql/columns.ts'
-import { columnFault, listColumns, type Migration, textFault } from './migration.ts'
+import { sqlArray, sqlColumns } from '../sql/columns.ts'
+import {
+  listParts,
+  type MadePart,
+  type Migration,
+  partFault,
+  type SchemaFault,
+  textFault,
+} from './migration.ts'
 
 /** The rights that `serve` needs on each table; db/grants.sql grants them. */
 const NEEDED = {
@@ -34,39 +41,32 @@ const state = z.object({
   missing: z.array(z.string()),
 })
 
-export interface ReadinessFault {
-  /** The reason why the service cannot work, with its remedy. */
-  readonly text: string
-  /** The role lacks a right; else the database is at fault. */
-  readonly isOfRights: boolean
-}
-
 /** Null if the service can work. Rejects if the database does not answer. */
 export async function findReadinessFault(
   pool: DatabasePool,
   migrations: readonly Migration[],
-): Promise<ReadinessFault | null> {
+): Promise<SchemaFault | null> {
   try {
     return (
       (await faultOfMigrations(pool, migrations)) ??
-      (await faultOfColumns(pool, migrations)) ??
+      partFault((await findMissingParts(pool, migrations)).filter(({ kind }) => IS_RELIED_ON[kind])) ??
       (await faultOfState(pool))
     )
   } catch (error) {
     if (!(error instanceof Error)) throw error
     if (lacksSchema(error))
-      return ofDatabase(
-        `the schema does not match this version (${databaseMessage(error)}): restore what is missing`,
-      )
+      return {
+        problem: `the schema does not match this version (${databaseMessage(error)})`,
+        remedy: 'restore what is missing',
+      }
     if (!lacksRight(error)) throw error
-    return ofRights(`${databaseMessage(error)}: run db/grants.sql as the owner of the schema`)
+    return { problem: databaseMessage(error), remedy: GRANTS }
   }
 }
 
-const ofDatabase = (text: string): ReadinessFault => ({ text, isOfRights: false })
-const ofRights = (text: string): ReadinessFault => ({ text, isOfRights: true })
+const GRANTS = "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema"
 
-async function faultOfState(pool: DatabasePool): Promise<ReadinessFault | null> {
+async function faultOfState(pool: DatabasePool): Promise<SchemaFault | null> {
   const column = sqlColumns(PAIRS)
   const { user, encoding, isReadOnly, missing } = await pool.one(sql.type(state)`
     SELECT quote_ident(current_user) AS "user", current_setting('server_encoding') AS encoding,
@@ -77,15 +77,14 @@ async function faultOfState(pool: DatabasePool): Promise<ReadinessFault | null> 
         WHERE NOT has_table_privilege("table", "right")
       ) AS missing`)
   const fault = encodingFault(encoding)
-  if (fault !== null) return ofDatabase(fault)
+  if (fault !== null) return fault
   if (isReadOnly)
-    return ofDatabase(
-      'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off',
-    )
+    return {
+      problem: 'the database is read-only',
+      remedy: 'point DATABASE_URL at the primary, or set default_transaction_read_only to off',
+    }
   if (missing.length === 0) return null
-  return ofRights(
-    `the user ${user} lacks ${missing.join(', ')}: connect as the service's role, or run db/grants.sql as the owner of the tables`,
-  )
+  return { problem: `the user ${user} lacks ${missing.join(', ')}`, remedy: GRANTS }
 }
 
 const appliedRow = z.object({ name: z.string(), checksum: z.string().nullable() })
@@ -93,7 +92,7 @@ const appliedRow = z.object({ name: z.string(), checksum: z.string().nullable() 
 async function faultOfMigrations(
   pool: DatabasePool,
   migrations: readonly Migration[],
-): Promise<ReadinessFault | null> {
+): Promise<SchemaFault | null> {
   // As JSON: before the first `migrate` of a version that records checksums there is no such column.
   const applied = await pool
     .any(sql.type(appliedRow)`
@@ -105,37 +104,51 @@ async function faultOfMigrations(
   const names = new Set(applied.map(({ name }) => name))
   const missing = migrations.filter(({ name }) => !names.has(name))
   if (missing.length > 0)
-    return ofDatabase(
-      `the schema lacks ${missing.map(({ name }) => name).join(', ')}: run the command \`migrate\` of this version: another version may lack it`,
-    )
-  const fault = textFault(applied, migrations)
-  return fault === null ? null : ofDatabase(fault)
+    return {
+      problem: `the schema lacks ${missing.map(({ name }) => name).join(', ')}`,
+      remedy:
+        'run the command `migrate` of this version with the DATABASE_URL of the owner of the schema, then db/grants.sql',
+    }
+  return textFault(applied, migrations)
 }
 
-async function faultOfColumns(
-  pool: DatabasePool,
+/** Without a part of such a kind, statements fail, or an event could have two rows. */
+const IS_RELIED_ON = { column: true, key: true, constraint: false, index: false } as const
+
+/** Parts of the schema that the database lacks. None where a newer version has migrated: it may have dropped them. */
+export async function findMissingParts(
+  pool: CommonQueryMethods,
   migrations: readonly Migration[],
-): Promise<ReadinessFault | null> {
-  const columns = listColumns(migrations)
-  const column = sqlColumns(columns)
-  const missing = new Set(
-    await pool.anyFirst(sql.type(z.object({ place: z.string() }))`
-      SELECT "table" || '.' || "column" AS place
-      FROM unnest(${column('text', ({ table }) => table)}, ${column('text', (made) => made.column)}) AS made ("table", "column")
-      WHERE NOT EXISTS (
-        SELECT FROM pg_attribute WHERE attrelid = to_regclass("table") AND attname = "column" AND NOT attisdropped
-      )`),
-  )
-  const fault = columnFault(columns.filter(({ table, column }) => missing.has(`${table}.${column}`)))
-  return fault === null ? null : ofDatabase(fault)
+): Promise<readonly MadePart[]> {
+  const names = migrations.map(({ name }) => name)
+  const { isNewer, found } = await pool.one(sql.type(schemaRow)`
+    SELECT
+      EXISTS (SELECT FROM notifications.migration WHERE name <> ALL (${sqlArray('text', names)})) AS "isNewer",
+      ARRAY(
+        SELECT concat_ws(' ', 'notifications.' || made.relname, part.name)
+        FROM pg_class AS made, LATERAL (
+          SELECT 'column ' || attname FROM pg_attribute WHERE attrelid = made.oid AND attnum > 0 AND NOT attisdropped
+          UNION ALL SELECT conname FROM pg_constraint WHERE conrelid = made.oid
+          UNION ALL SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE indrelid = made.oid AND indisvalid
+        ) AS part (name)
+        WHERE relnamespace = to_regnamespace('notifications')
+      ) AS found`)
+  const there = new Set(found)
+  return isNewer
+    ? []
+    : listParts(migrations).filter(
+        ({ kind, table, name }) => !there.has(`${table} ${kind === 'column' ? 'column ' : ''}${name}`),
+      )
 }
 
-/**
- * The reason why a database of this encoding cannot be used, with its remedy, or null. In any other than UTF8 the database refuses
- * characters that events, names and texts may contain.
- */
-export function encodingFault(encoding: string): string | null {
+const schemaRow = z.object({ isNewer: z.boolean(), found: z.array(z.string()) })
+
+/** Null for UTF8. In any other encoding the database refuses characters that events, names and texts may contain. */
+export function encodingFault(encoding: string): SchemaFault | null {
   return encoding === 'UTF8'
     ? null
-    : `the encoding of the database is ${encoding}, which cannot store every event: create a database with ENCODING 'UTF8' TEMPLATE template0, move the schema there with pg_dump and pg_restore, and name it in DATABASE_URL`
+    : {
+        problem: `the encoding of the database is ${encoding}, which cannot store every event`,
+        remedy: `create a database with ENCODING 'UTF8' TEMPLATE template0, move the schema there with pg_dump and pg_restore, and name it in DATABASE_URL`,
+      }
 }

@@ -26,37 +26,57 @@ export async function readMigrations(dir = MIGRATIONS_DIR): Promise<readonly Mig
 }
 
 /** A row of the table of migrations. `checksum` is null if a version applied it that recorded none. */
-export interface Applied {
+export interface AppliedMigration {
   readonly name: string
   readonly checksum: string | null
 }
 
-/** A column that migrations make, and the one that makes it. */
-export interface MadeColumn {
+/** A part of the schema that migrations make, and the one that makes it. A key is a unique constraint or index. */
+export interface MadePart {
   readonly migration: string
+  readonly kind: 'column' | 'key' | 'constraint' | 'index'
   readonly table: string
-  readonly column: string
+  readonly name: string
 }
 
-/** The columns that there are once these migrations are applied. Leaves out those with quoted names. */
-export function listColumns(migrations: readonly Migration[]): readonly MadeColumn[] {
-  let columns: MadeColumn[] = []
+/** The parts that there are once these migrations are applied. Leaves out columns with quoted names. */
+export function listParts(migrations: readonly Migration[]): readonly MadePart[] {
+  let parts: MadePart[] = []
   for (const { name: migration, source } of migrations)
     for (const statement of sqlStatements(source)) {
-      const [, created, inside] = /^CREATE TABLE ([\w.]+) ?\((.*)\)$/i.exec(statement) ?? []
-      for (const [, column = ''] of outermost(inside ?? '').matchAll(/(?:^|,) ?(?!CONSTRAINT )(\w+) /gi))
-        columns.push({ migration, table: created ?? '', column })
-      const [, table = '', act, column = ''] = COLUMN_CHANGE.exec(statement) ?? []
-      if (act?.toUpperCase() === 'ADD') columns.push({ migration, table, column })
-      else if (act !== undefined)
-        columns = columns.filter((one) => one.table !== table || one.column !== column)
-      const [, dropped] = /^DROP TABLE ([\w.]+)/i.exec(statement) ?? []
-      columns = columns.filter((one) => one.table !== dropped)
+      parts.push(...partsMadeBy(statement).map((part) => ({ migration, ...part })))
+      const [, altered, dropped] = PART_DROPPED.exec(statement) ?? []
+      const [, gone] = OBJECT_DROPPED.exec(statement) ?? []
+      parts = parts.filter(
+        ({ table, name }) =>
+          (table !== altered || name !== dropped) && table !== gone && `notifications.${name}` !== gone,
+      )
     }
-  return columns
+  return parts
 }
 
-const COLUMN_CHANGE = /^ALTER TABLE ([\w.]+) (ADD|DROP) COLUMN (\w+)/i
+const PART_DROPPED = /^ALTER TABLE ([\w.]+) DROP (?:COLUMN|CONSTRAINT) (\w+)/i
+const OBJECT_DROPPED = /^DROP (?:TABLE|INDEX CONCURRENTLY IF EXISTS) ([\w.]+)/i
+
+function partsMadeBy(statement: string): readonly Omit<MadePart, 'migration'>[] {
+  const [, unique, index, indexed = ''] =
+    /^CREATE (UNIQUE )?INDEX (?:CONCURRENTLY )?(\w+) ON ([\w.]+)/i.exec(statement) ?? []
+  if (index !== undefined) return [{ kind: unique ? 'key' : 'index', table: indexed, name: index }]
+  const [, table = '', inside = ''] =
+    /^(?:CREATE TABLE ([\w.]+) ?\((.*)\)|ALTER TABLE ([\w.]+) ADD (?:COLUMN )?(.*))$/i
+      .exec(statement)
+      ?.filter((part) => part !== undefined) ?? []
+  const columns = outermost(inside).matchAll(/(?:^|,) ?(?!CONSTRAINT )(\w+) /gi)
+  const constraints = inside.matchAll(/\bCONSTRAINT (\w+)( PRIMARY KEY| UNIQUE)?/gi)
+  return [
+    ...Array.from(columns, ([, name = '']) => ({ kind: 'column' as const, table, name })),
+    ...Array.from(constraints, ([, name = '', key]) => ({
+      kind: key ? ('key' as const) : ('constraint' as const),
+      table,
+      name,
+    })),
+  ]
+}
 
 /** Without what is in brackets. */
 function outermost(text: string): string {
@@ -64,22 +84,43 @@ function outermost(text: string): string {
   return without === text ? text : outermost(without)
 }
 
-/** The reason why the applied migrations are not these, with the remedy, or null. A missing one is another fault. */
-export function textFault(applied: readonly Applied[], migrations: readonly Migration[]): string | null {
+/** A fault of the database, and the remedy. */
+export interface SchemaFault {
+  readonly problem: string
+  readonly remedy: string
+}
+
+export function describeFault({ problem, remedy }: SchemaFault): string {
+  return `${problem}: ${remedy}`
+}
+
+/** The fault that the applied migrations are not these, or null. A missing one is another fault. */
+export function textFault(
+  applied: readonly AppliedMigration[],
+  migrations: readonly Migration[],
+): SchemaFault | null {
   const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]))
   const changed = migrations.filter(({ name, checksum }) => (checksums.get(name) ?? checksum) !== checksum)
   return changed.length === 0
     ? null
-    : `the text of ${changed.map(({ name }) => name).join(', ')} is not the one that was applied: ${REMEDY}`
+    : {
+        problem: `the text of ${changed.map(({ name }) => name).join(', ')} is not the one that was applied`,
+        remedy: COMPARE,
+      }
 }
 
-/** The reason why the schema lacks columns that applied migrations make, with the remedy, or null. */
-export function columnFault(missing: readonly MadeColumn[]): string | null {
+/** The fault that the schema lacks parts that applied migrations make, or null. */
+export function partFault(missing: readonly MadePart[]): SchemaFault | null {
   const [first, ...others] = missing
   if (first === undefined) return null
-  const more = others.length === 0 ? '' : ` and ${others.length} more columns`
-  return `the schema lacks ${first.table}.${first.column}${more}, which ${first.migration} makes: another text of it was applied: ${REMEDY}`
+  const { kind, table, name, migration } = first
+  const what = kind === 'column' ? `${table}.${name}` : `the ${kind} ${name} of ${table}`
+  const more = others.length === 0 ? '' : ` and ${others.length} more parts`
+  return {
+    problem: `the schema lacks ${what}${more}, which ${migration} makes`,
+    remedy: 'run `migrate` as the owner of the schema, which names all that differs',
+  }
 }
 
-const REMEDY =
-  'compare the schema with a new one (`migrate` in an empty database, `pg_dump --schema-only` of both) and correct it, then set the checksum of these rows in notifications.migration to null and run `migrate`'
+const COMPARE =
+  'set all checksums in notifications.migration to null and run `migrate` as the owner, which names all that differs'

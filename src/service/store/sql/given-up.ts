@@ -21,8 +21,10 @@ export function isToBeRetried(limits: GivenUpLimits) {
 }
 
 /** The condition for a row that is no longer retried if it failed. */
-function isPastRetry({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
-  return sql.fragment`(
-    attempt_count >= ${attemptCountMax} OR created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'
-  )`
+function isPastRetry(limits: GivenUpLimits) {
+  return sql.fragment`(attempt_count >= ${limits.attemptCountMax} OR ${isTooOld(limits)})`
+}
+
+export function isTooOld({ maxAgeMs }: GivenUpLimits) {
+  return sql.fragment`created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'`
 }

@@ -1,7 +1,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
-import { z } from 'zod'
 import { RECORDED } from '../../decide/attempt/delivery.ts'
-import { INVALID_LOCATOR, INVALID_LOCATOR_IN_1_0, type RecordedFacts } from '../../decide/decision/facts.ts'
+import { INVALID_LOCATOR_IN_1_0 } from '../../decide/decision/facts.ts'
+import { INVALID_LOCATOR } from '../../decide/event/stated-facts.ts'
 import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 import { jsonBytes, textBytes } from './page-bytes.ts'
 
@@ -66,9 +66,6 @@ export function selectEndingKey(name: FragmentSqlToken) {
     left(reverse(translate(lower((${name}) COLLATE "C"), ' !"#$%&''()*+,-./:;<=>?@[\\]^_\`{|}~', '')), 64)`
 }
 
-/** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
-export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
-
-/** The condition for a decision about an event with an invalid party locator, see `hasInvalidParty`. */
+/** The condition for a decision about an event with an invalid party locator, see `readStated`. */
 export const HAS_INVALID_LOCATOR = sql.fragment`
   (facts ? ${INVALID_LOCATOR} OR coalesce(reason = ${INVALID_LOCATOR_IN_1_0}, false))`

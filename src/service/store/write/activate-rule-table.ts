@@ -7,6 +7,11 @@ const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
 
+export interface CommitOfRules {
+  readonly gitCommit: string | null
+  readonly gitSubject: string | null
+}
+
 /**
  * Records that an archived rule table is in force from now on. Returns null if it already was, else the previous one, if any: of
  * all replicas with a new table, only one learns that it is new.
@@ -14,7 +19,7 @@ const revisionRow = z.object({ revision: z.string(), source: z.string() })
 export function activateRuleTable(
   pool: DatabasePool,
   revision: string,
-  gitCommit: string | null,
+  { gitCommit, gitSubject }: CommitOfRules,
 ): Promise<{ readonly before: Revision | null } | null> {
   return pool.transaction(async (tx) => {
     await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${ACTIVATION_LOCK})`)
@@ -25,8 +30,8 @@ export function activateRuleTable(
     if (before?.revision === revision) return null
     // Not now(), the start of the transaction, before it waited for the lock.
     await tx.query(sql.unsafe`
-      INSERT INTO notifications.rule_table_activation (revision, git_commit, activated_at)
-      VALUES (${revision}, ${gitCommit}, clock_timestamp())`)
+      INSERT INTO notifications.rule_table_activation (revision, git_commit, git_subject, activated_at)
+      VALUES (${revision}, ${gitCommit}, ${gitSubject}, clock_timestamp())`)
     return { before }
   })
 }

@@ -3,7 +3,12 @@ import { z } from 'zod'
 import { addResults, DONE } from '../../model/request/request.ts'
 import type { RejectedRequest } from '../../model/request/schemas.ts'
 import { storable } from '../../text/sanitize.ts'
-import { conditions, toRejectedFilter } from '../read/list-rejected-messages.ts'
+import {
+  conditions,
+  findLastExamined,
+  messagesAfter,
+  toRejectedFilter,
+} from '../read/list-rejected-messages.ts'
 import { lockRequest, recordProgress } from './request-row.ts'
 
 /** Rows of one statement, which takes about 100 ms. */
@@ -15,15 +20,20 @@ export async function dismissPage(pool: DatabasePool, request: RejectedRequest):
   const after = BigInt(progress.position ?? 0)
   await pool.transaction(async (tx) => {
     if (!(await lockRequest(tx, request))) return
+    const filter = { ...toRejectedFilter(target), open: true }
+    const lastExamined = await findLastExamined(tx, filter, after)
     const dismissed = await tx.anyFirst(sql.type(z.object({ id: z.bigint() }))`
       INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
-      SELECT id, ${storable(by)}, 'dismissed', ${storable(because)} FROM notifications.rejected_message
-      WHERE id > ${after} AND ${conditions({ ...toRejectedFilter(target), open: true })}
-      ORDER BY id LIMIT ${DISMISSED_COUNT_MAX}
+      SELECT id, ${storable(by)}, 'dismissed', ${storable(because)}
+      FROM ${messagesAfter(filter, after, lastExamined)} AS rejected_message
+      WHERE ${conditions(filter)} ORDER BY id LIMIT ${DISMISSED_COUNT_MAX}
       RETURNING rejected_message_id AS id`)
-    const last = dismissed.reduce((one, other) => (other > one ? other : one), after)
+    const isFull = dismissed.length === DISMISSED_COUNT_MAX
+    const last = isFull
+      ? dismissed.reduce((one, other) => (other > one ? other : one), after)
+      : (lastExamined ?? after)
     const results = dismissed.map((message) => [String(message), 'dismissed'] as const)
-    const end = dismissed.length < DISMISSED_COUNT_MAX ? DONE : null
+    const end = isFull || lastExamined !== null ? null : DONE
     await recordProgress(tx, id, addResults(progress, String(last), results), end)
   })
 }

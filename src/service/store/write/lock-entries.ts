@@ -2,20 +2,19 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { LockedRow } from '../../decide/attempt/attempt.ts'
 import type { RetryEntry } from '../../decide/attempt/retry-entry.ts'
-import { storedVariables } from '../../decide/decision/recorded-decision.ts'
+import { readStated } from '../../decide/decision/facts.ts'
+import { origin, storedFacts, storedVariables } from '../../decide/decision/recorded-decision.ts'
 import { shareErasure } from '../sql/advisory-locks.ts'
 import { sqlColumns } from '../sql/columns.ts'
 import { selectLastDecision } from '../sql/log-columns.ts'
+import { ORIGIN_COLUMNS } from '../sql/origin-columns.ts'
 
-const lockedRow = z.object({
+const lockedRow = origin.extend({
   locator: z.string(),
-  topic: z.string(),
-  partition: z.int(),
-  offset: z.bigint(),
-  traceId: z.string().nullable(),
-  envelopeMapRevision: z.string().nullable(),
   variables: storedVariables.nullable(),
   templateRevision: z.string().nullable(),
+  facts: storedFacts,
+  reason: z.string().nullable(),
 })
 
 /** See `Transaction`. Also leaves out rows with a decision of a later attempt (an import, tampering). */
@@ -31,8 +30,7 @@ export async function lockEntries(
     SELECT FROM notifications.erasure WHERE erasure.party_locator IN (notification_log.party_locator, due.party_locator)
   )`
   const last = selectLastDecision(sql.fragment`
-    attempt, erased_at, topic, partition_id AS partition, "offset", trace_id AS "traceId",
-    envelope_map_revision AS "envelopeMapRevision", variables, template_revision AS "templateRevision"`)
+    attempt, erased_at, ${ORIGIN_COLUMNS}, variables, template_revision AS "templateRevision", facts, reason`)
   const rows = await tx.any(sql.type(lockedRow)`
     SELECT notification_log.locator, last.*
     FROM notifications.notification_log
@@ -46,9 +44,9 @@ export async function lockEntries(
     ${isRequested ? notErased : sql.fragment``}
     FOR UPDATE OF notification_log SKIP LOCKED`)
   return new Map(
-    rows.map(({ locator, variables, templateRevision, ...origin }) => [
+    rows.map(({ locator, variables, templateRevision, facts, reason, ...origin }) => [
       locator,
-      { origin, variables, templateRevision },
+      { origin, variables, templateRevision, stated: readStated({ facts, reason }) },
     ]),
   )
 }

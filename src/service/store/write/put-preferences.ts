@@ -8,10 +8,19 @@ import { tryLockPreferences } from '../sql/advisory-locks.ts'
 const LOCK_WAIT_MAX_MS = 5_000
 const LOCK_PAUSE_MS = 20
 
+/** @internal Far above what people change in a day, far below what a program could have us keep for good. */
+export const CHANGES_BYTES_MAX = 1_000_000
+/** Preferences up to this length are taken until ten times as much is stored: a program must not keep a member from opting out. */
+const SHORT_LENGTH_MAX = 2_000
+/** Ids begin with the second, see 0015_ids.sql. */
+const IDS_PER_S = 4_194_304
+const DAY_S = 86_400
+
 /**
- * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Changes of one
- * party take turns, so that each one's `before` is the previous one's `after`. One that waits for its turn holds no connection: a
- * party whose lock another process keeps must not hold up the others.
+ * Creates or replaces the preferences of a party and appends the change to their history, in one transaction; equal ones are no change.
+ * Resolves to null, and changes nothing, if the changes of the last day take `CHANGES_BYTES_MAX`, ten times that for short ones. Changes of one party take turns, so
+ * that each one's `before` is the previous one's `after`. One that waits for its turn holds no connection: a party whose lock another
+ * process keeps must not hold up the others.
  *
  * @param changedBy the subject of the token, null if there was none
  * @param isByParty the token is the party's
@@ -22,15 +31,15 @@ export async function putPreferences(
   preferences: NewPreferences,
   changedBy: string | null,
   isByParty = false,
-): Promise<StoredPreferences> {
+): Promise<StoredPreferences | null> {
   const startedMs = performance.now()
   for (;;) {
-    const stored = await pool.transaction(async (tx) =>
+    const result = await pool.transaction(async (tx) =>
       (await tryLockPreferences(tx, partyLocator))
-        ? replacePreferences(tx, partyLocator, preferences, changedBy, isByParty)
+        ? { stored: await replacePreferences(tx, partyLocator, preferences, changedBy, isByParty) }
         : null,
     )
-    if (stored !== null) return stored
+    if (result !== null) return result.stored
     if (performance.now() - startedMs > LOCK_WAIT_MAX_MS)
       throw new ConnectionError(
         `another session locks a party's preferences for ${LOCK_WAIT_MAX_MS / 1_000} s`,
@@ -42,19 +51,24 @@ export async function putPreferences(
 function replacePreferences(
   tx: CommonQueryMethods,
   partyLocator: string,
-  { email, phone, preferredChannel, optedOutEvents }: NewPreferences,
+  preferences: NewPreferences,
   changedBy: string | null,
   isByParty: boolean,
-): Promise<StoredPreferences> {
-  return tx.one(sql.type(preferencesRow)`
+): Promise<StoredPreferences | null> {
+  const { email, phone, preferredChannel, optedOutEvents } = preferences
+  const wanted = JSON.stringify({ email, phone, preferredChannel, optedOutEvents })
+  const bytesMax = wanted.length <= SHORT_LENGTH_MAX ? 10 * CHANGES_BYTES_MAX : CHANGES_BYTES_MAX
+  return tx.maybeOne(sql.type(preferencesRow)`
       WITH before AS (
-        SELECT ${AS_JSON} AS preferences
+        SELECT *, ${AS_JSON} AS preferences
         FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}
       ), stored AS (
         INSERT INTO notifications.notification_preferences AS stored (
           party_locator, email, phone, preferred_channel, opted_out_events
         )
-        VALUES (${partyLocator}, ${email}, ${phone}, ${preferredChannel}, ${JSON.stringify(optedOutEvents)})
+        SELECT ${partyLocator}, ${email}, ${phone}, ${preferredChannel}, ${JSON.stringify(optedOutEvents)}::jsonb
+        WHERE (SELECT preferences FROM before) IS DISTINCT FROM ${wanted}::jsonb
+          AND ${recentBytes(partyLocator)} < ${bytesMax}
         ON CONFLICT (party_locator) DO UPDATE SET
           email = excluded.email,
           phone = excluded.phone,
@@ -67,7 +81,16 @@ function replacePreferences(
         SELECT ${nextChangeId(partyLocator)}, party_locator, ${changedBy}, ${isByParty}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
         FROM stored
       )
-      SELECT ${PREFERENCES_COLUMNS} FROM stored`)
+      SELECT ${PREFERENCES_COLUMNS} FROM stored
+      UNION ALL SELECT ${PREFERENCES_COLUMNS} FROM before WHERE preferences = ${wanted}::jsonb`)
+}
+
+/** As stored, compressed. */
+function recentBytes(partyLocator: string) {
+  return sql.fragment`(
+    SELECT coalesce(sum(pg_column_size(before) + pg_column_size(after)), 0) FROM notifications.preference_change
+    WHERE party_locator = ${partyLocator} AND id > (SELECT notifications.next_id() - ${DAY_S * IDS_PER_S}::bigint)
+  )`
 }
 
 /**
@@ -76,7 +99,7 @@ function replacePreferences(
  */
 function nextChangeId(partyLocator: string) {
   return sql.fragment`(
-    SELECT CASE WHEN last IS NULL OR id > last THEN id ELSE last + 4194304 END
+    SELECT CASE WHEN last IS NULL OR id > last THEN id ELSE last + ${IDS_PER_S} END
     FROM (SELECT notifications.next_id() AS id, (
       SELECT max(id) FROM notifications.preference_change WHERE party_locator = ${partyLocator}
     ) AS last) AS next

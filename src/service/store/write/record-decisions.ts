@@ -4,6 +4,7 @@ import type { Deliveries, Delivery } from '../../decide/attempt/delivery.ts'
 import type { Move } from '../../decide/attempt/store.ts'
 import { storable } from '../../text/sanitize.ts'
 import { noRow, sqlArray, sqlColumns } from '../sql/columns.ts'
+import { ORIGIN_NAMES, originArrays } from '../sql/origin-columns.ts'
 import { moveCheckpoints } from './checkpoints.ts'
 
 /** Appends a decision for each attempt and moves locked checkpoints, in one statement. */
@@ -29,8 +30,8 @@ export async function recordDecisions(
 /** All columns but the facts and the revision of the rule table. */
 const COLUMNS = sql.fragment`
   locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, variables, template_revision,
-  receipt, recorded_only, send_error, unknown_attempt, preference_change_id, retried_by, retried_because, request_id, topic, partition_id, "offset",
-  trace_id, envelope_map_revision`
+  receipt, recorded_only, send_error, unknown_attempt, preference_change_id, retried_by, retried_because, request_id,
+  ${ORIGIN_NAMES}`
 
 function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, ruleTableRevision: string) {
   const column = sqlColumns(attempts)
@@ -68,11 +69,7 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
       ${column('text', (attempt) => (isRetryOnRequest(attempt) ? storable(attempt.request.by) : null))},
       ${column('text', (attempt) => (isRetryOnRequest(attempt) ? storable(attempt.request.because) : null))},
       ${column('int8', ({ request }) => request?.id ?? null)},
-      ${column('text', ({ origin }) => origin.topic)},
-      ${column('int4', ({ origin }) => origin.partition)},
-      ${column('int8', ({ origin }) => origin.offset)},
-      ${column('text', ({ origin }) => origin.traceId)},
-      ${column('text', ({ origin }) => origin.envelopeMapRevision)}
+      ${originArrays(column)}
     ) AS attempt (facts, ${COLUMNS})`
 }
 

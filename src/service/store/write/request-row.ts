@@ -2,8 +2,10 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { TopicPartition } from '../../decide/event/position.ts'
 import { type HoldRequest, holdRequest } from '../../model/request/hold.ts'
-import { type End, LOOK_UP_KINDS, PAUSED, type Progress, REQUEST_KINDS } from '../../model/request/request.ts'
+import { type End, PAUSED, type Progress } from '../../model/request/request.ts'
 import {
+  LOOK_UP_KINDS,
+  REQUEST_KINDS,
   type RequestTarget,
   requestTarget,
   storedRequest,
@@ -105,7 +107,7 @@ export async function recordProgress(
   await tx.query(sql.unsafe`
     UPDATE notifications.request
     SET progress = ${JSON.stringify(position)}::jsonb, counts = ${JSON.stringify(counts)}::jsonb,
-      unchanged = ${JSON.stringify(unchanged.map(({ item, reason }) => ({ item, reason: storable(reason) })))}::jsonb, taken_until = ${TAKEN}, note = ${end === null ? null : end.note},
+      unchanged = ${JSON.stringify(unchanged.map((one) => ({ ...one, reason: storable(one.reason) })))}::jsonb, taken_until = ${TAKEN}, note = ${end === null ? null : end.note},
       state = ${end === null ? 'running' : end.state}, ended_at = ${end === null ? null : sql.fragment`clock_timestamp()`}
     WHERE id = ${id}`)
 }

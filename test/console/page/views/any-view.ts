@@ -1,18 +1,27 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { aConsole } from '../../routes/fixture.ts'
-import { test } from '../browser.ts'
+import { showBlocked } from '../../../../src/service/model/service-status.ts'
+import { aConsole, LOCKED, TIME } from '../../routes/fixture.ts'
+import { accessibilityFaults, test } from '../browser.ts'
 import { openView } from '../open-view.ts'
 
 test('each part of the service has a dot on every page, and a reason where it is not well', async (t) => {
   let lookUps: string | null = null
+  let retrying: number | null = 40
   let isStarting = false
   const { status } = aConsole()
   const { page } = await openView(t, '#/rules', {
     status: async () => ({
       ...(await status()),
-      ...{ lookUps, isStarting, consuming: isStarting ? 'the service is starting' : null },
+      totals: { waiting: 1_300, waitingSince: TIME, rejected: 507, givenUp: 5, retrying },
+      ...{
+        lookUps,
+        lookUpsFailSince: TIME,
+        retryMaxAgeMs: 86_400_000,
+        isStarting,
+        consuming: isStarting ? 'the service is starting' : null,
+      },
     }),
   })
   const dots = page.getByRole('list', { name: 'State of the service' })
@@ -21,12 +30,25 @@ test('each part of the service has a dot on every page, and a reason where it is
   t.same(await dots.locator('[data-sign=dash]').allInnerTexts(), ['Receiving events'], 'judged by partition')
   await page.getByRole('link', { name: /^Unreadable\s*507$/ }).waitFor()
   await page.getByText('1 blocked partition, 1,204 events wait').click()
-  await page.getByText(/claims\/3, since 31 Jan 2026, 13:00: locked\..* 1,204 events wait\./).waitFor()
+  await page
+    .getByText(
+      /claims\/3, since 31 Jan 2026, 13:00: locked\. Another transaction .*: end that transaction\. The command doctor names it\. 1,204 events wait\./,
+    )
+    .waitFor()
   lookUps = 'policy administration is down'
   await page.clock.fastForward(5_000)
+  const outage = page.getByText('Contact look-ups: policy administration is down, since 31 Jan 2026, 13:00')
+  await outage.click()
   await page
     .getByRole('alert')
-    .getByText(/^Contact look-ups: policy administration is down.* 1,300 events wait, the oldest since/)
+    .getByText(
+      /^Start .* it\. 40 messages have failed so far; each is tried again until 24 hours after its event\.$/,
+    )
+    .waitFor()
+  retrying = null
+  await page.clock.fastForward(5_000)
+  await page
+    .getByText(/ it\. Messages that fail meanwhile are tried again until 24 hours after their event\.$/)
     .waitFor()
   t.same(await dots.locator('[data-sign=cross]').allInnerTexts(), ['Contact look-ups'])
   await page.route('**/status', (route) => route.abort())
@@ -45,22 +67,66 @@ test('each part of the service has a dot on every page, and a reason where it is
 test('every page says who holds messages, why and since when', async (t) => {
   const { status } = aConsole()
   const hold = { id: '7', by: 'alice', because: 'a wrong text', since: '2026-01-31T12:00:00.000000Z' }
-  const { page } = await openView(t, '#/rules', {
-    status: async () => ({ ...(await status()), holds: [{ ...hold, topics: ['claims'] }] }),
+  let waiting: number | null | undefined
+  const { page } = await openView(t, '#/', {
+    status: async () => ({
+      ...(await status()),
+      holds: [{ ...hold, topics: ['claims'], waiting }],
+      blocked: showBlocked([{ ...LOCKED, reason: 'held' }], [], () => TIME),
+    }),
   })
-  await page
-    .getByRole('alert')
-    .getByText('Messages are held (claims) since 31 Jan 2026, 13:00, by alice: a wrong text.')
-    .waitFor()
+  const notice = page.getByRole('alert').getByText('Messages are held (claims)')
+  const words = async (text: string) => {
+    await page.clock.fastForward(5_000)
+    await notice.filter({ hasText: text }).waitFor()
+  }
+  await words(': counting the events that wait…')
+  await notice.click()
+  await page.getByText('Nothing is lost. Since 31 Jan 2026, 13:00, by alice: a wrong text.').waitFor()
+  waiting = 0
+  await words(': 0 events wait')
+  const dot = page
+    .getByRole('list', { name: 'State of the service' })
+    .getByTitle('Receiving events: held: claims')
+  t.equal(await dot.locator('[data-variant=warning]').count(), 1, 'also while no event waits')
+  t.equal(await page.getByText(/blocked partition/i).count(), 0, 'a hold is no fault')
 })
 
 test('every page says what is wrong around the service', async (t) => {
   const { status } = aConsole()
-  const notice = { subject: 'replicas', text: 'two rule tables since noon', remedy: 'roll back' }
+  const notice = {
+    subject: 'replicas',
+    text: 'two rule tables since 2026-01-31T12:00:00.712343Z',
+    remedy: 'roll back by the command `x`',
+    entries: { eventType: 'claim.paid' },
+  }
   const { page } = await openView(t, '#/rules', {
     status: async () => ({ ...(await status()), notices: [notice] }),
   })
-  await page.getByRole('alert').getByText('two rule tables since noon. roll back').waitFor()
+  await page.getByRole('alert').getByText('Two rule tables since 31 Jan 2026, 13:00').click()
+  await page.getByText('Roll back by the command x.').waitFor()
+  await page.getByRole('link', { name: 'Who got them' }).click()
+  await page.waitForURL(/#\/log\?eventType=claim\.paid$/)
+})
+
+test('each banner is one line until it is opened, and leaves the page its place', async (t) => {
+  const { status } = aConsole()
+  const hold = { by: 'alice', because: 'x'.repeat(400), since: TIME, waiting: 450 }
+  const { page } = await openView(t, '#/rules', {
+    status: async () => ({
+      ...(await status()),
+      ...{ lookUps: 'policy administration is down', lookUpsFailSince: TIME },
+      holds: [0, 1, 2].map((id) => ({ ...hold, id: String(id), topics: [`topic-${id}`] })),
+    }),
+  })
+  const heightPx = async (place = page.locator('header')) => (await place.boundingBox())?.height ?? 0
+  await page.getByText('Messages are held (topic-2)').waitFor()
+  t.ok((await heightPx()) <= 160, `${await heightPx()} px`)
+  await page.setViewportSize({ width: 390, height: 844 })
+  t.ok((await heightPx()) <= 300, `${await heightPx()} px on a phone`)
+  const top = async (place: ReturnType<typeof page.locator>) => (await place.boundingBox())?.y ?? 0
+  t.ok((await top(page.locator('header search'))) < (await top(page.locator('header .notice').first())))
+  t.same(await accessibilityFaults(page), [])
 })
 
 test('nothing moves under a click when the state of the service becomes known', async (t) => {

@@ -16,7 +16,7 @@ test('an entry is refreshed while it waits for a retry, and not afterwards', asy
   await story.getByText('It will be tried again.').waitFor()
   await page.route('**/log/NTF-*', (route) => route.abort())
   await page.clock.fastForward(30_000)
-  await page.getByRole('alert').getByText('Not current since').waitFor()
+  await page.getByRole('alert').getByText('Last updated').waitFor()
   t.ok(await story.isVisible(), 'what was known is still shown')
   await page.unroute('**/log/NTF-*')
   entry = ENTRY
@@ -62,4 +62,15 @@ test('an entry is a story in local times, with all ids folded', async (t) => {
   t.equal(await related.getAttribute('href'), '#/log?reference=CLM-1')
   for (const id of [ENTRY.locator, 'event-1', '3f0d8a52c1b7'])
     t.notOk(await page.getByText(id).first().isVisible(), `${id} is folded`)
+})
+
+test('the entry of an earlier message says that the member is opted out since', async (t) => {
+  const sent = { ...ENTRY, because: null, partyLocator: 'PTY-1', eventType: 'claim.paid' }
+  const { page } = await openView(t, `#/log/${ENTRY.locator}`, withEntry(sent))
+  const optedOut = page.getByText('The member is opted out of such messages since 31 Jan 2026, 13:00.')
+  await optedOut.waitFor()
+  const other = await openView(t, `#/log/${ENTRY.locator}`, withEntry({ ...sent, eventType: 'claim.void' }))
+  await other.page.getByRole('region', { name: 'What happened' }).waitFor()
+  await other.page.waitForLoadState('networkidle')
+  t.equal(await optedOut.count(), 0)
 })

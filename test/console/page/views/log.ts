@@ -10,11 +10,15 @@ test('a row shows the result, and opens its entry wherever it is clicked', async
   const { page } = await openView(t, '#/log', withEntry(GIVEN_UP))
   const row = page.getByRole('row', { name: 'claim.rejected' })
   await row.waitFor()
-  // They stand above the rows, which the clicks below would miss while they move.
+  // What arrives late stands above the rows, which the clicks below would miss while they move.
+  await page.waitForLoadState('networkidle')
   await page.getByText('blocked partition').waitFor()
   t.equal(await page.locator('a a, a button').count(), 0)
   t.equal(await row.getByRole('link').count(), 1)
-  t.match(await row.innerText(), /Failed[\s\S]*could not be asked about the member\. Given up\./)
+  t.match(
+    await row.innerText(),
+    /Failed[\s\S]*could not be asked about the member\. Given up\. \(contact could not be resolved: HTTP 500\)/,
+  )
   t.match(await page.evaluate(SIGN_OF_BADGE), /^"" polygon/, 'a sign that needs no font says the status too')
   const [opened] = await Promise.all([
     page.context().waitForEvent('page'),
@@ -24,6 +28,34 @@ test('a row shows the result, and opens its entry wherever it is clicked', async
   const { x, y, width, height } = (await row.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
   await page.mouse.click(x + width * 0.3, y + height - 2)
   await page.waitForURL(/#\/log\/NTF-/)
+})
+
+test('the form finds reasons by their beginning; the list of a link by the whole reason stays', async (t) => {
+  const asked: object[] = []
+  const list: ConsoleData['logEntries']['list'] = async (filter) => {
+    asked.push(filter)
+    return { items: [GIVEN_UP], next: null }
+  }
+  const { page } = await openView(t, '#/log?reason=no+answer', {
+    logEntries: { list, get: async () => null },
+  })
+  await page.getByRole('link', { name: /^Reason: no answer/ }).click()
+  await page.getByText('Filters').click()
+  await page.getByLabel('Reason begins with').fill('contact could not')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.waitForURL(/#\/log\?reasonPrefix=contact\+could\+not$/)
+  await until(async () => asked.length >= 3, { what: 'the search' })
+  t.match(asked, [{ reason: 'no answer' }, {}, { reasonPrefix: 'contact could not' }])
+})
+
+test('a skipped entry has no channel, and nothing is tried again on a list of sent ones', async (t) => {
+  const skipped = { ...GIVEN_UP, status: 'SKIPPED' as const, givenUp: false, failureReason: 'opted out' }
+  const { page, url } = await openView(t, '#/log?status=SKIPPED', withEntry(skipped))
+  await page.getByRole('button', { name: /^Try all again/ }).waitFor()
+  t.notMatch(await page.getByRole('row').nth(1).innerText(), /Email|opted out$/)
+  await page.goto(`${url}/console#/log?status=SENT`)
+  await page.getByRole('link', { name: /^Status: Sent/ }).waitFor()
+  t.equal(await page.getByRole('button', { name: /^Try all again/ }).count(), 0)
 })
 
 test('a text message has no subject, neither in the list nor in its file', async (t) => {

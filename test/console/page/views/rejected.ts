@@ -1,7 +1,7 @@
 import type { ConsoleData } from '../../../../src/console/routes/data.ts'
 import { ENTRY } from '../../../service/http/fixture.ts'
 import { until } from '../../../stack/until.ts'
-import { aConsole, TIME } from '../../routes/fixture.ts'
+import { aConsole, aRequestDesk, TIME } from '../../routes/fixture.ts'
 import { accessibilityFaults, test, waitUntilItFits } from '../browser.ts'
 import { openView } from '../open-view.ts'
 
@@ -82,4 +82,29 @@ test('on a phone a rejected message takes three lines, and what helps is said on
   t.equal(await page.getByText('helps only once rules/envelope.json reads').count(), 1)
   await waitUntilItFits(page)
   t.same(await accessibilityFaults(page), [])
+})
+
+test('unreadable messages are listed and processed again by time', async (t) => {
+  const { listRejected } = aConsole()
+  const asked: { since: unknown }[] = []
+  const added: { wanted?: object }[] = []
+  const { page } = await openView(t, '#/rejected?code=not-json', {
+    listRejected: async (query, ...rest) => {
+      asked.push(query)
+      return listRejected(query, ...rest)
+    },
+    requests: aRequestDesk(added),
+  })
+  await page.getByRole('link', { name: 'Yesterday' }).click()
+  await page.getByText(/^Time: Yesterday/).waitFor()
+  await until(async () => asked.at(-1)?.since, { what: 'the list of yesterday' })
+  t.match(asked.at(-1), { code: 'not-json', since: /T/, before: /T/, open: true })
+  await page.getByRole('button', { name: /^Process all again/ }).click()
+  await page
+    .getByRole('dialog')
+    .getByLabel(/^Reason/)
+    .fill('the map reads them')
+  await page.getByRole('button', { name: 'Process all again', exact: true }).click()
+  await page.getByRole('link', { name: 'Request 12' }).waitFor()
+  t.match(added[0]?.wanted, { kind: 'redrive', filter: { code: 'not-json', since: /T/, before: /T/ } })
 })

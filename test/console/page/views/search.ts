@@ -75,7 +75,34 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   ])
   await page.getByRole('heading', { level: 1 }).click()
   await search('nothing')
-  await page.getByText(/^Nothing found\. Looked for members, .* or all of it\./).waitFor()
+  await page
+    .getByText(
+      /^Nothing found\. Looked for members, .* a member without preferences is found by the beginning/,
+    )
+    .waitFor()
+  await page.getByText('1,300 events wait and cannot be found yet.').waitFor()
   await page.getByRole('link', { name: 'Or filter all entries' }).waitFor()
   t.same(await accessibilityFaults(page), [])
+})
+
+test('what arrives while a name is typed does not take the focus', async (t) => {
+  const { page } = await openView(t, '#/requests')
+  await page.getByRole('heading', { name: 'Requests' }).waitFor()
+  const box = page.getByRole('combobox', { name: 'Search' })
+  for (const [hash, late, arrived] of [
+    ['#/rules', '**/rules-*.js', 'In force since'],
+    [`#/log/${ENTRY.locator}`, '**/log/NTF-*', 'Message'],
+  ] as const) {
+    const arriving = Promise.withResolvers<void>()
+    await page.route(late, (route) => arriving.promise.then(() => route.continue()))
+    await page.goto(page.url().replace(/#.*/, hash))
+    await page.locator('h1:focus').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('CLM')
+    arriving.resolve()
+    await page.getByText(arrived).first().waitFor()
+    await page.keyboard.type('-2')
+    t.equal(await box.inputValue(), 'CLM-2')
+    await box.fill('')
+  }
 })

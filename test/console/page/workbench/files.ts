@@ -41,7 +41,7 @@ test('a promise is changed and deleted in its file, and the change is undone', a
   await write((csv) => csv.replace('not by SMS', 'SEND'))
   await waitForVerdict(page, `1 promise of ${PROMISE_COUNT} broken`)
   await page.getByText(`"${name}" promises SEND`).first().waitFor()
-  await page.getByRole('button', { name: 'Start over with promises.csv' }).click()
+  await page.getByRole('button', { name: 'Discard my changes of promises' }).click()
   await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await write((csv) => csv.replace(new RegExp(`${name}.*\n`), ''))
   await waitForVerdict(page, `All ${PROMISE_COUNT - 1} promises kept`)

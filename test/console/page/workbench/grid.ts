@@ -87,7 +87,7 @@ test('the workbench is read-only on a phone', async (t) => {
   await page.getByText('On a phone the table can only be read.').waitFor()
   const rows = page.getByRole('region', { name: 'The rules' }).locator('tbody tr')
   t.equal(await rows.count(), loadRuleTable(DEFAULT_TABLE).length)
-  t.equal(await page.locator('.grid, .backtest, .propose').count(), 0)
+  t.equal(await page.locator('.grid, .period, .propose').count(), 0)
   await page.getByText('Good news: your claim').waitFor()
   t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
   t.same(complaints, [])
@@ -104,3 +104,24 @@ const SCROLL_INTO_VIEW = (element: unknown, block: string) =>
 const INNER_SCROLLERS = `[...document.querySelectorAll('.grid, .grid *')].filter((element) =>
   !element.matches('input, select') && /auto|scroll/.test(getComputedStyle(element).overflow)
   && element.scrollHeight > element.clientHeight).map(({ className }) => className)`
+
+test('two rules with one id are both marked, since either may be the new one', async (t) => {
+  const { page } = await openWorkbench()
+  await pasteRules(
+    page,
+    above('opted-out', [
+      rule({
+        rule: 'no-email',
+        eventType: 'invoice.paid',
+        party: 'found',
+        reason: 'muted',
+        because: 'They say so.',
+      }),
+    ]),
+  )
+  await waitForVerdict(page, '1 fault')
+  const marked = page.locator('.grid [aria-invalid="true"]')
+  await until(async () => (await marked.count()) === 2, { what: 'both ids to be marked' })
+  for (const cell of await marked.all()) t.equal(await cell.inputValue(), 'no-email')
+  t.equal(await page.getByText('has this id, too: give each rule an id of its own').count(), 1)
+})

@@ -50,7 +50,7 @@ test('the keyboard alone adds, moves and deletes a rule, and the focus goes with
   await page.reload()
   await waitForVerdict(page, /fault/)
   t.ok((await rules()).includes('mine'), 'a reload loses nothing')
-  await page.getByRole('button', { name: 'Start over with dispatch.csv' }).click()
+  await page.getByRole('button', { name: 'Discard my changes', exact: true }).click()
   await waitForVerdict(page, '0 situations change')
   t.same(complaints, [])
 })

@@ -4,6 +4,8 @@ import { openWorkbench, waitForVerdict } from '../open-workbench.ts'
 
 test('a case is excluded from a broken promise, to which the verdict leads', async (t) => {
   const { page } = await openWorkbench()
+  await page.getByText('Rules that no promise guards').click()
+  await page.getByText('no promise guards "email" (row').waitFor()
   await page.getByLabel('event type, opted-out').fill('not claim.paid')
   const broken = page.getByRole('button', { name: `1 promise of ${PROMISE_COUNT} broken` })
   const proposal = page.getByRole('region', { name: 'Propose' })
@@ -15,6 +17,9 @@ test('a case is excluded from a broken promise, to which the verdict leads', asy
   )
   await broken.click()
   t.equal(await page.evaluate('document.activeElement.id'), 'broken')
+  t.equal(await page.getByRole('button', { name: 'Exclude this case' }).count(), 0, 'not by a single click')
+  await page.getByText('If you mean it…').click()
+  await page.getByText('the pull request says so first').waitFor()
   await page.getByRole('button', { name: 'Exclude this case' }).click()
   await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await waitForVerdict(page, '1 promise narrowed, 1 rule narrowed')

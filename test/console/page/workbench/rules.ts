@@ -47,7 +47,7 @@ test('a rule is added cell by cell, and proposed in a file that the command line
   t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main')
   t.match(
     await page.getByLabel('Text for the pull request').inputValue(),
-    /^### Rule table: \d+ situations change: .*### Envelope map, promises and rules: 1 rule added\n\n- rule added: "muted"/s,
+    /^### Rule table: \d+ situations change: .*### Promises and rules: 1 rule added\n\n- rule added: "muted"/s,
   )
   const csv = strFromU8(files['rules/dispatch.csv'] as Uint8Array)
   t.equal(csv, above('opted-out', [rule({ ...MUTED, eventType: 'invoice.paid' })]))
@@ -115,4 +115,17 @@ test('a row that the table does not need is taken out by one click', async (t) =
   )
   t.same(await accessibilityFaults(page), [])
   t.same(complaints, [])
+})
+
+test('every choice of a cell is shown whole on a screen of 1,280 pixels', async (t) => {
+  const { page } = await openWorkbench()
+  // 30 pixels are the arrow and its room.
+  const cut =
+    await page.evaluate(`[...document.querySelectorAll('.grid tbody tr:first-child select')].flatMap((select) => {
+    const ruler = document.createElement('canvas').getContext('2d')
+    ruler.font = getComputedStyle(select).font
+    const words = [...select.options].map(({ text }) => text)
+    return words.filter((text) => ruler.measureText(text).width + 30 > select.clientWidth)
+  })`)
+  t.same(cut, [])
 })

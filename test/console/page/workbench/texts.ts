@@ -59,3 +59,37 @@ test('a text is edited, another is new: both count in verdict, trial and proposa
   )
   t.same(complaints, [])
 })
+
+test('a part is edited like a text, and changes each text that inserts it', async (t) => {
+  const { page } = await openWorkbench()
+  await page.getByRole('button', { name: 'Texts', exact: true }).click()
+  const choose = (file: string) => page.getByRole('combobox', { name: /^Text for/ }).selectOption(file)
+  await page.getByLabel('Event type without a text').fill('parts/bye')
+  await page.getByRole('button', { name: 'Add a text' }).click()
+  await page.getByLabel('templates/parts/bye.mustache').fill('Goodbye, {{nobody}}.\n')
+  await page.getByText('"nobody" is not a variable').waitFor()
+  await page.getByLabel('templates/parts/bye.mustache').fill('Goodbye.\n')
+  await page.getByText('A part, which texts insert by {{> bye}}.').waitFor()
+  for (const file of ['claim.paid.mustache', 'claim.approved.mustache']) {
+    await choose(file)
+    const text = page.getByLabel(`templates/${file}`)
+    await text.fill(`${await text.inputValue()}{{> bye}}\n`)
+  }
+  await waitForVerdict(page, '2 texts differ')
+  t.match(await page.getByRole('region', { name: 'As members get it' }).innerText(), /\nGoodbye\./)
+})
+
+test('a text is offered for each recent event type without one, and refused for a misspelt one', async () => {
+  const { page } = await openWorkbench()
+  const lastAt = new Date().toISOString()
+  const items = ['policy.transferred', 'claim.paid'].map((eventType) => ({ eventType, lastAt }))
+  await page.route('**/event-types*', (route) => route.fulfill({ json: { items, nextCursor: null } }))
+  await page.reload()
+  await page.getByRole('button', { name: 'Texts' }).click()
+  const field = page.getByLabel('Event type without a text')
+  await page.locator('#without-text option[value="policy.transferred"]').waitFor({ state: 'attached' })
+  await page.locator('#without-text option[value="claim.paid"]').waitFor({ state: 'detached' })
+  await field.fill('policy.transfered')
+  await page.getByRole('button', { name: 'Add a text' }).click()
+  await page.getByText('is not an accepted event type; did you mean "policy.transferred"?').waitFor()
+})

@@ -214,11 +214,7 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
   'a message read again that ignores the erasure of its party': (store) =>
     wrap(store, (tx) => ({
       lockEntries: (due, isRequested) => {
-        const unnamed = due.map((entry) =>
-          entry.status === 'SKIPPED' && entry.envelopeMapRevision !== null
-            ? { ...entry, partyLocator: null }
-            : entry,
-        )
+        const unnamed = due.map((entry) => (entry.reading ? { ...entry, partyLocator: null } : entry))
         return tx.lockEntries(unnamed, isRequested)
       },
     })),

@@ -1,5 +1,5 @@
 import type { Message } from '../../../../src/service/decide/event/message.ts'
-import type { Parsed } from '../../../../src/service/decide/event/parse-event.ts'
+import type { ParseResult } from '../../../../src/service/decide/event/parse-event.ts'
 import type { Address } from '../../../../src/service/decide/party/channel.ts'
 import type { Random } from '../../../stack/random.ts'
 import { aMessage } from '../../build.ts'
@@ -35,7 +35,7 @@ export const repaired = (message: Message): Message => ({
   value: Buffer.from(String(message.value).replace('!', '')),
 })
 
-export function parseMessage({ value }: Message, envelopeMapRevision: string): Parsed {
+export function parseMessage({ value }: Message, envelopeMapRevision: string): ParseResult {
   const text = String(value)
   if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
   const eventId = eventIdOf(value)

@@ -55,10 +55,11 @@ function requestNeeds(world: World, actor: Actor): RequestNeeds {
     listRejected: async (_, after) => {
       await actor.step()
       const left = memory.rejected().filter(({ id }) => id > BigInt(after ?? 0))
-      return left
+      const messages = left
         .sort((a, b) => Number(a.id - b.id))
         .slice(0, PAGE_COUNT)
         .map(describeRejected)
+      return { messages, next: messages.at(-1)?.id ?? null }
     },
     readMessages: async (places) => {
       await actor.step()

@@ -105,7 +105,7 @@ class History {
   }
 
   #compareCheckpoints({ partitions }: Process): void {
-    void partitions.compareCheckpoints(['claims']).catch(() => {})
+    void partitions.rewindLost(['claims']).catch(() => {})
   }
 
   /** Other partitions fill or free the shared budget. */

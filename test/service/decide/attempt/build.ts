@@ -6,7 +6,7 @@ import type {
 } from '../../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../../src/service/decide/attempt/delivery.ts'
 import type { RetryCandidate } from '../../../../src/service/decide/attempt/retry-candidate.ts'
-import type { FailedEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import type { RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
 import type { Decision } from '../../../../src/service/decide/decision/decide.ts'
 import type { LoggedRow } from '../../../../src/service/decide/event/conflict.ts'
 import type { Event } from '../../../../src/service/decide/event/parse-event.ts'
@@ -24,7 +24,7 @@ export function aParsedEvent(eventId: string, overrides: Partial<Event> = {}): E
     eventId,
     eventType: 'claim.paid',
     partyLocator: 'party-1',
-    isPartyInvalid: false,
+    stated: {},
     reference: 'CLM-1',
     reason: null,
     traceId: null,
@@ -70,7 +70,7 @@ export function anOpenAttempt(eventId: string, overrides: Partial<FirstAttempt> 
     eventId,
     eventType: 'claim.paid',
     partyLocator: 'party-1',
-    isPartyInvalid: false,
+    stated: {},
     contact: FOUND,
     origin: { topic: 'claims', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: 'ghi' },
     variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
@@ -109,7 +109,7 @@ export function aRetry(eventId: string, overrides: Partial<StoredRetry & Outcome
 }
 
 /** A FAILED row with one attempt behind it. */
-export function aDueEntry(eventId: string, overrides: Partial<FailedEntry> = {}): FailedEntry {
+export function aDueEntry(eventId: string, overrides: Partial<RetryEntry> = {}): RetryEntry {
   return {
     locator: `NTF-${eventId}`,
     eventId,
@@ -126,10 +126,13 @@ export function aDueEntry(eventId: string, overrides: Partial<FailedEntry> = {})
 }
 
 /** What a retry on request needs of a row's last decision. */
-export function aCandidateDecision(overrides: Partial<RetryCandidate['decision']> = {}) {
+export function aCandidateDecision(
+  overrides: Partial<RetryCandidate['decision']> = {},
+): NonNullable<RetryCandidate['decision']> {
   return {
     ruleId: 'no-email',
-    hasInvalidParty: false,
+    reason: 'no email',
+    facts: someFacts(),
     variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
     topic: 'claims',
     partition: 0,
@@ -171,10 +174,9 @@ export const SIMPLE_RULES: RulesInForce = {
       return { ruleId: outcome.toLowerCase(), outcome, channel, reason }
     },
   },
-  templates: {
-    byEventType: new Map(),
-    generic: { name: 't', revision: 'rev', source: '', subject: () => 'S', body: () => 'B' },
-  },
+  templates: new Map([
+    ['generic', { name: 't', revision: 'rev', source: '', subject: () => 'S', body: () => 'B' }],
+  ]),
 }
 
 /** A send that remembers the idempotency keys of its messages. */

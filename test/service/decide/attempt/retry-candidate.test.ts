@@ -1,7 +1,15 @@
 import t from 'tap'
-import { findRefusal, toDueEntry } from '../../../../src/service/decide/attempt/retry-candidate.ts'
+import { findRefusal, findSkipReason } from '../../../../src/service/decide/attempt/retry-candidate.ts'
 import { nextAttempt } from '../../../../src/service/decide/attempt/retry-entry.ts'
-import { aCandidateDecision, aDueEntry, anOpenAttempt, aRetryCandidate, FOUND } from './build.ts'
+import { someFacts } from '../../build.ts'
+import {
+  aCandidateDecision,
+  aDueEntry,
+  anOpenAttempt,
+  aRetryCandidate,
+  FOUND,
+  SIMPLE_RULES,
+} from './build.ts'
 
 const SKIPPED = aRetryCandidate('NTF-1')
 const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
@@ -19,19 +27,12 @@ t.test('skipped and given-up rows can be retried on request, others cannot', asy
   t.match(findRefusal(pruned), /may have been told before a pruning/)
 })
 
-t.test('a failed row is sent as stored, a skipped one rendered from its variables', async (t) => {
-  const failed = toDueEntry(FAILED)
-  t.match(failed, { status: 'FAILED', subject: 'S', body: 'B' })
-  t.match(toDueEntry(SKIPPED), {
-    status: 'SKIPPED',
-    isPartyInvalid: false,
-    variables: SKIPPED.decision?.variables,
-  })
-})
-
 t.test('an invalid party locator is not treated as a missing one', async (t) => {
-  const decision = aCandidateDecision({ ruleId: 'no-party', hasInvalidParty: true })
-  t.match(toDueEntry({ ...SKIPPED, partyLocator: null, decision }), { isPartyInvalid: true })
+  const facts = { ...someFacts({ party: 'missing' }), invalidLocator: true }
+  const decision = aCandidateDecision({ ruleId: 'no-party', facts })
+  const candidate = { ...SKIPPED, partyLocator: null, decision }
+  const reason = findSkipReason(SIMPLE_RULES.ruleTable.decide, candidate, undefined)
+  t.equal(reason, 'it would be skipped again: invalid party locator')
 })
 
 t.test('a skipped row without what its text is rendered from is refused alone', async (t) => {
@@ -43,7 +44,7 @@ t.test('a row without a text is rendered, and not retried if nothing can be rend
   const { origin, variables } = anOpenAttempt('e')
   const entry = { due: aDueEntry('e', { subject: null, body: null }), contact: FOUND }
   const retry = (recorded: typeof variables | null) =>
-    nextAttempt(entry, { origin, variables: recorded, templateRevision: null }, null)
+    nextAttempt(entry, { origin, variables: recorded, templateRevision: null, stated: {} }, null)
   t.match(retry(variables), { kind: 'rendered retry', variables })
   t.throws(() => retry(null), /no variables to render/)
 })

@@ -3,12 +3,12 @@ import { readFacts } from '../../../../src/service/decide/decision/decide.ts'
 import { readOptOuts } from '../../../../src/service/decide/party/preferences.ts'
 import { aFound, OPTED_OUT, someFacts, somePreferences } from '../../build.ts'
 
-const party = { partyLocator: 'party-1', isPartyInvalid: false }
+const aSubject = (eventType: string) => ({ eventType, partyLocator: 'party-1', stated: {} })
 const preferences = { ...OPTED_OUT, preferredChannel: 'SMS' } as const
 
 t.test('facts are read from contact and preferences', async (t) => {
   const found = aFound({ email: null, phone: '1' })
-  t.match(readFacts('claim.paid', party, found, preferences), {
+  t.match(readFacts(aSubject('claim.paid'), found, preferences), {
     eventType: 'claim.paid',
     party: 'found',
     optedOut: true,
@@ -16,7 +16,7 @@ t.test('facts are read from contact and preferences', async (t) => {
     emailOnFile: false,
     phoneOnFile: true,
   })
-  t.match(readFacts('claim.void', party, aFound(), undefined), {
+  t.match(readFacts(aSubject('claim.void'), aFound(), undefined), {
     optedOut: false,
     preferredChannel: 'EMAIL',
     emailOnFile: true,
@@ -28,14 +28,17 @@ t.test('only preferences are known of a party that is not found, and nothing wit
   const unresolved = { state: 'unresolved', error: 'HTTP 500', costsNoAttempt: false } as const
   for (const contact of [unresolved, { state: 'not found' } as const]) {
     t.strictSame(
-      readFacts('claim.paid', party, contact, preferences),
+      readFacts(aSubject('claim.paid'), contact, preferences),
       someFacts({ party: contact.state, optedOut: true, preferredChannel: 'SMS' }),
     )
   }
-  const nobody = { partyLocator: null, isPartyInvalid: true }
+  const nobody = { ...aSubject('claim.paid'), partyLocator: null, stated: { invalidLocator: true } }
   const missing = someFacts({ party: 'missing' })
-  t.strictSame(readFacts('claim.paid', nobody, undefined, preferences), { ...missing, invalidLocator: true })
-  t.throws(() => readFacts('claim.paid', party, undefined, undefined), /no contact was looked up for party-1/)
+  t.strictSame(readFacts(nobody, undefined, preferences), { ...missing, invalidLocator: true })
+  t.throws(
+    () => readFacts(aSubject('claim.paid'), undefined, undefined),
+    /no contact was looked up for party-1/,
+  )
 })
 
 t.test('opt-outs that only another version can read may be for any event type', async (t) => {
@@ -46,8 +49,8 @@ t.test('opt-outs that only another version can read may be for any event type', 
     hasUnreadableOptOuts: false,
   })
   const unreadable = somePreferences(readOptOuts(['claim.paid', 'claim.*']))
-  t.match(readFacts('claim.paid', party, aFound(), unreadable), { optedOut: true })
-  t.match(readFacts('claim.void', party, aFound(), unreadable), { optedOut: 'unreadable' })
+  t.match(readFacts(aSubject('claim.paid'), aFound(), unreadable), { optedOut: true })
+  t.match(readFacts(aSubject('claim.void'), aFound(), unreadable), { optedOut: 'unreadable' })
 })
 
 t.test('an opt-out matches an event type whatever the capitals and outer spaces of either', async (t) => {
@@ -60,11 +63,11 @@ t.test('an opt-out matches an event type whatever the capitals and outer spaces 
     ['ÄNDERUNG', 'änderung'],
   ] as const)
     t.match(
-      readFacts(eventType, party, aFound(), somePreferences(readOptOuts([optOut]))),
+      readFacts(aSubject(eventType), aFound(), somePreferences(readOptOuts([optOut]))),
       { optedOut: true },
       JSON.stringify([optOut, eventType]),
     )
   const other = somePreferences(readOptOuts(['claim. paid', 'claim-paid']))
-  t.match(readFacts('claim.paid', party, aFound(), other), { optedOut: false })
+  t.match(readFacts(aSubject('claim.paid'), aFound(), other), { optedOut: false })
   t.match(readOptOuts([' not claim.paid ']), { hasUnreadableOptOuts: true })
 })

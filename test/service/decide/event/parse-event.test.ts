@@ -1,7 +1,8 @@
 import t from 'tap'
-import { loadEnvelopeMaps, mapOf } from '../../../../src/service/decide/event/envelope-map.ts'
+import { loadEnvelopeMaps, mapOf, sourceText } from '../../../../src/service/decide/event/envelope-map.ts'
 import { parseEvent, VALUE_BYTES_MAX } from '../../../../src/service/decide/event/parse-event.ts'
 import type { RejectionCode } from '../../../../src/service/decide/event/rejection.ts'
+import { STATED_FACT_LIST } from '../../../../src/service/decide/event/stated-facts.ts'
 
 const OWN_FORM = { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }
 const load = (map: object) => loadEnvelopeMaps(JSON.stringify(map)).byDefault
@@ -41,7 +42,7 @@ t.test('an event is read by the envelope map', async (t) => {
     eventId: 'e',
     eventType: 'claim.paid',
     partyLocator: 'p',
-    isPartyInvalid: false,
+    stated: {},
     reference: 'CLM-1',
     reason: 'late',
     traceId: null,
@@ -64,7 +65,7 @@ t.test('an event without a locator uses its party locator', async (t) => {
 t.test('a numeric identifier is read as its digits', async (t) => {
   const digits = '12345678901234567890'
   t.match(parse(`{"eventId":${digits},"eventType":7,"partyLocator":${digits}}`), {
-    event: { eventId: digits, eventType: '7', partyLocator: digits, isPartyInvalid: false },
+    event: { eventId: digits, eventType: '7', partyLocator: digits, stated: {} },
   })
 })
 
@@ -74,7 +75,7 @@ t.test('a numeric identifier in JSON too deep to read digits is refused', async 
     rejection: { code: 'event-id', error: 'eventId is a number in JSON of too many levels' },
   })
   t.match(parse(`{"eventId":"a","eventType":"b","partyLocator":1,"payload":${deep}}`), {
-    event: { partyLocator: null, isPartyInvalid: true },
+    event: { partyLocator: null, stated: { invalidLocator: true } },
   })
 })
 
@@ -105,12 +106,12 @@ t.test('a number appears in the text with the digits that were sent', async (t) 
 
 t.test('an event without a party, or with an impossible one, is still an event', async (t) => {
   for (const partyLocator of [undefined, null]) {
-    t.match(event({ partyLocator }), { partyLocator: null, isPartyInvalid: false })
+    t.match(event({ partyLocator }), { partyLocator: null, stated: { invalidLocator: undefined } })
   }
   for (const partyLocator of ['', '.', '..', 'x'.repeat(256), 'a\0', '\ud800', true, {}, ['p']]) {
     t.match(
       event({ partyLocator }),
-      { partyLocator: null, isPartyInvalid: true },
+      { partyLocator: null, stated: { invalidLocator: true } },
       JSON.stringify(partyLocator),
     )
   }
@@ -146,7 +147,7 @@ t.test('a header that is not UTF-8 is not treated as missing', async (t) => {
   t.match(parseEvent(message, of('eventId')), {
     rejection: { error: 'eventId (header:x) is not valid UTF-8' },
   })
-  t.match(parseEvent(message, of('partyLocator')), { event: { isPartyInvalid: true } })
+  t.match(parseEvent(message, of('partyLocator')), { event: { stated: { invalidLocator: true } } })
 })
 
 t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t) => {
@@ -342,4 +343,18 @@ t.test('a value of 16 MiB is an event, a larger one is not', async (t) => {
     rejection: { code: 'too-large', error: 'the value has 16777217 bytes, more than 16777216' },
   })
   t.equal(parse(value.subarray(0, VALUE_BYTES_MAX)).kind, 'event')
+})
+
+t.test('a fact is stated by a value that is known, in its place', async (t) => {
+  for (const [key, { values, place, usual }] of STATED_FACT_LIST) {
+    t.equal(sourceText(map[key]), place)
+    const moved = load({ ...OWN_FORM, [key]: '/elsewhere' })
+    const stated = (elsewhere: unknown) => {
+      const parsed = parse(JSON.stringify({ eventId: 'e', eventType: 'claim.paid', elsewhere }), {}, moved)
+      return parsed.kind === 'event' && parsed.event.stated
+    }
+    for (const value of values) t.same(stated(value), { [key]: value })
+    for (const value of [undefined, null, 'of no version', 7, {}]) t.same(stated(value), {})
+    t.ok(values.includes(usual))
+  }
 })

@@ -145,6 +145,8 @@ no good,,,,,SKIP,,x,Y.  , column "rule": "no good" is not a rule id: use at most
 a,,fond,,,SKIP,,x,Y.  , column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?
 a,,,yess,,SKIP,,x,Y.  , column "opted out": "yess" is not valid: use yes or no; did you mean "yes"?
 a,,,,e-mail,SKIP,,x,Y.  , column "preferred channel": "e-mail" is not valid: ${CHOICE}; did you mean "EMAIL"?
+a,,,,EMAIL or sms,SKIP,,x,Y.  , column "preferred channel": "EMAIL or sms" is not one value: write a row for each of EMAIL, SMS
+a,,,,not IN_APP,SKIP,,x,Y.  , column "preferred channel": "not IN_APP" is not one value: write a row for each of EMAIL, SMS
 a,,,0,,SKIP,,x,Y.  , column "opted out": "0" is not valid: use yes or no
 a,,,,,,,x,Y.  , column "outcome": is blank: use SEND, SKIP or FAIL
 a,,,,,SKIP,SMS,x,Y.  , column "send by": "SMS" on a SKIP: leave it blank, nothing is sent

@@ -1,8 +1,18 @@
 import type { RouteOptions } from 'fastify'
 import t from 'tap'
+import type { Requests } from '../../../../src/console/routes/request-routes.ts'
 import { buildApp } from '../../../../src/service/http/public.ts'
 import type { HttpApp } from '../../../../src/service/http/server/base.ts'
-import { aManagement, PREFERENCES, REQUEST, REVISION, TIME } from '../../../console/routes/fixture.ts'
+import { CorrectableError } from '../../../../src/service/text/faults.ts'
+import {
+  aConsole,
+  aManagement,
+  aRequestDesk,
+  PREFERENCES,
+  REQUEST,
+  REVISION,
+  TIME,
+} from '../../../console/routes/fixture.ts'
 import {
   ADMIN_SCOPE,
   newSigningKey,
@@ -62,6 +72,7 @@ const TABLE: Readonly<Record<keyof typeof LISTENERS, Readonly<Record<string, Row
     'GET /openapi.json': open,
     'GET /console': open,
     'GET /console/': open,
+    'GET /console/sign-in': open,
     'GET /console/main-ABC.js': open,
     'GET /console/data/counts': reader(),
     'GET /console/data/rules': reader(),
@@ -152,7 +163,16 @@ for (const name of ['public', 'management'] as const) {
             if (row === undefined) t.ok(answer.statusCode >= 400 && answer.statusCode < 500, asked)
             else if (isAllowed)
               t.ok([200, 201, 202, 308].includes(answer.statusCode), `${asked}: ${answer.body}`)
-            else t.equal(answer.statusCode, status, asked)
+            else {
+              t.equal(answer.statusCode, status, asked)
+              const malformed = await app.inject({
+                method,
+                url: `${url ?? path}${url?.includes('?') ? '&' : '?'}limit=x&limit=y&unknown=%ff`,
+                headers: { ...(authorization && { authorization }), 'content-type': 'application/json' },
+                ...(row.body && { payload: '{"wanted": 1, ' }),
+              })
+              t.equal(malformed.statusCode, status, `${asked}, malformed`)
+            }
             const readings = logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
             t.equal(readings.length, isAllowed && row.isReading ? 1 : 0, `${asked}: lines about reading`)
             if (!isAllowed) t.notMatch(answer.body, /PTY-1|CLM-1|an outage/, `${asked} tells nothing`)
@@ -162,6 +182,40 @@ for (const name of ['public', 'management'] as const) {
     },
   )
 }
+
+t.test('whoever may not read learns from no request which items exist', async (t) => {
+  const known = ENTRY.locator
+  const add: Requests['add'] = async (wanted, ...rest) => {
+    if ('locators' in wanted && !wanted.locators.includes(known))
+      throw new CorrectableError('no log entry has it')
+    if ('ids' in wanted && !wanted.ids.includes('7')) throw new CorrectableError('no rejected message has it')
+    return aRequestDesk().add(wanted, ...rest)
+  }
+  const { app } = aManagement({
+    tokens: rules,
+    consoleData: aConsole({ requests: aRequestDesk([], { add }) }),
+  })
+  t.teardown(() => app.close())
+  const unknown = `${known.slice(0, -1)}0`
+  const targets = (isKnown: boolean) => [
+    { kind: 'retry', locators: [isKnown ? known : unknown] },
+    { kind: 'redrive', ids: [isKnown ? '7' : '8'] },
+    { kind: 'dismiss', ids: [isKnown ? '7' : '8'] },
+  ]
+  for (const [what, authorization, { status, rights }] of TOKENS)
+    for (const isKnown of [true, false])
+      for (const wanted of targets(isKnown)) {
+        const { statusCode } = await app.inject({
+          method: 'POST',
+          url: '/console/data/requests',
+          headers: { ...(authorization && { authorization }), 'content-type': 'application/json' },
+          payload: JSON.stringify({ wanted, because: 'x' }),
+        })
+        const ifAllowed = isKnown ? 201 : 400
+        const isAllowed = rights.includes('reader and operator')
+        t.equal(statusCode, isAllowed ? ifAllowed : status, `${what} asks to ${wanted.kind}, ${isKnown}`)
+      }
+})
 
 /** The routes that will be added to the app, without those that only refuse a method. */
 function collectRoutes(app: HttpApp): ReadonlySet<string> {
@@ -189,10 +243,10 @@ t.test(
       filters: wanted,
       rowCount: 1,
     })
-    t.strictSame((await post('/12/cancel', {})).json(), {
-      id: REQUEST.id,
-      state: REQUEST.state,
-      endedAt: REQUEST.endedAt,
-    })
+    const { id, kind, state, requestedAt, endedAt } = REQUEST
+    const impersonal = { id, kind, state, requestedAt, endedAt }
+    t.strictSame((await post('/12/cancel', {})).json(), impersonal)
+    // A key or the id of a hold may be another person's.
+    t.strictSame((await post('', { wanted, because: 'x', key: '0'.repeat(32) })).json(), impersonal)
   },
 )

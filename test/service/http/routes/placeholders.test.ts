@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
+import { until } from '../../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
 import { dependencies, served } from '../fixture.ts'
 
@@ -138,4 +139,13 @@ t.test('PUT /preferences refuses anything else', async (t) => {
     t.equal(response.statusCode, status, what)
     t.equal(response.headers['content-type'], 'application/problem+json')
   }
+})
+
+t.test('a body that goes on after the answer is cut off, before a request would time out', async (t) => {
+  const socket = open().resume()
+  socket.on('error', () => {})
+  socket.write(`${HEAD}Content-Length: 1000000\r\n\r\n`)
+  const drip = setInterval(() => socket.write('x'), 100)
+  t.teardown(() => clearInterval(drip))
+  await until(() => socket.closed, { what: 'the connection to end', timeoutMs: 10_000 })
 })

@@ -38,3 +38,28 @@ for (const [what, end] of [
       [],
     )
   })
+
+t.test('a request that was answered for its time keeps its turn until its handler ends', async (t) => {
+  const goOn = Promise.withResolvers<void>()
+  let begunCount = 0
+  const { all } = dependencies()
+  const get = async () => {
+    begunCount++
+    await goOn.promise
+    return null
+  }
+  const app = buildApp({ ...all, preferences: { ...all.preferences, get } })
+  await app.ready()
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const first = app.inject('/preferences/PTY-1')
+  await settled()
+  mock.timers.tick(HANDLER_TIMEOUT_MS)
+  t.ok((await first).statusCode > 400)
+  const second = app.inject('/preferences/PTY-1')
+  await settled()
+  t.equal(begunCount, 1)
+  goOn.resolve()
+  t.equal((await second).statusCode, 404)
+  t.equal(begunCount, 2)
+})

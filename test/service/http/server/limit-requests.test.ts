@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { buildApp, type PublicNeeds } from '../../../../src/service/http/public.ts'
 import { startIdentityProvider } from '../../../stack/identity-provider.ts'
 import { until } from '../../../stack/until.ts'
-import { dependencies, served, tokensOf } from '../fixture.ts'
+import { dependencies, LISTED, served, tokensOf } from '../fixture.ts'
 
 /** A server for two requests at a time, whose lists wait until they are released. */
 async function started(t: Test) {
@@ -62,6 +62,18 @@ t.test('a list ends when its client disconnects, and frees its place', async (t)
   await until(() => under.gone === 2, { what: 'the lists to be told' })
   go()
   t.equal((await fetch(`${url}/log/list`)).status, 200)
+})
+
+t.test('a list that its client has not read keeps its place until the client is gone', async (t) => {
+  const { all } = dependencies({ requestCountMax: 1 })
+  const list = async () => ({ items: Array(50_000).fill(LISTED), next: null })
+  const { url, port } = await served(t, { ...all, logEntries: { ...all.logEntries, list } })
+  const lazy = connect(port, '127.0.0.1')
+  lazy.write('GET /log/list HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(lazy, 'readable')
+  t.equal((await fetch(`${url}/log/list`)).status, 503)
+  lazy.destroy()
+  await until(async () => (await fetch(`${url}/log/list`)).status === 200, { what: 'the place to be free' })
 })
 
 // A connection sends answers in the order of its requests: a waiting or unread answer delays those behind it.
@@ -146,10 +158,56 @@ t.test('a client that leaves while it waits for its turn is passed over', async 
   leaving.abort()
   await t.rejects(first)
   await t.rejects(second)
-  await until(() => begun.includes('eager 2'), { what: 'the third to have its turn' })
+  t.equal(await put('party-2', '1'), 200)
+  t.notOk(begun.includes('eager 2'), 'the first is still being written')
   go()
   t.equal(await third, 200)
   t.notOk(begun.includes('eager 1'))
+})
+
+t.test('clients that leave while they wait take no places from those who stay', async (t) => {
+  const { put, begun, go } = await startedWithSlowPuts(t)
+  const first = put('eager', 'first')
+  await until(() => begun.length === 1, { what: 'the first to be under way' })
+  const leaving = new AbortController()
+  const gone = Array.from({ length: 60 }, (_, i) => put('eager', String(i), leaving.signal))
+  t.equal(await put('party-1', '1'), 200)
+  leaving.abort()
+  await Promise.allSettled(gone)
+  t.equal(await put('party-2', '1'), 200)
+  const staying = Array.from({ length: 60 }, (_, i) => put('eager', `stays ${i}`))
+  t.equal(await put('party-3', '1'), 200)
+  go()
+  t.same(await Promise.all([first, ...staying]), Array(61).fill(200))
+})
+
+t.test('of pipelined requests whose connection is gone, none is begun, and none overtakes', async (t) => {
+  const { port, put, begun, stored, go } = await startedWithSlowPuts(t)
+  const socket = connect(port, '127.0.0.1')
+  const bodies = Array.from({ length: 16 }, (_, i) => JSON.stringify({ phone: `pipelined ${i}` }))
+  const head =
+    'PUT /preferences/eager HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length:'
+  socket.write(bodies.map((body) => `${head} ${body.length}\r\n\r\n${body}`).join(''))
+  await until(() => begun.length === 1, { what: 'the first to be under way' })
+  socket.resetAndDestroy()
+  await once(socket, 'close')
+  const last = put('eager', 'last')
+  t.equal(await put('party-1', '1'), 200)
+  go()
+  t.equal(await last, 200)
+  t.same(begun, ['eager pipelined 0', 'party-1 1', 'eager last'])
+  t.equal(stored.get('eager')?.phone, 'last')
+})
+
+t.test('pipelined lists whose connection is gone leave no place taken', async (t) => {
+  const { url, port, under, go } = await started(t)
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET /log/list HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2))
+  await until(() => under.way === 2, { what: 'two lists to be under way' })
+  socket.resetAndDestroy()
+  await until(() => under.gone === 2, { what: 'both to be told' })
+  go()
+  await until(async () => (await fetch(`${url}/log/list`)).status === 200, { what: 'a place' })
 })
 
 /** A limit of src/service/http/server/limit-requests.ts. */

@@ -109,3 +109,49 @@ t.test(
     upgrading.destroy()
   },
 )
+
+t.test('requests before one that is no HTTP are answered first, in their order', async (t) => {
+  const put = `PUT /preferences/PTY-1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+  const whole = `${put}Content-Length: 2\r\n\r\n{}`
+  const cases: readonly (readonly [what: string, sent: string, answers: readonly number[]])[] = [
+    ['garbage', 'garbage\r\n\r\n', [400]],
+    ['garbage behind a request', `${whole}garbage\r\n\r\n`, [200, 400]],
+    ['garbage behind two', `${whole}${whole}garbage\r\n\r\n`, [200, 200, 400]],
+    [
+      'garbage in the body of the second',
+      `${whole}${put}Transfer-Encoding: chunked\r\n\r\nx\r\n`,
+      [200, 400],
+    ],
+    [
+      'garbage in the body of the third',
+      `${whole}${whole}${put}Transfer-Encoding: chunked\r\n\r\nx\r\n`,
+      [200, 200, 400],
+    ],
+    ['a request behind garbage', `${whole}garbage\r\n\r\n${whole}`, [200, 400]],
+  ]
+  const { all, stored } = dependencies()
+  const { put: store } = all.preferences
+  const slowly: typeof store = async (...args) => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    return store(...args)
+  }
+  const http = serve(buildApp({ ...all, preferences: { ...all.preferences, put: slowly } }), {
+    host: '127.0.0.1',
+    port: 0,
+  })
+  t.teardown(() => http.close(0))
+  const { port } = new URL(await http.listen())
+  for (const [what, sent, answers] of cases)
+    for (const isSplit of [false, true]) {
+      stored.clear()
+      const socket = connect(Number(port), '127.0.0.1')
+      for (const part of isSplit ? sent.split(/(?=garbage)/) : [sent]) socket.write(part)
+      const received = await text(socket)
+      t.same(
+        Array.from(received.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => Number(status)),
+        answers,
+        `${what}, ${isSplit}`,
+      )
+      t.equal(stored.size, answers.includes(200) ? 1 : 0, what)
+    }
+})

@@ -1,7 +1,7 @@
 import type { PgBoss } from 'pg-boss'
 import { v5 } from 'uuid'
 import type { Answer } from '../../../../src/service/decide/attempt/delivery.ts'
-import type { HandOver, Message, Sender } from '../../../../src/service/send/sender.ts'
+import type { HandOver, Sender, TransportMessage } from '../../../../src/service/send/sender.ts'
 
 export const QUEUE = 'mail'
 /** An arbitrary constant. */
@@ -30,7 +30,11 @@ export function createQueueSender(boss: PgBoss): Sender {
 }
 
 /** One statement: if it is refused, none of these messages is queued. */
-async function enqueue(boss: PgBoss, messages: readonly Message[], { query }: HandOver): Promise<Answer[]> {
+async function enqueue(
+  boss: PgBoss,
+  messages: readonly TransportMessage[],
+  { query }: HandOver,
+): Promise<Answer[]> {
   const jobs = messages.map((data) => ({ id: v5(data.idempotencyKey, NAMESPACE), data }))
   const db = {
     executeSql: async (statement: string, values?: unknown[]) => ({

@@ -2,7 +2,7 @@
 // has the same Message-ID: any number of relays may run, and each may be killed at any time.
 import { createTransport } from 'nodemailer'
 import { type Job, type JobResult, PgBoss } from 'pg-boss'
-import type { Message } from '../../../../src/service/send/sender.ts'
+import type { TransportMessage } from '../../../../src/service/send/sender.ts'
 import { QUEUE } from './queue-sender.ts'
 
 const { DATABASE_URL = '', SMTP_PORT = '25' } = process.env
@@ -38,10 +38,10 @@ const options = {
   pollingIntervalSeconds: 0.5,
   perJobResults: true,
 } as const
-await boss.work<Message>(QUEUE, options, (jobs) => Promise.all(jobs.map(deliver)))
+await boss.work<TransportMessage>(QUEUE, options, (jobs) => Promise.all(jobs.map(deliver)))
 console.log('ready')
 
-async function deliver({ id, data: { to, subject, body } }: Job<Message>): Promise<JobResult> {
+async function deliver({ id, data: { to, subject, body } }: Job<TransportMessage>): Promise<JobResult> {
   try {
     const messageId = `<${id}@notifications.example>`
     const { response } = await transport.sendMail({

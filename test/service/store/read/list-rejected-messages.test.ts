@@ -1,5 +1,13 @@
 import t from 'tap'
-import { ALL_REJECTED, listRejected } from '../../../../src/service/store/read/list-rejected-messages.ts'
+import { getRequest } from '../../../../src/operations/requests/list-requests.ts'
+import type { RejectedPage } from '../../../../src/service/decide/event/rejected-message.ts'
+import {
+  ALL_REJECTED,
+  listRejected,
+  readRejectedPage,
+} from '../../../../src/service/store/read/list-rejected-messages.ts'
+import { dismissPage } from '../../../../src/service/store/write/dismiss-page.ts'
+import { addRequest, releaseRequest, takeRequest } from '../../../../src/service/store/write/request-row.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const offsetsOf = (items: readonly { readonly offset: bigint }[]) => items.map(({ offset }) => offset)
@@ -43,4 +51,65 @@ t.test('each rejected message has the result of its last redrive', async (t) => 
   )
   const open = await listRejected(pool, { ...ALL_REJECTED, open: true }, { limit: 50, after: null })
   t.same(offsetsOf(open.items), [2n])
+})
+
+t.test('a page of open messages ends after so many settled ones, and the next goes on', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
+    SELECT 'claims', 0, n, '{}', 'empty', 'empty' FROM generate_series(1, 25000) n`)
+  await client.query(`
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+    SELECT id, 'a clerk', 'dismissed', 'a test' FROM notifications.rejected_message WHERE "offset" > 1`)
+  const found: bigint[][] = []
+  for (let after: bigint | null = null; ; ) {
+    const { items, next } = await listRejected(pool, { ...ALL_REJECTED, open: true }, { limit: 50, after })
+    found.push(offsetsOf(items))
+    if (next === null) break
+    after = next
+  }
+  t.same(found, [[], [], [1n]])
+
+  await client.query(`
+    DELETE FROM notifications.redrive WHERE rejected_message_id = (SELECT max(id) FROM notifications.rejected_message)`)
+  const read: bigint[][] = []
+  for (let after: bigint | null = 0n; after !== null; ) {
+    const { messages, next }: RejectedPage = await readRejectedPage(
+      pool,
+      { ...ALL_REJECTED, open: true },
+      after,
+      50,
+    )
+    read.push(messages.map(({ message }) => message.offset))
+    after = next
+  }
+  t.same(read, [[1n], [], [], [25_000n], []], 'in the other direction, too')
+})
+
+t.test('a dismissal goes on over settled messages, a page each', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
+    SELECT 'claims', 0, n, '{}', 'empty', 'empty' FROM generate_series(1, 15000) n`)
+  await client.query(`
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+    SELECT id, 'a clerk', 'dismissed', 'a test' FROM notifications.rejected_message WHERE "offset" < 15000`)
+  const id = await addRequest(
+    pool,
+    { kind: 'dismiss', target: { filter: { upTo: '9'.repeat(18) } } },
+    'alice',
+    'junk',
+  )
+  const ends: (string | null)[] = []
+  for (
+    let taken = await takeRequest(pool, [], false);
+    taken !== null;
+    taken = await takeRequest(pool, [], false)
+  ) {
+    if (taken.kind === 'dismiss') await dismissPage(pool, taken)
+    await releaseRequest(pool, taken.id)
+    ends.push((await getRequest(pool, id))?.endedAt ?? null)
+  }
+  t.match(ends, [null, String])
+  t.match(await getRequest(pool, id), { state: 'done', counts: { dismissed: 1 } })
 })

@@ -9,7 +9,7 @@ import {
   namesQuery,
 } from '../../../../src/operations/log/search-log.ts'
 import { CHANNELS } from '../../../../src/service/decide/party/channel.ts'
-import type { LogFilter } from '../../../../src/service/model/log/log-filter.ts'
+import type { LogFilter } from '../../../../src/service/model/log/log-filters.ts'
 import type { LogPosition } from '../../../../src/service/model/log/log-page.ts'
 import { STATUSES } from '../../../../src/service/model/log/status.ts'
 import {

@@ -2,7 +2,8 @@ import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { recordedEntryPages } from '../../../../src/operations/replay/list-recorded-entries.ts'
-import type { LogPosition } from '../../../../src/service/model/log/log-page.ts'
+import type { PreferenceChange } from '../../../../src/service/decide/party/preferences.ts'
+import type { ListPage, LogPosition } from '../../../../src/service/model/log/log-page.ts'
 import type { RetryTarget } from '../../../../src/service/model/request/schemas.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { listLogEntries } from '../../../../src/service/store/read/list-log-entries.ts'
@@ -214,11 +215,16 @@ t.test('a page of changes of preferences with many opt-outs ends early', async (
   )
   let found = 0
   let pageCount = 0
-  for (let isMore = true; isMore; pageCount++) {
-    const page = await listPreferenceChanges(pool, 'party-1', 100, found)
-    found += page.changes.length
-    isMore = page.isMore
-  }
+  let after: bigint | null = null
+  do {
+    const page: ListPage<PreferenceChange, bigint> = await listPreferenceChanges(pool, 'party-1', {
+      limit: 100,
+      after,
+    })
+    found += page.items.length
+    after = page.next
+    pageCount++
+  } while (after !== null)
   t.equal(found, 201)
   t.ok(pageCount > 3, `${pageCount} pages`)
 })

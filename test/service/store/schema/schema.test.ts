@@ -1,9 +1,18 @@
 import pg from 'pg'
+import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { migrate } from '../../../../src/operations/migrate/apply-migrations.ts'
 import { openPool } from '../../../../src/service/store/connection/pool.ts'
-import { findReadinessFault } from '../../../../src/service/store/schema/find-readiness-fault.ts'
-import { readMigrations } from '../../../../src/service/store/schema/migration.ts'
+import {
+  findMissingParts,
+  findReadinessFault,
+} from '../../../../src/service/store/schema/find-readiness-fault.ts'
+import {
+  describeFault,
+  listParts,
+  type MadePart,
+  readMigrations,
+} from '../../../../src/service/store/schema/migration.ts'
 import { createDatabase, onServer } from '../../../stack/databases.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../../../stack/pgbouncer.ts'
 import { until } from '../../../stack/until.ts'
@@ -24,7 +33,10 @@ t.teardown(async () => {
 })
 const pool = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
 t.teardown(() => pool.end())
-const fault = async () => (await findReadinessFault(pool, migrations))?.text ?? null
+const fault = async () => {
+  const found = await findReadinessFault(pool, migrations)
+  return found && describeFault(found)
+}
 
 /** Runs these migrations beside those that are applied; the result is told what it logs. */
 function migrating(
@@ -130,9 +142,15 @@ t.test('no index is built through a pooler with a timeout', { skip: NO_PGBOUNCER
 })
 
 t.test('missing rights are reported one by one, and no other right is needed', async (t) => {
-  t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
+  t.match(
+    await fault(),
+    /permission denied for schema notifications: name the service's role .* or run db\/grants.sql/,
+  )
   await client.query(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
-  t.match(await fault(), /permission denied for table migration: run db\/grants.sql/)
+  t.match(
+    await fault(),
+    /permission denied for table migration: name the service's role .* or run db\/grants.sql/,
+  )
   await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO ${user}`)
   const reason = await fault()
   const missing: readonly string[] = reason?.match(/(INSERT|UPDATE|DELETE) ON notifications\.\w+/g) ?? []
@@ -140,7 +158,7 @@ t.test('missing rights are reported one by one, and no other right is needed', a
   t.match(
     reason,
     new RegExp(
-      `^the user ${user} lacks .*: connect as the service's role, or run db/grants.sql as the owner of the tables$`,
+      `^the user ${user} lacks .*: name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema$`,
     ),
   )
   for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
@@ -152,7 +170,9 @@ t.test('another text under an applied name is reported, and not migrated over', 
   const made = 'CREATE TABLE notifications.edited (id text, kind text)'
   t.same(await migrating(t, { [name]: made })(), [name])
   const other = migrating(t, { [name]: made.replace('kind', 'sort'), '1009_more': 'SELECT 1' })
-  await t.rejects(other(), { message: /^the text of 1008_edited is not the one that was applied: compare/ })
+  await t.rejects(other(), {
+    message: /^the text of 1008_edited is not the one that was applied: set all checksums/,
+  })
   t.same(
     await migrating(t, { [name]: `-- A comment.\n${made.replace(', ', ',\n  ')}` })(),
     [],
@@ -167,26 +187,87 @@ t.test('another text under an applied name is reported, and not migrated over', 
   t.equal(await fault(), null)
 })
 
-t.test('a database without checksums gets them if it has the columns of its migrations', async (t) => {
+/** Changes of a schema, how to undo each, and what `migrate` says that it lacks. */
+const CHANGES: readonly (readonly [change: string, undo: string, lacking: RegExp])[] = [
+  [
+    'ALTER TABLE old DROP COLUMN kind',
+    'ALTER TABLE old ADD COLUMN kind text COLLATE "C" DEFAULT \'a\'',
+    /column old\.kind text COLLATE "C" DEFAULT 'a'/,
+  ],
+  [
+    'ALTER TABLE old ALTER COLUMN "offset" TYPE integer',
+    'ALTER TABLE old ALTER COLUMN "offset" TYPE bigint',
+    /column old\.offset bigint NOT NULL$/m,
+  ],
+  [
+    'ALTER TABLE old ALTER COLUMN "offset" DROP NOT NULL',
+    'ALTER TABLE old ALTER COLUMN "offset" SET NOT NULL',
+    /column old\.offset bigint NOT NULL$/m,
+  ],
+  [
+    'ALTER TABLE old ALTER COLUMN kind DROP DEFAULT',
+    "ALTER TABLE old ALTER COLUMN kind SET DEFAULT 'a'",
+    /column old\.kind/,
+  ],
+  [
+    'ALTER TABLE old DROP CONSTRAINT old_key',
+    'ALTER TABLE old ADD CONSTRAINT old_key UNIQUE (id)',
+    /CREATE UNIQUE INDEX old_key .*\nconstraint old_key of old UNIQUE \(id\)/,
+  ],
+  [
+    "ALTER TABLE old DROP CONSTRAINT old_id; ALTER TABLE old ADD CONSTRAINT old_id CHECK (id = 'a')",
+    "ALTER TABLE old DROP CONSTRAINT old_id; ALTER TABLE old ADD CONSTRAINT old_id CHECK (id IN ('a', 'b'))",
+    /constraint old_id of old CHECK .*'b'/,
+  ],
+  ['DROP INDEX old_offset', 'CREATE INDEX old_offset ON old ("offset")', /CREATE INDEX old_offset ON old/],
+  [
+    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'old_offset'::regclass",
+    "UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'old_offset'::regclass",
+    /CREATE INDEX old_offset ON old/,
+  ],
+]
+
+t.test('a database without checksums gets them only if it is what its migrations make', async (t) => {
   const files = {
-    '1010_old':
-      "CREATE TABLE notifications.old (id text, \"offset\" bigint, CONSTRAINT old_id CHECK (id IN ('a', 'b')), kind text)",
+    '1010_old': `CREATE TABLE notifications.old (
+        id text, "offset" bigint NOT NULL, kind text COLLATE "C" DEFAULT 'a',
+        CONSTRAINT old_id CHECK (id IN ('a', 'b')), CONSTRAINT old_key UNIQUE (id)
+      )`,
+    '1011_old': 'CREATE INDEX CONCURRENTLY old_offset ON notifications.old ("offset")',
   }
   const run = migrating(t, files)
   await run()
   // As versions that recorded no checksum left it.
   await client.query('ALTER TABLE notifications.migration DROP COLUMN checksum')
-  await client.query('ALTER TABLE notifications.old DROP COLUMN kind')
-  await t.rejects(run(), {
-    message:
-      /^the schema lacks notifications\.old\.kind, which 1010_old makes: another text of it was applied/,
-  })
-  await client.query('ALTER TABLE notifications.old ADD COLUMN kind text')
-  t.same(await run(), [])
+  const inSchema = (change: string) =>
+    client.query(`SET search_path = notifications; ${change}; RESET search_path`)
+  for (const [change, undo, lacking] of CHANGES) {
+    await inSchema(change)
+    const message = await run().then(String, ({ message }: Error) => message)
+    t.match(
+      message,
+      /^another text of a migration was applied, or the schema was changed since\. It lacks:\n/,
+    )
+    t.match(message, lacking, change)
+    await inSchema(undo)
+  }
+  t.same(
+    (
+      await client.query(
+        `SELECT FROM pg_attribute WHERE attname = 'checksum' AND attrelid = 'notifications.migration'::regclass`,
+      )
+    ).rowCount,
+    0,
+    'nothing was recorded',
+  )
+  await inSchema('CREATE INDEX old_more ON old (id, kind)')
+  t.same(await run(), [], 'more than the migrations make is no fault')
   const { rows } = await client.query(`SELECT checksum FROM notifications.migration WHERE name = '1010_old'`)
   t.match(rows, [{ checksum: /^[0-9a-f]{64}$/ }])
 
   await client.query('ALTER TABLE notifications.decision RENAME retried_by TO moved')
+  t.equal(await fault(), null, 'a newer version may have dropped it')
+  await client.query(`DELETE FROM notifications.migration WHERE name > '1000'`)
   t.match(
     await fault(),
     /^the schema lacks notifications\.decision\.retried_by, which 0001_notifications makes/,
@@ -195,9 +276,139 @@ t.test('a database without checksums gets them if it has the columns of its migr
   t.equal(await fault(), null)
 })
 
+t.test('the migrations of an early release are compared with the schema, too', async (t) => {
+  const run = () => migrate(url, { info: () => {} })
+  await client.query('UPDATE notifications.migration SET checksum = NULL')
+  await client.query(
+    'ALTER TABLE notifications.notification_log DROP CONSTRAINT notification_log_event_id_key',
+  )
+  await t.rejects(run(), {
+    message: /constraint notification_log_event_id_key of notification_log UNIQUE \(event_id\)/,
+  })
+  t.match(
+    await fault(),
+    /^the schema lacks the key notification_log_event_id_key of notifications\.notification_log, which 0001/,
+  )
+  await client.query(
+    'ALTER TABLE notifications.notification_log ADD CONSTRAINT notification_log_event_id_key UNIQUE (event_id)',
+  )
+  t.same(await run(), [])
+  t.equal(await fault(), null)
+
+  await client.query('ALTER TABLE notifications.notification_log ALTER COLUMN channel DROP NOT NULL')
+  await t.rejects(
+    run(),
+    { message: /column notification_log\.channel text .*NOT NULL/ },
+    'with checksums, too',
+  )
+  await client.query('ALTER TABLE notifications.notification_log ALTER COLUMN channel SET NOT NULL')
+})
+
+t.test('a schema that was dumped and restored is no other', async (t) => {
+  const { rows } = await client.query(`
+    SELECT conrelid::regclass AS "table", conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+    WHERE connamespace = 'notifications'::regnamespace AND contype = 'c'`)
+  for (const { table, name, definition } of rows)
+    await client.query(`
+      ALTER TABLE ${table} DROP CONSTRAINT ${name};
+      ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition.replace(/ NOT VALID$/, '')}`)
+  await client.query('ALTER INDEX notifications.notification_log_status SET (fillfactor = 70)')
+  t.same(await migrate(url, { info: () => {} }), [])
+  t.equal(await fault(), null)
+})
+
+t.test('without the right to make temporary tables, `migrate` says which statement grants it', async (t) => {
+  const role = `owner_${process.pid}`
+  const asOwner = new URL(url)
+  asOwner.username = role
+  const database = asOwner.pathname.slice(1)
+  await client.query(`
+    CREATE ROLE ${role} LOGIN; GRANT ALL ON SCHEMA notifications TO ${role};
+    GRANT ALL ON ALL TABLES IN SCHEMA notifications TO ${role};
+    REVOKE TEMPORARY ON DATABASE ${database} FROM PUBLIC;
+    UPDATE notifications.migration SET checksum = NULL`)
+  t.teardown(async () => {
+    await migrate(url, { info: () => {} })
+    await client.query(`
+      GRANT TEMPORARY ON DATABASE ${database} TO PUBLIC; DROP OWNED BY ${role}; DROP ROLE ${role}`)
+  })
+  await t.rejects(migrate(asOwner.href, { info: () => {} }), {
+    message: new RegExp(`run GRANT TEMPORARY ON DATABASE ${database} TO ${role}, run `),
+  })
+  await migrate(url, { info: () => {} })
+  const said: string[] = []
+  await migrate(asOwner.href, { info: (_fields, message) => said.push(message) })
+  t.match(said, ['the schema is not compared with its migrations: that needs temporary tables'])
+})
+
+const inSchema = `namespace.nspname = 'notifications' AND relname NOT IN ('migration', 'sample', 'old', 'edited')`
+/** What is there: whether it is a key, and how to drop it. */
+const PARTS = `
+  SELECT 'column' AS kind, 'notifications.' || relname AS "table", attname AS name,
+    format('ALTER TABLE notifications.%I DROP COLUMN %I CASCADE', relname, attname) AS drop
+  FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace AS namespace ON namespace.oid = relnamespace
+  WHERE ${inSchema} AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attname <> 'offset'
+  UNION ALL
+  SELECT CASE WHEN contype IN ('p', 'u') THEN 'key' ELSE 'constraint' END, 'notifications.' || relname, conname,
+    format('ALTER TABLE notifications.%I DROP CONSTRAINT %I CASCADE', relname, conname)
+  FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid JOIN pg_namespace AS namespace ON namespace.oid = relnamespace
+  WHERE ${inSchema} AND contype <> 'n'
+  UNION ALL
+  SELECT CASE WHEN indisunique THEN 'key' ELSE 'index' END, 'notifications.' || relname, indexrelid::regclass::text,
+    format('DROP INDEX %s', indexrelid::regclass)
+  FROM pg_index JOIN pg_class ON pg_class.oid = indrelid JOIN pg_namespace AS namespace ON namespace.oid = relnamespace
+  WHERE ${inSchema} AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND conrelid = indrelid)`
+
+t.test('each part of the schema is known, and named if it is dropped', async (t) => {
+  const owner = await openPool({ databaseUrl: url, connectionCountMax: 1 })
+  t.teardown(() => owner.end())
+  // Slonik takes no text as a statement.
+  await client.query(
+    `CREATE FUNCTION run(change text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE change; END'`,
+  )
+  const { rows: found } = await client.query(PARTS)
+  const parts = found.map(({ kind, table, name }) => ({
+    kind,
+    table,
+    name: name.replace('notifications.', ''),
+  }))
+  const sorted = (list: readonly { kind: string; table: string; name: string }[]) =>
+    list.map(({ kind, table, name }) => `${kind} ${table} ${name}`).sort()
+  t.same(sorted(listParts(migrations)), sorted(parts), 'all are listed, and no other')
+  t.same(await findMissingParts(owner, migrations), [])
+  for (const [index, { drop }] of found.entries()) {
+    const changed = owner.transaction(async (tx) => {
+      await tx.query(sql.unsafe`SELECT run(${drop})`)
+      throw new Dropped(await findMissingParts(tx, migrations))
+    })
+    const missing = await changed.then(
+      () => [],
+      (error) => {
+        if (!(error instanceof Dropped)) throw error
+        return error.missing
+      },
+    )
+    t.match(
+      missing.filter(({ name }) => name === parts[index]?.name),
+      [parts[index]],
+      drop,
+    )
+  }
+})
+
+/** Rolls the drop back. */
+class Dropped extends Error {
+  readonly missing: readonly MadePart[]
+
+  constructor(missing: readonly MadePart[]) {
+    super('dropped')
+    this.missing = missing
+  }
+}
+
 t.test('a missing table is reported', async (t) => {
   await client.query('ALTER TABLE notifications.decision RENAME TO moved')
-  t.match(await fault(), /^the schema lacks notifications\.decision\.locator and \d+ more columns/)
+  t.match(await fault(), /^the schema lacks notifications\.decision\.locator and \d+ more parts/)
   await client.query('ALTER TABLE notifications.moved RENAME TO decision')
 })
 
@@ -217,5 +428,5 @@ t.test('a database that cannot store every text is not ready', async (t) => {
     await inLatin1.end()
     await drop()
   })
-  t.match((await findReadinessFault(inLatin1, migrations))?.text, /the encoding of the database is LATIN1/)
+  t.match((await findReadinessFault(inLatin1, migrations))?.problem, /the encoding of the database is LATIN1/)
 })

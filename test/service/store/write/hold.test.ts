@@ -1,7 +1,7 @@
 import t from 'tap'
 import { findHold } from '../../../../src/service/model/request/hold.ts'
 import { readHolds } from '../../../../src/service/store/read/read-holds.ts'
-import { resumeHolds } from '../../../../src/service/store/write/hold.ts'
+import { resumeHolds } from '../../../../src/service/store/write/join-attempts.ts'
 import { addRequest } from '../../../../src/service/store/write/request-row.ts'
 import { openDatabase } from '../fixtures.ts'
 

@@ -4,11 +4,7 @@ import { eraseRejected } from '../../../../src/operations/erase/erase-rejected-m
 import { beginErasure } from '../../../../src/operations/erase/erasure-record.ts'
 import { commitRetries } from '../../../../src/service/attempt/retry.ts'
 import type { Deliveries, Send } from '../../../../src/service/decide/attempt/delivery.ts'
-import type {
-  FailedEntry,
-  RetryEntry,
-  SkippedEntry,
-} from '../../../../src/service/decide/attempt/retry-entry.ts'
+import type { RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { insertRejectedMessages } from '../../../../src/service/store/write/insert-rejected-messages.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
@@ -22,12 +18,6 @@ import { record, UNRESOLVED } from '../record.ts'
 const { pool, client } = await openDatabase(t)
 const store = createStore(pool)
 const REQUEST = { id: '1', by: 'alice', because: 'an outage' }
-const SKIPPED = {
-  status: 'SKIPPED',
-  variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
-  isPartyInvalid: false,
-  envelopeMapRevision: null,
-} as const
 const ANY = { maxAgeMs: 3_600_000, attemptCountMax: 3, minPauseMs: -3_600_000 }
 
 t.beforeEach(async () => {
@@ -41,19 +31,19 @@ const LOCK_WAITS = `
   SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
 const isErasureWaiting = async () => (await client.query(LOCK_WAITS)).rowCount === 1
 
-async function failedEntry(): Promise<FailedEntry> {
+async function failedEntry(): Promise<RetryEntry> {
   const { due } = await listDueEntries(pool, ANY, null, 1)
   if (due[0] === undefined) throw new Error('nothing is due')
   return due[0]
 }
 
 /** The row as SKIPPED, to be retried on request. */
-async function skippedEntry(): Promise<SkippedEntry> {
+async function skippedEntry(): Promise<RetryEntry> {
   const entry = await failedEntry()
   await client.query(`
     UPDATE notifications.notification_log
     SET status = 'SKIPPED', subject = NULL, body = NULL, last_attempt_at = NULL`)
-  return { ...entry, subject: null, body: null, ...SKIPPED }
+  return { ...entry, subject: null, body: null, status: 'SKIPPED' }
 }
 
 async function retry(
@@ -74,8 +64,18 @@ t.test('a row erased after it was read is never retried', async (t) => {
   await eraseEntries(pool, erasure, [failed.locator])
   t.same(await retry(failed, undefined, null), [])
   await client.query('TRUNCATE notifications.erasure')
-  t.same(await retry({ ...failed, ...SKIPPED }), [], 'its decision is erased')
+  t.same(await retry({ ...failed, status: 'SKIPPED' }), [], 'its decision is erased')
 })
+
+for (const change of [
+  `facts = facts || '{"invalidLocator": true, "ofNewerVersion": "urgent"}'`,
+  `facts = facts || '{"ofNewerVersion": "urgent"}', reason = 'invalid party locator'`,
+])
+  t.test(`a retry keeps what the event stated, though it reads no message: ${change}`, async (t) => {
+    await client.query(`UPDATE notifications.decision SET ${change}`)
+    const [attempt] = await retry(await failedEntry(), undefined, null)
+    t.match(attempt?.decision.facts, { party: 'found', invalidLocator: true, ofNewerVersion: 'urgent' })
+  })
 
 t.test('a row of a party under erasure is not retried on request', async (t) => {
   const skipped = await skippedEntry()

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { CHANNELS } from '../../../../src/service/decide/party/channel.ts'
 import type { NewPreferences } from '../../../../src/service/decide/party/preferences.ts'
@@ -8,7 +9,7 @@ import {
   listPreferences,
   readPreferences,
 } from '../../../../src/service/store/read/read-preferences.ts'
-import { putPreferences } from '../../../../src/service/store/write/put-preferences.ts'
+import { CHANGES_BYTES_MAX, putPreferences } from '../../../../src/service/store/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { url, pool, client } = await openDatabase(t)
@@ -27,19 +28,20 @@ const IN_APP: NewPreferences = { email: null, phone: '1', preferredChannel: 'IN_
 const changes = async () =>
   (await client.query('SELECT * FROM notifications.preference_change ORDER BY id')).rows
 
-t.test('every PUT is recorded with author, time, before and after, even without a difference', async (t) => {
+t.test('every change is recorded with author, time, before and after', async (t) => {
   t.equal(await getPreferences(pool, 'party-1'), null)
   t.same(await putPreferences(pool, 'party-1', SMS, 'auditor'), SMS)
   t.same(await getPreferences(pool, 'party-1'), SMS)
   t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
   await putPreferences(pool, 'party-2', SMS, null)
-  await putPreferences(pool, 'party-1', IN_APP, null)
+  t.same(await putPreferences(pool, 'party-1', IN_APP, 'other'), IN_APP, 'equal preferences are no change')
+  await putPreferences(pool, 'party-1', SMS, null)
   const kept = await changes()
   t.match(kept, [
     { party_locator: 'party-1', changed_by: 'auditor', changed_at: Date },
     { party_locator: 'party-1', changed_by: null },
     { party_locator: 'party-2' },
-    { party_locator: 'party-1' },
+    { party_locator: 'party-1', changed_by: null },
   ])
   t.same(
     kept.map(({ before, after }) => ({ before, after })),
@@ -47,14 +49,50 @@ t.test('every PUT is recorded with author, time, before and after, even without 
       { before: null, after: SMS },
       { before: SMS, after: IN_APP },
       { before: null, after: SMS },
-      { before: IN_APP, after: IN_APP },
+      { before: IN_APP, after: SMS },
     ],
   )
-  const listed = await listPreferenceChanges(pool, 'party-1', 2)
-  t.match(listed.changes, [{ before: IN_APP }, { changedBy: null, before: SMS, after: IN_APP }])
-  t.equal(listed.changes.length, 2, 'the newest ones, and of this party alone')
-  t.equal(listed.isMore, true)
-  t.equal((await listPreferenceChanges(pool, 'party-1', 3)).isMore, false)
+  const listed = await listPreferenceChanges(pool, 'party-1', { limit: 2, after: null })
+  t.match(listed.items, [
+    { before: IN_APP, after: SMS },
+    { changedBy: null, before: SMS, after: IN_APP },
+  ])
+  t.equal(listed.items.length, 2, 'the newest ones, and of this party alone')
+  t.match(await listPreferenceChanges(pool, 'party-1', { limit: 2, after: listed.next }), {
+    items: [{ before: null, after: SMS }],
+    next: null,
+  })
+})
+
+t.test('what a party changes in a day is bounded in bytes, and nothing acknowledged is lost', async (t) => {
+  const random = () => Array.from({ length: 200 }, () => randomBytes(127).toString('hex'))
+  let last: unknown = null
+  let count = 0
+  for (let stored: unknown = SMS; stored !== null && count < 100; count++) {
+    stored = await putPreferences(pool, 'party-1', { ...SMS, optedOutEvents: random() }, null)
+    last = stored ?? last
+  }
+  t.equal(count < 100, true)
+  const [kept] = (
+    await client.query(
+      'SELECT sum(pg_column_size(before) + pg_column_size(after))::int FROM notifications.preference_change',
+    )
+  ).rows
+  t.equal(kept.sum < CHANGES_BYTES_MAX + 200_000, true, String(kept.sum))
+  const inForce = await getPreferences(pool, 'party-1')
+  t.same(inForce, last)
+  t.same(
+    await putPreferences(pool, 'party-1', last as NewPreferences, null),
+    last,
+    'what is in force is granted',
+  )
+  const long = { ...SMS, optedOutEvents: random() }
+  t.same(await putPreferences(pool, 'party-2', long, null), long, 'another party is not concerned')
+  t.same(await putPreferences(pool, 'party-1', SMS, null), SMS, 'a member can always opt out')
+  t.equal(await putPreferences(pool, 'party-1', long, null), null)
+  t.same(await getPreferences(pool, 'party-1'), SMS)
+  await client.query('UPDATE notifications.preference_change SET id = id - $1', [86_400 * 2 ** 22])
+  t.same(await putPreferences(pool, 'party-1', long, null), long, 'a day later')
 })
 
 t.test('invalid preferences are refused by the schema', async (t) => {
@@ -115,7 +153,9 @@ t.test('each change is the last one of its party, even if the clock was set back
   for (const preferences of [IN_APP, SMS]) {
     await putPreferences(pool, 'party-1', preferences, null)
     ids.push(await seen())
-    t.match((await listPreferenceChanges(pool, 'party-1', 1)).changes, [{ after: preferences }])
+    t.match((await listPreferenceChanges(pool, 'party-1', { limit: 1, after: null })).items, [
+      { after: preferences },
+    ])
   }
   t.equal(new Set(ids).size, 3)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { getRequest } from '../../../../src/operations/requests/list-requests.ts'
 import { resolveTarget } from '../../../../src/operations/requests/resolve-target.ts'
-import type { LogFilter, LogFilterName } from '../../../../src/service/model/log/log-filter.ts'
+import type { LogFilter, LogFilterName } from '../../../../src/service/model/log/log-filters.ts'
 import { addRequest, cancelRequest, takeRequest } from '../../../../src/service/store/write/request-row.ts'
 import type { Since } from '../../../../src/service/time/duration.ts'
 import { openDatabase } from '../fixtures.ts'

@@ -120,6 +120,15 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ['limit=0&status=x&nope=1', ['status', 'limit', 'nope']],
   ...FOREIGN_CURSORS.map((cursor) => [`cursor=${cursor}`, ['cursor']] as const),
 ]
+t.test('a query that is no percent-encoded text is refused', async (t) => {
+  for (const query of ['partyLocator=%ff', 'partyLocator=%zz'])
+    t.match(
+      (await app.inject(`/log/list?${query}`)).json(),
+      { status: 400, detail: /percent-encoded/ },
+      query,
+    )
+})
+
 t.test('an invalid query is refused with each wrong parameter named', async (t) => {
   for (const [query, parameters] of REFUSED) {
     const response = await app.inject(`/log/list?${query}`)

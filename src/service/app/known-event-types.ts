@@ -6,17 +6,19 @@ import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 export type EventTypes = ReturnType<typeof createEventTypes>
 
+/** The event types that a template or a rule names. */
+export function listAuthored({ rules }: RuleTable): readonly string[] {
+  return [...TEMPLATE_EVENT_TYPES, ...rules.flatMap(({ when }) => when.eventType?.names ?? [])]
+}
+
 /** The event types that are known to a template, a rule or the log. */
-export function createEventTypes({ rules }: RuleTable, listPool: () => DatabasePool) {
-  const authored: readonly string[] = [
-    ...TEMPLATE_EVENT_TYPES,
-    ...rules.flatMap(({ when }) => when.eventType?.names ?? []),
-  ]
+export function createEventTypes(ruleTable: RuleTable, listPool: () => DatabasePool) {
+  const authored = listAuthored(ruleTable)
   const folded = new Set(authored.map(foldEventType))
   return {
-    /** Those that a template or a rule names. */
+    /** Event types that a template or a rule names. */
     authored,
-    /** Those of these that no template, rule or log entry names. */
+    /** The given event types that no template, rule or log entry names. */
     listUnknown: async (eventTypes: readonly string[]): Promise<readonly string[]> => {
       const unnamed = eventTypes.filter((type) => !folded.has(foldEventType(type)))
       if (unnamed.length === 0) return []

@@ -1,7 +1,7 @@
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
 import { untilAnswered } from '../../../src/service/consume/brokers.ts'
-import { patchRequestQueue } from '../../../src/service/consume/client.ts'
+import { patchRequestQueue } from '../../../src/service/consume/kafka-client.ts'
 import { CorrectableError } from '../../../src/service/text/faults.ts'
 import { until } from '../../stack/until.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLocators } from '../../../src/service/attempt/locators.ts'
+import { createLocators } from '../../../src/service/attempt/new-locator.ts'
 
 const SHAPE = /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 

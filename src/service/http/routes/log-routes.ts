@@ -1,11 +1,15 @@
 import { z } from 'zod'
 import { explainedDecision, followedChange } from '../../decide/decision/recorded-decision.ts'
-import { CHANNELS } from '../../decide/party/channel.ts'
 import { type ExplainedLogEntry, explainedLogEntry, listedLogEntry } from '../../model/log/log-entry.ts'
-import type { ChosenFilterName, LogFilter } from '../../model/log/log-filter.ts'
+import {
+  type ChosenFilterName,
+  isChosen,
+  LOG_FILTER_LIST,
+  LOG_FILTERS,
+  type LogFilter,
+} from '../../model/log/log-filters.ts'
 import { isLogLocator } from '../../model/log/log-locator.ts'
 import type { LogPage, LogPosition, PageRequest } from '../../model/log/log-page.ts'
-import { STATUSES } from '../../model/log/status.ts'
 import { SINCE_WORDS, type Since } from '../../time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { identifier, isFarTime, NOT_ONCE, shownTime, since, text, time } from '../input/fields.ts'
@@ -54,38 +58,32 @@ const cursor = cursors('log', position)
 /** The longest reference that fits into a request line. */
 const REFERENCE_LENGTH_MAX = 8_192
 
-function only<Schema extends z.ZodType>(schema: Schema, description: string) {
-  return schema.optional().meta({ description: `Only entries ${description}` })
+const VALUES = {
+  text: identifier,
+  time: since,
+  id: z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request'),
+  true: z.literal('true', 'must be true').transform(() => true as const),
+}
+
+function filterSchema(name: ChosenFilterName) {
+  const { values, only } = LOG_FILTERS[name]
+  const words = typeof values === 'string' ? VALUES[values] : oneOf(values)
+  const schema = name === 'reference' ? text(REFERENCE_LENGTH_MAX, NOT_ONCE) : words
+  const description = `Only entries ${only}${values === 'time' ? `: ${SINCE_WORDS}` : ''}`
+  return schema.optional().meta({ description })
+}
+
+function oneOf(words: readonly string[]) {
+  return z.enum(words, `must be one of ${words.join(', ')}`)
 }
 
 /** The filters of a list. */
-export const logFilter = z.strictObject({
-  partyLocator: only(identifier, 'of this party'),
-  eventType: only(identifier, 'of this type of event'),
-  status: only(z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`), 'with this status'),
-  channel: only(z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`), 'by this channel'),
-  eventId: z.optional(identifier).meta({ description: 'Only the entry of this event' }),
-  reference: only(
-    text(REFERENCE_LENGTH_MAX, NOT_ONCE),
-    'about this claim, policy or invoice: the `locator` of their events',
-  ),
-  reason: only(identifier, 'with this failure reason, or with one that begins with it and a colon'),
-  rule: only(identifier, 'that this rule decided last'),
-  request: only(
-    z.string().regex(/^[1-9]\d{0,17}$/, 'must be the id of a request'),
-    'that this request retried or redrove',
-  ),
-  notTold: z
-    .literal('true', 'must be true')
-    .transform(() => true as const)
-    .optional()
-    .meta({
-      description:
-        '`true`: only entries whose member was not told and will not be: `SKIPPED`, or `FAILED` past the last retry',
-    }),
-  from: only(since, `created then or later: ${SINCE_WORDS}`),
-  to: only(since, `created earlier: ${SINCE_WORDS}`),
-} satisfies Readonly<Record<ChosenFilterName, z.ZodType>>)
+const filters = Object.fromEntries(
+  LOG_FILTER_LIST.flatMap(([name]) => (isChosen(name) ? [[name, filterSchema(name)]] : [])),
+) as unknown as {
+  readonly [Name in ChosenFilterName]: z.ZodOptional<z.ZodType<NonNullable<LogFilter<Since>[Name]>>>
+}
+export const logFilter = z.strictObject(filters)
 const query = logFilter.extend({ limit, cursor: cursor.parameter })
 
 /** The specification's names for the log, and their words in operation ids. */

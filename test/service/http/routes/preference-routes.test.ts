@@ -47,6 +47,15 @@ t.test('values at the limits are stored', async (t) => {
   t.same(put.json(), LONGEST)
 })
 
+t.test('a PUT beyond what may be changed in a day is refused, and says so', async (t) => {
+  const full = documentedApp({ ...all, preferences: { ...all.preferences, put: async () => null } })
+  t.teardown(() => full.close())
+  const put = await full.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
+  t.equal(put.statusCode, 429)
+  t.match(put.json(), { detail: /in the last 24 hours for such a long list/ })
+  t.equal(put.headers['retry-after'], '3600')
+})
+
 const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
   [null, ['#']],
   [[], ['#']],

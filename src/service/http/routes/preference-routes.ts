@@ -24,20 +24,22 @@ export interface PreferencesStore {
   get: (partyLocator: string) => Promise<StoredPreferences | null>
   /**
    * Creates or replaces preferences. The history records who made the change, and whether it was the party. Resolves to the
-   * stored preferences.
+   * stored preferences; null: too much was changed in the last day.
    */
   put: (
     partyLocator: string,
     preferences: NewPreferences,
     changedBy: string | null,
     isByParty: boolean,
-  ) => Promise<StoredPreferences>
+  ) => Promise<StoredPreferences | null>
 }
 
 /** RFC 5321: 64 for the local part, one for the @, 255 for the domain. */
 const EMAIL_LENGTH_MAX = 320
 const PHONE_LENGTH_MAX = 64
 const OPTED_OUT_COUNT_MAX = 200
+/** Until some of the changes of a day are older. */
+const RETRY_AFTER_S = 3_600
 
 /** The path parameter that names a party. */
 export const params = z.object({
@@ -141,12 +143,26 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
       'All four fields are replaced; one that is missing gets its default. The response contains the stored preferences.',
     params,
     body,
-    response: { 200: shown },
+    response: { 200: shown, 429: problemBody },
   }
   app.put(
     '/preferences/:partyLocator',
     { config: { access: 'party', tellsOfMembers: false }, schema: putSchema },
-    async (request) =>
-      preferences.put(request.params.partyLocator, request.body, readSubject(request), isOfOwnParty(request)),
+    async (request) => {
+      const { partyLocator } = request.params
+      const stored = await preferences.put(
+        partyLocator,
+        request.body,
+        readSubject(request),
+        isOfOwnParty(request),
+      )
+      if (stored === null)
+        throw new ProblemError('too-many-changes', {
+          detail:
+            'The preferences of this party were changed too often in the last 24 hours for such a long list. Nothing was changed.',
+          headers: { 'retry-after': String(RETRY_AFTER_S) },
+        })
+      return stored
+    },
   )
 }

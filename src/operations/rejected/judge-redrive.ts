@@ -1,0 +1,51 @@
+import type { CommonQueryMethods } from 'slonik'
+import { describeDifferences, findDifferences } from '../../service/decide/event/conflict.ts'
+import { type EnvelopeMaps, mapOf } from '../../service/decide/event/envelope-map.ts'
+import { parseEvent } from '../../service/decide/event/parse-event.ts'
+import type { StoredRejectedMessage } from '../../service/decide/event/rejected-message.ts'
+import { findRedriveRefusal, REJECTIONS } from '../../service/decide/event/rejection.ts'
+import { findRows } from '../../service/store/read/find-rows.ts'
+
+/** The outcome for a message that is processed again. */
+export interface Judged {
+  readonly reason: string
+  /** It gets no row, for this reason. */
+  readonly isUnchanged: boolean
+}
+
+/** Judges each message by today's envelope maps and the rows of now. Whether the database takes a row only a redrive can tell. */
+export async function judgeRedrive(
+  connection: CommonQueryMethods,
+  messages: readonly StoredRejectedMessage[],
+  maps: EnvelopeMaps,
+): Promise<readonly Judged[]> {
+  const read = messages.map((rejected) => {
+    const refusal = findRedriveRefusal(rejected.code, rejected.erasedAt !== null)
+    return refusal ?? parseEvent(rejected.message, mapOf(maps, rejected.topic))
+  })
+  const eventIds = read.flatMap((one) =>
+    typeof one !== 'string' && one.kind === 'event' ? one.event.eventId : [],
+  )
+  const rows = await findRows(connection, [...new Set(eventIds)])
+  return read.map((one, i) => {
+    const { topic, partition, message, code } = messages[i] as StoredRejectedMessage
+    if (typeof one === 'string') return { reason: one, isUnchanged: true }
+    if (one.kind === 'tombstone') return { reason: 'it has no value', isUnchanged: true }
+    if (one.kind === 'rejection')
+      return { reason: `still rejected: ${one.rejection.error}`, isUnchanged: true }
+    const row = rows.get(one.event.eventId)
+    if (row !== undefined) {
+      const differences = findDifferences(row, { topic, partition, offset: message.offset }, one.event)
+      const reason =
+        differences.length === 0
+          ? 'logged already, no second row'
+          : `still rejected: ${REJECTIONS.conflict}, which ${describeDifferences(differences)}`
+      return { reason, isUnchanged: true }
+    }
+    const isRefused = code === 'refused-by-database'
+    return {
+      reason: isRefused ? 'if the database takes its row now' : 'rules/envelope.json reads it now',
+      isUnchanged: false,
+    }
+  })
+}

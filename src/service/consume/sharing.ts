@@ -1,0 +1,80 @@
+import type { Notice } from '../model/service-status.ts'
+import { counted } from '../text/count.ts'
+import type { GroupMember } from './describe-group.ts'
+
+/** A process of the service, as the database knows it. */
+export interface Replica {
+  readonly id: string
+  readonly groupId: string
+  readonly topics: readonly string[]
+  /** Time since it last said that it runs. */
+  readonly seenMsAgo: number
+}
+
+/** What this replica, or a command in its place, works on. */
+interface Place {
+  readonly groupId: string
+  readonly topics: readonly string[]
+}
+
+/** A replica says once a minute that it runs. */
+const GONE_MS = 3 * 60_000
+/** A member whose database did not answer for long is no member of another one. */
+const UNKNOWN_MS = 15 * 60_000
+
+/** Names the programs that take partitions of the consumer group, and process no events of theirs. */
+export function judgeMembers(groupId: string, members: readonly GroupMember[]): Notice | null {
+  const strangers = members.filter((member) => member.isStranger)
+  if (strangers.length === 0) return null
+  const words = strangers.map(
+    ({ client, host, owned }) =>
+      `${client} on ${host}, which has ${owned.length === 0 ? 'no partitions yet' : [...owned].sort().join(', ')}`,
+  )
+  return {
+    subject: 'other programs in the consumer group',
+    shares: 'consumer_group',
+    text: `another program is in the consumer group ${groupId}: ${words.sort().join('; ')}`,
+    remedy:
+      'stop that program or give it a group of its own: the service never reads the partitions that it has; a replica of a version before 1.1.0 looks the same: see src/service/consume/README.md',
+  }
+}
+
+/** Names the members of the consumer group that work on another database, such as a copy of this one. */
+export function judgeDatabases(
+  groupId: string,
+  members: readonly GroupMember[],
+  replicas: readonly Replica[],
+): Notice | null {
+  const known = new Set(replicas.filter(({ seenMsAgo }) => seenMsAgo < UNKNOWN_MS).map(({ id }) => id))
+  const unknown = members.filter(({ build }) => build?.replica != null && !known.has(build.replica))
+  if (unknown.length === 0) return null
+  const hosts = [...new Set(unknown.map(({ host }) => host))].sort().join(', ')
+  return {
+    subject: 'members of the consumer group on another database',
+    shares: 'consumer_group',
+    text: `members of the consumer group ${groupId} do not report to this database: ${counted(unknown.length, 'replica')} on ${hosts}. They work on another one, such as a copy of it, and take events from this one`,
+    remedy:
+      'give the deployment of each database an MQ_GROUP_ID of its own, then replace its replicas; `checkpoints` shows where each continues',
+  }
+}
+
+/** Names the other consumer groups whose replicas read the same topics into this database. */
+export function judgeGroups({ groupId, topics }: Place, replicas: readonly Replica[]): Notice | null {
+  const others = replicas.filter(
+    (replica) =>
+      replica.seenMsAgo < GONE_MS &&
+      replica.groupId !== groupId &&
+      replica.topics.some((topic) => topics.includes(topic)),
+  )
+  if (others.length === 0) return null
+  const words = [...Map.groupBy(others, (replica) => replica.groupId)].map(
+    ([other, some]) => `${other} on ${counted(some.length, 'replica')}`,
+  )
+  return {
+    subject: 'other consumer groups on this database',
+    shares: 'database',
+    text: `another consumer group works on this database: ${words.sort().join('; ')}, beside ${groupId}. Members are told once, but all events are read and looked up by each group, and the groups hold each other up`,
+    remedy:
+      'stop the deployment that does not belong here, or give it a database of its own or other MQ_TOPICS; if MQ_GROUP_ID has changed, this ends a few minutes after the last replica of the old group',
+  }
+}

@@ -1,0 +1,25 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { currentDatabase } from '../read/list-replicas.ts'
+
+/** Records that a replica runs. Takes the row of one that has been gone for a day, so that restarts do not add up. */
+export async function announceReplica(
+  pool: CommonQueryMethods,
+  {
+    id,
+    groupId,
+    topics,
+  }: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },
+): Promise<void> {
+  const names = sql.array([...topics], 'text')
+  await pool.query(sql.unsafe`
+    WITH taken AS (
+      UPDATE notifications.replica SET id = ${id}, group_id = ${groupId}, topics = ${names}, seen_at = now(), database_oid = ${currentDatabase}
+      WHERE id = (
+        SELECT id FROM notifications.replica WHERE seen_at < now() - interval '1 day' LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) AND NOT EXISTS (SELECT FROM notifications.replica WHERE id = ${id})
+      RETURNING id
+    )
+    INSERT INTO notifications.replica (id, group_id, topics, database_oid)
+    SELECT ${id}, ${groupId}, ${names}, ${currentDatabase} WHERE NOT EXISTS (SELECT FROM taken)
+    ON CONFLICT (id) DO UPDATE SET seen_at = now()`)
+}

@@ -1,0 +1,89 @@
+// node test/stack/with-stack.ts -- node test/soak/hold.ts
+// Three replicas under RATE (2,000) events/s, all messages held for SECONDS (60), in which two replicas are killed and one comes back:
+// no message may be handed over between the acknowledgement and the resume; then each event has its row.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { spawned } from '../process/command.ts'
+import { rowCount } from '../process/rows.ts'
+import { untilReady } from '../stack/ask.ts'
+import { numberFrom } from '../stack/environment.ts'
+import { preloading } from '../stack/executable.ts'
+import { startService } from '../stack/service.ts'
+import { until } from '../stack/until.ts'
+import { createWorld, manyEvents } from '../stack/world.ts'
+import { publishBursts } from './publish-bursts.ts'
+import { result, say } from './report.ts'
+
+const rate = numberFrom('RATE', 2_000)
+const heldMs = numberFrom('SECONDS', 60) * 1_000
+const PARTITION_COUNT = 3
+const PARTY_COUNT = 5_000
+const BURST_EVERY_MS = 100
+const TIMEOUT_MS = 300_000
+
+const world = await createWorld({ partitionCount: PARTITION_COUNT })
+/** When a replica handed messages over, by the clock of this machine. */
+const handedOverMs: number[] = []
+try {
+  const [first, second, third] = [await start(), await start(), await start()]
+  const publishing = new AbortController()
+  const burst = () => manyEvents(Math.ceil((rate * BURST_EVERY_MS) / 1_000), PARTITION_COUNT, PARTY_COUNT)
+  const published = publishBursts(world, burst, BURST_EVERY_MS, publishing.signal)
+  await until(async () => (await rowCount(world)) > rate, { what: 'the first events' })
+
+  await run('hold')
+  const heldAtMs = Date.now()
+  say(`held, ${await rowCount(world)} rows`)
+  await sleep(heldMs / 3)
+  for (const replica of [first, second]) {
+    replica.kill('SIGKILL')
+    await replica.exited
+    say('a replica was killed')
+  }
+  await sleep(heldMs / 3)
+  const replacement = await start()
+  await untilReady(replacement.url)
+  say('one came back')
+  await sleep(heldMs / 3)
+  const heldRowCount = await rowCount(world)
+  const resumedAtMs = Date.now()
+  await run('resume')
+  say(`resumed, ${heldRowCount} rows`)
+
+  await until(() => handedOverMs.some((ms) => ms > resumedAtMs), { what: 'a message after the resume' })
+  publishing.abort()
+  const publishedCount = await published
+  await until(async () => (await rowCount(world)) >= publishedCount, {
+    what: 'each event to have its row',
+    timeoutMs: TIMEOUT_MS,
+  })
+  await world.caughtUp()
+  const early = handedOverMs.filter((ms) => ms > heldAtMs && ms < resumedAtMs)
+  say(`${publishedCount} events, ${handedOverMs.length} messages handed over, ${early.length} while held`)
+  const [skipped] = await world.sql(
+    `SELECT count(*)::int FROM notifications.notification_log WHERE status <> 'SENT'`,
+  )
+  result({
+    'messages are handed over before the hold': handedOverMs.some((ms) => ms < heldAtMs),
+    'none is handed over between acknowledgement and resume': early.length === 0,
+    'each event has its row': (await rowCount(world)) === publishedCount,
+    'nothing is skipped or failed': skipped?.count === 0,
+  })
+  await Promise.all([third, replacement].map((replica) => replica.stop()))
+} finally {
+  await world.close()
+}
+
+function start() {
+  const recording = preloading(new URL('../stack/record-recipients.ts', import.meta.url))
+  return startService(
+    { ...world.env, ...recording, LOG_LEVEL: 'info' },
+    {
+      onLine: ({ msg, time }) => msg === 'message handed over' && handedOverMs.push(Date.parse(String(time))),
+    },
+  )
+}
+
+async function run(command: 'hold' | 'resume'): Promise<void> {
+  const { code, stderr } = await spawned([command, '--because', 'a soak test', '--yes'], world.env)
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}`)
+}
