@@ -116,6 +116,12 @@ export default {
       to: { path: '^src/' },
     },
     {
+      name: 'properties-have-a-seed',
+      severity: 'error',
+      from: { path: '^test/', pathNot: '^test/stack/properties\\.ts$' },
+      to: { path: 'node_modules/fast-check/' },
+    },
+    {
       name: 'no-cycles',
       severity: 'error',
       from: {},

@@ -34,7 +34,7 @@ FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans soak-properties rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -157,7 +157,7 @@ chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
-soak: soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans ## Run all soak tests below
+soak: soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans soak-properties ## Run all soak tests below
 
 soak-brokers: build ## Each of three brokers frozen for 40 s, killed, unreachable and slow in turn (KINDS), ROUNDS (1) times, beside a consumer by librdkafka (kcat)
 	@$(FIRST) $(NODE) test/soak/brokers.ts
@@ -183,3 +183,7 @@ soak-member: build ## One member PUTs preferences 10, 50 and 200 times a second 
 
 soak-plans: build node_modules/.tap-plugins ## What statements read of a log of 5,000,000 rows (ROWS), the planner misled about it
 	@$(FIRST) ROWS=$${ROWS:-5000000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/store/misled-plans.test.ts test/service/store/misled-pages.test.ts
+
+soak-properties: build node_modules/.tap-plugins ## Tests of properties with ROUNDS (20) random seeds, where make test has one
+	@$(FIRST) $(NODE) test/stack/with-stack.ts -- bash -c 'for seed in $$(shuf -i 1-1000000000 -n $${ROUNDS:-20}); do \
+	  echo "SEED=$$seed"; SEED=$$seed $(TAP) $(shell grep -rl "stack/properties.ts'" test) || exit 1; done'

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import {
   FACT_COLUMNS,
   FACT_LIST,
@@ -8,6 +7,7 @@ import {
   type Situation,
 } from '../../src/service/decide/decision/facts.ts'
 import { CHANNEL_KINDS, CHANNELS, type Channel } from '../../src/service/decide/party/channel.ts'
+import fc from '../stack/properties.ts'
 
 /** A row as a person would write it. */
 export type Row = Record<

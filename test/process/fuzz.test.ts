@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { createDocumentCheck } from '../service/http/documented.ts'
+import fc from '../stack/properties.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { exchange, type RawRequest } from './exchange.ts'
 

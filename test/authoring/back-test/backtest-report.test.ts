@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import {
   type GroupPosition,
@@ -8,6 +7,7 @@ import {
 } from '../../../src/authoring/back-test/backtest-report.ts'
 import { createBacktest } from '../../../src/authoring/back-test/decide-groups.ts'
 import type { DecisionGroup, ListedMember } from '../../../src/service/model/decision-group.ts'
+import fc from '../../stack/properties.ts'
 import { above, rule } from '../build.ts'
 import { createTable, DEFAULT_TABLE, SITUATIONS } from '../default-table.ts'
 

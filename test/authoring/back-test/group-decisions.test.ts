@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
 import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { groupDecisions } from '../../../src/authoring/back-test/group-decisions.ts'
@@ -10,6 +9,7 @@ import { resolveTime } from '../../../src/service/store/read/resolve-time.ts'
 import { inSnapshot } from '../../../src/service/store/sql/snapshot.ts'
 import { decisionPages, openDatabase, planOf } from '../../service/store/fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../../service/store/record.ts'
+import fc from '../../stack/properties.ts'
 
 const { pool, client } = await openDatabase(t)
 t.before(async () => {

@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { checkRuleFiles } from '../../../src/authoring/check/check-files.ts'
 import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
 import { inWords } from '../../service/build.ts'
+import fc from '../../stack/properties.ts'
 import { above, promise, promises as promisesText, type Row, rule, table as tableText } from '../build.ts'
 import {
   DEFAULT_PROMISES,

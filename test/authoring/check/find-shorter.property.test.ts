@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { findShorter } from '../../../src/authoring/check/find-shorter.ts'
 import { diffRuleTables } from '../../../src/authoring/diff/compare-tables.ts'
 import { enumerate } from '../../../src/service/decide/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
+import fc from '../../stack/properties.ts'
 import { rule, table } from '../build.ts'
 import { applying, isSafe, type Row, tables } from '../random-tables.ts'
 

@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { findUnguarded } from '../../../src/authoring/check/find-unguarded.ts'
 import { OUTCOMES } from '../../../src/service/decide/decision/result.ts'
 import { enumerate } from '../../../src/service/decide/rules/first-match.ts'
 import { loadPromises } from '../../../src/service/decide/rules/load-promises.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
+import fc from '../../stack/properties.ts'
 import { promises, table } from '../build.ts'
 import { ALL_CASES, applies, applying, interpret, isSafe, type Row, tables } from '../random-tables.ts'
 

@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { findFaults } from '../../../src/authoring/check/find-faults.ts'
 import { enumerate } from '../../../src/service/decide/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
 import { describeFault } from '../../../src/service/text/faults.ts'
+import fc from '../../stack/properties.ts'
 import { table } from '../build.ts'
 import { type Row, tables } from '../random-tables.ts'
 

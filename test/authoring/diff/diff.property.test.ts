@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { diffRuleTables } from '../../../src/authoring/diff/compare-tables.ts'
+import fc from '../../stack/properties.ts'
 import { table } from '../build.ts'
 import { ALL_CASES, applies, applying, isSafe, type Row, tables } from '../random-tables.ts'
 

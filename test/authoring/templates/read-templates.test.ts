@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { readTemplates } from '../../../src/authoring/templates/read-templates.ts'
 import { render } from '../../../src/service/decide/templates/render.ts'
 import { TemplateError } from '../../../src/service/decide/templates/template.ts'
 import { sha256 } from '../../service/build.ts'
+import fc from '../../stack/properties.ts'
 import { files, templatesWith } from './files.ts'
 
 function faultsOf(changes: Readonly<Record<string, string | null>>): string {

@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { createBacktest } from '../../../src/authoring/back-test/decide-groups.ts'
 import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { diffRuleTables } from '../../../src/authoring/diff/compare-tables.ts'
 import { formatTraffic, readTraffic, type Traffic } from '../../../src/authoring/traffic/traffic-sheet.ts'
 import { weighChange } from '../../../src/authoring/traffic/weigh-change.ts'
+import fc from '../../stack/properties.ts'
 import { table } from '../build.ts'
 import { ALL_CASES, applying, isSafe, tables } from '../random-tables.ts'
 

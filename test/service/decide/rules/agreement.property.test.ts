@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { createBacktest } from '../../../../src/authoring/back-test/decide-groups.ts'
 import { createRuleTable } from '../../../../src/authoring/check/compile-table.ts'
@@ -15,6 +14,7 @@ import type { RuleTable } from '../../../../src/service/decide/rules/table.ts'
 import { table } from '../../../authoring/build.ts'
 import { ALL_CASES, applying, type Case, isIn, isSafe, tables } from '../../../authoring/random-tables.ts'
 import { templatesWith } from '../../../authoring/templates/files.ts'
+import fc from '../../../stack/properties.ts'
 import { aTried } from '../../build.ts'
 
 const RUN_COUNT = 10

@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { createRuleTable } from '../../../../src/authoring/check/compile-table.ts'
 import { UNKNOWN_CHANNEL_RULE_ID } from '../../../../src/service/decide/decision/decide.ts'
 import { firstMismatch } from '../../../../src/service/decide/rules/mismatch.ts'
 import { table } from '../../../authoring/build.ts'
 import { ALL_CASES, applying, interpret, isSafe, type Row, tables } from '../../../authoring/random-tables.ts'
+import fc from '../../../stack/properties.ts'
 import { faultsOf } from '../../build.ts'
 
 const RUN_COUNT = 25

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import mustache from 'mustache'
 import t from 'tap'
 import { compileText, finish, render } from '../../../../src/service/decide/templates/render.ts'
 import { templatesWith } from '../../../authoring/templates/files.ts'
+import fc from '../../../stack/properties.ts'
 
 const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'
 const GENERIC = ALL_IN_SUBJECT.replace(/\n\n.*/s, '\n\nA {{eventType}} event has occurred\n')

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { parseSigningKey } from '../../../../src/service/http/auth/signing-key.ts'
 import { buildApp } from '../../../../src/service/http/public.ts'
 import { createLog } from '../../../../src/service/telemetry/log.ts'
 import { listen } from '../../../stack/listen.ts'
+import fc from '../../../stack/properties.ts'
 import { anyTokensOf, dependencies } from '../fixture.ts'
 import { attacks, type Key, paddedHash, segment, signedBy } from './attacks.ts'
 

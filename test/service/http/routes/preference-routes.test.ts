@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { isPartyLocator } from '../../../../src/service/decide/event/parse-event.ts'
+import fc from '../../../stack/properties.ts'
 import { documentedApp } from '../documented.ts'
 import { dependencies } from '../fixture.ts'
 
