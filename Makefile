@@ -175,7 +175,7 @@ soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messa
 soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
 
-soak-hold: build ## All messages held for SECONDS (60) under RATE (2000) events/s, two of three replicas killed meanwhile
+soak-hold: build ## All messages held for SECONDS (60) under RATE (2000) events/s, two of three replicas killed and one upgraded meanwhile
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hold.ts
 
 soak-member: build ## One member PUTs preferences 10, 50 and 200 times a second (RATES), the database 60 and 1 ms away (DELAYS)

@@ -52,7 +52,7 @@ const EDITS: Readonly<Record<string, readonly (readonly [text: string, by: strin
  */
 export async function makeNextVersion(migrations: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), 'notifications-next-'))
-  for (const part of ['src', 'db', 'test/first', 'package.json'])
+  for (const part of ['src', 'db', 'test/first', 'test/stack', 'package.json'])
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   for (const [name, source] of Object.entries(migrations))
