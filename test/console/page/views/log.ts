@@ -151,7 +151,12 @@ test('the address holds the page of a list, and Back returns to it', async (t) =
 test('on a phone an entry takes two lines, and the header 100 px', async (t) => {
   const items = Array.from({ length: 200 }, (_, i) => ({
     ...GIVEN_UP,
-    ...{ locator: locator(i), eventType: 'policy.renewal-notice', reference: `CLA-2026-${i}` },
+    ...{
+      locator: locator(i),
+      eventType: i === 0 ? 'claim.supporting-document-requested' : 'policy.renewal-notice',
+    },
+    reference: `CLA-2026-${i}`,
+    partyLocator: '8b6ef05a-31e2-4bd2-9b0e-5f6f6e0c2d11',
   }))
   const { page } = await openView(t, '#/log', {
     logEntries: { list: async () => ({ items, next: null }), get: async () => GIVEN_UP },
@@ -161,8 +166,12 @@ test('on a phone an entry takes two lines, and the header 100 px', async (t) => 
   const heightPx = async (place: ReturnType<Page['locator']>) => (await place.boundingBox())?.height ?? 0
   t.ok((await heightPx(page.locator('tbody tr').nth(1))) <= 64)
   t.ok((await heightPx(page.locator('header'))) <= 100)
+  t.equal(await page.evaluate(CUT_TYPES), 0, 'each type is whole')
   t.ok(Number(await page.evaluate('document.documentElement.scrollHeight')) < 15_000)
-  t.match(await page.locator('tbody tr').first().innerText(), /policy\.renewal-notice[\s\S]*CLA-2026-0/)
+  t.match(
+    await page.locator('tbody tr').first().innerText(),
+    /claim\.supporting-document-requested[\s\S]*CLA-2026-0/,
+  )
   await waitUntilItFits(page)
   t.same(await accessibilityFaults(page), [])
   await page
@@ -183,6 +192,8 @@ test('the head of a long list stays visible', async (t) => {
   t.equal(head?.y, 0)
 })
 
+const CUT_TYPES = `[...document.querySelectorAll('tbody [data-column="Event type"] *')]
+  .filter((part) => part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight).length`
 const SIGN_OF_BADGE = `(() => {
   const { content, clipPath } = getComputedStyle(document.querySelector('main .badge'), '::before')
   return content + ' ' + clipPath
