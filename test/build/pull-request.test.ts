@@ -274,7 +274,7 @@ function pullRequest() {
 t.test('outcomes are accepted by a commit of one file, which starts the checks', async (t) => {
   const { author, made, head } = pullRequest()
   const count = describeThose({ party: 'found' }).length
-  t.match(make(author, 'rules-summary').stdout, `### Not accepted yet: ${count} outcomes and texts`)
+  t.match(make(author, 'rules-summary').stdout, `### Not accepted yet: ${count} entries of `)
   const started = answerAsGitHub({ head }, made)
   const runner = checkOut()
   t.match(make(runner, 'rules-commit', { PR: '12' }), { status: 0, stdout: /^Accepted the outcomes of pull/ })

@@ -111,9 +111,9 @@ function shorterToMarkdown(hints: readonly string[]): string {
 
 function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes']>): string {
   if (gone.length + fresh.length === 0) return ''
-  return `### Not accepted yet: ${counted(Math.max(gone.length, fresh.length), 'outcome or text', 'outcomes and texts')}
+  return `### Not accepted yet: ${counted(Math.max(gone.length, fresh.length), 'entry', 'entries')} of \`rules/outcomes.txt\`
 
-If the changes above are what you want, start the workflow "accept rules" with the number of this pull request, or run \`make rules-accept\` and commit \`rules/outcomes.txt\`.
+If the changes above are what you want, start the workflow "accept rules" with the number of this pull request, or run \`make rules-accept\` and commit \`rules/outcomes.txt\`, which lists what becomes of each situation and how each text reads.
 `
 }
 
@@ -122,6 +122,8 @@ function trafficToMarkdown({ summary, changes, notes }: TrafficEffect): string {
   return `### ${literal(summary)}\n\n${items.join('\n')}\n`
 }
 
+const SITUATION =
+  'A situation is one combination of the facts that rules read about a member, for some event types.'
 /** If more situations change, each kind of change is folded away. */
 const SHOWN_COUNT_MAX = 12
 
@@ -135,6 +137,7 @@ export function diffToMarkdown(diff: RuleTableDiff): string {
   const rest = describeRest(diff).map((line) => `- ${literal(line)}`)
   const parts = [
     `### Rule table: ${summariseDiff(diff)}`,
+    ...(kinds.length > 0 ? [SITUATION] : []),
     ...kinds,
     ...(rest.length > 0 ? [`#### No difference to members\n\n${rest.join('\n')}`] : []),
   ]

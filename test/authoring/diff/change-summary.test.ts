@@ -17,6 +17,8 @@ t.test('a short diff is a list under each sentence', async (t) => {
     await markdownOf(DEFAULT_TABLE.replace('no phone on file', 'no number').replace('\nsms,', '\ntext,')),
     `### Rule table: ${count} situations change: 0 no longer sent, 0 newly sent, ${count} with another reason only
 
+A situation is one combination of the facts that rules read about a member, for some event types.
+
 #### With another reason only
 
 ${count} situations change from SKIP (no phone on file) to SKIP (no number) for every event type (rule "no-phone" as before):
