@@ -16,9 +16,10 @@ import type { Templates } from '../../service/decide/templates/template.ts'
 import { readPreferences } from '../../service/store/read/read-preferences.ts'
 import { createLog } from '../../service/telemetry/log.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
+import { didYouMean, nearest } from '../../service/text/nearest.ts'
 import { noteUnknownEventType } from '../../terminal/known-names.ts'
 import { fileOption, newCommand, partyOption, UsageError } from '../../terminal/options.ts'
-import { print } from '../../terminal/print.ts'
+import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
 import { compileRuleTable } from '../check/compile-table.ts'
@@ -124,6 +125,13 @@ async function parseTriedVariables(
   const value = file === '-' ? await buffer(world.stdin) : await readBytes(file)
   const message = { offset: 0n, key: null, value, headers }
   const maps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
+  if (topic !== undefined && !maps.byTopic.has(topic)) {
+    const near = didYouMean(nearest(topic, [...maps.byTopic.keys()]))
+    note(
+      world,
+      `rules/envelope.json has no map for the topic "${topic}": the default map reads this message${near}`,
+    )
+  }
   const parsed = parseEvent(message, topic === undefined ? maps.byDefault : mapOf(maps, topic))
   if (parsed.kind === 'rejection')
     throw new CorrectableError(
