@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { Cluster } from '../../src/service/consume/cluster.ts'
-import { createConsumer } from '../../src/service/consume/consumer.ts'
+import { Consumer } from '../../src/service/consume/consumer.ts'
 import type { Checkpoint } from '../../src/service/decide/event/position.ts'
 import { committedAt } from '../service/build.ts'
 import { numberFrom } from '../stack/environment.ts'
@@ -160,7 +160,7 @@ function findKind(name: string): Kind {
 
 function consume(arrivals: Arrivals) {
   const checkpoints = new Map<string, Checkpoint>()
-  return createConsumer(
+  return new Consumer(
     {
       connection: { brokers: routed, ssl: null, sasl: null },
       groupId: 'ours',

@@ -141,7 +141,7 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
       () => null,
     )
   return async (): Promise<ServiceStatus> => {
-    const worker = current()
+    const consumer = current()?.consumer
     const [fault, lookUps] = await Promise.all([database.fault(), parties.fault()])
     const failsSinceMs = parties.failsSinceMs()
     const holds = fault === null ? await readHolds(database.httpPool()).catch(() => null) : []
@@ -150,8 +150,9 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
     const waiting = (found?.partitions ?? []).filter(({ messageCount }) => messageCount > 0)
     const oldestMs = Date.now() - 1_000 * Math.max(...waiting.map(({ oldestAgeS }) => oldestAgeS))
     return {
-      isStarting: worker === null,
-      consuming: worker === null ? 'the service is starting' : (worker.waitsFor() ?? worker.foreignReason()),
+      isStarting: consumer === undefined,
+      consuming:
+        consumer === undefined ? 'the service is starting' : (consumer.waitsFor ?? consumer.foreign.reason),
       database: fault ?? (holds === null ? 'it does not answer' : null),
       lookUps,
       lookUpsFailSince: failsSinceMs === null ? null : toIso(failsSinceMs),
@@ -174,7 +175,7 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
           found === null ? undefined : found.brokerReachable ? countHeld(hold, found.waitingByTopic) : null,
       })),
       topics: config.broker.topics,
-      blocked: showBlocked(worker?.blocked() ?? [], found?.partitions ?? [], toIso),
+      blocked: showBlocked(consumer?.blocked ?? [], found?.partitions ?? [], toIso),
     }
   }
 }

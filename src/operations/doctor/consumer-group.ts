@@ -3,8 +3,8 @@ import type { Config } from '../../service/config/config.ts'
 import { ONE_GROUP_PER_LIST } from '../../service/consume/assigner.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { judgeBuilds } from '../../service/consume/builds.ts'
+import { describeOtherProgram } from '../../service/consume/describe-outage.ts'
 import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
-import { otherProgram } from '../../service/consume/group.ts'
 import { judgeMembers } from '../../service/consume/sharing.ts'
 import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
@@ -35,7 +35,7 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
     if (others.length > 0)
       throw new Problem(
         `members of ${groupId} speak another protocol: ${others.map(({ host, otherProtocol }) => `${host} (${otherProtocol})`).join(', ')}`,
-        otherProgram(groupId),
+        describeOtherProgram(groupId),
       )
     const strangers = judgeMembers(groupId, members)
     if (strangers !== null) throw new Problem(strangers.text, strangers.remedy)

@@ -126,7 +126,10 @@ export async function createApp(
     startup,
     startupWarning: () => {
       const shared = surroundings.notices().filter(({ shares }) => shares !== undefined)
-      const warnings = [worker?.foreignReason(), ...shared.map(({ text, remedy }) => `${text}; ${remedy}`)]
+      const warnings = [
+        worker?.consumer.foreign.reason,
+        ...shared.map(({ text, remedy }) => `${text}; ${remedy}`),
+      ]
       return warnings.filter(Boolean).join('; ') || null
     },
     notices: () => [...surroundings.notices(), ...metrics.dataFaults()],
@@ -172,7 +175,7 @@ export async function createApp(
   /** Ready once the process has joined the consumer group, whatever happens later. */
   async function startup(): Promise<string | null> {
     if (worker === null) return (await database.fault()) ?? 'the service is starting'
-    return worker.hasJoined() ? null : worker.waitsFor()
+    return worker.consumer.hasJoined ? null : worker.consumer.waitsFor
   }
 
   /** A second call must wait for the first, which `disposeAsync` by itself does not. */
@@ -213,8 +216,8 @@ function metricsNeeds(
     isInOtherCase: createCaseJudge(listAuthored(ruleFiles.ruleTable)),
     attemptCountMax: config.retry.attemptCountMax,
     backlog: createBacklog({
-      assignment: () => worker()?.assignment() ?? null,
-      oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
+      assignment: () => worker()?.consumer.assignment ?? null,
+      oldestMs: (topic, partition) => worker()?.consumer.oldestMs(topic, partition) ?? null,
       // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
       // A broker that stands still must not hide how far the partitions of the others are behind.
       ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
@@ -225,8 +228,8 @@ function metricsNeeds(
       monotonicMs: () => performance.now(),
     }),
     connections: database.connections,
-    blocked: () => worker()?.blocked() ?? [],
-    foreign: () => worker()?.foreign() ?? [],
+    blocked: () => worker()?.consumer.blocked ?? [],
+    foreign: () => worker()?.consumer.foreign.found ?? [],
     isPolicyAdministrationDown: parties.isDown,
     heldTopics: async () => {
       const holds = await readHolds(database.pool())

@@ -11,7 +11,7 @@ import type { AttemptMaker } from '../attempt/transact.ts'
 import type { Config } from '../config/config.ts'
 import type { Brokers } from '../consume/brokers.ts'
 import type { DatabaseName } from '../consume/committed-offsets.ts'
-import { createConsumer } from '../consume/consumer.ts'
+import { Consumer } from '../consume/consumer.ts'
 import type { KafkaConnection } from '../consume/kafka-client.ts'
 import type { ConsumerNeeds } from '../consume/partition.ts'
 import { readMessages } from '../consume/read-messages.ts'
@@ -118,7 +118,7 @@ export function createWorker(needs: WorkerNeeds) {
     countRowsLost: metrics.countRowsLost,
     database: needs.databaseName,
   }
-  const consumer = createConsumer(options, consumerNeeds, log)
+  const consumer = new Consumer(options, consumerNeeds, log)
   const retryLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   const retry = createRetry<LogPosition>(
     createMaker(),
@@ -130,7 +130,7 @@ export function createWorker(needs: WorkerNeeds) {
     maker: createMaker(),
     parties,
     lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
-    takeRequest: () => takeRequest(pool, listPartitions(consumer.assignment() ?? {}), parties.isDown()),
+    takeRequest: () => takeRequest(pool, listPartitions(consumer.assignment ?? {}), parties.isDown()),
     listRetryCandidates: (...page) => listRetryCandidates(pool, config.retry, ...page),
     readMessages: (places) => readMessages(brokers, places),
     listRejected: (target, after) =>
@@ -143,7 +143,7 @@ export function createWorker(needs: WorkerNeeds) {
     log,
   })
   return {
-    ...consumer,
+    consumer,
     run: () => {
       retry.start()
       requests.start()

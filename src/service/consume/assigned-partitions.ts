@@ -5,7 +5,7 @@ import {
   type TopicPartition,
 } from '../decide/event/position.ts'
 import type { CommittedOffset } from './committed-offsets.ts'
-import type { NextOffset } from './group.ts'
+import type { NextOffset } from './membership.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 /** The partitions that this member of the group owns now. */

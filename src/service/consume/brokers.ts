@@ -10,9 +10,10 @@ import {
   fetchFrom,
   type IsolationLevel,
   isStaleMetadata,
+  READ_COMMITTED,
 } from './fetch.ts'
-import { encodeOffsets, type NextOffset } from './group.ts'
-import type { KafkaConnection } from './kafka-client.ts'
+import { errorType, type KafkaConnection } from './kafka-client.ts'
+import { encodeOffsets, type NextOffset } from './membership.ts'
 
 export type PartitionEnds = TopicPartition & Ends
 
@@ -74,8 +75,8 @@ export function createBrokers(
       const heartbeat = { groupId, groupGenerationId: 0, memberId: 'nobody' }
       await cluster
         .ask(coordinator, (broker) => broker.heartbeat(heartbeat))
-        .catch((error: { readonly type?: unknown }) => {
-          if (error.type !== 'UNKNOWN_MEMBER_ID' && error.type !== 'ILLEGAL_GENERATION') throw error
+        .catch((error) => {
+          if (!['UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION'].includes(errorType(error) ?? '')) throw error
         })
     },
     /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
@@ -89,7 +90,7 @@ export function createBrokers(
 type FetchRange = TopicPartition & { readonly from: bigint; readonly bytesMax: number }
 
 /** @param reachableMaxMs leaves out the partitions whose leaders do not answer within this time */
-export async function readEnds(
+async function readEnds(
   cluster: Cluster,
   topics: readonly string[],
   isolationLevel: IsolationLevel,
@@ -112,6 +113,14 @@ export async function readEnds(
       return end === undefined ? [] : [[key, { ...partition, end, earliest: earliest.get(key) ?? 0n }]]
     }),
   )
+}
+
+/** Rejects if no broker leads the partition. */
+export async function readPartitionEnds(cluster: Cluster, partition: TopicPartition): Promise<Ends> {
+  const key = partitionKey(partition)
+  const ends = (await readEnds(cluster, [partition.topic], READ_COMMITTED)).get(key)
+  if (ends === undefined) throw new Error(`no broker leads ${key}`)
+  return ends
 }
 
 async function listOffsets(
@@ -159,8 +168,8 @@ function requireLeader(cluster: Pick<Cluster, 'leaderOf'>, partition: TopicParti
 }
 
 /** The next request then finds the new leader. */
-function failStale(cluster: Cluster, error: Error & { readonly type?: string }): never {
-  if (isStaleMetadata(error.type ?? null)) void cluster.refresh().catch(() => {})
+function failStale(cluster: Cluster, error: unknown): never {
+  if (isStaleMetadata(errorType(error))) void cluster.refresh().catch(() => {})
   throw error
 }
 

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import type { Cluster } from './cluster.ts'
 
@@ -79,6 +80,42 @@ export function judgeCommitted(
 /** Another database whose deployment uses the same consumer group, and the partitions whose offsets it committed. */
 export interface ForeignDatabase extends DatabaseName {
   readonly partitions: readonly string[]
+}
+
+/** The databases of other deployments that commit offsets of this consumer group. */
+export class ForeignDatabases {
+  readonly #own: DatabaseName
+  readonly #groupId: string
+  readonly #log: Logger
+  #found: readonly ForeignDatabase[] = []
+
+  constructor(own: DatabaseName, groupId: string, log: Logger) {
+    this.#own = own
+    this.#groupId = groupId
+    this.#log = log
+  }
+
+  /** Logs each database when it appears. */
+  note(committed: readonly CommittedOffset[]): void {
+    const [groupId, before] = [this.#groupId, this.#found]
+    this.#found = listForeign(committed, this.#own.id)
+    for (const one of this.#found)
+      if (!before.some(({ id }) => id === one.id))
+        this.#log.error({ groupId, remedy: FOREIGN_REMEDY }, describeForeign(one, this.#own, groupId))
+    if (before.length > 0 && this.#found.length === 0)
+      this.#log.info({ groupId }, 'no other database commits offsets of the consumer group any more')
+  }
+
+  get found(): readonly ForeignDatabase[] {
+    return this.#found
+  }
+
+  /** A sentence about each of them, with the remedy; null if there is none. */
+  get reason(): string | null {
+    if (this.#found.length === 0) return null
+    const sentences = this.#found.map((one) => describeForeign(one, this.#own, this.#groupId))
+    return [...sentences, FOREIGN_REMEDY].join('; ')
+  }
 }
 
 export function listForeign(

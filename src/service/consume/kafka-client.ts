@@ -43,6 +43,11 @@ export function createClient(
   return (address) => new Broker({ connectionPool: new ConnectionPool({ ...options, ...address }), logger })
 }
 
+/** Kafka's name of the error with which a broker refused a request; null for any other error. */
+export function errorType(error: unknown): string | null {
+  return error instanceof kafkajs.KafkaJSProtocolError ? error.type : null
+}
+
 const scheduleCheck = RequestQueue.prototype.scheduleCheckPendingRequests
 
 /**

@@ -1,5 +1,5 @@
 import { partitionKey } from '../decide/event/position.ts'
-import type { NextOffset } from './group.ts'
+import type { NextOffset } from './membership.ts'
 
 /** Each commit to Kafka costs the broker as much as a hundred events; tools that show the lag poll less often. */
 const COMMIT_INTERVAL_MS = 1_000

@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs'
 import errors from 'kafkajs/src/protocol/error.js'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { createConsumer } from '../../../src/service/consume/consumer.ts'
+import { Consumer } from '../../../src/service/consume/consumer.ts'
 import type { Checkpoint } from '../../../src/service/decide/event/position.ts'
 import { createTopics, ensureTopics, produce } from '../../stack/topics.ts'
 import { until } from '../../stack/until.ts'
@@ -23,7 +23,7 @@ async function consume(
   const checkpoints = new Map<string, Checkpoint>()
   const messages: { topic: string; value: string }[] = []
   const lines: { msg: string }[] = []
-  const consumer = createConsumer(
+  const consumer = new Consumer(
     {
       connection: { brokers: [brokers], ssl: null, sasl: null },
       groupId,
@@ -70,9 +70,9 @@ t.test('a missing or hidden topic is blocked, alone, until it appears', { skip: 
   await produce(brokers, [{ topic: claims, value: 'a' }])
   const { consumer, valuesOf } = await consume(t, [claims, late])
   await until(() => valuesOf(claims).length === 1, { what: 'the topic that is there', timeoutMs: 20_000 })
-  t.match(consumer.blocked(), [{ topic: late, partition: 0, reason: 'missing', offset: null }])
+  t.match(consumer.blocked, [{ topic: late, partition: 0, reason: 'missing', offset: null }])
   await ensureTopics(brokers, [late], 1)
-  await until(() => consumer.blocked().length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
+  await until(() => consumer.blocked.length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
 })
 
 t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }, async (t) => {
@@ -116,9 +116,9 @@ const errorOf = (name: 'KafkaJSConnectionError', message: string) =>
 t.test('a member that no coordinator answers for its session joins again, as the same one', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims])
-  await until(consumer.hasJoined, { what: 'the first membership' })
+  await until(() => consumer.hasJoined, { what: 'the first membership' })
   answer('heartbeat', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
-  await until(() => /lost/.test(consumer.waitsFor() ?? ''), { what: 'the reason for waiting' })
+  await until(() => /lost/.test(consumer.waitsFor ?? ''), { what: 'the reason for waiting' })
   answer('heartbeat', claims, proceed)
   await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
   await produce(brokers, [{ topic: claims, value: 'a' }])
@@ -128,7 +128,7 @@ t.test('a member that no coordinator answers for its session joins again, as the
 t.test('a member that the coordinator does not know any more joins anew', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
-  await until(consumer.hasJoined, { what: 'the first membership' })
+  await until(() => consumer.hasJoined, { what: 'the first membership' })
   const unknown = errors.errorCodes.find(({ type }) => type === 'UNKNOWN_MEMBER_ID')?.code ?? 0
   answer('heartbeat', claims, () => {
     answer('heartbeat', claims, proceed)
@@ -142,7 +142,7 @@ t.test('a member that the coordinator does not know any more joins anew', async 
 t.test('a lost coordinator ends no membership, and holds up no partition', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
-  await until(consumer.hasJoined, { what: 'the membership' })
+  await until(() => consumer.hasJoined, { what: 'the membership' })
   let refusedCount = 0
   answer('heartbeat', claims, () => {
     refusedCount++
@@ -164,7 +164,7 @@ t.test('a lost coordinator ends no membership, and holds up no partition', async
 t.test('a coordinator that does not answer holds up no partition', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf } = await consume(t, [claims])
-  await until(consumer.hasJoined, { what: 'the membership' })
+  await until(() => consumer.hasJoined, { what: 'the membership' })
   const asked = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
   answer('heartbeat', claims, (send) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { NextOffset } from '../../../src/service/consume/group.ts'
+import type { NextOffset } from '../../../src/service/consume/membership.ts'
 import { createOffsetCommits } from '../../../src/service/consume/offset-commits.ts'
 
 t.test('one request commits the last offset of each partition that moved', async (t) => {

@@ -5,7 +5,7 @@ import errors from 'kafkajs/src/protocol/error.js'
 import { pino } from 'pino'
 import t from 'tap'
 import { encodeSubscription } from '../../../src/service/consume/assigner.ts'
-import { Group, isOutdated, isRebalance } from '../../../src/service/consume/group.ts'
+import { Membership } from '../../../src/service/consume/membership.ts'
 import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
@@ -18,7 +18,7 @@ type Answers = Partial<
 >
 
 /** A group whose requests are answered by the test. Broker 1 coordinates it at first. */
-function groupOf(answers: Answers, topics: Record<string, number[]> = { claims: [0] }) {
+function memberOf(answers: Answers, topics: Record<string, number[]> = { claims: [0] }) {
   const calls: Call[] = []
   const lines: { topics?: string[] }[] = []
   const cluster = { coordinator: 1 }
@@ -57,7 +57,7 @@ function groupOf(answers: Answers, topics: Record<string, number[]> = { claims: 
       { error: null, leaders: new Map(numbers.map((partition) => [partition, 1])) },
     ]),
   )
-  const group = new Group({
+  const membership = new Membership({
     cluster: {
       ask: (node, request) => request(brokerAt(node)),
       findCoordinator: async () => cluster.coordinator,
@@ -70,7 +70,7 @@ function groupOf(answers: Answers, topics: Record<string, number[]> = { claims: 
     sessionTimeoutMs: 30_000,
     log: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   })
-  return { group, calls, lines, cluster, assignments }
+  return { membership, calls, lines, cluster, assignments }
 }
 
 const errorOf = (type: string) =>
@@ -88,11 +88,11 @@ const joinedAs = (memberId: string, members: Record<string, string[]> = {}) => (
 
 t.test('the leader assigns topics that only others read, and warns of hidden ones', async (t) => {
   const members = { a: ['claims'], b: ['billing', 'hidden'] }
-  const { group, assignments, lines } = groupOf(
+  const { membership, assignments, lines } = memberOf(
     { joinGroup: () => joinedAs('a', members) },
     { claims: [0, 1], billing: [0] },
   )
-  t.same(await group.join(['claims']), { claims: [0, 1] })
+  t.same(await membership.join(['claims']), { claims: [0, 1] })
   t.same(assignments, [
     { memberId: 'b', assignment: { billing: [0] } },
     { memberId: 'a', assignment: { claims: [0, 1] } },
@@ -106,29 +106,29 @@ t.test('a member ignores partitions of topics that it does not read, and warns o
     assignment: { claims: [0], billing: [1] },
     userData: Buffer.alloc(0),
   })
-  const { group, lines } = groupOf({
+  const { membership, lines } = memberOf({
     joinGroup: () => joinedAs('b'),
     syncGroup: () => ({ memberAssignment }),
   })
-  t.same(await group.join(['claims']), { claims: [0] })
+  t.same(await membership.join(['claims']), { claims: [0] })
   t.match(lines, [{ topics: ['billing'] }])
 })
 
 t.test('a member keeps its id until the coordinator does not know it, or it has left', async (t) => {
   let joinCount = 0
-  const { group, calls } = groupOf({
+  const { membership, calls } = memberOf({
     joinGroup: ({ memberId }) => {
       joinCount++
       if (joinCount === 3) throw errorOf('UNKNOWN_MEMBER_ID')
       return joinedAs(memberId || `member-${joinCount}`)
     },
   })
-  await group.join(['claims'])
-  await group.join(['claims'])
-  await group.join(['claims'])
-  await group.leave()
-  await group.leave()
-  await group.join(['claims'])
+  await membership.join(['claims'])
+  await membership.join(['claims'])
+  await membership.join(['claims'])
+  await membership.leave()
+  await membership.leave()
+  await membership.join(['claims'])
   t.same(
     calls.filter(({ name }) => name !== 'syncGroup').map(({ name, memberId }) => `${name} ${memberId}`),
     [
@@ -144,7 +144,7 @@ t.test('a member keeps its id until the coordinator does not know it, or it has 
 
 t.test('a rebalance during the join starts it again; any other error ends it', async (t) => {
   const failures = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']
-  const { group, calls } = groupOf({
+  const { membership, calls } = memberOf({
     joinGroup: () => joinedAs('b'),
     syncGroup: () => {
       const type = failures.shift()
@@ -152,14 +152,14 @@ t.test('a rebalance during the join starts it again; any other error ends it', a
       return undefined
     },
   })
-  t.same(await group.join(['claims']), {})
+  t.same(await membership.join(['claims']), {})
   t.equal(calls.length, 6)
-  const refused = groupOf({
+  const refused = memberOf({
     joinGroup: () => {
       throw errorOf('GROUP_AUTHORIZATION_FAILED')
     },
   })
-  await t.rejects(refused.group.join(['claims']), { name: 'KafkaJSProtocolError' })
+  await t.rejects(refused.membership.join(['claims']), { name: 'KafkaJSProtocolError' })
   t.equal(refused.calls.length, 1)
 })
 
@@ -168,34 +168,42 @@ t.test(
   async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] })
     t.teardown(() => mock.timers.reset())
-    const { group, calls, cluster } = groupOf({
+    const { membership, calls, cluster } = memberOf({
       joinGroup: () => joinedAs('b'),
       heartbeat: ({ node }) => (node === 1 ? new Promise(() => {}) : undefined),
     })
-    await group.join(['claims'])
-    const beat = group.heartbeat()
-    const ended = t.rejects(beat, { message: 'broker 2 coordinates the group now' })
+    await membership.join(['claims'])
+    const beat = membership.heartbeat()
     mock.timers.tick(2_000)
     await settled()
     t.equal(calls.at(-1)?.name, 'heartbeat', 'it still coordinates the group')
     cluster.coordinator = 2
     mock.timers.tick(2_000)
-    await ended
-    await group.heartbeat()
+    t.equal(await beat, 'member', 'the group still knows it')
+    await membership.heartbeat()
     t.same(calls.at(-1), { name: 'heartbeat', node: 2, memberId: 'b' })
   },
 )
 
-t.test('errors about the member are told from a rebalance', async (t) => {
+t.test('a heartbeat tells a rebalance from a member that the group does not know', async (t) => {
+  const standings = [
+    'REBALANCE_IN_PROGRESS',
+    'UNKNOWN_MEMBER_ID',
+    'ILLEGAL_GENERATION',
+    'NOT_COORDINATOR_FOR_GROUP',
+  ]
+  const { membership } = memberOf({
+    heartbeat: () => {
+      throw errorOf(standings.shift() ?? '')
+    },
+  })
   t.same(
-    ['REBALANCE_IN_PROGRESS', 'UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'NOT_COORDINATOR_FOR_GROUP'].map(
-      (type) => [isRebalance(errorOf(type)), isOutdated(errorOf(type))],
-    ),
     [
-      [true, false],
-      [false, true],
-      [false, true],
-      [false, false],
+      await membership.heartbeat(),
+      await membership.heartbeat(),
+      await membership.heartbeat(),
+      await membership.heartbeat(),
     ],
+    ['rebalancing', 'unknown', 'unknown', 'member'],
   )
 })

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs from 'kafkajs'
 import type Broker from 'kafkajs/src/broker/index.js'
 import type { Logger } from 'pino'
 import type { Assignment, TopicPartition } from '../decide/event/position.ts'
@@ -14,6 +13,7 @@ import {
 import type { Build } from './builds.ts'
 import type { Cluster } from './cluster.ts'
 import { type DatabaseName, encodeDatabase } from './committed-offsets.ts'
+import { errorType } from './kafka-client.ts'
 
 /** Maximum time that the group waits for the slowest member to join. */
 const REBALANCE_TIMEOUT_MS = 60_000
@@ -23,38 +23,24 @@ const JOIN_COUNT_MAX = 5
 /** After this time without an answer, another broker may coordinate the group. */
 const LATE_MS = 2_000
 
+/** Heartbeats in a session timeout. */
+const HEARTBEAT_COUNT = 10
+/** Time without an answer after which the coordinator counts as silent: also while a rebalance waits for a slow member. */
+const COORDINATOR_SILENT_MS = 9_000
+const SILENT_HEARTBEAT_COUNT = 3
+
+const REBALANCE = 'REBALANCE_IN_PROGRESS'
+const UNKNOWN_MEMBER = 'UNKNOWN_MEMBER_ID'
 /** Errors that tell a member about its group, and not about the coordinator. */
-const OF_GROUP = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']
+const GROUP_ERRORS = [REBALANCE, UNKNOWN_MEMBER, 'ILLEGAL_GENERATION']
 
-/** True if the members must join again. */
-export function isRebalance(error: unknown): boolean {
-  return errorType(error) === 'REBALANCE_IN_PROGRESS'
-}
+/**
+ * A member goes on. While the group rebalances, it keeps what it owns until all have joined again. Once it is unknown, or of an
+ * earlier generation, others may own its partitions.
+ */
+export type Standing = 'member' | 'rebalancing' | 'unknown'
 
-/** True if this member is not, or no longer, in the group: others may own its partitions. */
-export function isOutdated(error: unknown): boolean {
-  return OF_GROUP.includes(errorType(error) ?? '') && !isRebalance(error)
-}
-
-/** True if the members of the group speak another protocol, so that they belong to another program. */
-export function isOtherProtocol(error: unknown): boolean {
-  return errorType(error) === 'INCONSISTENT_GROUP_PROTOCOL'
-}
-
-/** The fault and its remedy. */
-export function otherProgram(groupId: string): string {
-  return `another program uses the consumer group ${groupId}: choose another MQ_GROUP_ID`
-}
-
-export function lacksGroupRight(error: unknown): boolean {
-  return errorType(error) === 'GROUP_AUTHORIZATION_FAILED'
-}
-
-function errorType(error: unknown): string | null {
-  return error instanceof kafkajs.KafkaJSProtocolError ? error.type : null
-}
-
-interface GroupOptions {
+interface MembershipOptions {
   readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
   readonly groupId: string
   /** The database that has the checkpoints. */
@@ -80,20 +66,34 @@ export function encodeOffsets(offsets: readonly NextOffset[], database: Database
  * The membership in the consumer group. A lost coordinator does not end it: the next request goes to the one that follows, as the
  * same member. Rejects with kafkajs's error, or ETIMEDOUT.
  */
-export class Group {
-  readonly #options: GroupOptions
+export class Membership {
+  readonly #options: MembershipOptions
   /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
   #memberId = ''
   #generationId = -1
   #coordinator: number | null = null
   #answeredMs = performance.now()
 
-  constructor(options: GroupOptions) {
+  constructor(options: MembershipOptions) {
     this.#options = options
   }
 
-  /** Time since the last answer of a coordinator. The group keeps a member for the session timeout. */
-  get silentMs(): number {
+  /** Time between two heartbeats. */
+  get heartbeatMs(): number {
+    return Math.floor(this.#options.sessionTimeoutMs / HEARTBEAT_COUNT)
+  }
+
+  /** True if the coordinator has not answered for several heartbeats. */
+  get isSilent(): boolean {
+    return this.#silentMs > Math.max(COORDINATOR_SILENT_MS, SILENT_HEARTBEAT_COUNT * this.heartbeatMs)
+  }
+
+  /** True if the coordinator has not answered for the session timeout, so that the group no longer keeps this member. */
+  get isExpired(): boolean {
+    return this.#silentMs > this.#options.sessionTimeoutMs
+  }
+
+  get #silentMs(): number {
     return performance.now() - this.#answeredMs
   }
 
@@ -103,16 +103,25 @@ export class Group {
       try {
         return this.#keepSubscribed(await this.#joinOnce(topics), topics)
       } catch (error) {
-        if (errorType(error) === 'UNKNOWN_MEMBER_ID') this.#memberId = ''
-        if (!OF_GROUP.includes(errorType(error) ?? '') || joinCount === JOIN_COUNT_MAX) throw error
+        if (errorType(error) === UNKNOWN_MEMBER) this.#memberId = ''
+        if (!isGroupError(error) || joinCount === JOIN_COUNT_MAX) throw error
       }
     }
   }
 
-  async heartbeat(): Promise<void> {
-    const { groupId } = this.#options
+  /** Sends a heartbeat. A failure rejects only once the membership has expired. */
+  async heartbeat(): Promise<Standing> {
+    const { groupId, log } = this.#options
     const request = { groupId, memberId: this.#memberId, groupGenerationId: this.#generationId }
-    await this.#ask((broker) => broker.heartbeat(request))
+    try {
+      await this.#ask((broker) => broker.heartbeat(request))
+    } catch (error) {
+      if (errorType(error) === REBALANCE) return 'rebalancing'
+      if (isGroupError(error)) return 'unknown'
+      if (this.isExpired) throw error
+      log.debug({ err: error }, 'a heartbeat failed')
+    }
+    return 'member'
   }
 
   /** Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. */
@@ -192,7 +201,7 @@ export class Group {
       this.#answeredMs = performance.now()
       return answer
     } catch (error) {
-      if (OF_GROUP.includes(errorType(error) ?? '')) this.#answeredMs = performance.now()
+      if (isGroupError(error)) this.#answeredMs = performance.now()
       else this.#coordinator = null
       throw error
     }
@@ -216,4 +225,8 @@ export class Group {
       answered.abort()
     }
   }
+}
+
+function isGroupError(error: unknown): boolean {
+  return GROUP_ERRORS.includes(errorType(error) ?? '')
 }
