@@ -75,7 +75,7 @@ export class Consumer {
     const cluster = new Cluster(connection, groupId, log)
     const membership = new Membership({ cluster, groupId, database, build, sessionTimeoutMs, log })
     const fetcher = new Fetcher({ cluster, sleep: pause, ...CLOCKS, log })
-    const onWanted = () => fetcher.wake()
+    const { fetchable } = fetcher
     this.#options = options
     this.#log = log
     this.#cluster = cluster
@@ -92,8 +92,8 @@ export class Consumer {
         ...needs,
         readEnds: (partition) => readPartitionEnds(cluster, partition),
         unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
-        onWanted,
-        budget: createBudget(INBOXES_BYTES_MAX, onWanted),
+        fetchable,
+        budget: createBudget(INBOXES_BYTES_MAX, fetchable),
         batchCountMax,
         ...CLOCKS,
         sleep: pause,
@@ -110,10 +110,11 @@ export class Consumer {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
+    void this.#fetcher.run()
     void every(TOPICS_POLL_MS, signal, async () => {
       await this.#cluster.refresh()
       await this.#findTopics()
-      this.#fetcher.wake()
+      this.#fetcher.fetchable.notify()
     })
     void every(CHECKPOINTS_POLL_MS, signal, () => this.#partitions.rewindLost(this.#options.topics))
     void every(CHECKPOINTS_POLL_MS, signal, async () => {

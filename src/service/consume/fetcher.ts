@@ -3,6 +3,7 @@ import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { FETCH_MAX_MS } from './brokers.ts'
 import type { Cluster, UnservedState } from './cluster.ts'
+import { Condition } from './condition.ts'
 import {
   type FetchedPartition,
   type FetchRequest,
@@ -42,8 +43,6 @@ const SILENCE_MS = 10_000
 /** The fetches from one broker. */
 interface Loop {
   readonly nodeId: number
-  /** Ends the wait for a partition that wants to be fetched. */
-  wake: () => void
   failureCount: number
   /** Start of the oldest request without an answer, by `monotonicMs`; null if the last one was answered. */
   silentSinceMs: number | null
@@ -56,6 +55,8 @@ interface Loop {
  */
 export class Fetcher {
   readonly #needs: FetcherNeeds
+  /** Notified when a partition may be fetched: it has room by now, or another leader. */
+  readonly fetchable = new Condition()
   readonly #loops = new Map<number, Loop>()
   #partitions: readonly PartitionConsumer[] = []
   readonly #over = new AbortController()
@@ -69,25 +70,26 @@ export class Fetcher {
   /** Fetches these partitions from now on, and no others. */
   setPartitions(partitions: Iterable<PartitionConsumer>): void {
     this.#partitions = [...partitions]
-    this.wake()
+    this.fetchable.notify()
   }
 
-  /** Starts a loop for each broker that leads a partition, and wakes those that wait. */
-  wake(): void {
-    if (this.#over.signal.aborted) return
-    for (const { name } of this.#partitions) {
-      const nodeId = this.#needs.cluster.leaderOf(name) ?? -1
-      if (nodeId < 0 || this.#loops.has(nodeId)) continue
-      const loop: Loop = { nodeId, wake: () => {}, failureCount: 0, silentSinceMs: null, isReported: false }
-      this.#loops.set(nodeId, loop)
-      void this.#run(loop)
+  /** Runs a loop for each broker that leads a partition, until `stop`. */
+  async run(): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      for (const { name } of this.#partitions) {
+        const nodeId = this.#needs.cluster.leaderOf(name) ?? -1
+        if (nodeId < 0 || this.#loops.has(nodeId)) continue
+        const loop: Loop = { nodeId, failureCount: 0, silentSinceMs: null, isReported: false }
+        this.#loops.set(nodeId, loop)
+        void this.#runLoop(loop)
+      }
+      await this.fetchable.wait()
     }
-    for (const { wake } of this.#loops.values()) wake()
   }
 
   stop(): void {
     this.#over.abort()
-    for (const { wake } of this.#loops.values()) wake()
+    this.fetchable.notify()
   }
 
   /** Set if the broker that leads the partition has not answered for a while. */
@@ -100,17 +102,14 @@ export class Fetcher {
   }
 
   /** Fetches until the broker leads no partition of ours. */
-  async #run(loop: Loop): Promise<void> {
+  async #runLoop(loop: Loop): Promise<void> {
     while (!this.#over.signal.aborted) {
       const led = this.#partitions.filter(({ name }) => this.#leads(loop, name))
       if (led.length === 0) break
       const wanted = led.filter((consumer) => consumer.wanted !== null && !this.#isMoved(consumer.name))
       const isAnyAbout = led.some(({ isAboutToWant }) => isAboutToWant)
       if (wanted.length > 0) await this.#fetchOnce(loop, wanted, isAnyAbout ? SHORT_WAIT_MS : WAIT_MS)
-      else
-        await new Promise<void>((resolve) => {
-          loop.wake = resolve
-        })
+      else await this.fetchable.wait()
     }
     this.#loops.delete(loop.nodeId)
   }
@@ -191,10 +190,10 @@ export class Fetcher {
     consumer.offer(fetched, from)
   }
 
-  /** Looks for new leaders, which also starts the loops of other brokers. A later fetch meets any error. */
+  /** Looks for new leaders. A later fetch meets any error. */
   #refresh(): void {
     void this.#needs.cluster.refresh().then(
-      () => this.wake(),
+      () => this.fetchable.notify(),
       () => {},
     )
   }

@@ -1,5 +1,6 @@
 import { messageBytes } from '../decide/event/message.ts'
 import type { BlockReason } from '../model/block-reasons.ts'
+import { Condition } from './condition.ts'
 import { brokerReason, type FetchedBytes } from './fetch.ts'
 import { afterDamage } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'
@@ -31,8 +32,8 @@ const BATCH_BYTES_MAX = 8 * 1024 * 1024
  */
 export type Budget = ReturnType<typeof createBudget>
 
-/** @param onRoom called when bytes are processed */
-export function createBudget(bytesMax: number, onRoom: () => void = () => {}) {
+/** @param fetchable notified when bytes are processed */
+export function createBudget(bytesMax: number, fetchable: Condition) {
   let usedBytes = 0
   return {
     /** @param ownBytes bytes of the partition that asks */
@@ -40,7 +41,7 @@ export function createBudget(bytesMax: number, onRoom: () => void = () => {}) {
     /** @param bytes negative if taken from an inbox */
     add(bytes: number): void {
       usedBytes += bytes
-      if (bytes < 0) onRoom()
+      if (bytes < 0) fetchable.notify()
     },
   }
 }
@@ -51,6 +52,8 @@ export function createBudget(bytesMax: number, onRoom: () => void = () => {}) {
  */
 export class Inbox {
   readonly #budget: Budget
+  /** Notified when there may be something to take, or nothing will come any more. */
+  readonly changed = new Condition()
   /** The offset at which the next fetch must begin; null while none is accepted. */
   #expected: bigint | null = null
   #isFull = false
@@ -61,7 +64,6 @@ export class Inbox {
   #readyIndex = 0
   /** Thrown once everything before it is taken. */
   #error: Error | null = null
-  #wake = () => {}
 
   constructor(budget: Budget) {
     this.#budget = budget
@@ -97,7 +99,7 @@ export class Inbox {
   /** Accepts nothing more. */
   stop(): void {
     this.#expected = null
-    this.#wake()
+    this.changed.notify()
   }
 
   close(): void {
@@ -112,7 +114,7 @@ export class Inbox {
     const set = error === null ? findRecordSet(afterDamage(bytes, from), from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
     else this.#push(set)
-    this.#wake()
+    this.changed.notify()
   }
 
   /** True if the first set begins at this offset with a record that never was a message. Call it before the first `take`. */
@@ -146,19 +148,6 @@ export class Inbox {
     if (lastOffset !== null) return { messages, lastOffset }
     if (this.#error !== null) throw this.#error
     return null
-  }
-
-  /** Resolves on a possible change, or after `timeoutMs`. */
-  async change(timeoutMs: number | null): Promise<void> {
-    const changed = Promise.withResolvers<void>()
-    this.#wake = changed.resolve
-    const timer = timeoutMs === null ? undefined : setTimeout(changed.resolve, timeoutMs)
-    await changed.promise
-    clearTimeout(timer)
-  }
-
-  wake(): void {
-    this.#wake()
   }
 
   #push(set: RecordSet): void {

@@ -20,6 +20,7 @@ import {
   judgeCommitted,
   LOST_REMEDY,
 } from './committed-offsets.ts'
+import type { Condition } from './condition.ts'
 import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
 import { type FetchedMessage, takeFingerprint } from './records/record.ts'
@@ -64,8 +65,8 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly readEnds: (partition: TopicPartition) => Promise<Ends>
   /** The reason why nothing of a partition can be fetched, or null. */
   readonly unservedReason: (partition: TopicPartition) => UnservedState | null
-  /** Called when a partition wants to be fetched. */
-  readonly onWanted: () => void
+  /** Notified when a partition wants to be fetched. */
+  readonly fetchable: Condition
   readonly budget: Budget
   readonly batchCountMax: number
   readonly wallMs: () => number
@@ -217,7 +218,7 @@ export class PartitionConsumer {
     // message it names the database.
     this.#tell(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
-    this.#needs.onWanted()
+    this.#needs.fetchable.notify()
   }
 
   /** Logs and counts rows that the database has lost, before their events are sent again. */
@@ -294,7 +295,7 @@ export class PartitionConsumer {
   async #hasNext(): Promise<boolean> {
     while (this.#rest === null && this.#inbox.isEmpty && !this.#isStopping) {
       const isSettled = this.#failureCount === 0 && this.#uncompared === null
-      await this.#inbox.change(isSettled ? null : QUIET_MS)
+      await this.#inbox.changed.wait(isSettled ? null : QUIET_MS)
       if (!this.#inbox.isEmpty || this.#isStopping) continue
       await this.#throwIfRecreated()
       this.#recover()
@@ -369,7 +370,7 @@ export class PartitionConsumer {
   rewind(checkpoint: bigint): void {
     if (this.#isStopping) return
     this.#rewound = this.#noteMoved(this.#committed.offset, checkpoint)
-    this.#inbox.wake()
+    this.#inbox.changed.notify()
   }
 
   /** Handles an error that needs no backoff and returns null. Returns any other error. */

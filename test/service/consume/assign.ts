@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { AssignedPartitions } from '../../../src/service/consume/assigned-partitions.ts'
+import { Condition } from '../../../src/service/consume/condition.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import type { NextOffset } from '../../../src/service/consume/membership.ts'
 import type { PartitionNeeds } from '../../../src/service/consume/partition.ts'
@@ -22,8 +23,8 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
     database: { id: '00000000-0000-4000-8000-000000000001', place: 'db/ours' },
     readEnds: async () => ({ earliest: 0n, end: 0n }),
     unservedReason: () => null,
-    onWanted: () => {},
-    budget: createBudget(Number.POSITIVE_INFINITY),
+    fetchable: new Condition(),
+    budget: createBudget(Number.POSITIVE_INFINITY, new Condition()),
     batchCountMax: 500,
     wallMs: () => 0,
     monotonicMs: () => 0,

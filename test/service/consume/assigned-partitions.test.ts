@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Condition } from '../../../src/service/consume/condition.ts'
 import type { Batch } from '../../../src/service/decide/attempt/batch.ts'
 import { committedAt } from '../build.ts'
 import { assign } from './assign.ts'
@@ -11,6 +12,8 @@ async function joined(numbers = [0]) {
   const batches: { batch: Batch; commit: () => void }[] = []
   /** The two clocks differ: the wall clock may be set. */
   const clock = { nowMs: 0, aheadMs: 0 }
+  const fetchable = new Condition()
+  void fetchable.wait().then(() => calls.push('wanted'))
   const { partitions } = assign({
     ensureCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
@@ -28,7 +31,7 @@ async function joined(numbers = [0]) {
       await committed.promise
       return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
     },
-    onWanted: () => calls.push('wanted'),
+    fetchable,
     wallMs: () => clock.nowMs + clock.aheadMs,
     monotonicMs: () => clock.nowMs,
   })

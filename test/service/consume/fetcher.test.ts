@@ -81,11 +81,12 @@ async function fetching(
       for (const { value } of batch.messages) values.push(String(value))
       return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
     },
-    onWanted: () => fetcher.wake(),
+    fetchable: fetcher.fetchable,
     log,
   })
   partitions.assign({ claims: Array.from({ length: partitionCount }, (_, i) => i) }, [])
   fetcher.setPartitions(partitions.list())
+  void fetcher.run()
   await settled()
   return {
     asked,
@@ -178,7 +179,7 @@ t.test(
     cluster.isRefreshed = true
     cluster.refreshCount++
     leaders[0] = 2
-    fetcher.wake()
+    fetcher.fetchable.notify()
     await settled()
     const moved = asked.find(({ broker }) => broker === 2)
     t.strictSame(moved?.partitions, [0])

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { UnservedState } from '../../../src/service/consume/cluster.ts'
 import type { CommittedOffset } from '../../../src/service/consume/committed-offsets.ts'
+import { Condition } from '../../../src/service/consume/condition.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch, WaitingPartition } from '../../../src/service/decide/attempt/batch.ts'
@@ -56,7 +57,7 @@ export function onePartition(given: Given = {}) {
   const lines: { level: number; msg: string; [field: string]: unknown }[] = []
   /** The two clocks differ: the wall clock may be set. */
   const clock = { nowMs: 0, aheadMs: 0 }
-  const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
+  const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY, new Condition())
 
   const { partitions } = assign({
     ensureCheckpoint: async () => {

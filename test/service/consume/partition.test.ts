@@ -1,5 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
+import { Condition } from '../../../src/service/consume/condition.ts'
 import { createBudget, Inbox } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch } from '../../../src/service/decide/attempt/batch.ts'
@@ -483,7 +484,7 @@ const LAST_OFFSET_DELTA_AT = 23
 t.test('a skipped batch that claims the offsets of those after it does not block them', async (t) => {
   const damaged = writeBatch({ baseOffset: 10, records: [{ value: 'a' }] })
   damaged.writeInt32BE(990, LAST_OFFSET_DELTA_AT)
-  const inbox = new Inbox(createBudget(1_000_000))
+  const inbox = new Inbox(createBudget(1_000_000, new Condition()))
   inbox.open(21n)
   // Brokers send it for every offset that its header claims.
   const bytes = Buffer.concat([damaged, writeBatch({ baseOffset: 21, records: [{ value: 'b' }] })])

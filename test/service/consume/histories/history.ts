@@ -1,5 +1,6 @@
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
+import { Condition } from '../../../../src/service/consume/condition.ts'
 import { createBudget } from '../../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../../src/service/consume/records/record.ts'
 import type { Batch, CommitResult } from '../../../../src/service/decide/attempt/batch.ts'
@@ -157,7 +158,7 @@ class History {
 
   #startProcess(): void {
     if (this.#processes.length > 1) return
-    const budget = createBudget(this.#budgetBytes)
+    const budget = createBudget(this.#budgetBytes, new Condition())
     const member = new Member(this.#log, this.#random)
     const consumption = assign({
       budget,
