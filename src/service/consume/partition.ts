@@ -160,9 +160,9 @@ export class PartitionConsumer {
         await this.#work()
       } catch (error) {
         this.#inbox.close()
+        this.#failureCount++
         const unhandled = await this.#handle(error)
         if (unhandled !== null && !this.#isOver) await this.#block(unhandled)
-        this.#failureCount++
       }
     }
     this.#inbox.close()
@@ -383,7 +383,7 @@ export class PartitionConsumer {
         )
       return null
     }
-    if (isIgnoredOnFirstFailure(error) && this.#failureCount === 0) return null
+    if (isIgnoredOnFirstFailure(error) && this.#failureCount === 1) return null
     try {
       if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
       else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
@@ -443,10 +443,10 @@ export class PartitionConsumer {
   }
 
   async #block(error: unknown): Promise<void> {
-    const retryInMs = backOffMs(this.#failureCount)
+    const retryInMs = backOffMs(this.#failureCount - 1)
     const reason = findReason(error, this.#needs)
     // During a rebalance the previous owner of the partition may still be committing its last batch.
-    if (reason === 'locked' && this.#failureCount === 0)
+    if (reason === 'locked' && this.#failureCount === 1)
       this.#needs.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
     else this.#report(error, reason, retryInMs)
     await this.#needs.sleep(retryInMs, this.#over.signal)

@@ -82,6 +82,7 @@ async function fetching(
       return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
     },
     fetchable: fetcher.fetchable,
+    sleep: () => new Promise(() => {}),
     log,
   })
   partitions.assign({ claims: Array.from({ length: partitionCount }, (_, i) => i) }, [])
@@ -199,3 +200,16 @@ t.test('while a partition is about to be fetched, a broker answers for the other
   t.match(all.last(), { partitions: [0, 1], waitMs: 500 })
   all.stop()
 })
+
+t.test(
+  'while a partition waits for its backoff, a broker does not answer for the others sooner',
+  async (t) => {
+    const { last, stop } = await fetching(2, { 0: 1, 1: 1 }, ({ partition }) => {
+      if (partition === 1) throw new Error('the database is down')
+      return false
+    })
+    await last()?.answer({})
+    t.match(last(), { partitions: [0], waitMs: 500 })
+    stop()
+  },
+)
