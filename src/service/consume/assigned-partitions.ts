@@ -66,8 +66,7 @@ export class AssignedPartitions {
     )
     for (const [key, consumer] of this.#consumers) {
       const checkpoint = checkpoints.get(key) ?? -1n
-      if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed)
-        consumer.rewind(checkpoint)
+      if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed) consumer.rewind()
     }
   }
 
@@ -78,10 +77,9 @@ export class AssignedPartitions {
       this.#needs,
       (offset) => this.#commitToKafka({ ...name, offset }),
       told,
-      this.#latest.get(key) ?? null,
     )
+    void consumer.run(this.#latest.get(key) ?? null)
     this.#consumers.set(key, consumer)
     this.#latest.set(key, consumer)
-    void consumer.run()
   }
 }

@@ -55,7 +55,7 @@ export class Inbox {
   /** Notified when there may be something to take, or nothing will come any more. */
   readonly changed = new Condition()
   /** The offset at which the next fetch must begin; null while none is accepted. */
-  #expected: bigint | null = null
+  #expected: bigint | null
   #isFull = false
   #sets: RecordSet[] = []
   #bytes = 0
@@ -65,8 +65,10 @@ export class Inbox {
   /** Thrown once everything before it is taken. */
   #error: Error | null = null
 
-  constructor(budget: Budget) {
+  /** @param from the offset at which the first fetch must begin */
+  constructor(budget: Budget, from: bigint) {
     this.#budget = budget
+    this.#expected = from
   }
 
   /** True if there is nothing to take and no error to throw. */
@@ -90,21 +92,18 @@ export class Inbox {
     return this.#isFull ? null : this.#expected
   }
 
-  open(offset: bigint): void {
-    this.#clear()
-    this.#expected = offset
-    this.#isFull = false
-  }
-
   /** Accepts nothing more. */
   stop(): void {
     this.#expected = null
     this.changed.notify()
   }
 
-  close(): void {
-    this.#clear()
-    this.stop()
+  /** Drops everything. */
+  clear(): void {
+    // Releases the decompression stream.
+    void this.#reader?.return(undefined).catch(() => {})
+    this.#drop(this.#sets.length)
+    this.#error = null
   }
 
   /** @param from the requested offset */
@@ -178,13 +177,6 @@ export class Inbox {
       this.#drop(this.#sets.length)
       return null
     }
-  }
-
-  #clear(): void {
-    // Releases the decompression stream.
-    void this.#reader?.return(undefined).catch(() => {})
-    this.#drop(this.#sets.length)
-    this.#error = null
   }
 
   #drop(setCount: number): void {

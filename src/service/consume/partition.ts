@@ -1,17 +1,11 @@
 import type { Logger } from 'pino'
-import type { Batch, ProcessedBatch, ProcessNext } from '../decide/attempt/batch.ts'
-import type { Message } from '../decide/event/message.ts'
-import {
-  type Checkpoint,
-  type Ends,
-  type Fingerprint,
-  fetchStart,
-  type TopicPartition,
-} from '../decide/event/position.ts'
+import type { ProcessedBatch, ProcessNext } from '../decide/attempt/batch.ts'
+import { type Checkpoint, type Ends, fetchStart, type TopicPartition } from '../decide/event/position.ts'
 import { BLOCK_REASONS, type Blocked, type BlockReason } from '../model/block-reasons.ts'
 import { describeHold, Held, type Hold } from '../model/request/hold.ts'
 import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
+import { BatchReader, Recreated } from './batch-reader.ts'
 import type { UnservedState } from './cluster.ts'
 import {
   type CommittedOffset,
@@ -23,15 +17,8 @@ import {
 import type { Condition } from './condition.ts'
 import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
-import { type FetchedMessage, takeFingerprint } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
-import {
-  BEYOND_THE_END,
-  compareLast,
-  describeAnother,
-  judgeOutOfRange,
-  judgeRecreated,
-} from './recreated-topic.ts'
+import { BEYOND_THE_END, judgeOutOfRange } from './recreated-topic.ts'
 
 export interface ConsumerNeeds {
   /** The checkpoint in force, added if there is none. Rejects while another session has locked it. */
@@ -90,147 +77,129 @@ const UNSERVED: Readonly<Record<UnservedState['reason'], string>> = {
   'no-answer': 'the broker that leads the partition does not answer',
 }
 
-const MOVED = 'another consumer moved the checkpoint: continuing from there'
-class Moved extends Error {}
-/** The broker has another message in place of the last processed one. */
-class Recreated extends Error {}
+class Moved extends Error {
+  constructor() {
+    super('the checkpoint was moved')
+  }
+}
+
+/** See the table of states in the README. After `end` the partition stays in its state until a running batch has ended. */
+type State =
+  /** The consumer of an earlier assignment may still run a batch. */
+  | { readonly kind: 'starting'; readonly before: PartitionConsumer | null }
+  | { readonly kind: 'waiting'; readonly reader: BatchReader }
+  /** Since `sinceMs`, by `monotonicMs`, a batch waits for its turn or runs. */
+  | { readonly kind: 'processing'; readonly reader: BatchReader; readonly sinceMs: number }
+  | { readonly kind: 'held'; readonly reader: BatchReader; readonly hold: Hold }
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'ended' }
+
+/** Failures in a row. */
+interface Failures {
+  count: number
+  /** Null if none of them needed a pause, or the reason is gone. */
+  blocked: Blocked | null
+}
 
 /**
- * Consumes one partition while this member of the group owns it. Fetches fill the inbox; batches are taken from it one by one. The
- * database's checkpoint is the authority on position: any failure drops the inbox, and the partition starts again from the
- * checkpoint.
+ * Consumes one partition while this member of the group owns it. The database's checkpoint is the authority on position: any failure
+ * drops what is fetched, and the partition starts again from the checkpoint.
  */
 export class PartitionConsumer {
-  readonly #name: TopicPartition
+  readonly name: TopicPartition
   readonly #needs: PartitionNeeds
   readonly #commitToKafka: (next: bigint) => void
-  readonly #inbox: Inbox
   readonly #over = new AbortController()
   readonly #finished = Promise.withResolvers<void>()
-  /** The consumer of an earlier assignment, until it is finished. */
-  #before: PartitionConsumer | null
+  #state: State = { kind: 'starting', before: null }
+  /** What the group had committed to Kafka before this assignment, until it is compared with the checkpoint; null if unknown. */
+  #told: CommittedOffset | null
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
-  /** The offset that Kafka has been told last. */
-  #told: Pick<CommittedOffset, 'next' | 'database'> | null
-  /** The last processed message, until it is compared with the broker's at that offset. */
-  #uncompared: Fingerprint | null = null
   /** The broker is known to have nothing before this offset. */
   #earliest = 0n
-  /** Set by `rewind`, thrown by `#hasNext` once no batch runs. */
-  #rewound: Moved | null = null
-  #blocked: Blocked | null = null
-  #failureCount = 0
-  /** The first message of the running batch, or of the one that failed. */
-  #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
-  /** The next batch, if it is taken already: the rest of one that was cut, or one that a hold stopped. */
-  #rest: Batch | null = null
+  /** Null once a batch is committed, or nothing has come for a while. */
+  #failures: Failures | null = null
+  /** The first message of a batch that failed, without its bytes, which would keep a whole fetch in memory. */
+  #failedHead: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
-  /** Since when it waits for its turn or works on a batch, by `monotonicMs`. */
-  #batchSinceMs: number | null = null
 
   /**
    * @param commitToKafka takes the offset of the group's next message
    * @param told what the group had committed to Kafka before this assignment; null if unknown
-   * @param before the consumer of the same partition in an earlier assignment
    */
   constructor(
     name: TopicPartition,
     needs: PartitionNeeds,
     commitToKafka: (next: bigint) => void,
     told: CommittedOffset | null,
-    before: PartitionConsumer | null,
   ) {
-    this.#name = name
+    this.name = name
     this.#needs = needs
     this.#commitToKafka = commitToKafka
     this.#told = told
-    this.#before = before
-    this.#inbox = new Inbox(needs.budget)
   }
 
-  /** Consumes until `end`, after the previous consumer has finished. Never rejects. */
-  async run(): Promise<void> {
+  /**
+   * Consumes until `end`. Never rejects.
+   *
+   * @param before the consumer of the same partition in an earlier assignment, which finishes first
+   */
+  async run(before: PartitionConsumer | null): Promise<void> {
+    this.#state = { kind: 'starting', before }
     // Its running batch may still move the checkpoint, which must be read after that.
-    await this.#before?.finished
-    this.#before = null
+    await before?.finished
     while (!this.#isOver) {
       try {
-        await this.#begin()
-        await this.#work()
+        this.#state = { kind: 'starting', before: null }
+        const reader = await this.#start()
+        while (await this.#hasNext(reader)) await this.#process(reader)
+        if (!this.#isOver) throw new Moved()
       } catch (error) {
-        this.#inbox.close()
-        this.#failureCount++
-        const unhandled = await this.#handle(error)
-        if (unhandled !== null && !this.#isOver) await this.#block(unhandled)
+        await this.#fail(error)
       }
     }
-    this.#inbox.close()
+    this.#reader?.close()
+    this.#state = { kind: 'ended' }
     this.#finished.resolve()
   }
 
-  /** The partition is no longer ours: the running batch is the last one. */
-  end(): void {
-    this.#over.abort()
-    this.#inbox.stop()
+  get #reader(): BatchReader | null {
+    return 'reader' in this.#state ? this.#state.reader : null
   }
 
-  /** Resolves after `end`, when no batch is running. */
-  get finished(): Promise<void> {
-    return this.#finished.promise
-  }
-
-  get #isOver(): boolean {
-    return this.#over.signal.aborted
-  }
-
-  get name(): TopicPartition {
-    return this.#name
-  }
-
-  /** The offset to fetch from; null while nothing is to be fetched. */
-  get wanted(): bigint | null {
-    return this.#inbox.wanted
-  }
-
-  /** It will soon want to be fetched: its inbox is full, or it is starting. After a failure a backoff may come first. */
-  get isAboutToWant(): boolean {
-    return !this.#isOver && this.#failureCount === 0 && this.#inbox.wanted === null
-  }
-
-  /** @param from the requested offset */
-  offer(fetched: FetchedBytes, from: bigint): void {
-    this.#inbox.offer(fetched, from)
-  }
-
-  async #begin(): Promise<void> {
-    const { topic, partition } = this.#name
-    const checkpoint = await this.#needs.ensureCheckpoint(topic, partition)
+  async #start(): Promise<BatchReader> {
+    const { ensureCheckpoint, budget, batchCountMax, fetchable } = this.#needs
+    const checkpoint = await ensureCheckpoint(this.name.topic, this.name.partition)
     this.#reportLoss(checkpoint.offset)
-    if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
+    if (checkpoint.offset !== this.#committed.offset) this.#unblock()
     this.#committed = checkpoint
-    this.#uncompared = checkpoint.lastMessage
-    this.#rewound = null
-    this.#rest = null
-    if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
-    if (this.#isOver) return
+    const inbox = new Inbox(budget, fetchStart(checkpoint, this.#earliest))
+    const reader = new BatchReader(this.name, inbox, batchCountMax, checkpoint.lastMessage)
+    this.#state = { kind: 'waiting', reader }
+    if (this.#isOver) {
+      reader.stop()
+      return reader
+    }
     // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer. Before the first
     // message it names the database.
-    this.#tell(checkpoint.offset + 1n)
-    this.#inbox.open(fetchStart(checkpoint, this.#earliest))
-    this.#needs.fetchable.notify()
+    this.#commitToKafka(checkpoint.offset + 1n)
+    fetchable.notify()
+    return reader
   }
 
   /** Logs and counts rows that the database has lost, before their events are sent again. */
   #reportLoss(checkpoint: bigint): void {
     const { database, log, countRowsLost } = this.#needs
-    const fault = this.#told && judgeCommitted(this.#told, database.id, checkpoint)
+    const told = this.#told ?? { next: this.#committed.offset + 1n, database }
+    this.#told = null
+    const fault = judgeCommitted(told, database.id, checkpoint)
     if (fault?.kind !== 'lost') return
     const { count } = fault
-    countRowsLost(this.#name.topic, count)
+    countRowsLost(this.name.topic, count)
     log.error(
       {
-        ...this.#name,
+        ...this.name,
         checkpoint: String(checkpoint),
         committed: String(checkpoint + count),
         remedy: LOST_REMEDY,
@@ -239,153 +208,99 @@ export class PartitionConsumer {
     )
   }
 
-  #tell(next: bigint): void {
-    this.#told = { next, database: this.#needs.database }
-    this.#commitToKafka(next)
+  #unblock(): void {
+    if (this.#failures !== null) this.#failures.blocked = null
   }
 
-  /** Processes batches until the end. Throws the error that stops them. */
-  async #work(): Promise<void> {
-    while (await this.#hasNext()) {
-      this.#batchSinceMs = this.#needs.monotonicMs()
-      let hold: Hold | null = null
-      try {
-        const processed = await this.#needs.processNext({
-          bytes: this.#inbox.bytes,
-          isAlone: this.#failureCount > 0 || this.#wasSlow,
-          take: () => this.#next(),
-        })
-        if (processed !== null) this.#settle(processed)
-      } catch (error) {
-        if (!(error instanceof Held)) throw error
-        hold = error.hold
-      } finally {
-        this.#batchSinceMs = null
-      }
-      if (hold !== null) await this.#waitFor(hold)
+  /** Waits until there is something to take. Returns false once nothing more is to be taken. */
+  async #hasNext(reader: BatchReader): Promise<boolean> {
+    this.#state = { kind: 'waiting', reader }
+    while (reader.isEmpty && !reader.isStopped) {
+      const isSettled = this.#failures === null && reader.isCompared
+      await reader.inbox.changed.wait(isSettled ? null : QUIET_MS)
+      if (!reader.isEmpty || reader.isStopped) continue
+      const ends = reader.isCompared ? null : await this.#needs.readEnds(this.name).catch(() => null)
+      if (ends !== null) reader.compareEnd(this.#committed, ends)
+      this.#failures = null
+    }
+    return !reader.isStopped
+  }
+
+  async #process(reader: BatchReader): Promise<void> {
+    this.#state = { kind: 'processing', reader, sinceMs: this.#needs.monotonicMs() }
+    try {
+      const processed = await this.#needs.processNext({
+        bytes: reader.inbox.bytes,
+        isAlone: this.#failures !== null || this.#wasSlow,
+        take: () => reader.next(this.#committed),
+      })
+      if (processed !== null) this.#settle(reader, processed)
+    } catch (error) {
+      if (!(error instanceof Held)) throw error
+      await this.#waitWhileHeld(reader, error.hold)
     }
   }
 
-  /** Keeps what is fetched until the topic is no longer held. */
-  async #waitFor(first: Hold): Promise<void> {
-    this.#needs.log.info(
-      { ...this.#name, reason: describeHold(first) },
-      'a partition is held; its events wait',
-    )
-    for (let hold: Hold | null = first; hold !== null && !this.#isStopping; ) {
-      this.#blocked = this.#blockedFor('held', describeHold(hold), Date.parse(hold.since))
-      await this.#needs.sleep(HELD_MS, this.#over.signal)
-      hold = await this.#needs.findHold(this.#name.topic)
-    }
-    this.#blocked = null
-  }
-
-  /** The next batch, kept until it is settled. */
-  async #next(): Promise<Batch | null> {
-    if (this.#isStopping) return null
-    this.#rest ??= await this.#take()
-    return this.#rest
-  }
-
-  get #isStopping(): boolean {
-    return this.#rewound !== null || this.#isOver
-  }
-
-  /** Waits until there is something to take. Returns false after the end. */
-  async #hasNext(): Promise<boolean> {
-    while (this.#rest === null && this.#inbox.isEmpty && !this.#isStopping) {
-      const isSettled = this.#failureCount === 0 && this.#uncompared === null
-      await this.#inbox.changed.wait(isSettled ? null : QUIET_MS)
-      if (!this.#inbox.isEmpty || this.#isStopping) continue
-      await this.#throwIfRecreated()
-      this.#recover()
-    }
-    if (this.#rewound !== null) throw this.#rewound
-    return !this.#isOver
-  }
-
-  /** No fetch brings anything if the last processed message is gone, or if a recreated topic ends just before it: the end tells which. */
-  async #throwIfRecreated(): Promise<void> {
-    const ends = this.#uncompared === null ? null : await this.#ends().catch(() => null)
-    if (ends === null || !this.#inbox.isEmpty) return
-    this.#uncompared = null
-    const fault = judgeRecreated(this.#committed, ends, null)
-    if (fault !== null) throw new Recreated(fault)
-  }
-
-  /** The next batch; null if all fetched messages are processed. */
-  async #take(): Promise<Batch | null> {
-    const processed = this.#uncompared
-    this.#uncompared = null
-    const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
-    const taken = await this.#inbox.take(this.#needs.batchCountMax)
-    if (taken === null) return null
-    if (processed !== null) requireSame(processed, wasNoMessage ? 'no message' : taken.messages[0])
-    const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
-    const { lastOffset } = taken
-    if (lastOffset <= expectedCheckpoint) return null
-    const messages = taken.messages.filter(({ offset }) => offset > expectedCheckpoint)
-    this.#head = toHead(messages[0])
-    const last = messages.at(-1)
-    const lastMessage = last === undefined ? lastBefore : takeFingerprint(last)
-    return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage }
-  }
-
-  /** Notes a commit, and the rest of a batch that was cut. */
-  #settle({ batch, result }: ProcessedBatch): void {
+  /** Notes a commit. */
+  #settle(reader: BatchReader, { batch, result }: ProcessedBatch): void {
     if (result.kind === 'moved') throw this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
-    const { lastOffset, wasSlow } = result
-    const isCut = lastOffset < batch.lastOffset
-    const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
-    const last = isCut ? batch.messages.find(({ offset }) => offset === lastOffset) : undefined
-    const lastMessage = last === undefined ? batch.lastMessage : takeFingerprint(last)
-    this.#committed = { offset: lastOffset, lastMessage }
-    this.#recover()
-    this.#wasSlow = wasSlow
-    this.#head = toHead(messages[0])
-    this.#rest = isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
-    this.#tell(lastOffset + 1n)
-  }
-
-  #recover(): void {
-    this.#failureCount = 0
-    this.#blocked = null
+    this.#committed = reader.settle(batch, result.lastOffset)
+    this.#failures = null
+    this.#failedHead = null
+    this.#wasSlow = result.wasSlow
+    this.#commitToKafka(result.lastOffset + 1n)
   }
 
   #noteMoved(expected: bigint, checkpoint: bigint): Moved {
-    // One that moved back is judged when the partition begins there.
+    // One that moved back is judged when the partition starts there.
     if (checkpoint > expected)
       this.#needs.log.warn(
-        { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
-        MOVED,
+        { ...this.name, expected: String(expected), checkpoint: String(checkpoint) },
+        'another consumer moved the checkpoint: continuing from there',
       )
-    return new Moved('the checkpoint was moved')
+    return new Moved()
   }
 
-  get committed(): bigint {
-    return this.#committed.offset
+  /** Keeps what is fetched until the topic is no longer held. */
+  async #waitWhileHeld(reader: BatchReader, first: Hold): Promise<void> {
+    this.#needs.log.info(
+      { ...this.name, reason: describeHold(first) },
+      'a partition is held; its events wait',
+    )
+    this.#unblock()
+    for (let hold: Hold | null = first; hold !== null && !reader.isStopped; ) {
+      this.#state = { kind: 'held', reader, hold }
+      await this.#needs.sleep(HELD_MS, this.#over.signal)
+      hold = await this.#needs.findHold(this.name.topic)
+    }
   }
 
-  /** The database has lost commits: the messages since its checkpoint are processed again. */
-  rewind(checkpoint: bigint): void {
-    if (this.#isStopping) return
-    this.#rewound = this.#noteMoved(this.#committed.offset, checkpoint)
-    this.#inbox.changed.notify()
+  async #fail(error: unknown): Promise<void> {
+    const head = this.#reader?.head ?? null
+    if (head !== null) this.#failedHead = { offset: head.offset, timestampMs: head.timestampMs ?? -1n }
+    this.#reader?.close()
+    this.#state = { kind: 'failed' }
+    const failures = this.#failures ?? { count: 0, blocked: null }
+    failures.count++
+    this.#failures = failures
+    const unhandled = await this.#handle(error, failures.count === 1)
+    if (unhandled !== null && !this.#isOver) await this.#block(unhandled, failures)
   }
 
   /** Handles an error that needs no backoff and returns null. Returns any other error. */
-  async #handle(error: unknown): Promise<unknown> {
+  async #handle(error: unknown, isFirst: boolean): Promise<unknown> {
     if (this.#isOver) {
       if (!(error instanceof Moved))
         this.#needs.log.warn(
-          { err: error, ...this.#name, offset: String(this.#committed.offset + 1n) },
+          { err: error, ...this.name, offset: String(this.#committed.offset + 1n) },
           'the last batch of a partition failed; the next owner of the partition processes it',
         )
       return null
     }
-    if (isIgnoredOnFirstFailure(error) && this.#failureCount === 1) return null
+    if (isFirst && isIgnoredOnFirstFailure(error)) return null
     try {
-      if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
+      if (error instanceof Recreated)
+        await this.#startAnew(error.message, await this.#needs.readEnds(this.name))
       else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
         return (await this.#continueInRange(error.from)) ? null : error
       else return error
@@ -395,13 +310,9 @@ export class PartitionConsumer {
     return null
   }
 
-  #ends(): Promise<Ends> {
-    return this.#needs.readEnds(this.#name)
-  }
-
   /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
   async #continueInRange(asked: bigint): Promise<boolean> {
-    const ends = await this.#ends()
+    const ends = await this.#needs.readEnds(this.name)
     const { offset } = this.#committed
     const found = judgeOutOfRange(offset, asked, ends)
     if (found.kind === 'passed') return false
@@ -413,13 +324,13 @@ export class PartitionConsumer {
     const earliest = String(found.earliest)
     if (offset < 0n)
       this.#needs.log.warn(
-        { ...this.#name, earliest },
+        { ...this.name, earliest },
         "no message of this partition was processed yet: starting at the earliest; the broker's retention deleted those before it",
       )
     else if (found.count > 0n) {
-      this.#needs.countLost(this.#name.topic, found.count)
+      this.#needs.countLost(this.name.topic, found.count)
       this.#needs.log.error(
-        { ...this.#name, expected: String(offset + 1n), earliest, gone: String(found.count) },
+        { ...this.name, expected: String(offset + 1n), earliest, gone: String(found.count) },
         `${found.count} messages are lost: the broker's retention deleted them before they were processed`,
       )
     }
@@ -428,74 +339,119 @@ export class PartitionConsumer {
 
   /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
-    const { topic, partition } = this.#name
+    const { topic, partition } = this.name
     const checkpoint = this.#committed.offset
     const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
     if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
-    // Offsets of the topic before say nothing of this one.
-    this.#tell(earliest)
+    this.#committed = { offset: inForce, lastMessage: null }
     this.#earliest = earliest
-    this.#head = null
+    this.#failedHead = null
+    this.#unblock()
+    this.#commitToKafka(earliest)
     this.#needs.log.error(
       { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
       `${why}: the topic was recreated; starting from its earliest offset`,
     )
   }
 
-  async #block(error: unknown): Promise<void> {
-    const retryInMs = backOffMs(this.#failureCount - 1)
+  /** Reports the error, and waits. */
+  async #block(error: unknown, failures: Failures): Promise<void> {
+    const retryInMs = backOffMs(failures.count - 1)
     const reason = findReason(error, this.#needs)
     // During a rebalance the previous owner of the partition may still be committing its last batch.
-    if (reason === 'locked' && this.#failureCount === 1)
-      this.#needs.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
-    else this.#report(error, reason, retryInMs)
+    if (reason === 'locked' && failures.count === 1)
+      this.#needs.log.debug({ ...this.name, retryInMs }, 'another session locks the checkpoint')
+    else this.#report(error, reason, failures, retryInMs)
     await this.#needs.sleep(retryInMs, this.#over.signal)
   }
 
-  #report(error: unknown, reason: BlockReason, retryInMs: number): void {
-    const before = this.#blocked
+  #report(error: unknown, reason: BlockReason, failures: Failures, retryInMs: number): void {
+    const before = failures.blocked
     const blocked = this.#blockedFor(reason, errorMessage(error), before?.sinceMs)
-    this.#blocked = blocked
+    failures.blocked = blocked
     const { detail, offset } = blocked
     // A broker that still refuses says nothing new with each retry, and nothing with the stack.
     const isRepeat = error instanceof BrokerError && before?.reason === reason && before.detail === detail
     const cause = error instanceof BrokerError ? { detail } : { err: error }
     this.#needs.log[isRepeat ? 'debug' : 'error'](
-      { ...cause, ...this.#name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
+      { ...cause, ...this.name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
       `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason].remedy}`,
     )
   }
 
-  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.wallMs()): Blocked {
-    return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
+  /** The partition is no longer ours: the running batch is the last one. */
+  end(): void {
+    this.#over.abort()
+    this.#reader?.stop()
+  }
+
+  get #isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  /** Resolves after `end`, when no batch is running. */
+  get finished(): Promise<void> {
+    return this.#finished.promise
+  }
+
+  /** The database has lost commits: the messages since its checkpoint are processed again, after the running batch. */
+  rewind(): void {
+    this.#reader?.stop()
+  }
+
+  get committed(): bigint {
+    return this.#committed.offset
+  }
+
+  /** The offset to fetch from; null while nothing is to be fetched. */
+  get wanted(): bigint | null {
+    return this.#reader?.inbox.wanted ?? null
+  }
+
+  /** It will soon want to be fetched: its inbox is full, or it is starting. After a failure a backoff may come first. */
+  get isAboutToWant(): boolean {
+    return !this.#isOver && this.#failures === null && this.wanted === null
+  }
+
+  /** @param from the requested offset */
+  offer(fetched: FetchedBytes, from: bigint): void {
+    this.#reader?.inbox.offer(fetched, from)
+  }
+
+  /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
+  oldestMs(): number | null {
+    const head = this.#reader?.head ?? this.#failedHead
+    if (head !== null && head.offset > this.#committed.offset) return Number(head.timestampMs ?? -1n)
+    return this.#reader?.inbox.oldestMs ?? null
   }
 
   /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
   blocked(): Blocked | null {
     if (this.#isOver) return this.#stuck()
-    const unserved = this.#needs.unservedReason(this.#name)
+    const unserved = this.#needs.unservedReason(this.name)
     if (unserved !== null)
       return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
-    return this.#blocked ?? this.#stuck()
+    if (this.#state.kind === 'held') {
+      const { hold } = this.#state
+      return this.#blockedFor('held', describeHold(hold), Date.parse(hold.since))
+    }
+    return this.#failures?.blocked ?? this.#stuck()
   }
 
   #stuck(): Blocked | null {
-    if (this.#before !== null) return this.#before.#stuck()
-    const tookMs = this.#batchSinceMs === null ? 0 : this.#needs.monotonicMs() - this.#batchSinceMs
+    if (this.#state.kind === 'starting') {
+      const { before } = this.#state
+      return before === null ? null : before.#stuck()
+    }
+    const tookMs = this.#state.kind === 'processing' ? this.#needs.monotonicMs() - this.#state.sinceMs : 0
     if (tookMs < STUCK_MS) return null
     const detail = `a batch has waited for its turn or run for ${Math.round(tookMs / 1_000)} s`
     return this.#blockedFor('stuck', detail, this.#needs.wallMs() - tookMs)
   }
 
-  /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
-  oldestMs(): number | null {
-    return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
+  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.wallMs()): Blocked {
+    return { ...this.name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
-}
-
-/** Leaves out the message itself, which would keep its whole fetch in memory. */
-function toHead(message: Message | undefined) {
-  return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
 
 /** True for errors that are usually gone when the partition starts again. */
@@ -511,9 +467,4 @@ function findReason(error: unknown, needs: PartitionNeeds): BlockReason {
 function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } | null {
   if (!(error instanceof UnreadableBatch)) return null
   return { firstOffset: String(error.offsets.first), lastOffset: String(error.offsets.last) }
-}
-
-function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
-  const found = first === undefined || first === 'no message' ? (first ?? null) : takeFingerprint(first)
-  if (compareLast(processed, found) === 'another') throw new Recreated(describeAnother(processed))
 }
