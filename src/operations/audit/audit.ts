@@ -5,7 +5,7 @@ import { createParseBy, ENVELOPE_MAP, readText, sha256 } from '../../service/app
 import { type Config, loadConfig } from '../../service/config/config.ts'
 import { isTopicName } from '../../service/config/parsers.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
-import { isStaleMetadata, READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
+import { isStaleMetadata, READ_UNCOMMITTED } from '../../service/consume/fetch-request.ts'
 import { loadEnvelopeMaps } from '../../service/decide/event/envelope-map.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'

@@ -1,5 +1,5 @@
 import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
-import { READ_UNCOMMITTED } from '../../service/consume/fetch.ts'
+import { READ_UNCOMMITTED } from '../../service/consume/fetch-request.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'

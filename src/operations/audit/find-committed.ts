@@ -1,9 +1,5 @@
-import {
-  type CommittedOffset,
-  describeDatabase,
-  describeLost,
-  judgeCommitted,
-} from '../../service/consume/committed-offsets.ts'
+import type { CommittedOffset } from '../../service/consume/group-offsets.ts'
+import { describeDatabase, describeLost, judgeCommitted } from '../../service/consume/offset-faults.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import type { AuditedPartition, Counts, Finding } from './audit-finding.ts'
 

@@ -1,4 +1,4 @@
-import type { FetchedBytes } from '../../service/consume/fetch.ts'
+import type { FetchedBytes } from '../../service/consume/fetch-request.ts'
 import { inspect } from '../../service/consume/inspect-partition.ts'
 import {
   afterDamage,

@@ -1,6 +1,6 @@
 import { withBrokers } from '../../service/app/clients.ts'
 import { loadConfig } from '../../service/config/config.ts'
-import { describeDatabase } from '../../service/consume/committed-offsets.ts'
+import { describeDatabase } from '../../service/consume/offset-faults.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { newCommand } from '../../terminal/options.ts'

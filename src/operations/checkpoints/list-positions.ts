@@ -1,6 +1,6 @@
 import type { Brokers } from '../../service/consume/brokers.ts'
-import type { DatabaseName } from '../../service/consume/committed-offsets.ts'
-import { READ_COMMITTED } from '../../service/consume/fetch.ts'
+import { READ_COMMITTED } from '../../service/consume/fetch-request.ts'
+import type { DatabaseName } from '../../service/consume/group-offsets.ts'
 import { type Ends, partitionKey, type TopicPartition } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'

@@ -1,7 +1,7 @@
 import { withBrokers } from '../../service/app/clients.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { findAdvertisedFault } from '../../service/consume/describe-outage.ts'
-import { brokerReason, READ_COMMITTED } from '../../service/consume/fetch.ts'
+import { brokerReason, READ_COMMITTED } from '../../service/consume/fetch-request.ts'
 import { counted, listSome } from '../../service/text/count.ts'
 import { didYouMean, nearest } from '../../service/text/nearest.ts'
 import {

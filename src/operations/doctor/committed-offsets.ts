@@ -7,7 +7,7 @@ import {
   judgeCommitted,
   LOST_REMEDY,
   listForeign,
-} from '../../service/consume/committed-offsets.ts'
+} from '../../service/consume/offset-faults.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'

@@ -4,8 +4,7 @@ import {
   partitionKey,
   type TopicPartition,
 } from '../decide/event/position.ts'
-import type { CommittedOffset } from './committed-offsets.ts'
-import type { NextOffset } from './membership.ts'
+import type { CommittedOffset, NextOffset } from './group-offsets.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 /** The partitions that this member of the group owns now. */

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { type Ends, partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import { CorrectableError } from '../text/faults.ts'
 import { Cluster } from './cluster.ts'
-import { type DatabaseName, readCommitted } from './committed-offsets.ts'
 import { describeGroup, type GroupMember } from './describe-group.ts'
 import {
   type FetchedBytes,
@@ -11,9 +10,9 @@ import {
   type IsolationLevel,
   isStaleMetadata,
   READ_COMMITTED,
-} from './fetch.ts'
+} from './fetch-request.ts'
+import { type DatabaseName, encodeOffsets, type NextOffset, readCommitted } from './group-offsets.ts'
 import { errorType, type KafkaConnection } from './kafka-client.ts'
-import { encodeOffsets, type NextOffset } from './membership.ts'
 
 export type PartitionEnds = TopicPartition & Ends
 

@@ -10,7 +10,7 @@ import {
   fetchFrom,
   isStaleMetadata,
   READ_COMMITTED,
-} from './fetch.ts'
+} from './fetch-request.ts'
 import type { PartitionConsumer } from './partition.ts'
 
 export interface FetcherNeeds {
@@ -36,9 +36,9 @@ const GATHER_MS = 25
 /** An answer that brings more is worth a transaction. At 5,000 events/s, waiting for still more made the 99th percentile longer. */
 const LITTLE_BYTES = 16 * 1024
 /** When an answer is this late, another broker may lead the partitions by now. */
-const LATE_MS = 2_000
+const LATE_ANSWER_MS = 2_000
 /** A broker that has not answered for this long is reported: a cluster takes about as long to replace it. */
-const SILENCE_MS = 10_000
+const BROKER_SILENT_MS = 10_000
 
 /** The fetches from one broker. */
 interface Loop {
@@ -97,7 +97,7 @@ export class Fetcher {
     const sinceMs = this.#loops.get(this.#needs.cluster.leaderOf(partition) ?? -1)?.silentSinceMs ?? null
     if (sinceMs === null) return null
     const silentMs = this.#needs.monotonicMs() - sinceMs
-    if (silentMs < SILENCE_MS) return null
+    if (silentMs < BROKER_SILENT_MS) return null
     return { topic: partition.topic, reason: 'no-answer', sinceMs: this.#needs.wallMs() - silentMs }
   }
 
@@ -165,13 +165,13 @@ export class Fetcher {
     loop.silentSinceMs = sinceMs
     const timer = setInterval(() => {
       this.#refresh()
-      if (loop.isReported || monotonicMs() - sinceMs < SILENCE_MS) return
+      if (loop.isReported || monotonicMs() - sinceMs < BROKER_SILENT_MS) return
       loop.isReported = true
       log.warn(
         { broker: loop.nodeId },
         'a broker does not answer: the partitions that it leads wait, the others go on',
       )
-    }, LATE_MS).unref()
+    }, LATE_ANSWER_MS).unref()
     try {
       const answered = await answer
       if (loop.isReported) log.info({ broker: loop.nodeId }, 'the broker answers again')

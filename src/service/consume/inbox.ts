@@ -1,7 +1,7 @@
 import { messageBytes } from '../decide/event/message.ts'
 import type { BlockReason } from '../model/block-reasons.ts'
 import { Condition } from './condition.ts'
-import { brokerReason, type FetchedBytes } from './fetch.ts'
+import { brokerReason, type FetchedBytes } from './fetch-request.ts'
 import { afterDamage } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { findRecordSet, holdsNoMessageAt, type RecordSet, readRecordSet } from './records/record-set.ts'

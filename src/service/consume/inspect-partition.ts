@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../decide/event/position.ts'
 import { BLOCK_REASONS, type BlockReason } from '../model/block-reasons.ts'
 import type { Brokers } from './brokers.ts'
-import { brokerReason, type FetchedBytes, READ_COMMITTED } from './fetch.ts'
+import { brokerReason, type FetchedBytes, READ_COMMITTED } from './fetch-request.ts'
 import { afterDamage, findIntact } from './records/batches.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'

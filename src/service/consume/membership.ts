@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Broker from 'kafkajs/src/broker/index.js'
 import type { Logger } from 'pino'
-import type { Assignment, TopicPartition } from '../decide/event/position.ts'
+import type { Assignment } from '../decide/event/position.ts'
 import {
   decodeAssignment,
   decodeSubscription,
@@ -12,7 +12,7 @@ import {
 } from './assigner.ts'
 import type { Build } from './builds.ts'
 import type { Cluster } from './cluster.ts'
-import { type DatabaseName, encodeDatabase } from './committed-offsets.ts'
+import { type DatabaseName, encodeOffsets, type NextOffset } from './group-offsets.ts'
 import { errorType } from './kafka-client.ts'
 
 /** Maximum time that the group waits for the slowest member to join. */
@@ -21,7 +21,7 @@ const REBALANCE_TIMEOUT_MS = 60_000
 const JOIN_MAX_MS = REBALANCE_TIMEOUT_MS + 5_000
 const JOIN_COUNT_MAX = 5
 /** After this time without an answer, another broker may coordinate the group. */
-const LATE_MS = 2_000
+const LATE_COORDINATOR_MS = 2_000
 
 /** Heartbeats in a session timeout. */
 const HEARTBEAT_COUNT = 10
@@ -48,18 +48,6 @@ interface MembershipOptions {
   readonly build: Build
   readonly sessionTimeoutMs: number
   readonly log: Logger
-}
-
-/** The offset of the group's next message in a partition. */
-export type NextOffset = TopicPartition & { readonly offset: bigint }
-
-/** Offsets by topic, in the form of the protocol. */
-export function encodeOffsets(offsets: readonly NextOffset[], database: DatabaseName) {
-  const metadata = encodeDatabase(database)
-  return [...Map.groupBy(offsets, ({ topic }) => topic)].map(([topic, some]) => ({
-    topic,
-    partitions: some.map(({ partition, offset }) => ({ partition, offset: String(offset), metadata })),
-  }))
 }
 
 /**
@@ -214,7 +202,7 @@ export class Membership {
     const { signal } = answered
     const moved = async (): Promise<never> => {
       for (;;) {
-        await sleep(LATE_MS, undefined, { signal })
+        await sleep(LATE_COORDINATOR_MS, undefined, { signal })
         const found = await cluster.findCoordinator(groupId).catch(() => coordinator)
         if (found !== coordinator) throw new Error(`broker ${found} coordinates the group now`)
       }

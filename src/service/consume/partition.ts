@@ -7,16 +7,11 @@ import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { BatchReader, Recreated } from './batch-reader.ts'
 import type { UnservedState } from './cluster.ts'
-import {
-  type CommittedOffset,
-  type DatabaseName,
-  describeLost,
-  judgeCommitted,
-  LOST_REMEDY,
-} from './committed-offsets.ts'
 import type { Condition } from './condition.ts'
-import { type FetchedBytes, isStaleMetadata } from './fetch.ts'
+import { type FetchedBytes, isStaleMetadata } from './fetch-request.ts'
+import type { CommittedOffset, DatabaseName } from './group-offsets.ts'
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
+import { describeLost, judgeCommitted, LOST_REMEDY } from './offset-faults.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 import { BEYOND_THE_END, judgeOutOfRange } from './recreated-topic.ts'
 

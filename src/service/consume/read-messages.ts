@@ -1,7 +1,7 @@
 import { type Message, messageBytes } from '../decide/event/message.ts'
 import { type Place, partitionKey, placeKey } from '../decide/event/position.ts'
 import type { Brokers } from './brokers.ts'
-import { READ_COMMITTED } from './fetch.ts'
+import { READ_COMMITTED } from './fetch-request.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 

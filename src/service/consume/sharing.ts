@@ -11,12 +11,6 @@ export interface Replica {
   readonly seenMsAgo: number
 }
 
-/** What this replica, or a command in its place, works on. */
-interface Place {
-  readonly groupId: string
-  readonly topics: readonly string[]
-}
-
 /** A replica says once a minute that it runs. */
 const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
@@ -59,7 +53,10 @@ export function judgeDatabases(
 }
 
 /** Names the other consumer groups whose replicas read the same topics into this database. */
-export function judgeGroups({ groupId, topics }: Place, replicas: readonly Replica[]): Notice | null {
+export function judgeGroups(
+  { groupId, topics }: Pick<Replica, 'groupId' | 'topics'>,
+  replicas: readonly Replica[],
+): Notice | null {
   const others = replicas.filter(
     (replica) =>
       replica.seenMsAgo < GONE_MS &&

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import type { Brokers } from './brokers.ts'
-import { READ_COMMITTED } from './fetch.ts'
+import { READ_COMMITTED } from './fetch-request.ts'
 import { readMessages } from './read-messages.ts'
 
 /** The partitions of an assignment begin within this time. */
-const GATHER_MS = 1_000
+const STARTS_MS_MAX = 1_000
 
 /**
  * Returns a function that takes partitions without a checkpoint, and warns once of those that already have messages: their number,
@@ -39,6 +39,6 @@ export function createWarnOfHistory(
       warn().catch((error) =>
         log.debug({ err: error }, 'could not read the messages from before the first start'),
       )
-    setTimeout(send, GATHER_MS).unref()
+    setTimeout(send, STARTS_MS_MAX).unref()
   }
 }

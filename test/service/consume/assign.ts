@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { AssignedPartitions } from '../../../src/service/consume/assigned-partitions.ts'
 import { Condition } from '../../../src/service/consume/condition.ts'
+import type { NextOffset } from '../../../src/service/consume/group-offsets.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
-import type { NextOffset } from '../../../src/service/consume/membership.ts'
 import type { PartitionNeeds } from '../../../src/service/consume/partition.ts'
 
 export interface Given

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
 import { createBrokers, createFetch } from '../../../src/service/consume/brokers.ts'
-import { READ_COMMITTED } from '../../../src/service/consume/fetch.ts'
+import { READ_COMMITTED } from '../../../src/service/consume/fetch-request.ts'
 import { listen } from '../../stack/listen.ts'
 
 t.test('a request that hangs fails, and the next one does not wait for its connection', async (t) => {

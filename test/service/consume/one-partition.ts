@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import type { UnservedState } from '../../../src/service/consume/cluster.ts'
-import type { CommittedOffset } from '../../../src/service/consume/committed-offsets.ts'
 import { Condition } from '../../../src/service/consume/condition.ts'
+import type { CommittedOffset } from '../../../src/service/consume/group-offsets.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch, WaitingPartition } from '../../../src/service/decide/attempt/batch.ts'

@@ -1,4 +1,4 @@
-import { decodeFetchResponse } from '../../../../src/service/consume/fetch.ts'
+import { decodeFetchResponse } from '../../../../src/service/consume/fetch-request.ts'
 import type { PartitionConsumer } from '../../../../src/service/consume/partition.ts'
 import type { Random } from '../../../stack/random.ts'
 import { writeFetchResponse } from '../write-fetch-response.ts'

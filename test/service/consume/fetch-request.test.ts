@@ -1,6 +1,6 @@
 import packageJson from 'kafkajs/package.json' with { type: 'json' }
 import t from 'tap'
-import { decodeFetchResponse } from '../../../src/service/consume/fetch.ts'
+import { decodeFetchResponse } from '../../../src/service/consume/fetch-request.ts'
 import { writeFetchResponse } from './write-fetch-response.ts'
 
 t.test('the types of internals match the installed version of kafkajs', async (t) => {

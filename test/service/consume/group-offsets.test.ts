@@ -1,6 +1,10 @@
 import t from 'tap'
-import type { NextOffset } from '../../../src/service/consume/membership.ts'
-import { createOffsetCommits } from '../../../src/service/consume/offset-commits.ts'
+import {
+  createOffsetCommits,
+  decodeDatabase,
+  encodeDatabase,
+  type NextOffset,
+} from '../../../src/service/consume/group-offsets.ts'
 
 t.test('one request commits the last offset of each partition that moved', async (t) => {
   const requests: (readonly NextOffset[])[] = []
@@ -31,4 +35,18 @@ t.test('a timer commits an offset within a second', async (t) => {
   commits.add({ topic: 'claims', partition: 0, offset: 5n })
   t.strictSame(await committed.promise, [{ topic: 'claims', partition: 0, offset: 5n }])
   clearTimeout(alive)
+})
+
+const OURS = { id: '00000000-0000-4000-8000-00000000000a', place: 'db:5432/ours' }
+
+t.test('the text beside an offset names the database; any other text names none', async (t) => {
+  t.same(decodeDatabase(encodeDatabase(OURS)), OURS)
+  t.same(
+    decodeDatabase(`database=${OURS.id} version=9 at=a b`),
+    { ...OURS, place: 'a b' },
+    'of a later version',
+  )
+  t.same(decodeDatabase(`database=${OURS.id}`), { ...OURS, place: '' })
+  for (const other of [null, '', 'NO_METADATA', 'database=x']) t.equal(decodeDatabase(other), null)
+  t.ok(encodeDatabase({ ...OURS, place: 'x'.repeat(9_999) }).length < 4_096, 'as much as a broker keeps')
 })

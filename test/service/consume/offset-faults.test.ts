@@ -1,25 +1,8 @@
 import t from 'tap'
-import {
-  decodeDatabase,
-  encodeDatabase,
-  judgeCommitted,
-  listForeign,
-} from '../../../src/service/consume/committed-offsets.ts'
+import { judgeCommitted, listForeign } from '../../../src/service/consume/offset-faults.ts'
 
 const OURS = { id: '00000000-0000-4000-8000-00000000000a', place: 'db:5432/ours' }
 const THEIRS = { id: '00000000-0000-4000-8000-00000000000b', place: 'db:5432/theirs' }
-
-t.test('the text beside an offset names the database; any other text names none', async (t) => {
-  t.same(decodeDatabase(encodeDatabase(OURS)), OURS)
-  t.same(
-    decodeDatabase(`database=${OURS.id} version=9 at=a b`),
-    { ...OURS, place: 'a b' },
-    'of a later version',
-  )
-  t.same(decodeDatabase(`database=${OURS.id}`), { ...OURS, place: '' })
-  for (const other of [null, '', 'NO_METADATA', 'database=x']) t.equal(decodeDatabase(other), null)
-  t.ok(encodeDatabase({ ...OURS, place: 'x'.repeat(9_999) }).length < 4_096, 'as much as a broker keeps')
-})
 
 t.test('an offset is judged by its database, then by the checkpoint', async (t) => {
   const judge = (next: bigint, database: typeof OURS | null) =>

@@ -1,61 +1,6 @@
 import type { Logger } from 'pino'
-import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
-import type { Cluster } from './cluster.ts'
-
-/** A database of the service, as the offsets in Kafka name it. */
-export interface DatabaseName {
-  /** See migration 0029. */
-  readonly id: string
-  /** Host, port and name; empty if unknown. */
-  readonly place: string
-}
-
-/** An offset that a consumer group has committed to Kafka, with the database's identity. */
-export interface CommittedOffset extends TopicPartition {
-  /** The offset of the group's next message. */
-  readonly next: bigint
-  /** The database that has the checkpoint; null if another program or an earlier version committed. */
-  readonly database: DatabaseName | null
-}
-
-/** A broker keeps at most 4,096 bytes beside an offset. */
-const PLACE_LENGTH_MAX = 200
-
-/** The text that Kafka keeps beside each offset; `at` comes last, since a name may hold anything. */
-export function encodeDatabase({ id, place }: DatabaseName): string {
-  return `database=${id} at=${place.slice(0, PLACE_LENGTH_MAX)}`
-}
-
-/** @internal */
-export function decodeDatabase(metadata: string | null): DatabaseName | null {
-  const [, id, place = ''] = /^database=([\da-f-]{36})(?:.*? at=(.*))?/.exec(metadata ?? '') ?? []
-  return id === undefined ? null : { id, place }
-}
-
-/** The offsets that the group has committed for the partitions of these topics. Changes nothing. */
-export async function readCommitted(
-  cluster: Pick<Cluster, 'topics' | 'findCoordinator' | 'ask'>,
-  groupId: string,
-  topics: readonly string[],
-): Promise<readonly CommittedOffset[]> {
-  const [found, coordinator] = await Promise.all([cluster.topics(topics), cluster.findCoordinator(groupId)])
-  const asked = topics.map((topic) => ({
-    topic,
-    partitions: [...(found.get(topic)?.leaders.keys() ?? [])].map((partition) => ({ partition })),
-  }))
-  const request = { groupId, topics: asked.filter(({ partitions }) => partitions.length > 0) }
-  const { responses } = await cluster.ask(coordinator, (broker) => broker.offsetFetch(request))
-  return responses
-    .flatMap(({ topic, partitions }) =>
-      partitions.map(({ partition, offset, metadata }) => ({
-        topic,
-        partition,
-        next: BigInt(offset),
-        database: decodeDatabase(metadata),
-      })),
-    )
-    .filter(({ next }) => next >= 0n)
-}
+import { partitionKey } from '../decide/event/position.ts'
+import type { CommittedOffset, DatabaseName } from './group-offsets.ts'
 
 export type CommitFault =
   | { readonly kind: 'foreign'; readonly database: DatabaseName }
