@@ -60,8 +60,8 @@ const CHANGE_COUNT_MAX = 100
 /** Counting may take as long as a statement may. */
 const COUNTS_SHARED = { validMs: 5_000, deadlineMs: 15_000 }
 
-const config = { access: 'admin', tellsOfMembers: false } as const
-const personalConfig = { access: 'admin', tellsOfMembers: true } as const
+const config = { access: 'admin', returnsPersonalData: false } as const
+const personalConfig = { access: 'admin', returnsPersonalData: true } as const
 const nothing = z.strictObject({})
 const window = z
   .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)

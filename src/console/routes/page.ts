@@ -43,7 +43,7 @@ export function readConsolePage(folder = FOLDER): ConsolePage {
   }
 }
 
-const config = { access: 'open', tellsOfMembers: false } as const
+const config = { access: 'open', returnsPersonalData: false } as const
 
 /** `/console`, its assets, and how to sign in: no personal data, no token needed. */
 export function consolePage(app: HttpApp, { html, assets }: ConsolePage, signIn: SignIn | null): void {

@@ -44,7 +44,7 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
   }
   app.get(
     '/rejected',
-    { config: { access: 'admin', tellsOfMembers: true }, schema },
+    { config: { access: 'admin', returnsPersonalData: true }, schema },
     async ({ query, signal }) => {
       const { topic = null, code = null, from = null, to = null, open, limit, cursor: after } = query
       const { items, next } = await listRejected(

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type WantedTarget, wantedTarget } from '../../operations/requests/wanted.ts'
-import type { TokenRules } from '../../service/http/auth/disagreements.ts'
 import { type AskRules, findAskRefusal, requireRight } from '../../service/http/auth/rights.ts'
+import type { TokenRules } from '../../service/http/auth/token-claims.ts'
 import { readSubject } from '../../service/http/auth/tokens.ts'
 import { acceptJson, identifier, text } from '../../service/http/input/fields.ts'
 import { cursors, limit } from '../../service/http/input/paging.ts'
@@ -55,7 +55,7 @@ const key = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
 
 /** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
 export function requestRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null): void {
-  const admin = { access: 'admin', tellsOfMembers: true } as const
+  const admin = { access: 'admin', returnsPersonalData: true } as const
   const listSchema = {
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
     response: { 200: pageSchema(storedRequest) },
@@ -80,9 +80,13 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
     querystring: z.strictObject({}),
     response: { 200: z.object({ refusal: z.string().nullable() }) },
   }
-  app.get('/rights', { config: { access: 'admin', tellsOfMembers: false }, schema }, async (request) => ({
-    refusal: findAskRefusal(request, rules),
-  }))
+  app.get(
+    '/rights',
+    { config: { access: 'admin', returnsPersonalData: false }, schema },
+    async (request) => ({
+      refusal: findAskRefusal(request, rules),
+    }),
+  )
 }
 
 /** The fields that name no member: the key or the id of a request can be another person's. */
@@ -91,8 +95,8 @@ const impersonal = storedRequest.pick({ id: true, kind: true, state: true, reque
 /** The routes that write. A page of another origin cannot send JSON, nor a token. */
 function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null): void {
   acceptJson(app)
-  const config = { access: 'operator', tellsOfMembers: false } as const
-  const telling = { ...config, tellsOfMembers: true }
+  const config = { access: 'operator', returnsPersonalData: false } as const
+  const telling = { ...config, returnsPersonalData: true }
   const options = { config, bodyLimit: BODY_BYTES_MAX }
   const preview = {
     ...options,

@@ -50,7 +50,7 @@ const workbenchStart = z.object({
   traffic: z.string().nullable(),
   repositoryUrl: z.string().nullable(),
 })
-const config = { access: 'admin', tellsOfMembers: false } as const
+const config = { access: 'admin', returnsPersonalData: false } as const
 
 /** The files in force; recorded decisions in groups, page by page; and the rule tables that made them. */
 export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
@@ -84,7 +84,7 @@ export function backtestMembersRoute(app: HttpApp, { listMembers }: Workbench): 
     querystring: z.strictObject({ ...page, group: identifier }).refine(isForward, BACKWARD),
     response: { 200: z.object({ items: z.array(listedMember) }) },
   }
-  const members = { ...config, tellsOfMembers: true }
+  const members = { ...config, returnsPersonalData: true }
   app.get(
     '/workbench/members',
     { config: members, schema },

@@ -1,7 +1,7 @@
 import { EnvHttpProxyAgent } from 'undici'
 import { readText } from '../../service/app/rule-files.ts'
-import type { Refusal } from '../../service/http/auth/disagreements.ts'
 import { loadKeys } from '../../service/http/auth/load-keys.ts'
+import type { Refusal } from '../../service/http/auth/token-claims.ts'
 import { createLog } from '../../service/telemetry/log.ts'
 import { counted } from '../../service/text/count.ts'
 import { type Check, certificateRemedies, PROXY_REMEDIES, Problem, unreachable } from './remedies.ts'

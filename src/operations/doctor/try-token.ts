@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Refusal, TokenRules } from '../../service/http/auth/disagreements.ts'
 import { createKeySet } from '../../service/http/auth/key-set.ts'
+import type { Refusal, TokenRules } from '../../service/http/auth/token-claims.ts'
 import { requireTokens } from '../../service/http/auth/tokens.ts'
 import { ProblemError } from '../../service/http/problems/problem.ts'
 import { createBase } from '../../service/http/server/base.ts'
@@ -22,7 +22,7 @@ export async function tryToken(
   })
   requireTokens(app, { ...rules, keySet })
   for (const access of ['token', 'admin'] as const) {
-    const config = { access, tellsOfMembers: false }
+    const config = { access, returnsPersonalData: false }
     app.route({ method: 'GET', url: `/${access}`, config, handler: async () => ({}) })
   }
   const ask = async (url: string) => {

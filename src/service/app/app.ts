@@ -29,9 +29,9 @@ import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { judgeSurges } from './judge-surges.ts'
 import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
+import { createNotices } from './notices.ts'
 import { createDatabase, type Database } from './pools.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
-import { createSurroundings } from './surroundings.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000
@@ -80,7 +80,7 @@ export async function createApp(
   const { groupId, topics } = config.broker
   const self = { id: randomUUID(), groupId, topics }
   let clockAheadMs = 0
-  const surroundings = createSurroundings(
+  const notices = createNotices(
     [
       async () => judgeBuilds(await brokers.listMembers(groupId), Date.now()),
       async () => judgeMembers(groupId, await brokers.listMembers(groupId)),
@@ -102,12 +102,12 @@ export async function createApp(
   const needs = metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker)
   const metrics = createMetrics({
     ...needs,
-    notices: surroundings.notices,
+    notices: notices.list,
     clockAheadMs: () => clockAheadMs,
   })
   const minute = setInterval(() => {
     void metrics.logMinute(log)
-    void surroundings.look()
+    void notices.update()
   }, LOG_INTERVAL_MS).unref()
   opened.defer(() => {
     clearInterval(minute)
@@ -125,14 +125,14 @@ export async function createApp(
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
     startupWarning: () => {
-      const shared = surroundings.notices().filter(({ shares }) => shares !== undefined)
+      const shared = notices.list().filter(({ shares }) => shares !== undefined)
       const warnings = [
         worker?.consumer.foreign.reason,
         ...shared.map(({ text, remedy }) => `${text}; ${remedy}`),
       ]
       return warnings.filter(Boolean).join('; ') || null
     },
-    notices: () => [...surroundings.notices(), ...metrics.dataFaults()],
+    notices: () => [...notices.list(), ...metrics.dataFaults()],
     log,
   })
   opened.defer(listeners.close)
@@ -150,7 +150,7 @@ export async function createApp(
       return readDatabaseName(reached, config.database.url)
     })
     if (stopping.signal.aborted) return
-    void surroundings.look()
+    void notices.update()
     const { describeChange } = wings
     const needs = {
       config,

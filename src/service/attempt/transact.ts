@@ -127,7 +127,7 @@ export async function sendAndRecord(
   const changed = findChanged(attempts, preferences, current)
   // Nothing comes between this read and the send, so that a party who never stops changing them holds up nobody.
   const latest = attempts.map((attempt) =>
-    isOf(changed, attempt) ? decideAttempt(maker, attempt, current) : attempt,
+    hasPartyIn(changed, attempt) ? decideAttempt(maker, attempt, current) : attempt,
   )
   const messages = outgoingMessages(latest)
   const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
@@ -148,7 +148,7 @@ function findChanged(
   return new Set(distinctParties(attempts).filter(isChanged))
 }
 
-const isOf = (parties: ReadonlySet<string>, { partyLocator }: Attempt): boolean =>
+const hasPartyIn = (parties: ReadonlySet<string>, { partyLocator }: Attempt): boolean =>
   partyLocator !== null && parties.has(partyLocator)
 const isRetry = ({ kind }: Attempt): boolean => kind !== 'first'
 const isFirst = ({ kind }: Attempt): boolean => kind === 'first'
@@ -244,7 +244,7 @@ async function recordAll(
   moves: readonly Move[],
   changed: ReadonlySet<string>,
 ): Promise<void> {
-  const isWritten = (attempt: Attempt) => isFirst(attempt) && !isOf(changed, attempt)
+  const isWritten = (attempt: Attempt) => isFirst(attempt) && !hasPartyIn(changed, attempt)
   await tx.updateEntries(
     attempts.filter((attempt) => !isWritten(attempt)),
     deliveries,

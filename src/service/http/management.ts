@@ -23,7 +23,7 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly console: ((app: HttpApp) => void) | null
 }
 
-const config = { access: 'open', tellsOfMembers: false } as const
+const config = { access: 'open', returnsPersonalData: false } as const
 const COMPRESSED_BYTES_MIN = 1_024
 
 /**

@@ -289,7 +289,7 @@ export class MemoryStore {
         return this.rejected().some((message) => message.id === id)
       },
       readHolds: async () => {
-        await before('joinAttempts')
+        await before('lockAttempts')
         this.#attempts.add(scope.root)
         await before('readHolds')
         return this.#holds

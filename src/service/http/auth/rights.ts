@@ -2,7 +2,7 @@ import type { FastifyContextConfig, FastifyRequest, RouteOptions } from 'fastify
 import { ANY_PARTY } from '../../model/party-claim.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
-import { lackOfRight, type Refusal, type TokenRules, wordsIn } from './disagreements.ts'
+import { lackOfRight, type Refusal, type TokenRules, wordsIn } from './token-claims.ts'
 
 /** The `WWW-Authenticate` header of every refusal. */
 export const CHALLENGE = 'Bearer realm="notifications-service"'
@@ -19,15 +19,15 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access: Access
     /** Its answer says something about a member that the request does not: each is logged, and an operator needs the right to read, too. */
-    tellsOfMembers: boolean
+    returnsPersonalData: boolean
   }
 }
 
 /** Throws for a route that does not declare its access: a forgotten declaration must not leave it open, or unlogged. */
 export function requireAccess({ method, url, config }: RouteOptions): void {
-  if (config?.access === undefined || config.tellsOfMembers === undefined) {
+  if (config?.access === undefined || config.returnsPersonalData === undefined) {
     throw new Error(
-      `${method} ${url} does not declare its access: add \`config: { access: …, tellsOfMembers: … }\``,
+      `${method} ${url} does not declare its access: add \`config: { access: …, returnsPersonalData: … }\``,
     )
   }
 }
@@ -53,9 +53,9 @@ export function partyInPath({ params }: FastifyRequest): string | undefined {
 export function requireRight(
   request: FastifyRequest,
   { partyClaim, adminScope, adminClaim }: TokenRules,
-  config: Pick<FastifyContextConfig, 'access' | 'tellsOfMembers'> = request.routeOptions.config,
+  config: Pick<FastifyContextConfig, 'access' | 'returnsPersonalData'> = request.routeOptions.config,
 ): void {
-  const { access, tellsOfMembers } = config
+  const { access, returnsPersonalData } = config
   const isForParty = access === 'party' && partyClaim !== ANY_PARTY
   const token: Readonly<Record<string, unknown>> = request.user ?? {}
   const partyLocator = partyInPath(request)
@@ -64,7 +64,7 @@ export function requireRight(
     ofOwnParty.add(request)
     return
   }
-  const isForReaders = access === 'admin' || (access === 'operator' && tellsOfMembers)
+  const isForReaders = access === 'admin' || (access === 'operator' && returnsPersonalData)
   if (!isForReaders && !isForParty) return
   if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return
   const missing = `${adminScope} in its claim ${adminClaim}`

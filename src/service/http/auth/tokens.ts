@@ -5,6 +5,9 @@ import { IDENTIFIER_LENGTH_MAX } from '../../decide/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import { type HttpApp, headerCount } from '../server/base.ts'
+import { type KeySet, NoKeysError } from './key-set.ts'
+import { CHALLENGE, requireRight } from './rights.ts'
+import { ALGORITHMS } from './signing-key.ts'
 import {
   CLOCK_TOLERANCE_MS,
   type Disagreement,
@@ -13,10 +16,7 @@ import {
   type Refusal,
   show,
   type TokenRules,
-} from './disagreements.ts'
-import { type KeySet, NoKeysError } from './key-set.ts'
-import { CHALLENGE, requireRight } from './rights.ts'
-import { ALGORITHMS } from './signing-key.ts'
+} from './token-claims.ts'
 
 const TOKEN_BYTES_MAX = 16 * 1024
 const NO_TOKEN: Refusal = { reason: 'there is no bearer token', disagreements: [] }

@@ -18,7 +18,7 @@ export function healthRoutes(app: HttpApp, readiness: Readiness): void {
   }
   app.get(
     '/healthz',
-    { config: { access: 'open', tellsOfMembers: false }, schema: healthSchema },
+    { config: { access: 'open', returnsPersonalData: false }, schema: healthSchema },
     async () => ({
       status: 'ok' as const,
     }),
@@ -32,9 +32,13 @@ export function healthRoutes(app: HttpApp, readiness: Readiness): void {
     description: '503 gives the reason: the database does not respond, is not migrated, or takes no writes.',
     response: { 200: ready, 503: problemBody },
   }
-  app.get('/readyz', { config: { access: 'open', tellsOfMembers: false }, schema: readySchema }, async () => {
-    const reason = await readiness()
-    if (reason !== null) throw unavailable(reason)
-    return { status: 'ready' as const }
-  })
+  app.get(
+    '/readyz',
+    { config: { access: 'open', returnsPersonalData: false }, schema: readySchema },
+    async () => {
+      const reason = await readiness()
+      if (reason !== null) throw unavailable(reason)
+      return { status: 'ready' as const }
+    },
+  )
 }

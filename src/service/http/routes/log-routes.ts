@@ -123,7 +123,7 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
     const oneOperation = { ...oneSchema, operationId: `get${name}Entry` }
     app.get(
       `${path}/list`,
-      { config: { access: 'admin', tellsOfMembers: true }, schema: listOperation },
+      { config: { access: 'admin', returnsPersonalData: true }, schema: listOperation },
       async (request) => {
         const { limit, cursor: after = null, ...filter } = request.query
         return cursor.toPage(await logEntries.list(filter, { limit, after }, request.signal))
@@ -132,7 +132,7 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
 
     app.get(
       `${path}/:locator`,
-      { config: { access: 'admin', tellsOfMembers: true }, schema: oneOperation },
+      { config: { access: 'admin', returnsPersonalData: true }, schema: oneOperation },
       async (request) => {
         const { locator } = request.params
         const entry = isLogLocator(locator) ? await logEntries.get(locator) : null

@@ -111,7 +111,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
   }
   app.get(
     '/preferences/list',
-    { config: { access: 'admin', tellsOfMembers: true }, schema: listSchema },
+    { config: { access: 'admin', returnsPersonalData: true }, schema: listSchema },
     async (request) => {
       const { limit, cursor: after = null } = request.query
       return cursor.toPage(await preferences.list({ limit, after }, request.signal))
@@ -127,7 +127,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
   }
   app.get(
     '/preferences/:partyLocator',
-    { config: { access: 'party', tellsOfMembers: true }, schema: getSchema },
+    { config: { access: 'party', returnsPersonalData: true }, schema: getSchema },
     async (request) => {
       const found = await preferences.get(request.params.partyLocator)
       if (found === null) throw new ProblemError('not-found', { detail: 'This party has no preferences.' })
@@ -147,7 +147,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
   }
   app.put(
     '/preferences/:partyLocator',
-    { config: { access: 'party', tellsOfMembers: false }, schema: putSchema },
+    { config: { access: 'party', returnsPersonalData: false }, schema: putSchema },
     async (request) => {
       const { partyLocator } = request.params
       const stored = await preferences.put(

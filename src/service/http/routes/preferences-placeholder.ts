@@ -27,7 +27,7 @@ export async function preferencesPlaceholderRoutes(app: HttpApp): Promise<void> 
   }
   app.get(
     '/preferences',
-    { config: { access: 'token', tellsOfMembers: false }, schema: getSchema },
+    { config: { access: 'token', returnsPersonalData: false }, schema: getSchema },
     async () => ({}),
   )
 
@@ -42,7 +42,7 @@ export async function preferencesPlaceholderRoutes(app: HttpApp): Promise<void> 
   }
   app.put(
     '/preferences',
-    { config: { access: 'token', tellsOfMembers: false }, schema: putSchema },
+    { config: { access: 'token', returnsPersonalData: false }, schema: putSchema },
     async (request, reply) => {
       if (!Buffer.isBuffer(request.body)) {
         throw new ProblemError('invalid-request', { detail: 'The body is missing; send JSON.' })

@@ -25,5 +25,9 @@ export async function sendRoute(app: HttpApp): Promise<void> {
     }
     return reply.code(202).send({ status: 'accepted' })
   }
-  app.post('/send', { config: { access: 'open', tellsOfMembers: false }, schema, onRequest: accept }, accept)
+  app.post(
+    '/send',
+    { config: { access: 'open', returnsPersonalData: false }, schema, onRequest: accept },
+    accept,
+  )
 }

@@ -10,7 +10,7 @@ const PAGING: readonly string[] = ['limit', 'cursor']
 export function logReads(app: HttpApp): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
     const { url: route, config } = request.routeOptions
-    if (config.tellsOfMembers !== true || ![200, 404].includes(reply.statusCode)) return payload
+    if (config.returnsPersonalData !== true || ![200, 404].includes(reply.statusCode)) return payload
     // A preview has them in its body.
     const filters = Object.fromEntries(
       Object.entries((request.body ?? request.query) as object).filter(([name]) => !PAGING.includes(name)),

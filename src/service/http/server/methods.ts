@@ -24,7 +24,7 @@ export function otherMethods(app: HttpApp): (scope: HttpApp) => Promise<void> {
       scope.route({
         method,
         url,
-        config: { access: 'open', tellsOfMembers: false },
+        config: { access: 'open', returnsPersonalData: false },
         exposeHeadRoute: false,
         onRequest: refuse,
         handler: refuse,

@@ -3,11 +3,11 @@ import type { Store, Transaction } from '../../decide/attempt/store.ts'
 import { databaseMessage, isWorthRestart, refusesData } from '../connection/errors.ts'
 import { readHolds } from '../read/read-holds.ts'
 import { readPreferences } from '../read/read-preferences.ts'
+import { readHoldsLocked } from './attempts-lock.ts'
 import { lockCheckpoints } from './checkpoints.ts'
 import { handOver } from './hand-over.ts'
 import { insertEntries, markSendFailures } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
-import { joinAttempts } from './join-attempts.ts'
 import { lockEntries } from './lock-entries.ts'
 import { lockRejected } from './lock-rejected.ts'
 import { recordDecisions } from './record-decisions.ts'
@@ -32,7 +32,7 @@ function createTransaction(tx: DatabaseTransactionConnection): Transaction {
     lockEntries: (...args) => lockEntries(tx, ...args),
     lockRejected: (...args) => lockRejected(tx, ...args),
     lockRequest: (...args) => lockRequest(tx, ...args),
-    readHolds: () => joinAttempts(tx),
+    readHolds: () => readHoldsLocked(tx),
     readPreferences: (...args) => readPreferences(tx, ...args),
     insertEntries: (...args) => insertEntries(tx, ...args),
     handOver: (send) => handOver(tx, send),

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import type { TokenRules } from '../../../../src/service/http/auth/disagreements.ts'
+import type { TokenRules } from '../../../../src/service/http/auth/token-claims.ts'
 import {
   ADMIN_SCOPE,
   AUDIENCE,

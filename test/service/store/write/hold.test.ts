@@ -1,8 +1,8 @@
 import t from 'tap'
 import { findHold } from '../../../../src/service/model/request/hold.ts'
 import { readHolds } from '../../../../src/service/store/read/read-holds.ts'
-import { resumeHolds } from '../../../../src/service/store/write/join-attempts.ts'
 import { addRequest } from '../../../../src/service/store/write/request-row.ts'
+import { resumeHolds } from '../../../../src/service/store/write/resume-holds.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)

@@ -2,15 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Hold } from '../../model/request/hold.ts'
-import { storable } from '../../text/sanitize.ts'
 import { readHolds } from '../read/read-holds.ts'
 import { ATTEMPTS_LOCK, shareAttempts } from '../sql/advisory-locks.ts'
-import { sqlArray } from '../sql/columns.ts'
 
 const POLL_MS = 50
 
-/** For a transaction that reads the holds in a statement of its own. */
-export async function joinAttempts(tx: CommonQueryMethods): Promise<readonly Hold[]> {
+/** Shares the lock of attempts, for which `awaitAttempts` looks, then reads the holds committed by then: in a statement of its own. */
+export async function readHoldsLocked(tx: CommonQueryMethods): Promise<readonly Hold[]> {
   await tx.query(sql.unsafe`SELECT ${shareAttempts()}`)
   return readHolds(tx)
 }
@@ -37,17 +35,4 @@ async function listAttempts(pool: CommonQueryMethods): Promise<ReadonlySet<strin
     WHERE locktype = 'advisory' AND classid = 0 AND objid = ${ATTEMPTS_LOCK} AND objsubid = 1
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
   return new Set(ids)
-}
-
-/** Ends holds. Returns the ids of those that had not ended; another version's requests go on. */
-export function resumeHolds(
-  pool: CommonQueryMethods,
-  ids: readonly string[],
-  by: string,
-  because: string,
-): Promise<readonly string[]> {
-  const note = storable(`resumed by ${by}${because === '' ? '' : `: ${because}`}`)
-  return pool.anyFirst(sql.type(idRow)`
-    UPDATE notifications.request SET state = 'done', ended_at = clock_timestamp(), note = ${note}
-    WHERE id = ANY(${sqlArray('int8', ids)}) AND kind = 'hold' AND ended_at IS NULL RETURNING id::text`)
 }

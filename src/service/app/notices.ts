@@ -2,13 +2,13 @@ import type { Logger } from 'pino'
 import type { Notice } from '../model/service-status.ts'
 
 /** Something that may be wrong around the process. Resolves to null if it is right; rejects if that cannot be told now. */
-export type Look = () => Promise<Notice | null>
+export type Judge = () => Promise<Notice | null>
 
-/** Looks at what must not stop the service, but needs somebody: logs when it begins and when it ends. */
-export function createSurroundings(looks: readonly Look[], log: Logger) {
-  const found: (Notice | null)[] = looks.map(() => null)
+/** Notices of what must not stop the service, but needs somebody: each is logged when it begins and when it ends. */
+export function createNotices(judges: readonly Judge[], log: Logger) {
+  const found: (Notice | null)[] = judges.map(() => null)
 
-  async function look(index: number, judge: Look): Promise<void> {
+  async function update(index: number, judge: Judge): Promise<void> {
     const before = found[index]
     const notice = await judge()
     found[index] = notice
@@ -19,9 +19,9 @@ export function createSurroundings(looks: readonly Look[], log: Logger) {
 
   return {
     /** A notice that cannot be judged now stays as it was. */
-    look: async (): Promise<void> => {
-      await Promise.allSettled(looks.map((judge, index) => look(index, judge)))
+    update: async (): Promise<void> => {
+      await Promise.allSettled(judges.map((judge, index) => update(index, judge)))
     },
-    notices: (): readonly Notice[] => found.filter((notice) => notice !== null),
+    list: (): readonly Notice[] => found.filter((notice) => notice !== null),
   }
 }
