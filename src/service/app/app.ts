@@ -5,6 +5,7 @@ import { createBacklog } from '../attempt/watch-backlog.ts'
 import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../consume/brokers.ts'
 import { judgeBuilds } from '../consume/builds.ts'
+import type { GroupMember } from '../consume/describe-group.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch-request.ts'
 import { judgeDatabases, judgeGroups, judgeMembers } from '../consume/sharing.ts'
 import type { PartyClient } from '../contacts/client.ts'
@@ -24,6 +25,7 @@ import { announceReplica } from '../store/write/announce-replica.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { judgeDatabaseClock } from '../time/clock-difference.ts'
+import { share } from '../time/share.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { judgeSurges } from './judge-surges.ts'
@@ -35,6 +37,8 @@ import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000
+/** The notices of a minute share one description of the group; a later scrape reads it again. */
+const MEMBERS_SHARED = { validMs: 1_000, deadlineMs: 10_000 }
 
 export interface App {
   /** Listens, then waits for the database, the schema and the broker in the background. Resolves to the URL once it listens. */
@@ -79,18 +83,23 @@ export async function createApp(
 
   const { groupId, topics } = config.broker
   const self = { id: randomUUID(), groupId, topics }
+  const listMembers = share(
+    () => brokers.listMembers(groupId),
+    MEMBERS_SHARED,
+    () => performance.now(),
+  )
   let clockAheadMs = 0
   const notices = createNotices(
     [
-      async () => judgeBuilds(await brokers.listMembers(groupId), Date.now()),
-      async () => judgeMembers(groupId, await brokers.listMembers(groupId)),
+      async () => judgeBuilds(await listMembers(), Date.now()),
+      async () => judgeMembers(groupId, await listMembers()),
       async () => {
         await announceReplica(database.pool(), self)
         return judgeGroups(self, await listReplicas(database.pool()))
       },
       async () =>
         // In this order: a replica announces itself before it joins.
-        judgeDatabases(groupId, await brokers.listMembers(groupId), await listReplicas(database.pool())),
+        judgeDatabases(groupId, await listMembers(), await listReplicas(database.pool())),
       async () => {
         clockAheadMs = await readAheadMs(database.pool())
         return judgeDatabaseClock(clockAheadMs)
@@ -99,7 +108,7 @@ export async function createApp(
     ],
     log,
   )
-  const needs = metricsNeeds(config, ruleFiles, database, parties, brokers, () => worker)
+  const needs = metricsNeeds(config, ruleFiles, database, parties, brokers, listMembers, () => worker)
   const metrics = createMetrics({
     ...needs,
     notices: notices.list,
@@ -203,6 +212,7 @@ function metricsNeeds(
   database: Database,
   parties: PartyClient,
   brokers: Brokers,
+  listMembers: () => Promise<readonly GroupMember[]>,
   worker: () => Worker | null,
 ): Omit<MetricsNeeds, 'clockAheadMs' | 'notices'> {
   const { topics, groupId } = config.broker
@@ -221,7 +231,7 @@ function metricsNeeds(
       // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
       // A broker that stands still must not hide how far the partitions of the others are behind.
       ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
-      ownedByGroup: async () => new Set((await brokers.listMembers(groupId)).flatMap(({ owned }) => owned)),
+      ownedByGroup: async () => new Set((await listMembers()).flatMap(({ owned }) => owned)),
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),
       wallMs: Date.now,
