@@ -1,23 +1,16 @@
-import {
-  type Assignment,
-  listPartitions,
-  partitionKey,
-  type TopicPartition,
-} from '../decide/event/position.ts'
-import type { CommittedOffset, NextOffset } from './group-offsets.ts'
+import { type Assignment, listPartitions, partitionKey } from '../decide/event/position.ts'
+import type { CommittedOffset } from './group-offsets.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 /** The partitions that this member of the group owns now. */
 export class AssignedPartitions {
   readonly #needs: PartitionNeeds
-  readonly #commitToKafka: (offset: NextOffset) => void
   readonly #consumers = new Map<string, PartitionConsumer>()
   /** The last consumer of each partition that was ever owned. */
   readonly #latest = new Map<string, PartitionConsumer>()
 
-  constructor(needs: PartitionNeeds, commitToKafka: (offset: NextOffset) => void) {
+  constructor(needs: PartitionNeeds) {
     this.#needs = needs
-    this.#commitToKafka = commitToKafka
   }
 
   /** Consumers of the partitions owned now. */
@@ -33,7 +26,13 @@ export class AssignedPartitions {
   assign(partitions: Assignment, committed: readonly CommittedOffset[]): void {
     this.end()
     const told = new Map(committed.map((one) => [partitionKey(one), one]))
-    for (const name of listPartitions(partitions)) this.#start(name, told.get(partitionKey(name)) ?? null)
+    for (const name of listPartitions(partitions)) {
+      const key = partitionKey(name)
+      const consumer = new PartitionConsumer(name, this.#needs, told.get(key) ?? null)
+      void consumer.run(this.#latest.get(key) ?? null)
+      this.#consumers.set(key, consumer)
+      this.#latest.set(key, consumer)
+    }
   }
 
   end(): void {
@@ -67,18 +66,5 @@ export class AssignedPartitions {
       const checkpoint = checkpoints.get(key) ?? -1n
       if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed) consumer.rewind()
     }
-  }
-
-  #start(name: TopicPartition, told: CommittedOffset | null): void {
-    const key = partitionKey(name)
-    const consumer = new PartitionConsumer(
-      name,
-      this.#needs,
-      (offset) => this.#commitToKafka({ ...name, offset }),
-      told,
-    )
-    void consumer.run(this.#latest.get(key) ?? null)
-    this.#consumers.set(key, consumer)
-    this.#latest.set(key, consumer)
   }
 }

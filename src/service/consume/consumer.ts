@@ -87,20 +87,18 @@ export class Consumer {
         .commit(offsets)
         .catch((error) => log.debug({ err: error }, 'could not commit the offsets to Kafka')),
     )
-    this.#partitions = new AssignedPartitions(
-      {
-        ...needs,
-        readEnds: (partition) => readPartitionEnds(cluster, partition),
-        unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
-        fetchable,
-        budget: createBudget(INBOXES_BYTES_MAX, fetchable),
-        batchCountMax,
-        ...CLOCKS,
-        sleep: pause,
-        log,
-      },
-      this.#commits.add,
-    )
+    this.#partitions = new AssignedPartitions({
+      ...needs,
+      readEnds: (partition) => readPartitionEnds(cluster, partition),
+      unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
+      fetchable,
+      budget: createBudget(INBOXES_BYTES_MAX, fetchable),
+      batchCountMax,
+      ...CLOCKS,
+      sleep: pause,
+      log,
+      commitToKafka: this.#commits.add,
+    })
   }
 
   run(): Promise<void> {

@@ -32,7 +32,6 @@ declare module 'kafkajs/src/network/connectionPool.js' {
     }
     /** In ms. */
     readonly requestTimeout?: number
-    readonly logResponseError?: boolean
   }
 
   /** The connections to one broker: the first for all requests but fetches, the second for fetches. */

@@ -99,25 +99,21 @@ export class Membership {
 
   /** Sends a heartbeat. A failure rejects only once the membership has expired. */
   async heartbeat(): Promise<Standing> {
-    const { groupId, log } = this.#options
-    const request = { groupId, memberId: this.#memberId, groupGenerationId: this.#generationId }
     try {
-      await this.#ask((broker) => broker.heartbeat(request))
+      await this.#ask((broker) => broker.heartbeat(this.#identity))
     } catch (error) {
       if (errorType(error) === REBALANCE) return 'rebalancing'
       if (isGroupError(error)) return 'unknown'
       if (this.isExpired) throw error
-      log.debug({ err: error }, 'a heartbeat failed')
+      this.#options.log.debug({ err: error }, 'a heartbeat failed')
     }
     return 'member'
   }
 
   /** Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. */
   async commit(offsets: readonly NextOffset[]): Promise<void> {
-    const { groupId, database } = this.#options
-    const topics = encodeOffsets(offsets, database)
-    const request = { groupId, memberId: this.#memberId, groupGenerationId: this.#generationId, topics }
-    await this.#ask((broker) => broker.offsetCommit(request))
+    const topics = encodeOffsets(offsets, this.#options.database)
+    await this.#ask((broker) => broker.offsetCommit({ ...this.#identity, topics }))
   }
 
   /** Leaves, so that the others need not wait for the end of the session. */
@@ -126,6 +122,14 @@ export class Membership {
     if (memberId === '') return
     await this.#ask((broker) => broker.leaveGroup({ groupId, memberId }))
     this.#memberId = ''
+  }
+
+  get #identity() {
+    return {
+      groupId: this.#options.groupId,
+      memberId: this.#memberId,
+      groupGenerationId: this.#generationId,
+    }
   }
 
   async #joinOnce(topics: readonly string[]): Promise<Assignment> {

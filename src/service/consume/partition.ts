@@ -9,7 +9,7 @@ import { BatchReader, Recreated } from './batch-reader.ts'
 import type { UnservedState } from './cluster.ts'
 import type { Condition } from './condition.ts'
 import { type FetchedBytes, isStaleMetadata } from './fetch-request.ts'
-import type { CommittedOffset, DatabaseName } from './group-offsets.ts'
+import type { CommittedOffset, DatabaseName, NextOffset } from './group-offsets.ts'
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
 import { describeLost, judgeCommitted, LOST_REMEDY } from './offset-faults.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
@@ -47,6 +47,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly readEnds: (partition: TopicPartition) => Promise<Ends>
   /** The reason why nothing of a partition can be fetched, or null. */
   readonly unservedReason: (partition: TopicPartition) => UnservedState | null
+  readonly commitToKafka: (next: NextOffset) => void
   /** Notified when a partition wants to be fetched. */
   readonly fetchable: Condition
   readonly budget: Budget
@@ -103,7 +104,6 @@ interface Failures {
 export class PartitionConsumer {
   readonly name: TopicPartition
   readonly #needs: PartitionNeeds
-  readonly #commitToKafka: (next: bigint) => void
   readonly #over = new AbortController()
   readonly #finished = Promise.withResolvers<void>()
   #state: State = { kind: 'starting', before: null }
@@ -119,19 +119,10 @@ export class PartitionConsumer {
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
 
-  /**
-   * @param commitToKafka takes the offset of the group's next message
-   * @param told what the group had committed to Kafka before this assignment; null if unknown
-   */
-  constructor(
-    name: TopicPartition,
-    needs: PartitionNeeds,
-    commitToKafka: (next: bigint) => void,
-    told: CommittedOffset | null,
-  ) {
+  /** @param told what the group had committed to Kafka before this assignment; null if unknown */
+  constructor(name: TopicPartition, needs: PartitionNeeds, told: CommittedOffset | null) {
     this.name = name
     this.#needs = needs
-    this.#commitToKafka = commitToKafka
     this.#told = told
   }
 
@@ -178,7 +169,7 @@ export class PartitionConsumer {
     }
     // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer. Before the first
     // message it names the database.
-    this.#commitToKafka(checkpoint.offset + 1n)
+    this.#needs.commitToKafka({ ...this.name, offset: checkpoint.offset + 1n })
     fetchable.notify()
     return reader
   }
@@ -243,7 +234,7 @@ export class PartitionConsumer {
     this.#failures = null
     this.#failedHead = null
     this.#wasSlow = result.wasSlow
-    this.#commitToKafka(result.lastOffset + 1n)
+    this.#needs.commitToKafka({ ...this.name, offset: result.lastOffset + 1n })
   }
 
   #noteMoved(expected: bigint, checkpoint: bigint): Moved {
@@ -342,7 +333,7 @@ export class PartitionConsumer {
     this.#earliest = earliest
     this.#failedHead = null
     this.#unblock()
-    this.#commitToKafka(earliest)
+    this.#needs.commitToKafka({ ...this.name, offset: earliest })
     this.#needs.log.error(
       { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
       `${why}: the topic was recreated; starting from its earliest offset`,

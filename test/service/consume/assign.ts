@@ -1,18 +1,15 @@
 import { pino } from 'pino'
 import { AssignedPartitions } from '../../../src/service/consume/assigned-partitions.ts'
 import { Condition } from '../../../src/service/consume/condition.ts'
-import type { NextOffset } from '../../../src/service/consume/group-offsets.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import type { PartitionNeeds } from '../../../src/service/consume/partition.ts'
 
 export interface Given
   extends Pick<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>,
-    Partial<Omit<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>> {
-  readonly commitToKafka?: (offset: NextOffset) => void
-}
+    Partial<Omit<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>> {}
 
 /** Partitions whose needs are harmless unless given. */
-export function assign({ commitToKafka = () => {}, ...given }: Given) {
+export function assign(given: Given) {
   const needs: PartitionNeeds = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
@@ -23,6 +20,7 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
     database: { id: '00000000-0000-4000-8000-000000000001', place: 'db/ours' },
     readEnds: async () => ({ earliest: 0n, end: 0n }),
     unservedReason: () => null,
+    commitToKafka: () => {},
     fetchable: new Condition(),
     budget: createBudget(Number.POSITIVE_INFINITY, new Condition()),
     batchCountMax: 500,
@@ -32,5 +30,5 @@ export function assign({ commitToKafka = () => {}, ...given }: Given) {
     log: pino({ level: 'silent' }),
     ...given,
   }
-  return { partitions: new AssignedPartitions(needs, commitToKafka), budget: needs.budget }
+  return { partitions: new AssignedPartitions(needs), budget: needs.budget }
 }
