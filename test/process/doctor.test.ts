@@ -399,7 +399,7 @@ t.test('a place that no answer has, and a topic with other names than parties, a
   give('info@insurer.example')
   t.match(await ask({}), {
     status: 'failed',
-    detail: '11 of 20 parties have the same email address as the party before',
+    detail: '12 of 20 parties share their email address with at least 4 others',
     remedy: /^hold the messages/,
   })
   give(null)

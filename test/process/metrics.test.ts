@@ -34,7 +34,7 @@ t.test('dispatched events are counted', async (t) => {
   t.equal(
     value('notifications_events_total', {
       ...{ event_type: 'claim.paid', status: 'SENT' },
-      ...{ topic: world.topics.claims, party: 'found', reference: 'named' },
+      ...{ topic: world.topics.claims, party: 'found' },
     }),
     20,
   )

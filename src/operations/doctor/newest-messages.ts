@@ -1,12 +1,26 @@
 import { withBrokers } from '../../service/app/clients.ts'
 import { listAuthored } from '../../service/app/known-event-types.ts'
-import { ENVELOPE_MAP, readRuleFiles, readText, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import {
+  ENVELOPE_MAP,
+  givesReason,
+  readRuleFiles,
+  readText,
+  TEMPLATE_EVENT_TYPES,
+} from '../../service/app/rule-files.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch-request.ts'
 import { findRecordSet, readRecordSet } from '../../service/consume/records/record-set.ts'
 import { UnreadableBatch } from '../../service/consume/records/unreadable.ts'
-import { DATA_FAULTS, FAULTY_COUNT_MIN, judgeEvents } from '../../service/decide/data-fault.ts'
+import {
+  createFieldFinder,
+  DATA_FAULTS,
+  type DataFaultCode,
+  FAULTY_COUNT_MIN,
+  type FieldFinding,
+  type JudgedField,
+  judgeEvents,
+} from '../../service/decide/data-fault.ts'
 import {
   type EnvelopeMap,
   type EnvelopeMaps,
@@ -40,6 +54,8 @@ const NEEDED = ['eventId', 'eventType', 'partyLocator'] as const satisfies reado
 /** A topic is reported if fewer than one message in 10 has a needed field. */
 const ONE_IN = 10
 const NAMED_COUNT_MAX = 5
+/** The counts of messages that have the place of a field say more. */
+const TOLD_BY_PLACE: readonly DataFaultCode[] = ['no-party', 'no-reference']
 const COMPARE =
   'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/service/consume/README.md'
 const REPEATED =
@@ -168,22 +184,21 @@ export function judgeSample(
     faults.push({ detail, remedy: REFERENCE, isFailure: false })
   }
   faults.push(...findRepeated(sample))
+  const found = createFieldFinder(givesReason)(events)
   const eventCounts = {
     eventCount: events.length,
     withoutParty: events.filter(({ partyLocator }) => partyLocator === null).length,
     withoutText: events.filter((event) => !hasText(event) && !isInOtherCase(event.eventType)).length,
     inOtherCase: events.filter(({ eventType }) => isInOtherCase(eventType)).length,
-    // The fault of the place above says more.
-    withoutReference: 0,
+    countOf: (place: JudgedField, finding: FieldFinding) =>
+      found.filter((one) => one.place === place && one.finding === finding).length,
   }
   // A topic may lack texts on purpose; where no topic has one, the map is at fault.
+  const isFailure = (code: DataFaultCode) =>
+    code === 'other-case' || code === 'one-party' || (code === 'no-text' && !someHaveText)
   for (const { code, detail, isSure } of judgeEvents(topic, eventCounts))
-    if (code === 'no-text' || code === 'other-case')
-      faults.push({
-        detail,
-        remedy: DATA_FAULTS[code],
-        isFailure: isSure && (code === 'other-case' || !someHaveText),
-      })
+    if (!TOLD_BY_PLACE.includes(code))
+      faults.push({ detail, remedy: DATA_FAULTS[code], isFailure: isSure && isFailure(code) })
   return faults
 }
 

@@ -2,6 +2,7 @@ import { createParties } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
 import {
+  ADDRESS_PLACES,
   countAddresses,
   createAddressFinder,
   DATA_FAULTS,
@@ -88,7 +89,7 @@ export const policyAdministrationCheck: Check = {
           throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
       if (known.length === 0) return describeNaming(parties.namesParty())
       const faults = isAnyFound
-        ? judgeData(byTopic, contacts)
+        ? judgeData(config, byTopic, contacts)
         : [allUnknown(known, config.policyAdministration.baseUrl)]
       if (faults.length === 0) return describeNaming(parties.namesParty())
       const warning = faults.map(({ detail }) => detail).join('\n')
@@ -110,24 +111,26 @@ function allUnknown(known: readonly string[], baseUrl: string): DataFault {
 }
 
 /** Finds what looks wrong about the parties of a topic, or about an address. */
-function judgeData(byTopic: ReadonlyMap<string, readonly string[]>, contacts: Contacts): DataFault[] {
-  const found = [...contacts].flatMap(([party, contact]) =>
-    contact.state === 'found' ? [{ party, contact }] : [],
-  )
-  const findAddress = createAddressFinder()
+function judgeData(
+  { policyAdministration }: Config,
+  byTopic: ReadonlyMap<string, readonly string[]>,
+  contacts: Contacts,
+): DataFault[] {
+  const found = createAddressFinder(policyAdministration.addresses)(contacts)
   return [
     ...[...byTopic].flatMap(([topic, parties]) => {
       const count = (state: Contact['state']) =>
         parties.filter((party) => contacts.get(party)?.state === state).length
       return judgeParties(topic, count('found'), count('not found'))
     }),
-    ...ADDRESSES.flatMap((address) => {
-      const findings = Map.groupBy(found, ({ party, contact }) => findAddress(address, party, contact))
-      return judgeAddresses(
+    ...ADDRESS_PLACES.flatMap((address) =>
+      judgeAddresses(
         address,
-        countAddresses((finding) => findings.get(finding)?.length ?? 0),
-      )
-    }),
+        countAddresses(
+          (finding) => found.filter((one) => one.place === address && one.finding === finding).length,
+        ),
+      ),
+    ),
   ]
 }
 

@@ -33,7 +33,7 @@ import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createNotices } from './notices.ts'
 import { createDatabase, type Database } from './pools.ts'
-import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { givesReason, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000
@@ -224,6 +224,8 @@ function metricsNeeds(
     rules: ruleFiles.ruleTable.rules,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     isInOtherCase: createCaseJudge(listAuthored(ruleFiles.ruleTable)),
+    givesReason,
+    addressPlaces: config.policyAdministration.addresses,
     attemptCountMax: config.retry.attemptCountMax,
     backlog: createBacklog({
       assignment: () => worker()?.consumer.assignment ?? null,

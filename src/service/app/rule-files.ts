@@ -13,7 +13,7 @@ import { loadRuleTable } from '../decide/rules/load-table.ts'
 import { enumeratedTable, type RuleTable } from '../decide/rules/table.ts'
 import { PromisesError, RuleTableError } from '../decide/rules/table-errors.ts'
 import { findUnknownEventTypes } from '../decide/rules/unknown-event-types.ts'
-import { listTypesWithTemplate, type Templates } from '../decide/templates/template.ts'
+import { listTypesWithReason, listTypesWithTemplate, type Templates } from '../decide/templates/template.ts'
 import { CorrectableError, describeFault, wholeFault } from '../text/faults.ts'
 
 const HOUSE = process.env.HOUSE ? resolve(process.env.HOUSE) : ''
@@ -31,6 +31,10 @@ export const TRAFFIC = authored('rules/traffic.csv')
 export const ENVELOPE_MAP = authored('rules/envelope.json')
 
 export const TEMPLATE_EVENT_TYPES: readonly string[] = listTypesWithTemplate(templates)
+const TYPES_WITH_REASON: ReadonlySet<string> = new Set(listTypesWithReason(templates))
+
+/** Whether the text of an event type inserts the reason. */
+export const givesReason = (eventType: string): boolean => TYPES_WITH_REASON.has(eventType)
 
 /** The files of `rules/` that this version was reviewed with and decides by. */
 export interface RuleFiles {

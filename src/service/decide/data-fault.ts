@@ -1,15 +1,20 @@
 import { counted } from '../text/count.ts'
-import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable } from './party/channel.ts'
-import type { FoundContact } from './party/contact.ts'
+import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable, mapAddresses } from './party/channel.ts'
+import type { Contacts, FoundContact } from './party/contact.ts'
 
-/** A mapped place that no answer has, one whose values are no addresses, and one that has the same address for many. */
+/** A mapped place that no answer has, one whose values are no addresses, and one that has few addresses for many. */
 type AddressFaultCode = `no-${Address}-place` | `no-${Address}` | `one-${Address}`
 export type DataFaultCode =
   | 'no-party'
   | 'no-text'
   | 'other-case'
   | 'no-reference'
+  | 'no-reason'
+  | 'one-party'
+  | 'one-reference'
+  | 'event-id'
   | 'not-found'
+  | 'no-address'
   | AddressFaultCode
 
 /**
@@ -24,6 +29,15 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
     'have the producer write these event types as the texts and rules do, or name them there, too: `doctor` and `log` list them',
   'no-reference':
     'correct "locator" in rules/envelope.json; right if these events are about the member alone. Entries that were sent stay so; `retry --read-again` the others',
+  'no-reason':
+    'correct "reason" in rules/envelope.json; right if producers give no reason. Entries that were sent stay so',
+  'one-party':
+    'hold the messages (`hold`) until it is clear whether "partyLocator" in rules/envelope.json leads to the member of each event, and correct it; right if these events are all about one customer',
+  'one-reference':
+    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if these events are all about one. Entries that were sent stay so; `retry --read-again` the others',
+  'event-id':
+    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if members know the event ids. Entries that were sent stay so; `retry --read-again` the others',
+  'no-address': `correct ${ADDRESSES.map(addressVariable).join(' and ')}, or ask the owners of policy administration why its answers have no addresses: it may be a test system, or hide them from this credential; then \`retry\` the entries that were skipped. If it has no addresses of anybody, set ${ADDRESSES.map((address) => `${addressVariable(address)}=none`).join(' and ')}`,
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
   ...(Object.fromEntries(
@@ -47,6 +61,8 @@ export const ADDRESS_COUNT_MIN = 20
  * it was one in 40,000: a false page every few weeks, since each minute is judged.
  */
 const HALF: ShareLimit = { countMin: 15, shareMax: 0.5 }
+/** Of what a few have in common on any day. */
+const NEARLY_ALL: ShareLimit = { countMin: 15, shareMax: 0.9 }
 const SHARE_LIMITS: readonly ShareLimit[] = [
   HALF,
   { countMin: 50, shareMax: 0.25 },
@@ -62,6 +78,10 @@ interface ShareLimit {
 export const SHARES: readonly DataFaultCode[] = [
   'not-found',
   'other-case',
+  'one-party',
+  'one-reference',
+  'event-id',
+  'no-address',
   ...ADDRESSES.flatMap((address) => [`no-${address}`, `one-${address}`] as const),
 ]
 
@@ -82,14 +102,109 @@ export interface EventCounts {
   readonly withoutText: number
   /** Events of types that a text or a rule names in another letter case. */
   readonly inOtherCase: number
-  /** That name nothing but their party. */
-  readonly withoutReference: number
+  /** By what was found at the places of their fields. */
+  readonly countOf: (field: JudgedField, finding: FieldFinding) => number
+}
+
+/**
+ * Fields whose values can be wrong together. `repeated`: most of the newest events of the topic have the same value. A reason counts if
+ * the event's text gives one.
+ */
+export const JUDGED_FIELDS = ['partyLocator', 'locator', 'reason'] as const
+export type JudgedField = (typeof JUDGED_FIELDS)[number]
+export type FieldFinding = 'named' | 'repeated' | 'event id' | 'missing'
+export interface Found<Place, Finding> {
+  readonly place: Place
+  readonly finding: Finding
+}
+
+export interface JudgedEvent {
+  readonly eventId: string
+  readonly eventType: string
+  readonly partyLocator: string | null
+  /** The party locator if the event names none. */
+  readonly reference: string
+  readonly reason: string | null
+}
+
+/**
+ * Returns a function that says what events of one topic have at the places of their fields. Keeps the values of the newest, and shows
+ * none.
+ *
+ * @param givesReason whether the text of an event type inserts the reason
+ */
+export function createFieldFinder(givesReason: (eventType: string) => boolean) {
+  const parties = createNewest(NEWEST_EVENT_COUNT)
+  const references = createNewest(NEWEST_EVENT_COUNT)
+  const isMost = (newest: Newest, value: string) => {
+    const count = newest.countOf(value)
+    return count >= FAULTY_COUNT_MIN && count * 2 > newest.count()
+  }
+  const namesReference = ({ reference, partyLocator }: JudgedEvent) =>
+    reference !== '' && reference !== partyLocator
+  function findReference(event: JudgedEvent): FieldFinding {
+    if (!namesReference(event)) return 'missing'
+    if (event.reference === event.eventId) return 'event id'
+    return isMost(references, event.reference) ? 'repeated' : 'named'
+  }
+  return (events: readonly JudgedEvent[]): Found<JudgedField, FieldFinding>[] => {
+    for (const event of events.slice(-NEWEST_EVENT_COUNT)) {
+      if (event.partyLocator !== null) parties.add(event.eventId, event.partyLocator)
+      if (namesReference(event)) references.add(event.eventId, event.reference)
+    }
+    return events.flatMap((event): Found<JudgedField, FieldFinding>[] => {
+      const { partyLocator: party, eventType, reason } = event
+      const isOneParty = party !== null && isMost(parties, party)
+      return [
+        { place: 'partyLocator', finding: party === null ? 'missing' : isOneParty ? 'repeated' : 'named' },
+        { place: 'locator', finding: findReference(event) },
+        ...(givesReason(eventType)
+          ? [{ place: 'reason', finding: reason === null ? 'missing' : 'named' } as const]
+          : []),
+      ]
+    })
+  }
+}
+
+/** Per topic. */
+const NEWEST_EVENT_COUNT = 50
+/** A reference has no limit: longer values are not kept. */
+const VALUE_LENGTH_MAX = 255
+/** The addresses of so many parties are kept. */
+const NEWEST_PARTY_COUNT = 500
+
+type Newest = ReturnType<typeof createNewest>
+
+/** The newest values, one for each key, and how many have a value. */
+function createNewest(countMax: number) {
+  const values = new Map<string, string>()
+  const counts = new Map<string, number>()
+  function remove(key: string): void {
+    const value = values.get(key)
+    if (value === undefined) return
+    values.delete(key)
+    const count = counts.get(value) ?? 0
+    if (count > 1) counts.set(value, count - 1)
+    else counts.delete(value)
+  }
+  return {
+    add: (key: string, value: string): void => {
+      remove(key)
+      if (value.length > VALUE_LENGTH_MAX) return
+      values.set(key, value)
+      counts.set(value, (counts.get(value) ?? 0) + 1)
+      const [oldest] = values.keys()
+      if (values.size > countMax && oldest !== undefined) remove(oldest)
+    },
+    countOf: (value: string): number => counts.get(value) ?? 0,
+    count: (): number => values.size,
+  }
 }
 
 /** Some events lack a party, a text or a reference on purpose: a fault is what all of them lack. */
 export function judgeEvents(
   topic: string,
-  { eventCount, withoutParty, withoutText, inOtherCase, withoutReference }: EventCounts,
+  { eventCount, withoutParty, withoutText, inOtherCase, countOf }: EventCounts,
 ): DataFault[] {
   if (eventCount === 0) return []
   const all = `of ${counted(eventCount, 'event')} of ${topic}`
@@ -109,8 +224,23 @@ export function judgeEvents(
       detail: `${inOtherCase} ${all} have an event type that a text or a rule names in another letter case: no rule for it fits`,
       isSure: inOtherCase >= FAULTY_COUNT_MIN,
     })
-  if (withoutReference === eventCount && withoutParty < eventCount)
+  if (countOf('locator', 'missing') === eventCount && withoutParty < eventCount)
     faults.push({ code: 'no-reference', detail: `none ${all} names what it is about`, isSure })
+  const [withReason, withoutReason] = [countOf('reason', 'named'), countOf('reason', 'missing')]
+  if (withReason === 0 && withoutReason > 0)
+    faults.push({
+      code: 'no-reason',
+      detail: `none of ${counted(withoutReason, 'event')} of ${topic} whose text gives a reason has one`,
+      isSure: withoutReason >= NEARLY_ALL.countMin,
+    })
+  const judgeNearlyAll = (code: DataFaultCode, field: JudgedField, finding: FieldFinding, words: string) => {
+    const count = countOf(field, finding)
+    if (exceeds(NEARLY_ALL, count, eventCount))
+      faults.push({ code, detail: `${count} ${all} ${words}`, isSure: true })
+  }
+  judgeNearlyAll('one-party', 'partyLocator', 'repeated', 'name the same party')
+  judgeNearlyAll('one-reference', 'locator', 'repeated', 'name the same claim, policy or invoice')
+  judgeNearlyAll('event-id', 'locator', 'event id', 'name their own event id as what they are about')
   return faults
 }
 
@@ -130,12 +260,17 @@ function judgeShare(
 ): boolean | null {
   const count = faultyCount + rightCount
   if (faultyCount > 0 && rightCount === 0) return count >= FAULTY_COUNT_MIN
-  return limits.some(({ countMin, shareMax }) => count >= countMin && faultyCount / count > shareMax)
-    ? true
-    : null
+  return limits.some((limit) => exceeds(limit, faultyCount, count)) ? true : null
 }
 
-/** Values of policy administration's answers about known parties at the place of one address. `repeated`: see `createAddressFinder`. */
+function exceeds({ countMin, shareMax }: ShareLimit, faultyCount: number, count: number): boolean {
+  return count >= countMin && faultyCount / count > shareMax
+}
+
+/** The places of addresses in an answer; `any` for all of them together. */
+export const ADDRESS_PLACES = [...ADDRESSES, 'any'] as const
+export type AddressPlace = (typeof ADDRESS_PLACES)[number]
+/** Values of policy administration's answers about known parties at such a place. `repeated`: see `createAddressFinder`. */
 export const ADDRESS_FINDINGS = ['address', 'repeated', 'no address', 'blank', 'no place'] as const
 export type AddressFinding = (typeof ADDRESS_FINDINGS)[number]
 type AddressCounts = Readonly<Record<AddressFinding, number>>
@@ -151,9 +286,14 @@ export function countAddresses(countOf: (finding: AddressFinding) => number): Ad
   }
 }
 
-export function judgeAddresses(address: Address, counts: AddressCounts): DataFault[] {
+export function judgeAddresses(address: AddressPlace, counts: AddressCounts): DataFault[] {
   const answerCount = ADDRESS_FINDINGS.reduce((sum, finding) => sum + counts[finding], 0)
   if (answerCount < ADDRESS_COUNT_MIN) return []
+  if (address === 'any') {
+    if (!exceeds(NEARLY_ALL, counts.blank, answerCount)) return []
+    const detail = `${counts.blank} of ${counted(answerCount, 'answer')} of policy administration have no address at all`
+    return [{ code: 'no-address', detail, isSure: true }]
+  }
   const variable = addressVariable(address)
   if (counts['no place'] === answerCount)
     return [
@@ -179,26 +319,46 @@ export function judgeAddresses(address: Address, counts: AddressCounts): DataFau
   if (judgeShare(counts.repeated, counts.address, [HALF]))
     faults.push({
       code: `one-${address}`,
-      detail: `${counts.repeated} of ${counted(addressCount, 'party', 'parties')} have the same ${noun} as the party before`,
+      detail: `${counts.repeated} of ${counted(addressCount, 'party', 'parties')} share their ${noun} with at least ${FAULTY_COUNT_MIN - 1} others`,
       isSure: true,
     })
   return faults
 }
 
 /**
- * Returns a function that says what an answer has at the place of an address; `repeated` if the party before had the same. Where one
- * address stands for many, most are repeated. Keeps one address of each kind, and shows none.
+ * Returns a function that says what answers have at the places of the addresses; `repeated` if at least five of the newest parties have
+ * the same address, which is more than a household. Keeps the addresses of the newest parties, and shows none.
+ *
+ * @param places of each address; none if policy administration has no such addresses
  */
-export function createAddressFinder() {
-  const before = new Map<Address, { readonly party: string; readonly value: string | null }>()
-  return (address: Address, party: string, contact: FoundContact): AddressFinding => {
-    const finding = findAddress(address, contact)
-    if (finding !== 'address') return finding
-    const value = contact[address]
-    const last = before.get(address)
-    before.set(address, { party, value })
-    return last !== undefined && last.party !== party && last.value === value ? 'repeated' : finding
+export function createAddressFinder(places: AddressPointers) {
+  const sought = ADDRESSES.filter((address) => places[address].length > 0)
+  const newest = mapAddresses(() => createNewest(NEWEST_PARTY_COUNT))
+  return (contacts: Contacts): Found<AddressPlace, AddressFinding>[] => {
+    const found = [...contacts].flatMap(([party, contact]) =>
+      contact.state === 'found' ? [{ party, contact }] : [],
+    )
+    for (const { party, contact } of found)
+      for (const address of ADDRESSES)
+        if (findAddress(address, contact) === 'address') newest[address].add(party, contact[address] ?? '')
+    return found.flatMap(({ contact }) => [
+      ...ADDRESSES.map((address) => {
+        const finding = findAddress(address, contact)
+        const isShared =
+          finding === 'address' && newest[address].countOf(contact[address] ?? '') >= FAULTY_COUNT_MIN
+        return { place: address, finding: isShared ? ('repeated' as const) : finding }
+      }),
+      ...(sought.length === 0 ? [] : [{ place: 'any' as const, finding: findAny(sought, contact) }]),
+    ])
   }
+}
+
+export type AddressPointers = Readonly<Record<Address, readonly unknown[]>>
+
+/** An answer that lacks a place says nothing about the addresses on file. */
+function findAny(sought: readonly Address[], contact: FoundContact): AddressFinding {
+  if (sought.some((address) => contact[address] !== null)) return 'address'
+  return contact.without === undefined ? 'blank' : 'no place'
 }
 
 function findAddress(address: Address, contact: FoundContact): AddressFinding {

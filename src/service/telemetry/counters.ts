@@ -3,9 +3,9 @@ import type { Attempt } from '../decide/attempt/attempt.ts'
 import type { Batch, CommitResult } from '../decide/attempt/batch.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../decide/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../decide/attempt/stage.ts'
-import { createAddressFinder } from '../decide/data-fault.ts'
+import { type AddressPointers, createAddressFinder, createFieldFinder } from '../decide/data-fault.ts'
 import { REJECTIONS } from '../decide/event/rejection.ts'
-import { ADDRESSED_CHANNELS, ADDRESSES, CHANNELS } from '../decide/party/channel.ts'
+import { ADDRESSED_CHANNELS, CHANNELS } from '../decide/party/channel.ts'
 import { type Contacts, countByState } from '../decide/party/contact.ts'
 import type { Rule } from '../decide/rules/rule.ts'
 import { STATUS_OF } from '../model/log/status.ts'
@@ -51,8 +51,13 @@ export function createCounters(registers: Registry[]) {
     ]),
     events: counter(
       'events_total',
-      'Log rows written for consumed events, by event type, and whether party and reference were found; types without a template are "other", or "other case" if only the letter case differs',
-      ['event_type', 'status', 'topic', 'party', 'reference'],
+      'Log rows written for consumed events, by event type, and whether the party was found; types without a template are "other", or "other case" if only the letter case differs',
+      ['event_type', 'status', 'topic', 'party'],
+    ),
+    fields: counter(
+      'event_fields_total',
+      'Fields of the same events, by what was found at their places: "repeated" if most of the newest events have the same value',
+      ['topic', 'field', 'found'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
     tombstones: counter('tombstones_total', 'Messages without a value, which are not events'),
@@ -99,7 +104,7 @@ export function createCounters(registers: Registry[]) {
     ]),
     addresses: counter(
       'contact_addresses_total',
-      'Addresses in the answers about known parties, by what was found at their places',
+      'Addresses in the answers about known parties, by what was found at their places; address "any" if one of them was',
       ['address', 'found'],
     ),
     retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
@@ -139,19 +144,24 @@ type Observe<Name extends StageName> = (
  *
  * @param eventTypes those with a template; all others are counted together
  * @param isInOtherCase of a type that a text or a rule names in another letter case
+ * @param givesReason whether the text of an event type inserts the reason
+ * @param addressPlaces of each address in an answer; none if policy administration has no such addresses
  * @param attemptCountMax attempts after which a failed row is given up
  */
 export function countStages(
   counters: Counters,
   eventTypes: ReadonlySet<string>,
   isInOtherCase: (eventType: string) => boolean,
+  givesReason: (eventType: string) => boolean,
+  addressPlaces: AddressPointers,
   attemptCountMax: number,
 ): RunStage {
   const boundedEventType = ({ eventType }: Attempt) => {
     if (eventTypes.has(eventType)) return eventType
     return isInOtherCase(eventType) ? OTHER_CASE : OTHER_EVENT_TYPE
   }
-  const findAddress = createAddressFinder()
+  const findAddresses = createAddressFinder(addressPlaces)
+  const finders = new Map<string, ReturnType<typeof createFieldFinder>>()
   const timed =
     (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
       counters.stageSeconds.observe({ stage }, seconds)
@@ -164,14 +174,14 @@ export function countStages(
     look_up: timed('look_up'),
     contacts: (parties, contacts, seconds) => {
       timed('contacts')(parties, contacts, seconds)
-      countContacts(counters, findAddress, contacts)
+      countContacts(counters, findAddresses, contacts)
     },
     commit: timed('commit'),
     send: (messages, deliveries, seconds) => {
       timed('send')(messages, deliveries, seconds)
       if (deliveries !== null) countSends(counters, messages, deliveries)
     },
-    retry_contacts: (_input, contacts) => countContacts(counters, findAddress, contacts),
+    retry_contacts: (_input, contacts) => countContacts(counters, findAddresses, contacts),
     retry: (_input, result) => {
       countBy(counters.retries, result?.attempts ?? [], LABELS)
       countGivenUp(result?.attempts ?? [])
@@ -197,9 +207,25 @@ export function countStages(
       ({ status }) => status,
       ({ origin }) => origin.topic,
       ({ decision }) => String(decision.facts.party),
-      namesReference,
     ])
+    countFields(inserted)
     countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
+  }
+
+  function countFields(inserted: readonly Attempt[]): void {
+    for (const [topic, attempts] of Map.groupBy(inserted, ({ origin }) => origin.topic)) {
+      const findFields = finders.get(topic) ?? createFieldFinder(givesReason)
+      finders.set(topic, findFields)
+      const events = attempts.map(({ eventId, eventType, partyLocator, variables }) => {
+        const { locator = '', reason = null } = variables ?? {}
+        return { eventId, eventType, partyLocator, reference: locator, reason }
+      })
+      countBy(counters.fields, findFields(events), [
+        () => topic,
+        ({ place }) => place,
+        ({ finding }) => finding,
+      ])
+    }
   }
 
   return async (name, input, run) => {
@@ -212,11 +238,6 @@ export function countStages(
       observers[name](input, result, (performance.now() - startedMs) / 1_000)
     }
   }
-}
-
-function namesReference({ variables, partyLocator }: Attempt): 'named' | 'missing' {
-  const reference = variables?.locator ?? null
-  return reference === null || reference === partyLocator ? 'missing' : 'named'
 }
 
 const LABELS: readonly LabelOf<Attempt>[] = [
@@ -253,17 +274,10 @@ function classifyDelivery(delivery: Delivery | undefined): (typeof ANSWERS)[numb
 
 function countContacts(
   { lookUps, addresses }: Counters,
-  findAddress: ReturnType<typeof createAddressFinder>,
+  findAddresses: ReturnType<typeof createAddressFinder>,
   contacts: Contacts | null,
 ): void {
   if (contacts === null) return
-  const found = [...contacts].flatMap(([party, contact]) =>
-    contact.state === 'found' ? [{ party, contact }] : [],
-  )
-  for (const address of ADDRESSES)
-    for (const [finding, some] of Map.groupBy(found, ({ party, contact }) =>
-      findAddress(address, party, contact),
-    ))
-      addresses.inc({ address, found: finding }, some.length)
+  countBy(addresses, findAddresses(contacts), [({ place }) => place, ({ finding }) => finding])
   for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Counter, Gauge } from 'prom-client'
 import {
   ADDRESS_COUNT_MIN,
+  ADDRESS_PLACES,
   countAddresses,
   DATA_FAULTS,
   type DataFault,
@@ -12,7 +13,6 @@ import {
   judgeParties,
   SHARES,
 } from '../decide/data-fault.ts'
-import { ADDRESSES } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
 import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
@@ -56,10 +56,10 @@ interface Window {
  * about the events of a topic or about an address, when it begins and when it ends. `notices` are what looks wrong now.
  */
 export function createMinutely(
-  { rejected, outcomes, events, addresses, duplicates }: Counters,
+  { rejected, outcomes, events, fields, addresses, duplicates }: Counters,
   dataFaults: Gauge<'fault' | 'topic'>,
 ) {
-  const read = [rejected, outcomes, events, addresses, duplicates].map(sinceLast)
+  const read = [rejected, outcomes, events, fields, addresses, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
   let isCleanMinute = true
 
@@ -76,7 +76,7 @@ export function createMinutely(
     windows.set(topic, window)
     window.counted = [...window.counted, ...fresh]
     window.isClean &&= isCleanMinute
-    const count = sum(window.counted)
+    const count = countJudged(window.counted)
     if (count < (window.faults === null ? limits.first : limits.judged)) return
     const found = faultsOf(window.counted).filter(({ isSure }) => isSure)
     if (count < limits.judged && found.length === 0) return
@@ -116,8 +116,16 @@ export function createMinutely(
     )
 
   const logMinute = async (log: Logger): Promise<void> => {
-    const [newRejected = [], newOutcomes = [], newEvents = [], newAddresses = [], newDuplicates = []] =
-      await Promise.all(read.map((one) => one()))
+    const [
+      newRejected = [],
+      newOutcomes = [],
+      newEvents = [],
+      newFields = [],
+      newAddresses = [],
+      newDuplicates = [],
+    ] = await Promise.all(read.map((one) => one()))
+    // Few events of a topic have a type whose text gives a reason: all since the start count.
+    const { values: allFields } = await fields.get()
     const warn = (all: readonly CountedEvents[], label: string, noun: string, text: string) => {
       if (all.length > 0) log.warn({ [label]: totals(all, label) }, `${counted(sum(all), noun)} ${text}`)
     }
@@ -131,18 +139,27 @@ export function createMinutely(
     isCleanMinute = newRejected.length === 0 && !areDuplicates
     if (areDuplicates && messageCount >= EVENT_LIMITS.judged)
       log.warn({ duplicateCount, messageCount }, DUPLICATES)
-    for (const [topic, fresh] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string))
+    for (const [topic, some] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string)) {
+      const fresh = [...some, ...newFields.filter(({ labels }) => labels.topic === topic)]
       judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isSkippedOrPartyless, (all) => [
         ...judgeEvents(topic, {
-          eventCount: sum(all),
+          eventCount: countJudged(all),
           withoutParty: sumOf(all, 'party', 'missing'),
           withoutText: sumOf(all, 'event_type', OTHER_EVENT_TYPE),
           inOtherCase: sumOf(all, 'event_type', OTHER_CASE),
-          withoutReference: sumOf(all, 'reference', 'missing'),
+          countOf: (field, finding) =>
+            sumOf(
+              (field === 'reason' ? allFields : all).filter(
+                ({ labels }) => labels.topic === topic && labels.field === field,
+              ),
+              'found',
+              finding,
+            ),
         }),
         ...judgeParties(topic, sumOf(all, 'party', 'found'), sumOf(all, 'party', 'not found')),
       ])
-    for (const address of ADDRESSES)
+    }
+    for (const address of ADDRESS_PLACES)
       judge(
         log,
         address,
@@ -171,6 +188,11 @@ function sinceLast(counter: Pick<Counter, 'get'>) {
     before = new Map(keyed.map(({ key, value }) => [key, value]))
     return grown.filter(({ value }) => value > 0)
   }
+}
+
+/** The events or answers. Fields of the same events do not add to them. */
+function countJudged(all: readonly CountedEvents[]): number {
+  return sum(all.filter(({ labels }) => labels.field === undefined))
 }
 
 function isSkippedOrPartyless({ labels }: CountedEvents): boolean {

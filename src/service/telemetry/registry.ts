@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { AddressPointers } from '../decide/data-fault.ts'
 import { type CounterNeeds, countStages, createCounters, startAtZero } from './counters.ts'
 import { createGauges, type GaugeNeeds } from './gauges.ts'
 import { createMinutely } from './minutely.ts'
@@ -8,6 +9,10 @@ export interface MetricsNeeds extends CounterNeeds, GaugeNeeds {
   readonly eventTypes: ReadonlySet<string>
   /** Whether a text or a rule names a type in another letter case. */
   readonly isInOtherCase: (eventType: string) => boolean
+  /** Whether the text of an event type inserts the reason. */
+  readonly givesReason: (eventType: string) => boolean
+  /** The places of each address in an answer; none if policy administration has no such addresses. */
+  readonly addressPlaces: AddressPointers
   /** Attempts after which a failed row is given up. */
   readonly attemptCountMax: number
 }
@@ -31,7 +36,14 @@ export function createMetrics(needs: MetricsNeeds) {
   startAtZero(counters, needs)
   const minutely = createMinutely(counters, dataFaults)
   return {
-    stage: countStages(counters, needs.eventTypes, needs.isInOtherCase, needs.attemptCountMax),
+    stage: countStages(
+      counters,
+      needs.eventTypes,
+      needs.isInOtherCase,
+      needs.givesReason,
+      needs.addressPlaces,
+      needs.attemptCountMax,
+    ),
     /** Logs what was counted since the last call, see `createMinutely`. */
     logMinute: minutely.log,
     /** What looks wrong about the data. */

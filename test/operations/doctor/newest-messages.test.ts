@@ -27,7 +27,7 @@ const REPEATED = /correct "eventId" in rules\/envelope.json, or have the produce
 
 /** Messages of a topic, and what doctor says of them. */
 const SAMPLES: readonly (readonly [string, Value[], ...(readonly [boolean, RegExp, RegExp])[]])[] = [
-  ['all is well', some(20, () => ({}))],
+  ['all is well', some(20, (i) => ({ claim: `CLM-${i}` }))],
   ['four without a party', some(4, noParty), [false, /"partyLocator".*0 of 4/, /envelope.json/]],
   ['five without a party', some(5, noParty), [true, /"partyLocator".*0 of 5/, /envelope.json/]],
   ['four without a text', some(4, noText), [false, /none of 4 events/, /"eventType"/]],
@@ -44,6 +44,17 @@ const SAMPLES: readonly (readonly [string, Value[], ...(readonly [boolean, RegEx
     [false, /0 of 5 messages: messages will name the member's locator in place of/, /^check "locator" in/],
   ],
   ['a reference in one of five', some(5, (i) => (i === 0 ? {} : noClaim()))],
+  [
+    'twenty of one party',
+    some(20, (i) => ({ party: 'party-1', claim: `CLM-${i}` })),
+    [true, /20 of 20 events of claims name the same party/, /"partyLocator"/],
+  ],
+  ['fourteen of one party', some(14, () => ({ party: 'party-1' }))],
+  [
+    'their event ids as the claim',
+    some(20, (i) => ({ claim: `event-${i}` })),
+    [false, /20 of 20 events of claims name their own event id/, /"locator"/],
+  ],
   ['one event, sent again', some(5, () => ({ id: 'same', party: 'party-1' }))],
   [
     'one id, other bytes in three of five',

@@ -1,12 +1,19 @@
 import t from 'tap'
 import {
   createAddressFinder,
+  createFieldFinder,
+  type FieldFinding,
+  type JudgedEvent,
+  type JudgedField,
   judgeAddresses,
   judgeEvents,
   judgeParties,
 } from '../../../src/service/decide/data-fault.ts'
 import { createCaseJudge } from '../../../src/service/decide/event/event-type-pattern.ts'
+import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { aFound } from '../build.ts'
+
+const countNone = () => 0
 
 /** Events, those without a party, a text, a reference; parties found and not found; and the faults, with `?` those of too few. */
 const EVENTS: readonly (readonly [number, number, number, number, number, number, ...string[]])[] = [
@@ -33,7 +40,9 @@ const EVENTS: readonly (readonly [number, number, number, number, number, number
 ]
 t.test('what all events of a topic lack is a fault, and a fifth of unknown parties', async (t) => {
   for (const [eventCount, withoutParty, withoutText, withoutReference, found, notFound, ...codes] of EVENTS) {
-    const counts = { eventCount, withoutParty, withoutText, inOtherCase: 0, withoutReference }
+    const countOf = (field: JudgedField, finding: FieldFinding) =>
+      field === 'locator' && finding === 'missing' ? withoutReference : 0
+    const counts = { eventCount, withoutParty, withoutText, inOtherCase: 0, countOf }
     t.same(
       [...judgeEvents('claims', counts), ...judgeParties('claims', found, notFound)].map(
         ({ code, isSure }) => (isSure ? code : `${code}?`),
@@ -44,12 +53,12 @@ t.test('what all events of a topic lack is a fault, and a fifth of unknown parti
 })
 
 t.test('a place that no answer has is a fault, whatever the other places say', async (t) => {
-  const findAddress = createAddressFinder()
-  t.equal(findAddress('email', 'a', { ...aFound({ email: null }), without: ['email'] }), 'no place')
-  t.equal(findAddress('email', 'a', aFound({ email: null })), 'blank')
-  t.equal(findAddress('email', 'a', aFound({ email: 'PTY-1' })), 'no address')
-  t.equal(findAddress('phone', 'a', aFound({ phone: '+41 44 000' })), 'address')
-  t.equal(findAddress('phone', 'a', aFound({ phone: 'a@b' })), 'no address')
+  const find = (place: string, contact: Contact) => findAt(createAddressFinder(PLACES), place, { a: contact })
+  t.same(find('email', { ...aFound({ email: null }), without: ['email'] }), ['no place'])
+  t.same(find('email', aFound({ email: null })), ['blank'])
+  t.same(find('email', aFound({ email: 'PTY-1' })), ['no address'])
+  t.same(find('phone', aFound({ phone: '+41 44 000' })), ['address'])
+  t.same(find('phone', aFound({ phone: 'a@b' })), ['no address'])
   const counts = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
   const codes = (change: Partial<typeof counts>) =>
     judgeAddresses('email', { ...counts, ...change }).map(({ code }) => code)
@@ -68,16 +77,128 @@ t.test('a place that no answer has is a fault, whatever the other places say', a
   t.same(codes({ repeated: 19, 'no address': 1 }), ['one-email'])
 })
 
-t.test('an address that the party before had, too, is repeated', async (t) => {
-  const findAddress = createAddressFinder()
-  const find = (party: string, email: string | null) => findAddress('email', party, aFound({ email }))
-  t.equal(find('a', 'x@y'), 'address')
-  t.equal(find('a', 'x@y'), 'address', 'its own')
-  t.equal(find('b', 'x@y'), 'repeated')
-  t.equal(find('c', null), 'blank')
-  t.equal(find('d', 'x@y'), 'repeated')
-  t.equal(find('e', 'z@y'), 'address')
-  t.equal(findAddress('phone', 'f', aFound({ phone: '+41 44 000' })), 'address', 'of its own kind')
+const PLACES = { email: ['/email'], phone: ['/phone'] }
+
+function findAt(
+  find: ReturnType<typeof createAddressFinder>,
+  place: string,
+  contacts: Readonly<Record<string, Contact>>,
+) {
+  return find(new Map(Object.entries(contacts))).flatMap((one) => (one.place === place ? one.finding : []))
+}
+
+/** Parties from one number up to another, with the email address of the party that is returned. */
+function somePeople(from: number, to: number, ownerOf: (party: number) => number | string) {
+  const parties = Array.from({ length: to - from }, (_, i) => from + i)
+  return Object.fromEntries(
+    parties.map((party) => [
+      `party-${party}`,
+      aFound({ email: `${ownerOf(party)}@example.com`, phone: null }),
+    ]),
+  )
+}
+
+t.test('an address of five of the newest parties is repeated, that of a household is not', async (t) => {
+  const find = createAddressFinder(PLACES)
+  const emails = (people: Record<string, Contact>) => findAt(find, 'email', people)
+  t.same(emails(somePeople(0, 40, (party) => Math.floor(party / 4))), Array(40).fill('address'))
+  t.same(emails(somePeople(0, 1, () => 0)), ['address'], 'the same party again')
+  const byAgent = emails(somePeople(100, 300, (party) => `agent-${party % 10}`))
+  t.same(byAgent, Array(200).fill('repeated'), 'one of ten agents')
+  t.same(emails(somePeople(300, 301, () => 'agent-0')), ['repeated'], 'one at a time, too')
+  t.same(emails(somePeople(301, 302, (party) => party)), ['address'])
+  t.same(findAt(find, 'phone', { other: aFound({ phone: '+41 44 000' }) }), ['address'], 'of its own kind')
+  emails(somePeople(1_000, 1_500, (party) => party))
+  t.same(emails(somePeople(2_000, 2_001, () => 'agent-0')), ['address'], 'forgotten')
+})
+
+t.test('answers without any address are a fault, unless there are none on purpose', async (t) => {
+  const find = (change: Partial<typeof PLACES>, contact: Contact) =>
+    findAt(createAddressFinder({ ...PLACES, ...change }), 'any', { a: contact })
+  const nothing = aFound({ email: null, phone: null })
+  t.same(find({}, aFound({ email: null, phone: '+41 44 000' })), ['address'])
+  t.same(find({}, nothing), ['blank'])
+  t.same(find({ email: [] }, nothing), ['blank'])
+  t.same(find({ email: [], phone: [] }, nothing), [], 'both are none')
+  t.same(find({}, { ...nothing, without: ['email'] }), ['no place'])
+  const counts = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
+  const codes = (blank: number, address: number) =>
+    judgeAddresses('any', { ...counts, blank, address }).map(({ code }) => code)
+  t.same([codes(19, 0), codes(20, 0), codes(19, 1), codes(18, 2)], [[], ['no-address'], ['no-address'], []])
+})
+
+/** So many events, whose party, reference and reason the functions return. */
+function codesOf(count: number, change: (i: number) => Partial<JudgedEvent>): string[] {
+  const events = Array.from({ length: count }, (_, i): JudgedEvent => {
+    const [eventId, partyLocator, reference] = ['event', 'party', 'CLM'].map((name) => `${name}-${i}`)
+    const own = { eventId, partyLocator, reference, eventType: 'claim.paid', reason: null } as JudgedEvent
+    return { ...own, ...change(i) }
+  })
+  const find = createFieldFinder((eventType) => eventType === 'claim.rejected')
+  // In two batches, of which the first is that of a member.
+  const found = [events.slice(0, 5), events.slice(5)].flatMap(find)
+  const countOf = (field: JudgedField, finding: FieldFinding) =>
+    found.filter((one) => one.place === field && one.finding === finding).length
+  const counts = { eventCount: count, withoutParty: 0, withoutText: 0, inOtherCase: 0, countOf }
+  return judgeEvents('claims', counts).map(({ code, isSure }) => (isSure ? code : `${code}?`))
+}
+
+t.test('one party or reference of nearly all events of a topic is a fault, and their own ids', async (t) => {
+  const toOne = () => ({ partyLocator: 'party-1' })
+  t.same(codesOf(300, toOne), ['one-party'])
+  t.same(codesOf(15, toOne), ['one-party'])
+  t.same(codesOf(14, toOne), [], 'a family moves')
+  t.same(
+    codesOf(100, (i) => (i % 5 === 0 ? {} : toOne())),
+    [],
+    'a large customer',
+  )
+  t.same(
+    codesOf(100, (i) => ({ partyLocator: `party-${i % 3}` })),
+    [],
+  )
+  t.same(
+    codesOf(100, () => ({ reference: 'claims-service' })),
+    ['one-reference'],
+  )
+  t.same(
+    codesOf(100, () => ({ reference: 'x'.repeat(256) })),
+    [],
+    'too long to keep',
+  )
+  t.same(
+    codesOf(100, (i) => ({ reference: `event-${i}` })),
+    ['event-id'],
+  )
+  t.same(
+    codesOf(100, (i) => (i % 5 === 0 ? {} : { reference: `event-${i}` })),
+    [],
+  )
+  t.same(
+    codesOf(100, () => ({ partyLocator: 'party-1', reference: 'party-1' })),
+    ['no-reference', 'one-party'],
+  )
+})
+
+t.test('a reason that no event has whose text gives one is a fault', async (t) => {
+  const rejected = { eventType: 'claim.rejected' }
+  t.same(
+    codesOf(100, () => ({})),
+    [],
+    'no text gives one',
+  )
+  t.same(
+    codesOf(15, () => rejected),
+    ['no-reason'],
+  )
+  t.same(
+    codesOf(14, () => rejected),
+    ['no-reason?'],
+  )
+  t.same(
+    codesOf(100, (i) => (i === 0 ? { ...rejected, reason: 'late' } : rejected)),
+    [],
+  )
 })
 
 t.test('a type in another letter case than the one that is known is a fault', async (t) => {
@@ -89,7 +210,7 @@ t.test('a type in another letter case than the one that is known is a fault', as
     true,
     false,
   ])
-  const counts = { eventCount: 50, withoutParty: 0, withoutText: 5, withoutReference: 0 }
+  const counts = { eventCount: 50, withoutParty: 0, withoutText: 5, countOf: countNone }
   const codes = (inOtherCase: number) =>
     judgeEvents('claims', { ...counts, inOtherCase }).map(({ code, isSure }) => (isSure ? code : `${code}?`))
   t.same([codes(0), codes(4), codes(5)], [[], ['other-case?'], ['other-case']])

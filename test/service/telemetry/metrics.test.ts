@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { parse } from 'yaml'
-import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
+import type { Attempt, FirstAttempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Delivery } from '../../../src/service/decide/attempt/delivery.ts'
 import type { RecordedFacts } from '../../../src/service/decide/decision/facts.ts'
 import type { RejectedMessage } from '../../../src/service/decide/event/rejected-message.ts'
@@ -35,8 +35,10 @@ function theMetrics() {
     groupId: 'ours',
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
-    eventTypes: new Set(['claim.paid']),
+    eventTypes: new Set(['claim.paid', 'claim.rejected']),
     isInOtherCase: (eventType) => eventType === 'Claim.Paid',
+    givesReason: (eventType) => eventType === 'claim.rejected',
+    addressPlaces: { email: ['/email'], phone: ['/phone'] },
     attemptCountMax: 3,
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
@@ -120,7 +122,7 @@ t.test('invented event types create no new series', async (t) => {
   t.equal(
     value('notifications_events_total', {
       ...{ event_type: 'other', status: 'SENT' },
-      ...{ topic: 'claims', party: 'found', reference: 'named' },
+      ...{ topic: 'claims', party: 'found' },
     }),
     4,
   )
@@ -202,10 +204,14 @@ const NOT_FOUND: Contact = { state: 'not found' }
 function ofParty(
   id: string,
   party: RecordedFacts['party'],
-  change: Partial<Pick<Attempt, 'partyLocator' | 'eventType'>> = {},
+  change: Partial<Pick<FirstAttempt, 'partyLocator' | 'eventType' | 'variables'>> = {},
 ): Attempt {
   const { decision } = anAttempt(id)
-  return anAttempt(id, { ...change, decision: { ...decision, facts: { ...decision.facts, party } } })
+  const own = {
+    partyLocator: `party-of-${id}`,
+    variables: { eventType: 'claim.paid', locator: `CLM-of-${id}`, reason: null },
+  }
+  return anAttempt(id, { ...own, ...change, decision: { ...decision, facts: { ...decision.facts, party } } })
 }
 
 t.test('a share of unknown parties is judged by topic, of the newest fifty', async (t) => {
@@ -245,13 +251,14 @@ const forParty = (party: string, contact: Contact): Contact =>
     ? { ...contact, email: `${party}@example.com` }
     : contact
 const ONE_EMAIL = aFound({ email: 'info@insurer.example' })
+const ONE_CLAIM = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
 const NO_PLACE: Contact = { ...aFound({ email: null }), without: ['email'] }
 
 /** What two batches of so many events look like, the events and contacts of it, and the fault that is logged. */
 const DATA: readonly [
   title: string,
   count: number,
-  Pick<Partial<Attempt>, 'partyLocator' | 'eventType'>,
+  Partial<Pick<FirstAttempt, 'partyLocator' | 'eventType' | 'variables'>>,
   Contact,
   fault: string | null,
   isAlert: boolean,
@@ -267,6 +274,10 @@ const DATA: readonly [
   ['few answers lack the place of an email', 9, {}, NO_PLACE, null, false],
   ['no email is one', 100, {}, aFound({ email: 'PTY-1' }), 'no-email', true],
   ['all have one email', 100, {}, ONE_EMAIL, 'one-email', true],
+  ['no answer has an address', 100, {}, aFound({ email: null, phone: null }), 'no-address', true],
+  ['all events name one party', 20, { partyLocator: 'party-1' }, aFound(), 'one-party', true],
+  ['all events are about one claim', 20, { variables: ONE_CLAIM }, aFound(), 'one-reference', true],
+  ['no text that gives a reason has one', 20, { eventType: 'claim.rejected' }, aFound(), 'no-reason', true],
   ['the types are in another letter case', 10, { eventType: 'Claim.Paid' }, aFound(), 'other-case', true],
 ]
 for (const [title, count, change, contact, fault, isAlert] of DATA) {
@@ -274,7 +285,10 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     const { metrics, read } = theMetrics()
     const { log, lines } = aJournal()
     const ids = Array.from({ length: count }, (_, i) => `event-${i}`)
-    const pass = async (change: Pick<Partial<Attempt>, 'partyLocator' | 'eventType'>, contact: Contact) => {
+    const pass = async (
+      change: Partial<Pick<FirstAttempt, 'partyLocator' | 'eventType' | 'variables'>>,
+      contact: Contact,
+    ) => {
       await metrics.stage('batch', batchOf(count), async () =>
         committed(
           ids.map((id) => ofParty(id, change.partyLocator === null ? 'missing' : contact.state, change)),
@@ -287,11 +301,17 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     await pass(change, contact)
     const told = () => lines().flatMap(({ level, fault }) => (fault ? `${level} ${fault}` : []))
     t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
-    const topic = /^(?:no|one)-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims'
+    const topic =
+      fault === 'no-address' ? 'any' : (/^(?:no|one)-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims')
     const inForce = () => metrics.dataFaults().map(({ subject }) => subject)
     t.same(inForce(), fault === null ? [] : [`${fault} of ${topic}`], 'for the console')
     const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
     t.equal(await gauge(), isAlert ? 1 : undefined)
+    const right = { eventType: 'claim.rejected', locator: 'CLM-2', reason: 'late' }
+    if (fault === 'no-reason')
+      await metrics.stage('batch', batchOf(1), async () =>
+        committed([ofParty('other', 'found', { eventType: 'claim.rejected', variables: right })]),
+      )
     for (let i = 0; i < 10; i++) await pass({}, aFound())
     t.same(told().slice(1), fault === null ? [] : [`info ${fault}`])
     t.same(inForce(), [])

@@ -41,8 +41,8 @@ const isDown = (minute: number) => minute >= FAIL_OVER.from && minute < FAIL_OVE
 const slotOf = (topic: string, minute: number) =>
   topic === (minute < FAIL_OVER.to ? 'complaints' : 'billing') ? 0 : 1
 
-/** Some members share the address of the one before. */
-const household = (random: Random, party: number) => (random.chance(0.2) ? party - 1 : party)
+/** Parties are told in their order, so that families of four are told together: half of their members share an address. */
+const household = (random: Random, party: number) => (random.chance(0.5) ? party - (party % 4) : party)
 
 /** Answers leave out addresses that they do not have: a fifth have no email, most no phone, and a few are notes. */
 function aContact(random: Random, party: number): Contact {
@@ -55,11 +55,19 @@ function aContact(random: Random, party: number): Contact {
   })
 }
 
-function anEvent(topic: string, contact: Contact): Attempt {
+/** One customer has a third of the claims, half of them about one loss. A tenth are rejected, half of these without a reason. */
+function anEvent(topic: string, random: Random, partyLocator: string, contact: Contact): Attempt {
   const { decision, origin } = anAttempt('event')
+  const isLarge = random.chance(0.33)
+  const eventType = random.chance(0.1) ? 'claim.rejected' : 'claim.paid'
+  const id = String(random.below(1_000_000))
+  const locator = isLarge && random.chance(0.5) ? 'CLM-1' : `CLM-${id}`
   const party = contact.state === 'not found' ? 'not found' : 'found'
   const isSent = contact.state === 'found' && contact.email !== null
-  return anAttempt('event', {
+  return anAttempt(`event-${id}`, {
+    eventType,
+    partyLocator: isLarge ? 'party-of-many' : partyLocator,
+    variables: { eventType, locator, reason: random.chance(0.5) ? 'late' : null },
     origin: { ...origin, topic },
     status: isSent ? 'SENT' : 'SKIPPED',
     decision: { ...decision, facts: { ...decision.facts, party } },
@@ -75,8 +83,10 @@ function startReplica({ release }: Pod) {
     groupId: 'ours',
     topics: Object.keys(TOPICS),
     rules: [{ id: 'email', outcome: 'SEND' }],
-    eventTypes: new Set(['claim.paid']),
+    eventTypes: new Set(['claim.paid', 'claim.rejected']),
     isInOtherCase: (eventType) => eventType === 'Claim.Paid',
+    givesReason: (eventType) => eventType === 'claim.rejected',
+    addressPlaces: { email: ['/email'], phone: ['/phone'] },
     attemptCountMax: 3,
     backlog: async () => backlog as Backlog,
     connections: () => [],
@@ -91,11 +101,14 @@ function startReplica({ release }: Pod) {
   return {
     fail: () =>
       metrics.stage('batch', aBatch(1), () => Promise.reject(new Error('no database'))).catch(() => {}),
-    process: async (topic: string, contacts: readonly Contact[]) => {
-      const byParty = new Map(contacts.map((contact, i) => [`party-${i}`, contact]))
+    process: async (topic: string, random: Random, count: number) => {
+      const first = random.below(100_000)
+      const byParty = new Map(
+        Array.from({ length: count }, (_, i) => [`party-${first + i}`, aContact(random, first + i)]),
+      )
       await metrics.stage('contacts', [...byParty.keys()], async () => byParty)
-      const inserted = contacts.map((contact) => anEvent(topic, contact))
-      await metrics.stage('batch', aBatch(contacts.length), async () => committedAt(0n, { inserted }))
+      const inserted = [...byParty].map(([party, contact]) => anEvent(topic, random, party, contact))
+      await metrics.stage('batch', aBatch(count), async () => committedAt(0n, { inserted }))
     },
     scrape: async (now: Backlog) => {
       backlog = now
@@ -147,10 +160,7 @@ async function recordDay(seed: number, alerts: string) {
         const count = waiting[topic] ?? 0
         if (count > 0 && isDown(minute)) await replica.fail()
         else if (count > 0) {
-          await replica.process(
-            topic,
-            Array.from({ length: count }, (_, party) => aContact(random, party)),
-          )
+          await replica.process(topic, random, count)
           waiting[topic] = 0
         }
       }

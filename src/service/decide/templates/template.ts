@@ -32,6 +32,18 @@ export function listTypesWithTemplate(templates: Templates): string[] {
   return [...templates.keys()].filter((name) => name !== GENERIC).sort()
 }
 
+/** The event types whose text differs by the reason. */
+export function listTypesWithReason(templates: Templates): string[] {
+  return listTypesWithTemplate(templates).filter((eventType) => {
+    const { subject, body } = templates.get(eventType) ?? {}
+    const write = (reason: string | null) => {
+      const variables = { eventType, locator: '', reason }
+      return `${subject?.(variables)}\n${body?.(variables)}`
+    }
+    return write('reason') !== write(null)
+  })
+}
+
 /** A fault of one file; `file` is blank if it concerns all. `line` counts from 1; null if the file itself is missing or surplus. */
 export interface TemplateFault {
   readonly file: string
