@@ -105,6 +105,20 @@ t.test('a token is checked as the API would', async (t) => {
     detail: /\naud: found "notifications-service", wanted "other" \(IDP_AUDIENCE\)$/,
   })
   t.match(await check(await idp.token()), { code: 0, status: 'warning', detail: /without the right/ })
+  const forMembers = { IDP_PARTY_CLAIM: 'party' }
+  t.match(await check(await idp.forge({ scope: 'openid', member: 'PTY-1' }), forMembers), {
+    status: 'warning',
+    detail: /\nparty: found no such claim among .*\bmember\b.*\(IDP_PARTY_CLAIM\)\nscope: found/,
+    remedy: /^if the token is a member's, set IDP_PARTY_CLAIM/,
+  })
+  t.match(await check(await idp.forge({ scope: 'openid', party: 7 }), forMembers), {
+    detail: /\nparty: found 7, wanted .*\(IDP_PARTY_CLAIM\)/,
+  })
+  t.match(await check(await idp.forge({ scope: 'openid', party: 'PTY-1/ä' }), forMembers), {
+    status: 'warning',
+    detail: /^accepted, without the right/,
+    remedy: /unless the token is a member's, which it can be$/,
+  })
   const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
   t.match(await check(good, away), { code: 1, status: 'failed', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
 })

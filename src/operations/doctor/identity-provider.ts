@@ -43,17 +43,23 @@ export const tokenCheck: Check = {
     if (file === undefined) return null
     if (tokens === null)
       return { warning: 'no token is checked: all routes are open', remedy: 'set IDP_JWKS_URI' }
-    const { token, admin } = await tryToken((await readText(file)).trim(), tokens, createLog('silent'))
+    const { token, admin, party } = await tryToken((await readText(file)).trim(), tokens, createLog('silent'))
     if (token !== null)
       throw new Problem(describeRefusal(token), 'correct the named settings, or have another token issued')
     const name = tokens.adminScope === null ? 'IDP_ADMIN_SCOPE is not set, so it may read everything' : null
     if (admin === null) return name ?? 'accepted, with the right of administrators'
-    const detail = `accepted, without the right of administrators: ${describeRefusal(admin)}`
+    const detail = `accepted, without the right of administrators: ${describeRefusal(party ?? admin)}`
     if (admin.disagreements.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM'))
       throw new Problem(detail, 'set IDP_ADMIN_CLAIM to the place where the token has it')
+    if (party === null)
+      return {
+        warning: detail,
+        remedy: "grant the right, or correct the setting, unless the token is a member's, which it can be",
+      }
+    const correct = 'grant the right of administrators, or correct its setting'
     return {
       warning: detail,
-      remedy: "grant the right, or correct the setting, unless the token is a member's",
+      remedy: `if the token is a member's, set IDP_PARTY_CLAIM to the claim that names the party, or have the token issued with it; else ${correct}`,
     }
   },
   remedies: { other: 'name a file that contains the token alone' },

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { createKeySet } from '../../service/http/auth/key-set.ts'
 import type { Refusal, TokenRules } from '../../service/http/auth/token-claims.ts'
@@ -5,15 +6,18 @@ import { requireTokens } from '../../service/http/auth/tokens.ts'
 import { ProblemError } from '../../service/http/problems/problem.ts'
 import { createBase } from '../../service/http/server/base.ts'
 
+/** The locator of no party. */
+const NOBODY = 'notifications-doctor'
+
 /**
- * Sends a token to a route that needs any valid one, and to one for administrators, as clients of the API do. Resolves to the
- * refusal of each, or null. Rejects if the key set cannot be loaded.
+ * Sends a token to a route that needs any valid one, to one for administrators, and to one for the party that the token names, as
+ * clients of the API do. Resolves to the refusal of each, or null. Rejects if the key set cannot be loaded.
  */
 export async function tryToken(
   token: string,
   rules: TokenRules,
   log: Logger,
-): Promise<{ readonly token: Refusal | null; readonly admin: Refusal | null }> {
+): Promise<Readonly<Record<'token' | 'admin' | 'party', Refusal | null>>> {
   const keySet = createKeySet(rules.keySetUrl, log)
   const app = createBase({ log, isUnavailable: () => false, observeResponse: () => {} })
   let refusal: Refusal | null = null
@@ -21,18 +25,29 @@ export async function tryToken(
     if (error instanceof ProblemError && error.code !== 'unavailable') refusal = error.cause as Refusal
   })
   requireTokens(app, { ...rules, keySet })
-  for (const access of ['token', 'admin'] as const) {
+  let named: unknown
+  for (const access of ['token', 'admin', 'party'] as const) {
     const config = { access, returnsPersonalData: false }
-    app.route({ method: 'GET', url: `/${access}`, config, handler: async () => ({}) })
+    const handler = async ({ user }: FastifyRequest) => {
+      named = (user as Readonly<Record<string, unknown>>)[rules.partyClaim ?? '']
+      return {}
+    }
+    app.route({ method: 'GET', url: `/${access}/:partyLocator`, config, handler })
   }
-  const ask = async (url: string) => {
+  const ask = async (access: string, partyLocator: string) => {
     refusal = null
+    const url = `/${access}/${encodeURIComponent(partyLocator)}`
     const { statusCode } = await app.inject({ url, headers: { authorization: `Bearer ${token}` } })
     if (statusCode >= 500) throw new Error('the key set of IDP_JWKS_URI cannot be loaded')
     return refusal
   }
   try {
-    return { token: await ask('/token'), admin: await ask('/admin') }
+    const token = await ask('token', NOBODY)
+    return {
+      token,
+      admin: await ask('admin', NOBODY),
+      party: await ask('party', typeof named === 'string' && named !== '' ? named : NOBODY),
+    }
   } finally {
     await app.close()
     keySet.stop()

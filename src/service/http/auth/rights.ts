@@ -2,7 +2,7 @@ import type { FastifyContextConfig, FastifyRequest, RouteOptions } from 'fastify
 import { ANY_PARTY } from '../../model/party-claim.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
-import { lackOfRight, type Refusal, type TokenRules, wordsIn } from './token-claims.ts'
+import { lackOfParty, lackOfRight, type Refusal, type TokenRules, wordsIn } from './token-claims.ts'
 
 /** The `WWW-Authenticate` header of every refusal. */
 export const CHALLENGE = 'Bearer realm="notifications-service"'
@@ -78,7 +78,12 @@ export function requireRight(
     detail: isForParty && partyClaim !== null ? `The token ${allows}.` : `The token needs ${missing}.`,
     cause: {
       reason: `the token does not have ${missing}${isForParty ? `, and the token ${allows}` : ''}`,
-      disagreements: [lackOfRight(token, { adminClaim }, adminScope, 'IDP_ADMIN_SCOPE')],
+      disagreements: [
+        ...(isForParty && partyClaim !== null && partyLocator !== undefined
+          ? [lackOfParty(token, partyClaim, partyLocator)]
+          : []),
+        lackOfRight(token, { adminClaim }, adminScope, 'IDP_ADMIN_SCOPE'),
+      ],
     } satisfies Refusal,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })

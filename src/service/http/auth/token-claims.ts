@@ -64,15 +64,33 @@ export function lackOfRight(
   variable: string,
 ): Disagreement {
   const elsewhere = findWord(claims, scope)
-  const hint = elsewhere === null ? '' : `, which the token has at ${elsewhere}`
-  const value = claimAt(claims, adminClaim)
-  const names = `no such claim among ${Object.keys(claims).join(', ')}`
   return {
     claim: adminClaim,
-    found: value === undefined ? printable(names).slice(0, SHOWN_LENGTH_MAX) : show(value),
-    wanted: `${show(scope)}${hint}`,
+    found: showClaim(claims, claimAt(claims, adminClaim)),
+    wanted: `${show(scope)}${hintAt(elsewhere)}`,
     variable: elsewhere === null ? `${variable} or IDP_ADMIN_CLAIM` : 'IDP_ADMIN_CLAIM',
   }
+}
+
+/** The disagreement about the party that a valid token does not name, with the place where the token names it, if there is one. */
+export function lackOfParty(claims: object, partyClaim: string, partyLocator: string): Disagreement {
+  const value = valueAt(claims, [partyClaim])
+  const wanted = `${show(partyLocator)}, the party of the request`
+  return {
+    claim: partyClaim,
+    found: showClaim(claims, value),
+    wanted: `${wanted}${hintAt(findWord(claims, partyLocator))}`,
+    variable: 'IDP_PARTY_CLAIM',
+  }
+}
+
+function hintAt(place: string | null): string {
+  return place === null ? '' : `, which the token has at ${place}`
+}
+
+function showClaim(claims: object, value: unknown): string {
+  if (value !== undefined) return show(value)
+  return printable(`no such claim among ${Object.keys(claims).join(', ')}`).slice(0, SHOWN_LENGTH_MAX)
 }
 
 /** The elements of a list claim, or the words of a string claim; none for any other claim. */

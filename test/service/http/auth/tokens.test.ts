@@ -228,6 +228,27 @@ t.test('a refusal for a missing right logs the subject of the token and the requ
   t.match(refusal(logged), { ...refused, route: '/preferences/:partyLocator', partyLocator: 'PTY-1' })
 })
 
+t.test(
+  'a refusal for another party names the claim of the party, and what the token has instead',
+  async (t) => {
+    const { get, logged } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
+    const found = async (claims: object) => {
+      logged.length = 0
+      const token = await idp.forge({ scope: 'openid', ...claims })
+      t.equal((await get(`Bearer ${token}`, '/preferences/PTY-1')).statusCode, 403)
+      return refusal(logged).disagreements
+    }
+    const wanted = '"PTY-1", the party of the request'
+    const disagreement = { claim: 'party', wanted, variable: 'IDP_PARTY_CLAIM' }
+    const elsewhere = { ...disagreement, wanted: `${wanted}, which the token has at sub` }
+    t.match(await found({ sub: 'PTY-1' }), [
+      { ...elsewhere, found: /^no such claim among .*sub/ },
+      { claim: 'scope' },
+    ])
+    t.match(await found({ party: 'PTY-2' }), [{ ...disagreement, found: '"PTY-2"' }, { claim: 'scope' }])
+  },
+)
+
 const NO_TOKENS: readonly (readonly [string, string | undefined, string | undefined])[] = [
   ['no header', undefined, undefined],
   ['an empty header', '', undefined],
