@@ -7,13 +7,15 @@ import { ALL_REJECTED, countRejectedMessages } from '../../service/store/read/li
 import { readHolds } from '../../service/store/read/read-holds.ts'
 import {
   encodingFault,
+  findLackOfUsefulRights,
   findMissingParts,
   findReadinessFault,
 } from '../../service/store/schema/find-readiness-fault.ts'
 import { judgeRole, ROLE_REMEDY } from '../../service/store/schema/judge-role.ts'
-import { partFault, readMigrations } from '../../service/store/schema/migration.ts'
+import { COMPARE_ALL, partFault, readMigrations } from '../../service/store/schema/migration.ts'
 import { counted } from '../../service/text/count.ts'
 import { countUnfinishedErasures } from '../erase/erasure-record.ts'
+import { compareSchema } from '../migrate/compare-schema.ts'
 import { describeServer } from './describe-server.ts'
 import { type Check, certificateRemedies, Problem, type Warning } from './remedies.ts'
 
@@ -82,9 +84,15 @@ export const schemaCheck: Check = {
       const migrations = await readMigrations()
       const fault = await findReadinessFault(pool, migrations)
       if (fault !== null) throw new Problem(fault.problem, fault.remedy)
-      const lack = partFault(await findMissingParts(pool, migrations))
+      const lack = partFault(await findMissingParts(pool, migrations)) ?? (await findLackOfUsefulRights(pool))
       if (lack !== null) return { warning: lack.problem, remedy: lack.remedy }
-      return `${counted(migrations.length, 'migration')} applied, all that this version has`
+      const words = `${counted(migrations.length, 'migration')} applied, all that this version has`
+      const differences = await compareSchema(config.database.url, migrations)
+      if (differences === null) return `${words}; \`migrate\` compares their definitions`
+      const [first, ...others] = differences
+      if (first === undefined) return words
+      const more = others.length === 0 ? '' : `, and ${others.length} more`
+      return { warning: `the schema was changed by hand: it lacks ${first}${more}`, remedy: COMPARE_ALL }
     }),
   // A schema that is at fault has its own remedy.
   remedies: { '42501': RIGHTS, other: AGAIN },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { createConnector, startTransaction } from '../../service/store/connection/connect.ts'
-import { isLocked } from '../../service/store/connection/errors.ts'
+import { databaseMessage, isDuplicate, isLocked } from '../../service/store/connection/errors.ts'
 import { encodingFault } from '../../service/store/schema/find-readiness-fault.ts'
 import {
   type AppliedMigration,
@@ -13,7 +13,7 @@ import {
 } from '../../service/store/schema/migration.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import { sqlStatements } from '../../service/text/sql-statements.ts'
-import { findDifferences, missingGrant } from './compare-schema.ts'
+import { findDifferences, missingGrant, SPELLING } from './compare-schema.ts'
 
 /** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */
 const MIGRATION_LOCK = 4_006_001
@@ -40,7 +40,8 @@ interface Log {
  */
 export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DIR): Promise<string[]> {
   const applicationName = 'notifications-migrate'
-  const connect = createConnector({ databaseUrl, settings: NO_TIMEOUT, applicationName })
+  const settings = { ...NO_TIMEOUT, ...SPELLING }
+  const connect = createConnector({ databaseUrl, settings, applicationName })
   const { client: keeper } = await connect()
   try {
     await lock(keeper, log)
@@ -96,7 +97,9 @@ async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<
     } else {
       await untilUnlocked(name, log, () =>
         inTransaction(client, `${RECORDS};\n${source};\n${record(migration)}`),
-      )
+      ).catch((error) => {
+        throw isDuplicate(error) ? unrecorded(migration, error) : error
+      })
     }
   }
   await requireSameSchema(client, log, applied, migrations)
@@ -163,6 +166,18 @@ const RECORDS = `
   );
   ALTER TABLE notifications.migration ADD COLUMN IF NOT EXISTS checksum text`
 
+/** `migrate` cannot tell whether the migration also changed rows. */
+function unrecorded(migration: Migration, cause: Error): CorrectableError {
+  return new CorrectableError(
+    [
+      `${migration.name} makes what the schema has already (${databaseMessage(cause)}), and notifications.migration does not have its row.`,
+      'If it was applied, record it as the owner of the schema, and run `migrate` again, which names all that differs; else remove what is there:',
+      `${record(migration).replaceAll(/\s+/g, ' ').trim()};`,
+    ].join('\n'),
+    { cause },
+  )
+}
+
 /** Numbered by the rows, under the lock: in a database that was moved by logical replication, the sequence begins at 1. */
 function record({ name, checksum }: Migration): string {
   return `
@@ -180,7 +195,7 @@ async function appliedTo(client: pg.Client): Promise<readonly AppliedMigration[]
 }
 
 async function inTransaction(client: pg.Client, statements: string): Promise<void> {
-  await client.query(startTransaction({ ...NO_TIMEOUT, lock_timeout: LOCK_TIMEOUT }))
+  await client.query(startTransaction({ ...NO_TIMEOUT, ...SPELLING, lock_timeout: LOCK_TIMEOUT }))
   try {
     await client.query(statements)
     await client.query('COMMIT')

@@ -1,16 +1,20 @@
 import type pg from 'pg'
-import { startTransaction } from '../../service/store/connection/connect.ts'
+import { createConnector, startTransaction } from '../../service/store/connection/connect.ts'
+import { APPLICATION_NAME } from '../../service/store/connection/pool.ts'
 import type { Migration } from '../../service/store/schema/migration.ts'
 
+/** Texts of migrations and definitions are written so, whatever the database or the role is set to. */
+export const SPELLING = { standard_conforming_strings: 'on', quote_all_identifiers: 'off' }
+
 /**
- * Tables, columns, constraints and indexes that these migrations make and the schema lacks, each as PostgreSQL defines it. Runs the
+ * Functions, tables, columns, constraints and indexes that these migrations make and the schema lacks, each as PostgreSQL defines it. Runs the
  * migrations once more, for temporary tables, and takes them back. More than they make is no fault: it may be of a newer version.
  */
 export async function findDifferences(
   client: pg.Client,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  await client.query(startTransaction({ statement_timeout: '0', lock_timeout: '0' }))
+  await client.query(startTransaction({ statement_timeout: '0', lock_timeout: '0', ...SPELLING }))
   try {
     for (const { source } of migrations)
       await client.query(
@@ -23,6 +27,20 @@ export async function findDifferences(
     return rows.map(({ definition }) => definition)
   } finally {
     await client.query('ROLLBACK').catch(() => {})
+  }
+}
+
+/** The differences for a role that may not be the owner; null if it may not make temporary tables. */
+export async function compareSchema(
+  databaseUrl: string,
+  migrations: readonly Migration[],
+): Promise<readonly string[] | null> {
+  const settings = { statement_timeout: '15s', ...SPELLING }
+  const { client } = await createConnector({ databaseUrl, settings, applicationName: APPLICATION_NAME })()
+  try {
+    return (await missingGrant(client)) === null ? await findDifferences(client, migrations) : null
+  } finally {
+    await client.end()
   }
 }
 
@@ -58,5 +76,11 @@ function definitions(schema: string): string {
     ) AS part (whole), LATERAL (
       SELECT regexp_replace(whole, '\\m(notifications|pg_temp(_\\d+)?)\\.', '', 'g')
     ) AS named (definition)
-    WHERE relnamespace = ${schema} AND relkind = 'r'`
+    WHERE relnamespace = ${schema} AND relkind = 'r'
+    UNION ALL
+    SELECT definition, regexp_replace(definition, '[()]', '', 'g')
+    FROM pg_proc, LATERAL (
+      SELECT regexp_replace(trim(pg_get_functiondef(pg_proc.oid)), '\\m(notifications|pg_temp(_\\d+)?)\\.', '', 'g')
+    ) AS named (definition)
+    WHERE pronamespace = ${schema} AND prokind = 'f'`
 }

@@ -74,6 +74,11 @@ export function isWorthRestart(error: unknown): boolean {
   return isTransactionRollback(error) || answersPlan(error)
 }
 
+/** True if there is already a schema, table, index, column, constraint or function of this name. */
+export function isDuplicate(error: unknown): boolean {
+  return /^(42P0[67]|42701|42710|42723)$/.test(sqlState(error) ?? '')
+}
+
 /** True if another session did not release a lock within `lock_timeout`. */
 export function isLocked(error: unknown): boolean {
   return sqlState(error) === '55P03'

@@ -29,17 +29,10 @@ const NEEDED = {
   pruned_partition: ['SELECT'],
   database_identity: ['SELECT'],
 } as const
+/** Without these it works, and does not notice other replicas. */
+const USEFUL = { replica: ['SELECT', 'INSERT', 'UPDATE'] } as const
 
-const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
-  rights.map((right) => ({ right, table: `notifications.${table}` })),
-)
-
-const state = z.object({
-  user: z.string(),
-  encoding: z.string(),
-  isReadOnly: z.boolean(),
-  missing: z.array(z.string()),
-})
+const state = z.object({ encoding: z.string(), isReadOnly: z.boolean() })
 
 /** Null if the service can work. Rejects if the database does not answer. */
 export async function findReadinessFault(
@@ -67,15 +60,9 @@ export async function findReadinessFault(
 const GRANTS = "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema"
 
 async function faultOfState(pool: DatabasePool): Promise<SchemaFault | null> {
-  const column = sqlColumns(PAIRS)
-  const { user, encoding, isReadOnly, missing } = await pool.one(sql.type(state)`
-    SELECT quote_ident(current_user) AS "user", current_setting('server_encoding') AS encoding,
-      current_setting('transaction_read_only') = 'on' AS "isReadOnly",
-      ARRAY(
-        SELECT "right" || ' ON ' || "table"
-        FROM unnest(${column('text', ({ right }) => right)}, ${column('text', ({ table }) => table)}) AS pair ("right", "table")
-        WHERE NOT has_table_privilege("table", "right")
-      ) AS missing`)
+  const { encoding, isReadOnly } = await pool.one(sql.type(state)`
+    SELECT current_setting('server_encoding') AS encoding,
+      current_setting('transaction_read_only') = 'on' AS "isReadOnly"`)
   const fault = encodingFault(encoding)
   if (fault !== null) return fault
   if (isReadOnly)
@@ -83,8 +70,37 @@ async function faultOfState(pool: DatabasePool): Promise<SchemaFault | null> {
       problem: 'the database is read-only',
       remedy: 'point DATABASE_URL at the primary, or set default_transaction_read_only to off',
     }
-  if (missing.length === 0) return null
-  return { problem: `the user ${user} lacks ${missing.join(', ')}`, remedy: GRANTS }
+  return rightFault(pool, NEEDED)
+}
+
+/** The fault of rights without which the service works, but does less; null if it has all. */
+export async function findLackOfUsefulRights(pool: DatabasePool): Promise<SchemaFault | null> {
+  return rightFault(pool, USEFUL)
+}
+
+const rights = z.object({ user: z.string(), missing: z.array(z.string()) })
+
+/** Also without the right to make ids, which each insert needs. */
+async function rightFault(
+  pool: DatabasePool,
+  needed: Readonly<Record<string, readonly string[]>>,
+): Promise<SchemaFault | null> {
+  const pairs = Object.entries(needed).flatMap(([table, rights]) =>
+    rights.map((right) => ({ right, table: `notifications.${table}` })),
+  )
+  const column = sqlColumns(pairs)
+  const { user, missing } = await pool.one(sql.type(rights)`
+    SELECT quote_ident(current_user) AS "user", ARRAY(
+      SELECT "right" || ' ON ' || "table"
+      FROM unnest(${column('text', ({ right }) => right)}, ${column('text', ({ table }) => table)}) AS pair ("right", "table")
+      WHERE NOT has_table_privilege("table", "right")
+      UNION ALL
+      SELECT 'EXECUTE ON FUNCTION notifications.next_id()'
+      WHERE NOT has_function_privilege(to_regprocedure('notifications.next_id()'), 'EXECUTE')
+    ) AS missing`)
+  return missing.length === 0
+    ? null
+    : { problem: `the user ${user} lacks ${missing.join(', ')}`, remedy: GRANTS }
 }
 
 const appliedRow = z.object({ name: z.string(), checksum: z.string().nullable() })
@@ -113,7 +129,7 @@ async function faultOfMigrations(
 }
 
 /** Without a part of such a kind, statements fail, or an event could have two rows. */
-const IS_RELIED_ON = { column: true, key: true, constraint: false, index: false } as const
+const IS_RELIED_ON = { column: true, default: true, key: true, constraint: false, index: false } as const
 
 /** Parts of the schema that the database lacks. None where a newer version has migrated: it may have dropped them. */
 export async function findMissingParts(
@@ -124,24 +140,38 @@ export async function findMissingParts(
   const { isNewer, found } = await pool.one(sql.type(schemaRow)`
     SELECT
       EXISTS (SELECT FROM notifications.migration WHERE name <> ALL (${sqlArray('text', names)})) AS "isNewer",
-      ARRAY(
-        SELECT concat_ws(' ', 'notifications.' || made.relname, part.name)
+      (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('part', concat_ws(' ', kind, 'notifications.' || made.relname, name), 'columns', columns)), '[]')
         FROM pg_class AS made, LATERAL (
-          SELECT 'column ' || attname FROM pg_attribute WHERE attrelid = made.oid AND attnum > 0 AND NOT attisdropped
-          UNION ALL SELECT conname FROM pg_constraint WHERE conrelid = made.oid
-          UNION ALL SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE indrelid = made.oid AND indisvalid
-        ) AS part (name)
+          SELECT 'column', attname, NULL::name[] FROM pg_attribute WHERE attrelid = made.oid AND attnum > 0 AND NOT attisdropped
+          UNION ALL
+          SELECT 'default', attname, NULL FROM pg_attribute WHERE attrelid = made.oid AND attnum > 0 AND atthasdef
+          UNION ALL
+          SELECT 'constraint', conname, NULL FROM pg_constraint WHERE conrelid = made.oid AND contype NOT IN ('p', 'u')
+          UNION ALL
+          SELECT CASE WHEN indisunique THEN 'key' ELSE 'index' END, relname,
+            ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = indexrelid ORDER BY attnum)
+          FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+          WHERE indrelid = made.oid AND indisvalid AND NOT (indisunique AND indpred IS NOT NULL)
+        ) AS part (kind, name, columns)
         WHERE relnamespace = to_regnamespace('notifications')
       ) AS found`)
-  const there = new Set(found)
+  const there = new Map(found.map(({ part, columns }) => [part, columns]))
   return isNewer
     ? []
-    : listParts(migrations).filter(
-        ({ kind, table, name }) => !there.has(`${table} ${kind === 'column' ? 'column ' : ''}${name}`),
-      )
+    : listParts(migrations).filter(({ kind, table, name, columns }) => {
+        const has = there.get(`${kind} ${table} ${name}`)
+        return has === undefined || (columns !== null && has !== null && !areSame(columns, has))
+      })
 }
 
-const schemaRow = z.object({ isNewer: z.boolean(), found: z.array(z.string()) })
+/** `""` stands for any quoted name. */
+function areSame(made: readonly string[], found: readonly string[]): boolean {
+  return made.length === found.length && made.every((name, i) => name === '""' || name === found[i])
+}
+
+const foundPart = z.object({ part: z.string(), columns: z.array(z.string()).nullable() })
+const schemaRow = z.object({ isNewer: z.boolean(), found: z.array(foundPart) })
 
 /** Null for UTF8. In any other encoding the database refuses characters that events, names and texts may contain. */
 export function encodingFault(encoding: string): SchemaFault | null {

@@ -31,12 +31,17 @@ export interface AppliedMigration {
   readonly checksum: string | null
 }
 
-/** A part of the schema that migrations make, and the one that makes it. A key is a unique constraint or index. */
+/**
+ * A part of the schema that migrations make, and the one that makes it. A key is a unique constraint or index; a default has the name
+ * of its column.
+ */
 export interface MadePart {
   readonly migration: string
-  readonly kind: 'column' | 'key' | 'constraint' | 'index'
+  readonly kind: 'column' | 'default' | 'key' | 'constraint' | 'index'
   readonly table: string
   readonly name: string
+  /** Of a key, with `""` for a quoted name. Null for others, and where the statement does not say. */
+  readonly columns: readonly string[] | null
 }
 
 /** The parts that there are once these migrations are applied. Leaves out columns with quoted names. */
@@ -59,29 +64,69 @@ const PART_DROPPED = /^ALTER TABLE ([\w.]+) DROP (?:COLUMN|CONSTRAINT) (\w+)/i
 const OBJECT_DROPPED = /^DROP (?:TABLE|INDEX CONCURRENTLY IF EXISTS) ([\w.]+)/i
 
 function partsMadeBy(statement: string): readonly Omit<MadePart, 'migration'>[] {
-  const [, unique, index, indexed = ''] =
-    /^CREATE (UNIQUE )?INDEX (?:CONCURRENTLY )?(\w+) ON ([\w.]+)/i.exec(statement) ?? []
-  if (index !== undefined) return [{ kind: unique ? 'key' : 'index', table: indexed, name: index }]
+  const [, unique, index, indexed = '', keyed = ''] =
+    /^CREATE (UNIQUE )?INDEX (?:CONCURRENTLY )?(\w+) ON ([\w.]+)(?: ?\(([^()]*)\))?/i.exec(statement) ?? []
+  if (index !== undefined)
+    return [
+      {
+        kind: unique ? 'key' : 'index',
+        table: indexed,
+        name: index,
+        columns: unique ? listColumns(keyed) : null,
+      },
+    ]
   const [, table = '', inside = ''] =
-    /^(?:CREATE TABLE ([\w.]+) ?\((.*)\)|ALTER TABLE ([\w.]+) ADD (?:COLUMN )?(.*))$/i
+    /^(?:CREATE TABLE ([\w.]+) ?\((.*)\)|ALTER TABLE ([\w.]+) (?:ADD (?:COLUMN )?)?(.*))$/i
       .exec(statement)
       ?.filter((part) => part !== undefined) ?? []
-  const columns = outermost(inside).matchAll(/(?:^|,) ?(?!CONSTRAINT )(\w+) /gi)
-  const constraints = inside.matchAll(/\bCONSTRAINT (\w+)( PRIMARY KEY| UNIQUE)?/gi)
+  return splitOutermost(inside).flatMap((element) =>
+    partsOf(element).map((part) => ({ table, columns: null, ...part })),
+  )
+}
+
+type ElementPart = Pick<MadePart, 'kind' | 'name'> & { readonly columns?: readonly string[] | null }
+
+/** The parts that an element of CREATE TABLE or ALTER TABLE makes. */
+function partsOf(element: string): readonly ElementPart[] {
+  const [, altered] = /^ALTER COLUMN (\w+) SET DEFAULT /i.exec(element) ?? []
+  if (altered !== undefined) return [{ kind: 'default', name: altered }]
+  if (/^(ALTER|DROP|VALIDATE|RENAME) /i.test(element)) return []
+  const [, alone, ofKey, keyed] =
+    /^CONSTRAINT (\w+)( PRIMARY KEY| UNIQUE)?(?: \(([^()]*)\))?/i.exec(element) ?? []
+  if (alone !== undefined) return [constraint(alone, ofKey, keyed === undefined ? null : listColumns(keyed))]
+  const [column = ''] = /^(\w+|"") /.exec(element)?.slice(1) ?? []
+  const inline = element.matchAll(/\bCONSTRAINT (\w+)( PRIMARY KEY| UNIQUE)?/gi)
+  const named = column !== '' && column !== '""'
   return [
-    ...Array.from(columns, ([, name = '']) => ({ kind: 'column' as const, table, name })),
-    ...Array.from(constraints, ([, name = '', key]) => ({
-      kind: key ? ('key' as const) : ('constraint' as const),
-      table,
-      name,
-    })),
+    ...(named ? [{ kind: 'column' as const, name: column }] : []),
+    ...(named && /\bDEFAULT /i.test(element) ? [{ kind: 'default' as const, name: column }] : []),
+    ...Array.from(inline, ([, name = '', key]) => constraint(name, key, [column])),
   ]
 }
 
-/** Without what is in brackets. */
-function outermost(text: string): string {
-  const without = text.replaceAll(/\([^()]*\)/g, '')
-  return without === text ? text : outermost(without)
+function constraint(
+  name: string,
+  key: string | undefined,
+  columns: readonly string[] | null,
+): Required<ElementPart> {
+  return key === undefined ? { kind: 'constraint', name, columns: null } : { kind: 'key', name, columns }
+}
+
+function listColumns(text: string): readonly string[] {
+  return text.split(',').map((column) => column.trim())
+}
+
+/** The elements of a list, whose commas are not within brackets. */
+function splitOutermost(text: string): readonly string[] {
+  const elements = ['']
+  let depth = 0
+  for (const character of text) {
+    if (character === '(') depth++
+    if (character === ')') depth--
+    if (character === ',' && depth === 0) elements.push('')
+    else elements.push(`${elements.pop()}${character}`)
+  }
+  return elements.map((element) => element.trim())
 }
 
 /** A fault of the database, and the remedy. */
@@ -109,16 +154,23 @@ export function textFault(
       }
 }
 
+export const COMPARE_ALL = 'run `migrate` as the owner of the schema, which names all that differs'
+
 /** The fault that the schema lacks parts that applied migrations make, or null. */
 export function partFault(missing: readonly MadePart[]): SchemaFault | null {
   const [first, ...others] = missing
   if (first === undefined) return null
   const { kind, table, name, migration } = first
-  const what = kind === 'column' ? `${table}.${name}` : `the ${kind} ${name} of ${table}`
+  const what =
+    kind === 'column'
+      ? `${table}.${name}`
+      : kind === 'default'
+        ? `the default of ${table}.${name}`
+        : `the ${kind} ${name} of ${table}`
   const more = others.length === 0 ? '' : ` and ${others.length} more parts`
   return {
     problem: `the schema lacks ${what}${more}, which ${migration} makes`,
-    remedy: 'run `migrate` as the owner of the schema, which names all that differs',
+    remedy: COMPARE_ALL,
   }
 }
 

@@ -2,8 +2,10 @@ import pg from 'pg'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { migrate } from '../../../../src/operations/migrate/apply-migrations.ts'
+import { compareSchema } from '../../../../src/operations/migrate/compare-schema.ts'
 import { openPool } from '../../../../src/service/store/connection/pool.ts'
 import {
+  findLackOfUsefulRights,
   findMissingParts,
   findReadinessFault,
 } from '../../../../src/service/store/schema/find-readiness-fault.ts'
@@ -349,6 +351,11 @@ const PARTS = `
   FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace AS namespace ON namespace.oid = relnamespace
   WHERE ${inSchema} AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attname <> 'offset'
   UNION ALL
+  SELECT 'default', 'notifications.' || relname, attname,
+    format('ALTER TABLE notifications.%I ALTER COLUMN %I DROP DEFAULT', relname, attname)
+  FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace AS namespace ON namespace.oid = relnamespace
+  WHERE ${inSchema} AND relkind = 'r' AND atthasdef AND attgenerated = ''
+  UNION ALL
   SELECT CASE WHEN contype IN ('p', 'u') THEN 'key' ELSE 'constraint' END, 'notifications.' || relname, conname,
     format('ALTER TABLE notifications.%I DROP CONSTRAINT %I CASCADE', relname, conname)
   FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid JOIN pg_namespace AS namespace ON namespace.oid = relnamespace
@@ -389,11 +396,86 @@ t.test('each part of the schema is known, and named if it is dropped', async (t)
       },
     )
     t.match(
-      missing.filter(({ name }) => name === parts[index]?.name),
+      missing.filter(({ kind, name }) => kind === parts[index]?.kind && name === parts[index]?.name),
       [parts[index]],
       drop,
     )
   }
+})
+
+/** Another index under the name of a key. */
+const OTHER_KEYS = [
+  `ALTER TABLE notifications.notification_log DROP CONSTRAINT notification_log_event_id_key;
+  CREATE INDEX notification_log_event_id_key ON notifications.notification_log (event_id)`,
+  `ALTER TABLE notifications.notification_log DROP CONSTRAINT notification_log_event_id_key;
+  CREATE UNIQUE INDEX notification_log_event_id_key ON notifications.notification_log (event_id, locator)`,
+  `ALTER TABLE notifications.notification_log DROP CONSTRAINT notification_log_event_id_key;
+  CREATE UNIQUE INDEX notification_log_event_id_key ON notifications.notification_log (event_id) WHERE attempt_count > 1`,
+  `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'notifications.notification_log_event_id_key'::regclass`,
+]
+t.test('a key is missing if another index, or an invalid one, has its name', async (t) => {
+  const owner = await openPool({ databaseUrl: url, connectionCountMax: 1 })
+  t.teardown(() => owner.end())
+  for (const change of OTHER_KEYS) {
+    const changed = owner.transaction(async (tx) => {
+      await tx.query(sql.unsafe`SELECT run(${change})`)
+      throw new Dropped(await findMissingParts(tx, migrations))
+    })
+    const error = await changed.catch((error) => error)
+    t.match(error.missing, [{ kind: 'key', name: 'notification_log_event_id_key' }], change)
+  }
+})
+
+t.test('the right to make ids is needed, and that to say that a replica runs is useful', async (t) => {
+  const revoke = (what: string, from: string) => client.query(`REVOKE ${what} FROM ${from}`)
+  const grant = (what: string, to: string) => client.query(`GRANT ${what} TO ${to}`)
+  const nextId = 'EXECUTE ON FUNCTION notifications.next_id()'
+  await revoke(nextId, 'PUBLIC')
+  t.match(
+    await fault(),
+    new RegExp(`^the user ${user} lacks EXECUTE ON FUNCTION notifications.next_id\\(\\): `),
+  )
+  await grant(nextId, 'PUBLIC')
+  t.equal(await fault(), null)
+  t.match(await findLackOfUsefulRights(pool), { problem: /lacks INSERT .*UPDATE ON notifications\.replica/ })
+  await grant('INSERT, UPDATE ON notifications.replica', user)
+  t.equal(await findLackOfUsefulRights(pool), null)
+})
+
+t.test('the spelling of the database is no difference, and another body of a function is', async (t) => {
+  const database = new URL(url).pathname.slice(1)
+  const log = { info: () => {} }
+  for (const setting of ['standard_conforming_strings = off', 'quote_all_identifiers = on'])
+    await client.query(`ALTER DATABASE "${database}" SET ${setting}`)
+  t.same(await migrate(url, log), [])
+  t.equal(await fault(), null)
+  for (const setting of ['standard_conforming_strings', 'quote_all_identifiers'])
+    await client.query(`ALTER DATABASE "${database}" RESET ${setting}`)
+
+  const define = (expression: string) =>
+    client.query(`CREATE OR REPLACE FUNCTION notifications.next_id() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER
+      RETURN ${expression}`)
+  t.same(await compareSchema(url, migrations), [])
+  await define(`nextval('notifications.id_counter')`)
+  t.match(await compareSchema(url, migrations), [/^CREATE OR REPLACE FUNCTION next_id\(\)/])
+  await define(
+    `(floor(extract(epoch FROM clock_timestamp()))::bigint - 1767225600) * 4194304 + nextval('notifications.id_counter')`,
+  )
+  t.same(await compareSchema(url, migrations), [])
+})
+
+t.test('a migration that was applied and is not recorded has a remedy that works', async (t) => {
+  const files = { '1012_made': 'CREATE TABLE notifications.made (id text)' }
+  const run = migrating(t, files)
+  await run()
+  await client.query(`DELETE FROM notifications.migration WHERE name = '1012_made'`)
+  const { message } = (await run().catch((error: Error) => error)) as Error
+  t.match(message, /^1012_made makes what the schema has already .*\nIf it was applied, record it/)
+  await client.query(/^INSERT .*/m.exec(message)?.[0] ?? '')
+  t.same(await run(), [])
+  await client.query(
+    `DROP TABLE notifications.made; DELETE FROM notifications.migration WHERE name = '1012_made'`,
+  )
 })
 
 /** Rolls the drop back. */
