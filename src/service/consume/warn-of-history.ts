@@ -8,18 +8,22 @@ import { readMessages } from './read-messages.ts'
 const STARTS_MS_MAX = 1_000
 
 /**
- * Returns a function that takes partitions without a checkpoint, and warns once of those that already have messages: their number,
- * and the time of the oldest. Nothing waits for it.
+ * Returns a function that takes partitions without a checkpoint, and warns once of those that had messages when it was made: their
+ * number, and the time of the oldest. Messages that arrive while the process joins the group are not from before it. Nothing waits.
  */
 export function createWarnOfHistory(
   brokers: Pick<Brokers, 'readEnds' | 'fetch'>,
+  topics: readonly string[],
   log: Logger,
 ): (partition: TopicPartition) => void {
   const added: TopicPartition[] = []
+  // Later ends are better than none, if a topic or a broker is missing at the start.
+  const atStart = brokers.readEnds(topics, READ_COMMITTED).catch(() => null)
 
   async function warn(): Promise<void> {
     const partitions = added.splice(0)
-    const ends = await brokers.readEnds([...new Set(partitions.map(({ topic }) => topic))], READ_COMMITTED)
+    const named = [...new Set(partitions.map(({ topic }) => topic))]
+    const ends = (await atStart) ?? (await brokers.readEnds(named, READ_COMMITTED))
     const found = partitions.flatMap((one) => ends.get(partitionKey(one)) ?? [])
     const unread = found.filter(({ earliest, end }) => earliest < end)
     if (unread.length === 0) return
