@@ -16,7 +16,7 @@ import { isPercentEncoded } from '../../text/sanitize.ts'
 import { answerClientError, noteAnswered } from '../problems/client-error.ts'
 import { errorHandler, routerErrorHandler } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
-import { BOUNDED_PIPELINE } from './pipelining.ts'
+import { BOUNDED_PIPELINE, closeOnceAnswered } from './pipelining.ts'
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,
@@ -79,6 +79,8 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
 
   // Node would answer an unknown `Expect` with an empty 417; it may be ignored (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', app.routing)
+
+  app.server.on('upgrade', closeOnceAnswered)
 
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)

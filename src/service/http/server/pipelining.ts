@@ -27,7 +27,7 @@ export function whenAnswered(socket: Socket, done: () => void): void {
 
 /**
  * Node parses all requests of a chunk of 64 kB, some 2,400, before it answers one; only an upgrade ends that. So one request too
- * many poses as an upgrade, which nobody handles: Node closes the connection.
+ * many poses as an upgrade, which `closeOnceAnswered` handles.
  */
 class BoundedRequest extends IncomingMessage {
   constructor(socket: Socket) {
@@ -42,6 +42,7 @@ class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Re
     super(...args)
     const [request] = args
     const { socket } = request
+    if (upgrading.has(request)) this.setHeader('connection', 'close')
     const waiting = unanswered.get(socket) ?? new Set()
     unanswered.set(socket, waiting.add(request))
     this.once('finish', () => {
@@ -51,9 +52,32 @@ class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Re
   }
 }
 
-/** Closes a connection with too many unanswered requests. */
+/** Requests that ask for an upgrade, which is ignored. Node drops the bytes behind one in its chunk: the client must send them again. */
+const upgrading = new WeakSet<IncomingMessage>()
+
+/** Ends the parsing of a connection with too many unanswered requests. */
 export const BOUNDED_PIPELINE = {
   IncomingMessage: BoundedRequest,
   ServerResponse: CountedResponse,
-  shouldUpgradeCallback: ({ socket }) => isFull(socket),
+  shouldUpgradeCallback: (request) => {
+    if (isFull(request.socket)) return true
+    upgrading.add(request)
+    return false
+  },
 } satisfies ServerOptions<typeof BoundedRequest, typeof CountedResponse>
+
+/** Time for the client to take the answers. */
+const CLOSE_MS_MAX = 2_000
+
+/** Closes a connection once the requests before the one too many are answered. For the event `upgrade` of a server. */
+export function closeOnceAnswered(_request: IncomingMessage, socket: Socket): void {
+  // Node has taken its own listeners off.
+  socket.on('error', () => {})
+  // Bytes that nobody reads would reset the connection, and its answers with it.
+  socket.resume()
+  whenAnswered(socket, () => {
+    socket.end()
+    const late = setTimeout(() => socket.destroy(), CLOSE_MS_MAX)
+    socket.once('close', () => clearTimeout(late))
+  })
+}
