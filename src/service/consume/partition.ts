@@ -286,7 +286,7 @@ export class PartitionConsumer {
     if (isFirst && isIgnoredOnFirstFailure(error)) return null
     try {
       if (error instanceof Recreated)
-        await this.#startAnew(error.message, await this.#needs.readEnds(this.name))
+        await this.#startAnew(error.message, await this.#ends())
       else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
         return (await this.#continueInRange(error.from)) ? null : error
       else return error
@@ -296,9 +296,16 @@ export class PartitionConsumer {
     return null
   }
 
+  /** Rejects with BrokerError: whatever fails, no batch was tried. */
+  #ends(): Promise<Ends> {
+    return this.#needs.readEnds(this.name).catch((error: Error & { readonly type?: string }) => {
+      throw new BrokerError(error.type ?? errorMessage(error), this.#committed.offset + 1n)
+    })
+  }
+
   /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
   async #continueInRange(asked: bigint): Promise<boolean> {
-    const ends = await this.#needs.readEnds(this.name)
+    const ends = await this.#ends()
     const { offset } = this.#committed
     const found = judgeOutOfRange(offset, asked, ends)
     if (found.kind === 'passed') return false

@@ -43,6 +43,7 @@ export function onePartition(given: Given = {}) {
     earliest: 0n,
     unserved: null as UnservedState | null,
     error: null as string | null,
+    endsFail: null as Error | null,
   }
   const database = {
     checkpoint: given.checkpoint ?? { offset: -1n, lastMessage: null },
@@ -92,7 +93,10 @@ export function onePartition(given: Given = {}) {
     countRowsLost: (_topic, count) => rowsLost.push(count),
     database: OURS,
     findReason: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
-    readEnds: async () => ({ earliest: broker.earliest, end: end() }),
+    readEnds: async () => {
+      if (broker.endsFail !== null) throw broker.endsFail
+      return { earliest: broker.earliest, end: end() }
+    },
     unservedReason: () => broker.unserved,
     commitToKafka: ({ offset }) => reports.push(offset),
     budget,

@@ -346,6 +346,18 @@ t.test('a damaged batch blocks the partition, after what is before it, until it 
   t.equal(blocked(), null)
 })
 
+t.test('a partition whose ends the broker does not tell is blocked by the broker', async (t) => {
+  const { broker, fetchOnce, blocked } = await withTen()
+  const reasonAfter = async (type: string) => {
+    broker.error = 'OFFSET_OUT_OF_RANGE'
+    broker.endsFail = Object.assign(new Error('the broker refused'), { type })
+    await fetchOnce()
+    return blocked()
+  }
+  t.match(await reasonAfter('KAFKA_STORAGE_ERROR'), { reason: 'broker-error', detail: 'KAFKA_STORAGE_ERROR' })
+  t.match(await reasonAfter('TOPIC_AUTHORIZATION_FAILED'), { reason: 'no-rights' })
+})
+
 t.test('a partition that the broker does not serve is blocked, unless another may lead it', async (t) => {
   const { broker, fetchOnce, values, blocked, lines } = await withTen()
   const reasonAfter = async (error: string) => {
