@@ -12,7 +12,7 @@ import { identifier } from '../../service/http/input/fields.ts'
 import { type LogEntries, logRoutes } from '../../service/http/routes/log-routes.ts'
 import { params } from '../../service/http/routes/preference-routes.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
-import { logReads } from '../../service/http/server/log-reads.ts'
+import { logRead, logReads } from '../../service/http/server/log-reads.ts'
 import {
   COUNT_WINDOW_NAMES,
   COUNTED_BY,
@@ -91,7 +91,12 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       const rules = { querystring: nothing, response: { 200: currentRules } }
       counted.get('/rules', { config, schema: rules }, data.rules)
       const status = { querystring: nothing, response: { 200: serviceStatus } }
-      counted.get('/status', { config, schema: status }, data.status)
+      counted.get('/status', { config, schema: status }, async (request) => {
+        const found = await data.status()
+        // People write the reasons of holds, and may name a member.
+        if (found.holds.length > 0) logRead(request, {}, found.holds.length)
+        return found
+      })
       const eventTypes = {
         querystring: nothing,
         response: { 200: z.object({ items: z.array(knownEventType) }) },

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type WantedTarget, wantedTarget } from '../../operations/requests/wanted.ts'
 import { type AskRules, findAskRefusal, requireRight } from '../../service/http/auth/rights.ts'
@@ -7,6 +8,7 @@ import { acceptJson, identifier, text } from '../../service/http/input/fields.ts
 import { cursors, limit } from '../../service/http/input/paging.ts'
 import { ProblemError } from '../../service/http/problems/problem.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
+import { logRead } from '../../service/http/server/log-reads.ts'
 import { type ListPage, type PageRequest, pageSchema } from '../../service/model/log/log-page.ts'
 import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
 import {
@@ -89,8 +91,11 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
   )
 }
 
-/** The fields that name no member: the key or the id of a request can be another person's. */
-const impersonal = storedRequest.pick({ id: true, kind: true, state: true, requestedAt: true, endedAt: true })
+/**
+ * The fields that tell nothing of a member: the key or the id of a request can be another person's, and its state and times tell whether
+ * a filter fits an entry.
+ */
+const impersonal = storedRequest.pick({ id: true, kind: true })
 
 /** The routes that write. A page of another origin cannot send JSON, nor a token. */
 function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null): void {
@@ -103,11 +108,12 @@ function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null):
     config: telling,
     schema: { body: wanted, response: { 200: requestPreview } },
   }
-  app.post('/requests/preview', preview, async ({ body }, reply) => {
+  app.post('/requests/preview', preview, async (request, reply) => {
+    const { body } = request
     // The request's own signal is aborted as soon as its body has been read.
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
-    return refuseUnknown(requests.preview(body, gone.signal))
+    return refuseUnknown(request, body, requests.preview(body, gone.signal))
   })
   const addSchema = {
     body: z.strictObject({ wanted, because, key: key.optional() }),
@@ -118,7 +124,7 @@ function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null):
     // Names that do not exist are refused, which tells of those that do.
     if (tokens !== null && ('locators' in wanted || 'ids' in wanted)) requireRight(request, tokens, telling)
     const by = readSubject(request) ?? NOBODY
-    const added = await refuseUnknown(requests.add(wanted, by, because, key))
+    const added = await refuseUnknown(request, wanted, requests.add(wanted, by, because, key))
     request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
     return reply.code(201).send(added)
   })
@@ -139,10 +145,15 @@ function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null):
   })
 }
 
-async function refuseUnknown<Result>(result: Promise<Result>): Promise<Result> {
+/** The refusal tells which items do not exist. */
+async function refuseUnknown<Result>(
+  request: FastifyRequest,
+  wanted: Wanted,
+  result: Promise<Result>,
+): Promise<Result> {
   return result.catch((error: unknown) => {
-    if (error instanceof CorrectableError)
-      throw new ProblemError('invalid-request', { detail: `${error.message}.` })
-    throw error
+    if (!(error instanceof CorrectableError)) throw error
+    logRead(request, wanted, 0)
+    throw new ProblemError('invalid-request', { detail: `${error.message}.` })
   })
 }

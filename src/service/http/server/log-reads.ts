@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { readSubject } from '../auth/tokens.ts'
 import type { HttpApp } from './base.ts'
 
@@ -9,19 +10,30 @@ const PAGING: readonly string[] = ['limit', 'cursor']
  */
 export function logReads(app: HttpApp): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
-    const { url: route, config } = request.routeOptions
+    const { config } = request.routeOptions
     if (config.returnsPersonalData !== true || ![200, 404].includes(reply.statusCode)) return payload
-    // A preview has them in its body.
-    const filters = Object.fromEntries(
-      Object.entries((request.body ?? request.query) as object).filter(([name]) => !PAGING.includes(name)),
-    )
-    const { locator, partyLocator = (request.params as Named).partyLocator } = payload as Named
     const rowCount = reply.statusCode === 404 ? 0 : countRows(payload)
-    // Not `subject`: the log redacts that key, a message's subject.
-    const tokenSubject = readSubject(request)
-    request.log.info({ tokenSubject, route, locator, partyLocator, filters, rowCount }, 'read')
+    // A preview has the filters in its body.
+    logRead(request, request.body ?? request.query, rowCount, payload as Named)
     return payload
   })
+}
+
+/** Logs an answer that tells of members where `logReads` does not see it. */
+export function logRead(
+  request: FastifyRequest,
+  asked: unknown,
+  rowCount: number,
+  payload: Named = {},
+): void {
+  const filters = Object.fromEntries(
+    Object.entries(asked as object).filter(([name]) => !PAGING.includes(name)),
+  )
+  const { locator, partyLocator = (request.params as Named).partyLocator } = payload
+  const { url: route } = request.routeOptions
+  // Not `subject`: the log redacts that key, a message's subject.
+  const tokenSubject = readSubject(request)
+  request.log.info({ tokenSubject, route, locator, partyLocator, filters, rowCount }, 'read')
 }
 
 /** A log entry, or the parameters of a path. */
