@@ -113,7 +113,7 @@ async function setWith(
   const isDone = !dryRun && (await confirm(world, `Set ${checkpoints}?`, { yes }))
   if (isDone) {
     const own = await readDatabaseName(pool, config.database.url)
-    const next = changes.map(({ to, ...change }) => ({ ...change, offset: to + 1n }))
+    const next = changes.map(({ to, ...change }) => ({ ...change, next: to + 1n }))
     const moved = await setCheckpoints(pool, changes, { by, because }, () =>
       brokers.commitOffsets(groupId, next, own),
     )

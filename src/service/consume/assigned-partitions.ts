@@ -28,8 +28,8 @@ export class AssignedPartitions {
     const told = new Map(committed.map((one) => [partitionKey(one), one]))
     for (const name of listPartitions(partitions)) {
       const key = partitionKey(name)
-      const consumer = new PartitionConsumer(name, this.#needs, told.get(key) ?? null)
-      void consumer.run(this.#latest.get(key) ?? null)
+      const before = this.#latest.get(key) ?? null
+      const consumer = new PartitionConsumer(name, this.#needs, told.get(key) ?? null, before)
       this.#consumers.set(key, consumer)
       this.#latest.set(key, consumer)
     }

@@ -104,7 +104,7 @@ export class Fetcher {
   /** Fetches until the broker leads no partition of ours. */
   async #runLoop(loop: Loop): Promise<void> {
     while (!this.#over.signal.aborted) {
-      const led = this.#partitions.filter(({ name }) => this.#leads(loop, name))
+      const led = this.#partitions.filter(({ name }) => this.#needs.cluster.leaderOf(name) === loop.nodeId)
       if (led.length === 0) break
       const wanted = led.filter((consumer) => consumer.wanted !== null && !this.#isMoved(consumer.name))
       const isAnyAbout = led.some(({ isAboutToWant }) => isAboutToWant)
@@ -112,10 +112,6 @@ export class Fetcher {
       else await this.fetchable.wait()
     }
     this.#loops.delete(loop.nodeId)
-  }
-
-  #leads({ nodeId }: Loop, partition: TopicPartition): boolean {
-    return this.#needs.cluster.leaderOf(partition) === nodeId
   }
 
   /** Until the metadata is read again, the same broker would refuse it again. */
@@ -145,8 +141,8 @@ export class Fetcher {
         cluster.ask(loop.nodeId, (broker) => fetchFrom(broker, request), FETCH_MAX_MS),
       )
       for (const fetched of all) {
-        const { consumer, from } = asked.get(partitionKey(fetched)) ?? {}
-        if (consumer !== undefined && from !== undefined) this.#handOver(consumer, fetched, from)
+        const sent = asked.get(partitionKey(fetched))
+        if (sent !== undefined) this.#handOver(sent.consumer, fetched, sent.from)
       }
       const bytes = all.reduce((sum, fetched) => sum + fetched.bytes.length, 0)
       if (bytes > 0 && bytes < LITTLE_BYTES) await sleep(GATHER_MS, signal)

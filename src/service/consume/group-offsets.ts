@@ -9,10 +9,13 @@ export interface DatabaseName {
   readonly place: string
 }
 
-/** An offset that a consumer group has committed to Kafka, with the database's identity. */
-export interface CommittedOffset extends TopicPartition {
-  /** The offset of the group's next message. */
+/** The offset of a consumer group's next message in a partition. */
+export interface NextOffset extends TopicPartition {
   readonly next: bigint
+}
+
+/** As the group has committed it to Kafka. */
+export interface CommittedOffset extends NextOffset {
   /** The database that has the checkpoint; null if another program or an earlier version committed. */
   readonly database: DatabaseName | null
 }
@@ -56,15 +59,12 @@ export async function readCommitted(
     .filter(({ next }) => next >= 0n)
 }
 
-/** The offset of the group's next message in a partition. */
-export type NextOffset = TopicPartition & { readonly offset: bigint }
-
 /** Offsets by topic, in the form of the protocol. */
 export function encodeOffsets(offsets: readonly NextOffset[], database: DatabaseName) {
   const metadata = encodeDatabase(database)
   return [...Map.groupBy(offsets, ({ topic }) => topic)].map(([topic, some]) => ({
     topic,
-    partitions: some.map(({ partition, offset }) => ({ partition, offset: String(offset), metadata })),
+    partitions: some.map(({ partition, next }) => ({ partition, offset: String(next), metadata })),
   }))
 }
 
@@ -93,8 +93,8 @@ export function createOffsetCommits(commit: (offsets: readonly NextOffset[]) => 
   return {
     flush,
     clear: () => waiting.clear(),
-    add(offset: NextOffset): void {
-      waiting.set(partitionKey(offset), offset)
+    add(next: NextOffset): void {
+      waiting.set(partitionKey(next), next)
       timer ??= setTimeout(flush, COMMIT_INTERVAL_MS).unref()
     },
   }

@@ -74,9 +74,7 @@ const UNSERVED: Readonly<Record<UnservedState['reason'], string>> = {
 }
 
 class Moved extends Error {
-  constructor() {
-    super('the checkpoint was moved')
-  }
+  override readonly message = 'the checkpoint was moved'
 }
 
 /** See the table of states in the README. After `end` the partition stays in its state until a running batch has ended. */
@@ -105,8 +103,9 @@ export class PartitionConsumer {
   readonly name: TopicPartition
   readonly #needs: PartitionNeeds
   readonly #over = new AbortController()
-  readonly #finished = Promise.withResolvers<void>()
-  #state: State = { kind: 'starting', before: null }
+  /** Resolves after `end`, when no batch is running. */
+  readonly finished: Promise<void>
+  #state: State
   /** What the group had committed to Kafka before this assignment, until it is compared with the checkpoint; null if unknown. */
   #told: CommittedOffset | null
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
@@ -119,20 +118,26 @@ export class PartitionConsumer {
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
 
-  /** @param told what the group had committed to Kafka before this assignment; null if unknown */
-  constructor(name: TopicPartition, needs: PartitionNeeds, told: CommittedOffset | null) {
+  /**
+   * Consumes until `end`.
+   *
+   * @param told what the group had committed to Kafka before this assignment; null if unknown
+   * @param before the consumer of the same partition in an earlier assignment, which finishes first
+   */
+  constructor(
+    name: TopicPartition,
+    needs: PartitionNeeds,
+    told: CommittedOffset | null,
+    before: PartitionConsumer | null,
+  ) {
     this.name = name
     this.#needs = needs
     this.#told = told
+    this.#state = { kind: 'starting', before }
+    this.finished = this.#run(before)
   }
 
-  /**
-   * Consumes until `end`. Never rejects.
-   *
-   * @param before the consumer of the same partition in an earlier assignment, which finishes first
-   */
-  async run(before: PartitionConsumer | null): Promise<void> {
-    this.#state = { kind: 'starting', before }
+  async #run(before: PartitionConsumer | null): Promise<void> {
     // Its running batch may still move the checkpoint, which must be read after that.
     await before?.finished
     while (!this.#isOver) {
@@ -147,7 +152,6 @@ export class PartitionConsumer {
     }
     this.#reader?.close()
     this.#state = { kind: 'ended' }
-    this.#finished.resolve()
   }
 
   get #reader(): BatchReader | null {
@@ -169,7 +173,7 @@ export class PartitionConsumer {
     }
     // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer. Before the first
     // message it names the database.
-    this.#needs.commitToKafka({ ...this.name, offset: checkpoint.offset + 1n })
+    this.#needs.commitToKafka({ ...this.name, next: checkpoint.offset + 1n })
     fetchable.notify()
     return reader
   }
@@ -234,7 +238,7 @@ export class PartitionConsumer {
     this.#failures = null
     this.#failedHead = null
     this.#wasSlow = result.wasSlow
-    this.#needs.commitToKafka({ ...this.name, offset: result.lastOffset + 1n })
+    this.#needs.commitToKafka({ ...this.name, next: result.lastOffset + 1n })
   }
 
   #noteMoved(expected: bigint, checkpoint: bigint): Moved {
@@ -340,7 +344,7 @@ export class PartitionConsumer {
     this.#earliest = earliest
     this.#failedHead = null
     this.#unblock()
-    this.#needs.commitToKafka({ ...this.name, offset: earliest })
+    this.#needs.commitToKafka({ ...this.name, next: earliest })
     this.#needs.log.error(
       { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
       `${why}: the topic was recreated; starting from its earliest offset`,
@@ -380,11 +384,6 @@ export class PartitionConsumer {
 
   get #isOver(): boolean {
     return this.#over.signal.aborted
-  }
-
-  /** Resolves after `end`, when no batch is running. */
-  get finished(): Promise<void> {
-    return this.#finished.promise
   }
 
   /** The database has lost commits: the messages since its checkpoint are processed again, after the running batch. */

@@ -9,19 +9,19 @@ import {
 t.test('one request commits the last offset of each partition that moved', async (t) => {
   const requests: (readonly NextOffset[])[] = []
   const commits = createOffsetCommits(async (offsets) => void requests.push(offsets))
-  commits.add({ topic: 'claims', partition: 0, offset: 5n })
-  commits.add({ topic: 'billing', partition: 0, offset: 7n })
-  commits.add({ topic: 'claims', partition: 0, offset: 9n })
+  commits.add({ topic: 'claims', partition: 0, next: 5n })
+  commits.add({ topic: 'billing', partition: 0, next: 7n })
+  commits.add({ topic: 'claims', partition: 0, next: 9n })
   await commits.flush()
   t.strictSame(requests, [
     [
-      { topic: 'claims', partition: 0, offset: 9n },
-      { topic: 'billing', partition: 0, offset: 7n },
+      { topic: 'claims', partition: 0, next: 9n },
+      { topic: 'billing', partition: 0, next: 7n },
     ],
   ])
   await commits.flush()
   t.equal(requests.length, 1, 'nothing is committed twice')
-  commits.add({ topic: 'claims', partition: 0, offset: 10n })
+  commits.add({ topic: 'claims', partition: 0, next: 10n })
   commits.clear()
   await commits.flush()
   t.equal(requests.length, 1, 'cleared offsets are not committed')
@@ -32,8 +32,8 @@ t.test('a timer commits an offset within a second', async (t) => {
   const commits = createOffsetCommits(async (offsets) => committed.resolve(offsets))
   // The timer of the commits does not keep this process alive.
   const alive = setTimeout(() => committed.resolve([]), 10_000)
-  commits.add({ topic: 'claims', partition: 0, offset: 5n })
-  t.strictSame(await committed.promise, [{ topic: 'claims', partition: 0, offset: 5n }])
+  commits.add({ topic: 'claims', partition: 0, next: 5n })
+  t.strictSame(await committed.promise, [{ topic: 'claims', partition: 0, next: 5n }])
   clearTimeout(alive)
 })
 

@@ -98,7 +98,7 @@ export function onePartition(given: Given = {}) {
       return { earliest: broker.earliest, end: end() }
     },
     unservedReason: () => broker.unserved,
-    commitToKafka: ({ offset }) => reports.push(offset),
+    commitToKafka: ({ next }) => reports.push(next),
     budget,
     batchCountMax: given.batchCountMax ?? 500,
     wallMs: () => clock.nowMs + clock.aheadMs,
