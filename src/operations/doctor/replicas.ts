@@ -1,5 +1,5 @@
 import { withBrokers } from '../../service/app/clients.ts'
-import { judgeDatabases, judgeGroups } from '../../service/consume/sharing.ts'
+import { judgeDatabases, judgeGroups } from '../../service/consume/member-notices.ts'
 import { listReplicas } from '../../service/store/read/list-replicas.ts'
 import { counted } from '../../service/text/count.ts'
 import { consumerGroupCheck } from './consumer-group.ts'

@@ -70,7 +70,6 @@ declare module 'kafkajs/src/broker/index.js' {
   import type { GroupMember, Logger, Broker as PublicBroker } from 'kafkajs'
   import type ConnectionPool from 'kafkajs/src/network/connectionPool.js'
   import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
-  import type { Definition } from 'kafkajs/src/protocol/requests/index.js'
 
   interface Broker extends PublicBroker {}
   class Broker {
@@ -79,7 +78,7 @@ declare module 'kafkajs/src/broker/index.js' {
     readonly versions: Readonly<Record<number, { readonly maxVersion: number }>> | null
     constructor(options: { readonly connectionPool: ConnectionPool; readonly logger: Logger })
     /** The newest version of a request that both sides know. */
-    lookupRequest(apiKey: number, definition: Definition): (options: object) => ProtocolRequest<unknown>
+    lookupRequest(apiKey: number, definition: object): (options: object) => ProtocolRequest<unknown>
     findGroupCoordinator(request: {
       readonly groupId: string
       readonly coordinatorType: number
@@ -184,13 +183,7 @@ declare module 'kafkajs/src/protocol/requests/apiKeys.js' {
 }
 
 declare module 'kafkajs/src/protocol/requests/index.js' {
-  import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
-
-  export type Definition = {
-    readonly versions: readonly string[]
-    protocol(version: { version: string }): (request: object) => ProtocolRequest<unknown>
-  }
-  const requests: { readonly requests: { readonly Fetch: Definition; readonly Metadata: Definition } }
+  const requests: { readonly requests: { readonly Fetch: object; readonly Metadata: object } }
   export default requests
 }
 

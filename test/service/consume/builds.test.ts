@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type Build, decodeBuild, encodeBuild, judgeBuilds } from '../../../src/service/consume/builds.ts'
+import { type Build, decodeBuild, encodeBuild } from '../../../src/service/consume/builds.ts'
+import { judgeBuilds } from '../../../src/service/consume/member-notices.ts'
 
 const NOON_MS = Date.parse('2026-01-31T12:00:00Z')
 const MINUTE_MS = 60_000

@@ -1,5 +1,6 @@
 import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
+import type { Build } from './builds.ts'
 import type { GroupMember } from './describe-group.ts'
 
 /** A process of the service, as the database knows it. */
@@ -11,10 +12,46 @@ export interface Replica {
   readonly seenMsAgo: number
 }
 
+/** A rollout is over by then. The alert NotificationsMixedReplicas waits as long. */
+const ROLLOUT_MS_MAX = 15 * 60_000
+const REVISION_LENGTH = 12
 /** A replica says once a minute that it runs. */
 const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
 const UNKNOWN_MS = 15 * 60_000
+
+/**
+ * Names the versions and rule tables of the members, if there has been more than one for longer than a rollout takes; else null.
+ * They have been mixed since the first start of the build that came last.
+ */
+export function judgeBuilds(
+  members: readonly Pick<GroupMember, 'host' | 'topics' | 'build'>[],
+  wallMs: number,
+): Notice | null {
+  // During a rebalance members have no topics, and say nothing.
+  const known = members.flatMap(({ host, topics, build }) =>
+    topics.length === 0 || build === null ? [] : [{ host, build }],
+  )
+  const groups = [...Map.groupBy(known, ({ build }) => describeBuild(build))]
+  if (groups.length < 2) return null
+  const starts = groups.map(([, some]) => Math.min(...some.map(({ build }) => build.startedMs)))
+  const sinceMs = Math.max(...starts)
+  if (wallMs - sinceMs < ROLLOUT_MS_MAX) return null
+  const words = groups.map(
+    ([build, some]) =>
+      `${build} on ${counted(some.length, 'replica')} (${[...new Set(some.map(({ host }) => host))].sort().join(', ')})`,
+  )
+  return {
+    subject: 'the replicas of the consumer group',
+    text: `replicas decide by different versions or rule tables since ${new Date(sinceMs).toISOString()}: ${words.sort().join('; ')}`,
+    remedy:
+      'finish the rollout or roll it back, so that all replicas run the same image; if some belong to another deployment, give it its own MQ_GROUP_ID',
+  }
+}
+
+function describeBuild({ version, ruleTableRevision }: Build): string {
+  return `version ${version} with rule table ${ruleTableRevision.slice(0, REVISION_LENGTH)}`
+}
 
 /** Names the programs that take partitions of the consumer group, and process no events of theirs. */
 export function judgeMembers(groupId: string, members: readonly GroupMember[]): Notice | null {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { judgeDatabases, judgeGroups, judgeMembers } from '../../../src/service/consume/sharing.ts'
+import { judgeDatabases, judgeGroups, judgeMembers } from '../../../src/service/consume/member-notices.ts'
 
 const MINUTE_MS = 60_000
 
