@@ -124,7 +124,14 @@ export async function produce(
   }))
   await producer.connect()
   try {
-    await producer.sendBatch({ topicMessages })
+    const sent = await producer.sendBatch({ topicMessages })
+    // kafkajs sends nothing, in silence, to a partition that its broker does not know yet.
+    for (const { topic, partition } of messages)
+      if (
+        partition !== undefined &&
+        !sent.some((one) => one.topicName === topic && one.partition === partition)
+      )
+        throw new Error(`the broker has no partition ${partition} of ${topic} yet`)
   } finally {
     await producer.disconnect()
   }

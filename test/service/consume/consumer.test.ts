@@ -80,6 +80,7 @@ t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }
   await produce(brokers, [{ topic: claims, value: 'first', partition: 0 }])
   const { valuesOf } = await consume(t, [claims])
   await until(() => valuesOf(claims).length === 1, { what: 'the first event' })
+  await t.rejects(produce(brokers, [{ topic: claims, value: 'new', partition: 2 }]), 'before it is there')
   const admin = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING }).admin()
   await admin.connect()
   await admin.createPartitions({ topicPartitions: [{ topic: claims, count: 3 }] })
