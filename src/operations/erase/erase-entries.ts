@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ERASED_UNSENT } from '../../service/model/log/log-entry.ts'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
 import type { ErasureCounts } from './erasure-record.ts'
-import { namePattern } from './find-mention.ts'
+import { fixedPart, type Mention, type Search } from './find-mention.ts'
 
 /** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ENTRY_COUNT_MAX = 500
@@ -16,56 +16,86 @@ const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
 
 const locators = z.object({ locator: z.string() })
 
-export interface EntriesToErase {
+export interface EntriesOfParty {
+  /** Locators of entries that still hold data. */
   readonly locators: readonly string[]
   readonly retries: number
+  /** Of entries that may be another member's. */
+  readonly longer: readonly string[]
+  /** Of rows of the party without data. */
+  readonly blank: readonly string[]
 }
 
 /**
- * Yields locators that still hold the party's data, in pages: first decisions without a row, which a rebuild would restore, then
+ * Yields the party's entries, in pages: first decisions without a row, which a rebuild would restore, then
  * log entries, including any restored meanwhile, and those of nobody that name the party. `onProgress` gets the number of decisions compared with the log so far.
  */
-export async function* entriesToErase(
+export async function* findEntries(
   pool: DatabasePool,
-  partyLocator: string,
+  search: EntrySearch,
   onProgress: (decisions: number) => void,
-): AsyncGenerator<EntriesToErase> {
-  yield* decisionsOfParty(pool, partyLocator, onProgress)
-  yield* entriesOf(START, (after) => pool.any(pageOfPartyQuery(partyLocator, after)))
-  yield* entriesOfNobody(pool, partyLocator)
+): AsyncGenerator<EntriesOfParty> {
+  const { party } = search
+  yield* decisionsOfParty(pool, party, onProgress)
+  yield* entriesOf(START, async (after) => {
+    const rows = await pool.any(pageOfPartyQuery(party, after))
+    return rows.map((row) => ({ ...row, mention: row.holdsData ? 'named' : 'blank' }))
+  })
+  yield* entriesOfNobody(pool, search)
 }
 
-/** Pages of entries without a party that name this one, with or without a row. */
-export function entriesOfNobody(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
+/** @internal Pages of entries without a party that name this one, with or without a row. */
+export function entriesOfNobody(
+  pool: DatabasePool,
+  { party, wanted, mentionIn }: EntrySearch,
+): AsyncGenerator<EntriesOfParty> {
   const start = { locator: '', attempt: 0 }
-  return entriesOf(start, (after) => pool.any(pageOfNobodyQuery(partyLocator, after)))
+  return entriesOf(start, async (after) => {
+    const rows = await pool.any(pageOfNobodyQuery(party, after))
+    return rows.map((row) => {
+      const mentions = row.texts?.map(mentionIn).filter((mention) => mention !== null) ?? []
+      const isNamed = mentions.includes('named') || (mentions.length > 0 && wanted.has(row.locator))
+      return { ...row, mention: isNamed ? 'named' : (mentions[0] ?? null) }
+    })
+  })
 }
 
 /** `status` is null where there is no row. */
-const entryRow = z.object({ locator: z.string(), status: z.string().nullable(), holdsData: z.boolean() })
-type EntryRow = Readonly<z.infer<typeof entryRow>>
+const entryRow = z.object({ locator: z.string(), status: z.string().nullable() })
+interface EntryRow extends Readonly<z.infer<typeof entryRow>> {
+  readonly mention: Mention | 'blank' | null
+}
+
+type EntrySearch = Pick<Search, 'party' | 'wanted' | 'mentionIn'>
 
 async function* entriesOf<Position>(
   start: Position,
   readPage: (after: Position) => Promise<readonly (EntryRow & Position)[]>,
-): AsyncGenerator<EntriesToErase> {
+): AsyncGenerator<EntriesOfParty> {
   let last: string | undefined
   for (let after: Position | null = start; after !== null; ) {
     const rows: readonly (EntryRow & Position)[] = await readPage(after)
     // An entry may have several decisions, on this page and the one before.
-    const found = rows.filter(({ holdsData, locator }) => holdsData && locator !== last)
+    const found = rows.filter(({ mention, locator }) => mention !== null && locator !== last)
     const entries = [...new Map(found.map((row) => [row.locator, row])).values()]
     last = entries.at(-1)?.locator ?? last
     for (let first = 0; first < entries.length; first += ENTRY_COUNT_MAX) {
       const some = entries.slice(first, first + ENTRY_COUNT_MAX)
-      const retries = some.filter(({ status }) => status === 'FAILED').length
-      yield { locators: some.map(({ locator }) => locator), retries }
+      const named = some.filter(({ mention }) => mention === 'named')
+      const others = (other: 'longer' | 'blank') =>
+        some.flatMap(({ mention, locator }) => (mention === other ? [locator] : []))
+      yield {
+        locators: named.map(({ locator }) => locator),
+        retries: named.filter(({ status }) => status === 'FAILED').length,
+        longer: others('longer'),
+        blank: others('blank'),
+      }
     }
     after = rows.length < SEARCHED_COUNT_MAX ? null : (rows.at(-1) ?? null)
   }
 }
 
-const partyRow = entryRow.extend({ createdAt: z.string() })
+const partyRow = entryRow.extend({ createdAt: z.string(), holdsData: z.boolean() })
 type Position = Pick<z.infer<typeof partyRow>, 'createdAt' | 'locator'>
 const START: Position = { createdAt: '-infinity', locator: '' }
 
@@ -87,25 +117,24 @@ export function pageOfPartyQuery(partyLocator: string, after: Position) {
     ORDER BY created_at, locator`
 }
 
-const nobodyRow = entryRow.extend({ attempt: z.number() })
+const nobodyRow = entryRow.extend({ attempt: z.number(), texts: z.array(z.string()).nullable() })
 
 /**
  * @internal The same by decisions without a party: where the event has no text for it, as an object or a list, reason or reference may
- * still name somebody. An entry that got a party since is that one's. Texts are taken apart only if they contain the locator.
+ * still name somebody. An entry that got a party since is that one's. Texts are null where they do not contain the locator.
  */
 export function pageOfNobodyQuery(
   partyLocator: string,
   after: Pick<z.infer<typeof nobodyRow>, 'locator' | 'attempt'>,
 ) {
   return sql.type(nobodyRow)`
-    SELECT locator, attempt, entry.status, entry.party_locator IS NULL AND "isNamed" AS "holdsData"
+    SELECT locator, attempt, entry.status, CASE WHEN entry.party_locator IS NULL THEN texts END AS texts
     FROM (
       SELECT locator, attempt, CASE
-        WHEN erased_at IS NULL AND strpos(variables::text, btrim(to_jsonb(${partyLocator}::text)::text, '"')) > 0 THEN EXISTS (
-          SELECT FROM jsonb_each_text(variables) AS inserted WHERE inserted.value ~ ${namePattern(partyLocator)}
+        WHEN erased_at IS NULL AND strpos(variables::text, ${fixedPart(partyLocator)}) > 0 THEN ARRAY(
+          SELECT inserted.value FROM jsonb_each_text(variables) AS inserted WHERE inserted.value IS NOT NULL
         )
-        ELSE false
-      END AS "isNamed"
+      END AS texts
       FROM (
         SELECT * FROM notifications.decision
         WHERE party_locator IS NULL AND (locator, attempt) > (${after.locator}, ${after.attempt})
@@ -114,7 +143,7 @@ export function pageOfNobodyQuery(
     ) AS decision
     LEFT JOIN LATERAL (
       SELECT status, party_locator FROM notifications.notification_log
-      WHERE "isNamed" AND notification_log.locator = decision.locator LIMIT 1
+      WHERE texts IS NOT NULL AND notification_log.locator = decision.locator LIMIT 1
     ) AS entry ON true
     ORDER BY locator, attempt`
 }
@@ -126,7 +155,7 @@ async function* decisionsOfParty(
   pool: DatabasePool,
   partyLocator: string,
   onProgress: (decisions: number) => void,
-): AsyncGenerator<EntriesToErase> {
+): AsyncGenerator<EntriesOfParty> {
   let seen = 0
   const searchUpTo = async (end: string | null, start: string) => {
     const found: string[] = []
@@ -143,7 +172,7 @@ async function* decisionsOfParty(
   const halves = middle === null ? [searchUpTo(null, '')] : [searchUpTo(middle, ''), searchUpTo(null, middle)]
   const found = (await Promise.all(halves)).flat()
   for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
-    yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
+    yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0, longer: [], blank: [] }
   }
 }
 

@@ -1,14 +1,32 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { namePattern } from './find-mention.ts'
+import { sqlArray } from '../../service/store/sql/columns.ts'
+import { NAMING_FILTERS } from './erase-requests.ts'
+import { fixedPart, wordPattern } from './find-mention.ts'
 
-export function countCheckpointReasons(pool: DatabasePool, party: string): Promise<number> {
-  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
-    SELECT count(*)::integer AS count FROM notifications.checkpoint_change WHERE because ~ ${namePattern(party)}`)
+export function findCheckpointReasons(pool: DatabasePool, party: string): Promise<readonly bigint[]> {
+  return pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`
+    SELECT id FROM notifications.checkpoint_change WHERE because ~ ${wordPattern(party)} ORDER BY id`)
 }
 
-/** Blanks the reasons of changes of checkpoints that name a party. */
-export async function eraseCheckpointReasons(pool: DatabasePool, party: string): Promise<void> {
+/** Blanks the reasons of changes of checkpoints. */
+export async function eraseCheckpointReasons(pool: DatabasePool, ids: readonly bigint[]): Promise<void> {
   await pool.query(sql.unsafe`
-    UPDATE notifications.checkpoint_change SET because = 'erased' WHERE because ~ ${namePattern(party)}`)
+    UPDATE notifications.checkpoint_change SET because = 'erased' WHERE id = ANY(${sqlArray('int8', ids)})`)
+}
+
+const reasonRow = z.object({ kind: z.enum(['request', 'checkpoint']), id: z.bigint(), text: z.string() })
+type Reason = Readonly<z.infer<typeof reasonRow>>
+
+/** What people wrote or chose that may contain a locator, but not as a word: of requests and changes of checkpoints. */
+export function readUnclearReasons(pool: DatabasePool, party: string): Promise<readonly Reason[]> {
+  return pool.any(sql.type(reasonRow)`
+    SELECT kind, id, text FROM (
+      SELECT 'checkpoint' AS kind, id, because AS text FROM notifications.checkpoint_change
+      UNION ALL
+      SELECT 'request', id, part.text FROM notifications.request, LATERAL (
+        VALUES (because), (note) UNION ALL SELECT value FROM jsonb_each_text(target -> 'filter') WHERE key = ANY(${sqlArray('text', NAMING_FILTERS)})
+      ) AS part (text)
+    ) AS reason
+    WHERE strpos(text, ${fixedPart(party)}) > 0 AND text !~ ${wordPattern(party)} ORDER BY kind, id`)
 }

@@ -1,16 +1,16 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
-import { namePattern } from './find-mention.ts'
+import { wordPattern } from './find-mention.ts'
 
-/** Blanks the errors of rejected messages that name a party: a skip and a dismissal have an operator's reason there. */
+/** Blanks the errors of rejected messages that name a party, or all: a skip and a dismissal have an operator's reason there. */
 export async function eraseErrors(
   pool: DatabasePool,
-  party: string,
+  party: string | null,
   messages: readonly bigint[],
 ): Promise<void> {
   const ids = sql.array([...messages], 'int8')
-  const names = sql.fragment`error ~ ${namePattern(party)}`
+  const names = party === null ? sql.fragment`error <> 'erased'` : sql.fragment`error ~ ${wordPattern(party)}`
   await pool.query(sql.unsafe`
     WITH redriven AS (
       UPDATE notifications.redrive SET error = 'erased' WHERE rejected_message_id = ANY(${ids}) AND ${names}

@@ -1,20 +1,22 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
-import { namePattern } from './find-mention.ts'
+import { wordPattern } from './find-mention.ts'
 
 /** By what a request may name a person. Each use reads all requests. */
 export interface Naming {
   /** Party, references, event ids and locators of log entries. */
   readonly names?: readonly string[]
-  /** The party, within a text. */
+  /** The party, as a word of a text. */
   readonly word?: string
+  /** What a text contains that somebody has looked at. */
+  readonly part?: string
   /** Rejected messages. */
   readonly ids?: readonly bigint[]
 }
 
 /** The texts of a stored filter that may name a person. */
-const NAMING_FILTERS = [
+export const NAMING_FILTERS = [
   'locator',
   'partyLocator',
   'eventId',
@@ -83,11 +85,11 @@ export function readNames(pool: DatabasePool, locators: readonly string[]): Prom
 }
 
 /** Each request, with its filter as it is after the erasure; null if that names nobody. */
-function found({ names = [], word }: Naming) {
+function found({ names = [], ...within }: Naming) {
   const text = sql.fragment`(value #>> '{}')`
   const isNaming = sql.fragment`(
     name = ANY(${sqlArray('text', NAMING_FILTERS)})
-    AND (${text} = ANY(${sqlArray('text', names)}) OR coalesce(${text} ~ ${pattern(word)}, false))
+    AND (${text} = ANY(${sqlArray('text', names)}) OR ${namesIn(text, within)})
   )`
   return sql.fragment`(
     SELECT id AS found_id, (
@@ -107,8 +109,8 @@ function isFound({ names = [], word, ids = [] }: Naming) {
 }
 
 /** The note of a hold has the reason of whoever ended it. */
-function namesIn(text: FragmentSqlToken, { word }: Naming) {
-  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, false)`
+function namesIn(text: FragmentSqlToken, { word, part }: Naming) {
+  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, strpos(${text}, ${part ?? null}) > 0, false)`
 }
 
 /** By a hash of the names: `?|` would compare each with each. */
@@ -119,5 +121,5 @@ function isNamed(list: 'locators' | 'ids', names: readonly string[]) {
 }
 
 function pattern(word: string | undefined): string | null {
-  return word === undefined ? null : namePattern(word)
+  return word === undefined ? null : wordPattern(word)
 }

@@ -1,20 +1,19 @@
-import { ENVELOPE_MAP, readText } from '../../service/app/rule-files.ts'
-import { type EnvelopeMaps, loadEnvelopeMaps, mapOf } from '../../service/decide/event/envelope-map.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
-import { ALL_REJECTED, readRejected } from '../../service/store/read/list-rejected-messages.ts'
 import { counted } from '../../service/text/count.ts'
 import { confirm, type WriteOptions, withWriteOptions, wouldDo } from '../../terminal/confirm.ts'
-import { addId, newCommand, partyOption } from '../../terminal/options.ts'
+import { newCommand, partyOption } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
-import { entriesToErase, eraseEntries } from './erase-entries.ts'
+import { eraseEntries } from './erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from './erase-preferences.ts'
-import { countCheckpointReasons, eraseCheckpointReasons } from './erase-reasons.ts'
+import { eraseCheckpointReasons } from './erase-reasons.ts'
 import { eraseErrors, eraseRejected } from './erase-rejected-messages.ts'
-import { eraseCopiedReasons, eraseRequests, findRequests, type Naming, readNames } from './erase-requests.ts'
+import { eraseCopiedReasons, eraseRequests } from './erase-requests.ts'
 import { beginErasure, type ErasureCounts, finishErasures } from './erasure-record.ts'
-import { findMention, isUnreadable } from './find-mention.ts'
+import { createSearch, type Search } from './find-mention.ts'
+import { findPersonalData, namesOf, type PersonalData } from './find-personal-data.ts'
+import { readEnvelopeMaps } from './read-envelope-maps.ts'
 
 const WHAT_STAYS = `What stays: rows, event ids, the locator itself, opt-outs and the fact of the erasure, so that nothing is sent again; texts
 of other members that mention the party; names of operators; rule tables and texts; what is compressed, encrypted or in base64;
@@ -34,11 +33,7 @@ run again. ${WHAT_STAYS} DATABASE_URL names the database.`,
       'erase the personal data of a party: texts, inserted values, contacts, rejected messages, requests',
     )
     .addOption(partyOption('locator of the party').makeOptionMandatory())
-    .option(
-      '--message <id...>',
-      'also erase rejected messages that have the locator only in a longer name: look at them first',
-      addId,
-    )
+    .option('--message <id...>', 'also erase what the result lists as unclear: look at it first')
     .option('--dry-run', 'write nothing; show what would be erased')
     .option('--json', 'print the result as one JSON object')
     .action((options: Options) => erase(world, options))
@@ -57,29 +52,29 @@ interface Options extends WriteOptions {
 interface Found extends ErasureCounts {
   /** Rejected messages without a readable envelope. */
   readonly searchedAsBytes: number
-  /** Rejected messages that mention the party only within a longer name, by id, and are not erased. */
+  /** What may be another member's, and is not erased: rejected messages, log entries, requests and changed checkpoints. */
   readonly longerNames: readonly string[]
-  /** Ids of `--message` that are of no message with the locator. */
+  /** Names in `--message` of nothing that has the locator. */
   readonly notFound: readonly string[]
   readonly requests: number
   readonly checkpointChanges: number
 }
 
 async function erase(world: World, { party, message = [], dryRun, yes, by, json }: Options): Promise<void> {
-  const envelopeMaps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
   await withDatabase(
     world,
     async (pool) => {
-      const search = { pool, party, messages: new Set(message), envelopeMaps }
+      const maps = await readEnvelopeMaps(pool)
+      const search = { party, wanted: new Set(message), ...createSearch(party, maps) }
       // Without a question there is no need to search twice.
-      const found = yes && !dryRun ? null : await run(world, search, null)
+      const found = yes && !dryRun ? null : await run(world, pool, search, null)
       const isWanted = async (counts: Found) =>
         !dryRun &&
         (isNothing(counts) ||
           (await confirm(world, `Permanently erase ${describeFound(counts)} of ${party}?`, { yes })))
       // Recorded also if there is nothing: a message that is read again later may name the party.
       const isDone = found === null || (await isWanted(found))
-      const counts = found === null || isDone ? await eraseAll(world, search, by) : found
+      const counts = found === null || isDone ? await eraseAll(world, pool, search, by) : found
       if (json) await print(world, JSON.stringify({ party, erased: isDone, ...counts }))
       else await print(world, ...describeErasure(party, counts, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
     },
@@ -98,102 +93,98 @@ function isNothing({
   return logEntries + preferences + preferenceChanges + rejectedMessages + requests + checkpointChanges === 0
 }
 
-interface Search {
-  readonly pool: DatabasePool
-  readonly party: string
-  /** Rejected messages that are erased even if they mention the party only within a longer name. */
-  readonly messages: ReadonlySet<string>
-  readonly envelopeMaps: EnvelopeMaps
-}
-
-async function eraseAll(world: World, search: Search, by: string): Promise<Found> {
-  const erasure = await beginErasure(search.pool, search.party, by)
-  const counts = await run(world, search, erasure)
-  await finishErasures(search.pool, search.party)
+async function eraseAll(world: World, pool: DatabasePool, search: Search, by: string): Promise<Found> {
+  const erasure = await beginErasure(pool, search.party, by)
+  const counts = await run(world, pool, search, erasure)
+  await finishErasures(pool, search.party)
   return counts
 }
 
-type OnRequests = (naming: Naming) => Promise<void>
-
 /** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
-async function run(world: World, search: Search, erasure: bigint | null): Promise<Found> {
-  const { pool, party } = search
-  const requestIds = new Set<bigint>()
-  // Before what leads to them is erased: an interrupted erasure finds them again.
-  const onRequests: OnRequests = async (naming) => {
-    const ids = await findRequests(pool, naming)
-    if (erasure !== null && ids.length > 0) {
-      await eraseCopiedReasons(pool, ids)
-      await eraseRequests(pool, naming, ids)
-    }
-    for (const id of ids) requestIds.add(id)
-  }
-  await onRequests({ names: [party], word: party })
-  const checkpointChanges = await countCheckpointReasons(pool, party)
-  if (erasure !== null) await eraseCheckpointReasons(pool, party)
-  const preferences =
-    erasure === null
-      ? await countPreferencesToErase(pool, party)
-      : await erasePreferences(pool, erasure, party)
-  // Before the log entries: this waits for running redrives, whose rows are then found below.
-  const messages = await runMessages(world, search, erasure, onRequests)
-  const entries = await runEntries(world, search, erasure, onRequests)
-  return { ...entries, ...messages, ...preferences, checkpointChanges, requests: requestIds.size }
-}
-
-async function runMessages(
-  world: World,
-  { pool, party, messages, envelopeMaps }: Search,
-  erasure: bigint | null,
-  onRequests: OnRequests,
-) {
-  const sum = { rejectedMessages: 0, searchedAsBytes: 0 }
+async function run(world: World, pool: DatabasePool, search: Search, erasure: bigint | null): Promise<Found> {
+  const { party } = search
+  const sum = { logEntries: 0, retries: 0, preferences: 0, preferenceChanges: 0, rejectedMessages: 0 }
+  let searchedAsBytes = 0
+  const [requests, checkpointChanges, notFound] = [
+    new Set<bigint>(),
+    new Set<bigint>(),
+    new Set(search.wanted),
+  ]
   const longerNames: string[] = []
-  const notFound = new Set(messages)
-  // Erased ones too: a later dismissal of theirs may name the party.
-  for await (const page of readRejected(pool, ALL_REJECTED)) {
-    const ids: bigint[] = []
-    for (const { id, topic, message } of page) {
-      const map = mapOf(envelopeMaps, topic)
-      const mention = findMention(message, party, map)
-      if (mention !== null) notFound.delete(String(id))
-      if (mention === 'named' || (mention === 'longer' && messages.has(String(id)))) ids.push(id)
-      else if (mention === 'longer') longerNames.push(String(id))
-      if (isUnreadable(message.value, map)) sum.searchedAsBytes++
-    }
-    if (ids.length > 0) await onRequests({ ids })
-    sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
-    if (erasure !== null)
-      await eraseErrors(
-        pool,
-        party,
-        page.map(({ id }) => id),
-      )
-    showProgress(world, `${sum.rejectedMessages} rejected messages`)
+  const add = (counts: Partial<ErasureCounts>) => {
+    for (const name of COUNTS) sum[name] += counts[name] ?? 0
   }
-  return { ...sum, longerNames, notFound: [...notFound] }
-}
-
-async function runEntries(
-  world: World,
-  { pool, party }: Search,
-  erasure: bigint | null,
-  onRequests: OnRequests,
-) {
-  const sum = { logEntries: 0, retries: 0 }
   const onDecisions = (decisions: number) =>
     showProgress(world, `${decisions} decisions compared with the log`)
-  for await (const { locators, retries } of entriesToErase(pool, party, onDecisions)) {
-    await onRequests({ names: await readNames(pool, locators) })
-    const counts =
-      erasure === null
-        ? { logEntries: locators.length, retries }
-        : await eraseEntries(pool, erasure, locators)
-    sum.logEntries += counts.logEntries
-    sum.retries += counts.retries
-    showProgress(world, `${sum.logEntries} log entries`)
+  for await (const data of findPersonalData(pool, search, onDecisions)) {
+    for (const name of namesOf(data)) notFound.delete(name)
+    add(erasure === null ? await countData(pool, party, data) : await eraseData(pool, party, erasure, data))
+    if (data.kind === 'requests') for (const id of data.ids) requests.add(id)
+    if (data.kind === 'checkpointChanges') for (const id of data.ids) checkpointChanges.add(id)
+    if (data.kind === 'unclear') longerNames.push(...data.names)
+    if (data.kind === 'rejectedMessages') {
+      searchedAsBytes += data.searchedAsBytes
+      showProgress(world, `${sum.rejectedMessages} rejected messages`)
+    }
+    if (data.kind === 'logEntries') showProgress(world, `${sum.logEntries} log entries`)
   }
-  return sum
+  return {
+    ...sum,
+    searchedAsBytes,
+    longerNames,
+    notFound: [...notFound],
+    requests: requests.size,
+    checkpointChanges: checkpointChanges.size,
+  }
+}
+
+const COUNTS = ['logEntries', 'retries', 'preferences', 'preferenceChanges', 'rejectedMessages'] as const
+
+async function countData(
+  pool: DatabasePool,
+  party: string,
+  data: PersonalData,
+): Promise<Partial<ErasureCounts>> {
+  switch (data.kind) {
+    case 'preferences':
+      return countPreferencesToErase(pool, party)
+    case 'rejectedMessages':
+      return { rejectedMessages: data.named.length }
+    case 'logEntries':
+      return { logEntries: data.locators.length, retries: data.retries }
+    default:
+      return {}
+  }
+}
+
+async function eraseData(
+  pool: DatabasePool,
+  party: string,
+  erasure: bigint,
+  data: PersonalData,
+): Promise<Partial<ErasureCounts>> {
+  switch (data.kind) {
+    case 'requests':
+      await eraseCopiedReasons(pool, data.ids)
+      await eraseRequests(pool, data.naming, data.ids)
+      return {}
+    case 'checkpointChanges':
+      await eraseCheckpointReasons(pool, data.ids)
+      return {}
+    case 'preferences':
+      return erasePreferences(pool, erasure, party)
+    case 'rejectedMessages': {
+      const ids = data.named.map(({ id }) => id)
+      const rejectedMessages = await eraseRejected(pool, erasure, ids)
+      await eraseErrors(pool, null, ids)
+      await eraseErrors(pool, party, data.ids)
+      return { rejectedMessages }
+    }
+    case 'logEntries':
+      return data.locators.length === 0 ? {} : eraseEntries(pool, erasure, data.locators)
+    case 'unclear':
+      return {}
+  }
 }
 
 function describeFound({
@@ -227,15 +218,15 @@ function describeErasure(party: string, counts: Found, did: string): string[] {
   const { longerNames, notFound } = counts
   if (notFound.length > 0)
     lines.push(
-      `Not erased: ${notFound.join(' ')}, no rejected message with ${party} (see \`rejected list --all\`)`,
+      `Not erased: ${notFound.join(' ')}, nothing of that name has ${party} (see \`rejected list --all\`)`,
     )
   if (longerNames.length > 0) {
     const first = longerNames.slice(0, SHOWN_COUNT_MAX).join(' ')
     const more = longerNames.length > SHOWN_COUNT_MAX ? ' … (all with --json)' : ''
     lines.push(
-      `${counted(longerNames.length, 'rejected message')} with ${party} only in a longer name, such as ${party}-2, or beside a letter or ` +
-        `digit in bytes that are no text: not erased, since they may be another member's. Look with \`rejected show <id>\`, and name those ` +
-        `of ${party} to \`erase --party ${party} --message <id…>\`: ${first}${more}`,
+      `Not erased: ${counted(longerNames.length, 'place')} with ${party} in a text, in a longer name such as ${party}-2, in no JSON, or in ` +
+        `a message of another member: ${first}${more}. Look with \`rejected show\`, \`why\` or \`requests show\` (checkpoint: the table checkpoint_change), and ` +
+        `name those of ${party} to \`erase --party ${party} --message <id…>\``,
     )
   }
   return [...lines, WHAT_STAYS.replaceAll('\n', ' ')]

@@ -1,142 +1,158 @@
-import { type EnvelopeMap, VALUE_FORMS } from '../../service/decide/event/envelope-map.ts'
+import { type EnvelopeMaps, type FieldSources, mapOf } from '../../service/decide/event/envelope-map.ts'
 import type { Message } from '../../service/decide/event/message.ts'
-import { readEnvelope } from '../../service/decide/event/parse-event.ts'
+import { fieldAt, isPartyLocator, readEnvelope } from '../../service/decide/event/parse-event.ts'
 
-/** `longer`: only within a longer name, which may be another member's, or beside a byte of binary data that looks like a letter of it. */
+/** `longer`: within a text, a longer name, or a message that is another member's. A person has to look. */
 export type Mention = 'named' | 'longer'
 
 type Searched = Pick<Message, 'key' | 'value' | 'headers'>
 
-/**
- * Returns how a rejected message mentions a party, or null. A number of a readable envelope counts only where the map has the party.
- */
-export function findMention(
-  message: Searched,
-  partyLocator: string,
-  envelopeMap: EnvelopeMap,
-): Mention | null {
-  const word = new RegExp(`(?<before>[${LETTERS}])?${wordPattern(partyLocator)}(?<after>${CONTINUED})?`, 'g')
-  let mention: Mention | null = null
-  const { texts, binaries } = contentOf(message, partyLocator, envelopeMap)
-  for (const text of texts)
-    for (const decoded of decodings(text, partyLocator))
-      for (const { groups } of decoded.matchAll(word)) {
-        if (groups?.before === undefined && groups?.after === undefined) return 'named'
-        mention = 'longer'
-      }
-  return mention ?? (binaries.some((text) => text.includes(partyLocator)) ? 'longer' : null)
+/** What is searched for. */
+export interface Search extends ReturnType<typeof createSearch> {
+  readonly party: string
+  /** Names of what somebody has looked at: it counts as named. */
+  readonly wanted: ReadonlySet<string>
 }
 
-/** Letters beyond ASCII, in a character class of JavaScript and of PostgreSQL, whose own classes depend on the locale. */
-const LETTERS = '\\u00aa\\u00b5\\u00ba\\u00c0-\\u024f\\u0300-\\u1fff\\u3040-\\u9fff\\uac00-\\ud7af'
-/** Hyphens, dashes and characters without a width, in the same form. */
-const JOINTS = '-_.\\u00ad\\u200b-\\u200d\\u2010-\\u2015\\u2060\\ufeff'
-/** The rest of a longer locator. */
-const CONTINUED = `[${LETTERS}]|[${JOINTS}]{1,3}[A-Za-z0-9${LETTERS}]`
+/** Searches stored data for a party locator. The first maps are those in force, the others the archived ones. */
+export function createSearch(partyLocator: string, envelopeMaps: readonly EnvelopeMaps[]) {
+  const form = new RegExp(formPattern(partyLocator), 'g')
+  const before = new RegExp(`(?:(?<code>[${lengthCodes(partyLocator)}])|^|[^A-Za-z0-9]|${ESCAPE})$`)
+  const word = new RegExp(wordPattern(partyLocator))
+  const places = new Map<string, readonly FieldSources[]>()
 
-/**
- * A regular expression, of JavaScript and of PostgreSQL, for a locator that no letter or digit of ASCII precedes or follows. Locators
- * grow at their end: what names `party-1-2` names another member than `party-1`, but `id_party-1` names this one.
- */
-function wordPattern(locator: string): string {
-  return `(?<![A-Za-z0-9])${escapeMarks(locator)}(?![A-Za-z0-9])`
-}
+  function isMentionedIn({ bytes, isText }: Part): boolean {
+    // UTF-16 and UTF-32 put NULs beside each letter of Latin.
+    const text = Buffer.from(bytes).toString('latin1').replaceAll('\0', '')
+    let isPlainText: boolean | null = isText || null
+    form.lastIndex = 0
+    for (let found = form.exec(text); found !== null; found = form.exec(text)) {
+      const [{ length }, { index }] = [found[0], found]
+      const start = before.exec(text.slice(Math.max(0, index - ESCAPE_LENGTH_MAX), index))
+      const isWord = start !== null && !/[A-Za-z0-9]/.test(text[index + length] ?? '')
+      isPlainText ??= isWord || isPlain(bytes)
+      if (isWord || start?.groups?.code !== undefined || !isPlainText) return true
+      form.lastIndex = index + 1
+    }
+    return false
+  }
 
-function escapeMarks(locator: string): string {
-  return locator.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&')
-}
+  function mentionIn(text: string): Mention | null {
+    if (text === partyLocator && !isNumeric(partyLocator)) return 'named'
+    return isMentionedIn({ bytes: Buffer.from(text), isText: true }) ? 'longer' : null
+  }
 
-/** The pattern of a text that names a party, and not only a longer name. */
-export function namePattern(locator: string): string {
-  return `(?<![${LETTERS}])${wordPattern(locator)}(?!${CONTINUED})`
+  function mentionInMessage(topic: string, message: Searched): Mention | null {
+    const envelope = readValue(message.value)
+    const parts = partsOf(message, envelope)
+    if (!parts.some(isMentionedIn)) return null
+    const sources = places.get(topic) ?? partyPlaces(envelopeMaps, topic)
+    places.set(topic, sources)
+    const [inForce, ...earlier] = sources.map((places) => {
+      const found = fieldAt(message, envelope ?? { json: {}, text: '' }, places)
+      return isPartyLocator(found) ? found : null
+    })
+    if (inForce === partyLocator) return 'named'
+    const parties = [inForce, ...earlier].filter((party) => party !== null)
+    if (parties.some((party) => party !== partyLocator)) return 'longer'
+    const isNamed =
+      parties.length > 0 || (!isNumeric(partyLocator) && parts.some((part) => isWhole(part, partyLocator)))
+    return isNamed ? 'named' : 'longer'
+  }
+
+  return { mentionIn, mentionInMessage, isNamedIn: (text: string) => word.test(text) }
 }
 
 /** True if a message has no readable envelope, so that only its bytes can be searched. */
-export function isUnreadable(value: Uint8Array | null, envelopeMap: EnvelopeMap): boolean {
-  return value !== null && value.length > 0 && readText(value, envelopeMap) === null
+export function isUnreadable(value: Uint8Array | null): boolean {
+  return value !== null && value.length > 0 && readValue(value) === null
 }
 
-/** The text of the envelope in the form of the map or, since the map may have been another one, in any other; null if none fits. */
-function readText(value: Uint8Array, { value: form }: EnvelopeMap): string | null {
-  for (const one of [form, ...VALUE_FORMS]) {
-    const read = readEnvelope(value, one)
-    if ('text' in read) return read.text
+/** The longest part of a locator that is the same in each spelling of a text: what PostgreSQL looks for. */
+export function fixedPart(locator: string): string {
+  const runs = locator.match(/[!#-[\]-~]+/g) ?? []
+  return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '')
+}
+
+/**
+ * A regular expression, of JavaScript and of PostgreSQL, for a locator that is a word of a sentence, between blanks and marks of
+ * punctuation. A number alone may count or measure anything.
+ */
+export function wordPattern(locator: string): string {
+  const escaped = locator.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&')
+  return isNumeric(locator)
+    ? `^${escaped}$`
+    : `(^|[ \\t\\n\\r\\u00a0])["'([{\\u00ab\\u201c\\u2018]*${escaped}(['\\u2019]s)?["')\\]}\\u00bb\\u201d\\u2019.,;:!?]*($|[ \\t\\n\\r\\u00a0])`
+}
+
+/** An amount, a time or a count may equal such a locator. */
+function isNumeric(locator: string): boolean {
+  return locator.trim() !== '' && Number.isFinite(Number(locator))
+}
+
+function readValue(value: Uint8Array | null) {
+  for (const form of ['json-in-string', 'confluent-json'] as const) {
+    const read = value && readEnvelope(value, form)
+    if (read && 'text' in read) return read
   }
   return null
 }
 
-/** The texts of a message, and its bytes that are no text. */
-function contentOf({ key, value, headers }: Searched, locator: string, envelopeMap: EnvelopeMap) {
-  const envelope = value && readText(value, envelopeMap)
-  const places = new Set(
-    envelopeMap.partyLocator.flatMap((source) => ('pointer' in source ? (source.pointer.at(-1) ?? []) : [])),
-  )
-  const parts = [key, ...Object.values(headers).flat(), ...(envelope === null ? [value] : [])]
-    .filter((bytes) => bytes !== null)
-    .map((bytes) => ({ bytes, text: UTF8.decode(bytes) }))
-  const binaries = parts.map(({ text }) => text).filter((text) => BINARY.test(text))
-  function* texts(): Generator<string> {
-    yield* Object.keys(headers)
-    for (const { text } of parts) yield text
-    for (const text of binaries) yield withoutLengths(text, locator)
-    for (const { bytes } of parts) yield* wideReadings(bytes, locator)
-    if (envelope !== null) yield* textsInJson(envelope, locator, places)
-  }
-  return { texts: texts(), binaries }
+/** The distinct places of the party: that of the map in force first. */
+function partyPlaces(maps: readonly EnvelopeMaps[], topic: string): readonly FieldSources[] {
+  const sources = maps.map((map) => mapOf(map, topic).partyLocator)
+  return [...new Map(sources.map((places) => [JSON.stringify(places), places])).values()]
 }
 
-/** What no text has: control characters but white space, and bytes that are no UTF-8. */
-const BINARY = /[^\P{Cc}\t\n\f\r]|\ufffd/u
-
-/**
- * Without the length that Protobuf, Thrift or Avro puts before a text, and that may be the code of a letter. It stays where what
- * precedes it may be the length of a text that begins with this letter, or a letter of it.
- */
-function withoutLengths(text: string, locator: string): string {
-  const length = Buffer.byteLength(locator)
-  const longer = lengthCodes(length + 1)
-  return text.replaceAll(
-    new RegExp(`(?<![A-Za-z0-9${longer}])[${lengthCodes(length)}](?=${escapeMarks(locator)})`, 'g'),
-    ' ',
-  )
+/** `isText`: without control characters but as escapes. */
+interface Part {
+  readonly bytes: Uint8Array
+  readonly isText: boolean
 }
 
-/** A length as one byte of ASCII in each of these formats, for the brackets of a regular expression. */
-function lengthCodes(length: number): string {
-  const codes = [length, 2 * length].filter((code) => code < 0x80)
-  return codes.map((code) => `\\x${code.toString(16).padStart(2, '0')}`).join('')
+function partsOf({ key, value, headers }: Searched, envelope: ReturnType<typeof readValue>): Part[] {
+  const names = Object.keys(headers).map((name) => ({ bytes: Buffer.from(name), isText: true }))
+  const unread = [key, ...Object.values(headers).flat(), envelope === null ? value : null]
+  const read = envelope === null ? [] : [{ bytes: Buffer.from(envelope.text), isText: true }]
+  return [...names, ...read, ...unread.flatMap((bytes) => (bytes === null ? [] : [{ bytes, isText: false }]))]
 }
 
-const NUMBER = /^-?\d/
+const UTF8 = new TextDecoder('utf-8')
 
-/**
- * The texts and names in valid JSON, and the numbers under a name of `places` that equal the locator. Goes by the text and not by the parsed value, which has
- * lost replaced values and digits, and may be deeper than the stack.
- */
-function* textsInJson(json: string, locator: string, places: ReadonlySet<string>): Generator<string> {
-  const tokens = NUMBER.test(locator) ? /["[\]{},]|-?\d[\d.eE+-]*/g : /"/g
-  let depth = 0
-  let placeDepth: number | null = null
-  for (let token = tokens.exec(json); token !== null; token = tokens.exec(json)) {
-    const [found] = token
-    if (found === '"') {
-      tokens.lastIndex = endOfString(json, token.index)
-      const quoted = json.slice(token.index, tokens.lastIndex)
-      const text = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
-      yield text
-      if (places.has(text)) placeDepth ??= depth
-      continue
-    }
-    if (found === '[' || found === '{') depth++
-    else if (found === ']' || found === '}') depth--
-    else if (placeDepth !== null && isNumber(found, locator)) yield locator
-    if (placeDepth !== null && depth <= placeDepth) placeDepth = null
+/** False for bytes that have control characters but white space, or are no UTF-8: a letter there may be a length or a tag. */
+function isPlain(bytes: Uint8Array): boolean {
+  return !/[^\P{Cc}\t\n\f\r]|\ufffd/u.test(UTF8.decode(bytes))
+}
+
+/** True if a part is the locator, or JSON of which a string or a name is. */
+function isWhole({ bytes }: Part, locator: string): boolean {
+  for (const text of wholeTexts(UTF8.decode(bytes))) if (text === locator) return true
+  return false
+}
+
+/** A text and, if it is JSON, all strings and names in it. A string in quotes may be a name with quotes, and counts only as JSON. */
+function* wholeTexts(text: string): Generator<string> {
+  yield text
+  if (!/^\s*["[{]/.test(text) || !isJson(text)) return
+  const isQuoted = text.trimStart().startsWith('"')
+  for (const string of stringsIn(text)) if (!isQuoted || /^\s*[[{]/.test(string)) yield* wholeTexts(string)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 
-/** True for the digits as sent, and for another way to write the same whole number. */
-function isNumber(found: string, locator: string): boolean {
-  return found === locator || (Number.isSafeInteger(Number(found)) && String(Number(found)) === locator)
+/** The strings and names of valid JSON, from its text: the parsed value has lost replaced ones, and may be deeper than the stack. */
+function* stringsIn(json: string): Generator<string> {
+  for (let start = json.indexOf('"'), end = 0; start !== -1; start = json.indexOf('"', end)) {
+    end = endOfString(json, start)
+    yield String(JSON.parse(json.slice(start, end)))
+  }
 }
 
 /** The index behind a string that begins at `start`. */
@@ -148,65 +164,102 @@ function endOfString(json: string, start: number): number {
   }
 }
 
-const UTF8 = new TextDecoder('utf-8')
-const WIDE = ['utf-16le', 'utf-16be'].map((encoding) => new TextDecoder(encoding))
-const NUL = Buffer.alloc(1)
-const LATIN = /[^\u0100-\uffff]/
+/** A letter of an escape is none of a longer name. */
+const ESCAPE = '%(?:25)*[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|\\\\[bfnrt]'
+/** With 14 escapes of an escape. */
+const ESCAPE_LENGTH_MAX = 31
+
+/** The length that Protobuf, Thrift or Avro puts before a text as one byte, for the brackets of a regular expression. */
+function lengthCodes(locator: string): string {
+  const length = Buffer.byteLength(locator)
+  return [length, 2 * length]
+    .filter((code) => code < 0x80)
+    .map((code) => latin(code))
+    .join('')
+}
 
 /**
- * Bytes as texts of UTF-16 and UTF-32. UTF-16 may begin at any byte, which NULs around it shift without cutting a letter off. UTF-32 has
- * more NULs, but for what UTF-16 writes as a pair.
+ * A regular expression for a locator in bytes, read as Latin-1 without NULs: in UTF-8, UTF-16, UTF-32 and Latin-1, composed or not,
+ * and with escapes of JSON, URLs, forms and XML, also where these are escaped again.
  */
-function* wideReadings(bytes: Uint8Array, locator: string): Generator<string> {
-  // In UTF-16 each letter of Latin has a NUL.
-  if (!bytes.includes(0) && LATIN.test(locator)) return
-  const shifted = [Buffer.concat([bytes, NUL]), Buffer.concat([NUL, bytes, NUL])]
-  for (const text of shifted.flatMap((one) => WIDE.map((decoder) => decoder.decode(one)))) {
-    yield text
-    if (text.includes('\0')) yield text.replaceAll('\0', '')
-  }
-  if (PAIR.test(locator))
-    for (let start = 0; start < 4; start++)
-      for (const read of ['readUInt32LE', 'readUInt32BE'] as const) yield decodeUtf32(bytes, start, read)
+function formPattern(locator: string): string {
+  // A run of backslashes is as long as the escapes are deep.
+  const characters = Array.from(locator.normalize('NFC').replaceAll(/\\+/g, '\\'))
+  return characters
+    .map((character) => `(?:${spellings(character).join('|')})${character === '\\' ? '{1,16}' : ''}`)
+    .join('')
 }
 
-const PAIR = /[\u{10000}-\u{10ffff}]/u
-
-function decodeUtf32(bytes: Uint8Array, start: number, read: 'readUInt32LE' | 'readUInt32BE'): string {
-  const buffer = Buffer.from(bytes)
-  let text = ''
-  for (let at = start; at + 4 <= buffer.length; at += 4) {
-    const point = buffer[read](at)
-    text += point > 0x10ffff ? '\ufffd' : String.fromCodePoint(point)
-  }
-  return text
+const BLANKS = [' ', '\t', '\n', '\r', '\u00a0', '\u2007', '\u2009', '\u202f', '\u3000']
+const ENTITIES: Readonly<Record<string, string>> = {
+  '"': 'quot',
+  '&': 'amp',
+  "'": 'apos',
+  '<': 'lt',
+  '>': 'gt',
+  '\u00a0': 'nbsp',
+}
+const LETTER_ESCAPES: Readonly<Record<string, string>> = {
+  '\t': 't',
+  '\n': 'n',
+  '\r': 'r',
+  '\b': 'b',
+  '\f': 'f',
 }
 
-/** JSON in JSON in a URL: each pass costs as much as the whole text. */
-const DECODING_COUNT_MAX = 6
-const ESCAPED = /\\(?:u([0-9a-f]{4})|([bfnrt])|(["\\/]))|(?:%[0-9a-f]{2})+/gi
-
-/**
- * A text without escapes of JSON and of URLs, which broken JSON has too; as it is only where the locator itself may have some: the
- * escape behind `party-1%30` is a digit of another locator.
- */
-function* decodings(text: string, locator: string): Generator<string> {
-  if (/[\\%]/.test(locator)) yield text
-  yield decode(text)
-  // In a form, a plus is a blank.
-  if (locator.includes(' ')) yield decode(text.replaceAll('+', ' '))
+function spellings(character: string): string[] {
+  if (BLANKS.includes(character)) return ['+', ...BLANKS].flatMap(encodings)
+  const apart = Array.from(character.normalize('NFD'))
+  return apart.length === 1
+    ? encodings(character)
+    : [...encodings(character), apart.map((one) => `(?:${encodings(one).join('|')})`).join('')]
 }
 
-function decode(text: string): string {
-  let last = text
-  for (let pass = 0; pass < DECODING_COUNT_MAX && /[\\%]/.test(last); pass++) {
-    const decoded = last.replaceAll(ESCAPED, (escaped, unit?: string, blank?: string, itself?: string) => {
-      if (unit !== undefined) return String.fromCharCode(Number.parseInt(unit, 16))
-      if (blank !== undefined) return ' '
-      return itself ?? Buffer.from(escaped.replaceAll('%', ''), 'hex').toString()
-    })
-    if (decoded === last) break
-    last = decoded
-  }
-  return last
+function encodings(character: string): string[] {
+  const point = character.codePointAt(0) ?? 0
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+  const utf16 = Buffer.from(character, 'utf16le')
+  const utf32 = [point & 0xff, (point >> 8) & 0xff, point >> 16]
+  const bytes = [...Buffer.from(character)]
+  const latin1 = point > 0x7f && point < 0x100 ? [point] : []
+  const wide = [[...utf16], [...Buffer.from(utf16).swap16()], utf32, utf32.toReversed()]
+  const raw = [bytes, latin1, ...(point < 0x100 ? [] : wide)]
+  const percent = [bytes, latin1].map((some) => some.map((byte) => `%(?:25)*${hex(byte, 2)}`).join(''))
+  const entity = `&(?:amp;)*(?:#0*${point};|#[xX]0*${hex(point, 0)};${name(ENTITIES[character])})`
+  const escaped = units.map((unit) => `${BACKSLASHES}u${hex(unit, 4)}`).join('')
+  const letter = LETTER_ESCAPES[character]
+  // Escapes first: what begins like a character may be one.
+  return [
+    ...percent,
+    entity,
+    escaped,
+    ...(letter === undefined ? [] : [`${BACKSLASHES}${letter}`]),
+    ...(/["/]/.test(character) ? [`${BACKSLASHES}${latin(point)}`] : []),
+    ...raw.map((some) =>
+      some
+        .filter((byte) => byte !== 0)
+        .map(latin)
+        .join(''),
+    ),
+  ].filter((spelling) => spelling !== '')
+}
+
+/** Four levels of JSON. Bounded, since a run costs its length again from each of them on. */
+const BACKSLASHES = '\\\\{1,16}'
+
+function name(entity: string | undefined): string {
+  return entity === undefined ? '' : `|${entity};`
+}
+
+/** A byte in a regular expression. */
+function latin(byte: number): string {
+  return `\\x${byte.toString(16).padStart(2, '0')}`
+}
+
+/** A number in hexadecimal digits of either case. */
+function hex(value: number, digits: number): string {
+  return value
+    .toString(16)
+    .padStart(digits, '0')
+    .replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
 }

@@ -1,20 +1,17 @@
-import { ENVELOPE_MAP, readText } from '../../service/app/rule-files.ts'
 import { loadRetryLimits } from '../../service/config/config.ts'
-import { loadEnvelopeMaps, mapOf } from '../../service/decide/event/envelope-map.ts'
 import type { PreferenceChange } from '../../service/decide/party/preferences.ts'
-import type { ListPage, LogPosition } from '../../service/model/log/log-page.ts'
+import type { ListPage } from '../../service/model/log/log-page.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { getLogEntry, readVariables } from '../../service/store/read/get-log-entry.ts'
-import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
-import { ALL_REJECTED, readRejected } from '../../service/store/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../../service/store/read/read-preferences.ts'
 import { counted } from '../../service/text/count.ts'
 import { newCommand, partyOption } from '../../terminal/options.ts'
 import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
-import { entriesOfNobody } from '../erase/erase-entries.ts'
-import { findMention, isUnreadable } from '../erase/find-mention.ts'
+import { createSearch } from '../erase/find-mention.ts'
+import { findPersonalData } from '../erase/find-personal-data.ts'
+import { readEnvelopeMaps } from '../erase/read-envelope-maps.ts'
 import { showWhole } from '../rejected/describe-rejected.ts'
 
 export const exportCommand = (world: World) =>
@@ -30,22 +27,43 @@ this one, as \`erase\` does. DATABASE_URL names the database.`,
     .action((options: { readonly party: string }) => exportParty(world, options))
 
 const PAGE_COUNT = 200
+/** Two halves of the log are compared with the decisions at once. */
+const CONNECTION_COUNT = 2
 
 async function exportParty(world: World, { party }: { readonly party: string }): Promise<void> {
-  await withDatabase(world, async (pool) => {
-    const preferences = await getPreferences(pool, party)
-    if (preferences !== null) await printOne(world, 'preferences', preferences)
-    await printChanges(world, pool, party)
-    await printEntries(world, pool, party)
-    await printRejected(world, pool, party)
-  })
+  await withDatabase(
+    world,
+    async (pool) => {
+      const search = {
+        party,
+        wanted: new Set<string>(),
+        ...createSearch(party, await readEnvelopeMaps(pool)),
+      }
+      let searchedAsBytes = 0
+      const unclear: string[] = []
+      for await (const data of findPersonalData(pool, search, () => {})) {
+        if (data.kind === 'preferences') await printPreferences(world, pool, party)
+        if (data.kind === 'logEntries')
+          for (const locator of [...data.locators, ...data.blank]) await printEntry(world, pool, locator)
+        if (data.kind === 'rejectedMessages') {
+          searchedAsBytes += data.searchedAsBytes
+          for (const rejected of data.named) await printOne(world, 'rejectedMessage', showWhole(rejected))
+        }
+        if (data.kind === 'unclear') unclear.push(...data.names)
+      }
+      notePlaces(world, searchedAsBytes, unclear)
+    },
+    CONNECTION_COUNT,
+  )
 }
 
 function printOne(world: World, kind: string, data: object): Promise<void> {
   return print(world, JSON.stringify({ kind, ...data }))
 }
 
-async function printChanges(world: World, pool: DatabasePool, party: string): Promise<void> {
+async function printPreferences(world: World, pool: DatabasePool, party: string): Promise<void> {
+  const preferences = await getPreferences(pool, party)
+  if (preferences !== null) await printOne(world, 'preferences', preferences)
   let after: bigint | null = null
   do {
     const page: ListPage<PreferenceChange, bigint> = await listPreferenceChanges(pool, party, {
@@ -57,46 +75,17 @@ async function printChanges(world: World, pool: DatabasePool, party: string): Pr
   } while (after !== null)
 }
 
-async function printEntries(world: World, pool: DatabasePool, partyLocator: string): Promise<void> {
-  const limits = loadRetryLimits(world.env)
-  let after: LogPosition | null = null
-  do {
-    const page = await listLogEntries(pool, limits, { partyLocator }, { limit: PAGE_COUNT, after })
-    for (const { locator } of page.items) await printEntry(world, pool, locator)
-    after = page.next
-  } while (after !== null)
-  for await (const { locators } of entriesOfNobody(pool, partyLocator))
-    for (const locator of locators) await printEntry(world, pool, locator)
-}
-
 async function printEntry(world: World, pool: DatabasePool, locator: string): Promise<void> {
   const entry = await getLogEntry(pool, loadRetryLimits(world.env), locator)
   if (entry !== null)
     await printOne(world, 'logEntry', { ...entry, variables: await readVariables(pool, locator) })
 }
 
-async function printRejected(world: World, pool: DatabasePool, party: string): Promise<void> {
-  const envelopeMaps = loadEnvelopeMaps(await readText(ENVELOPE_MAP))
-  let searchedAsBytes = 0
-  let longerNames = 0
-  for await (const page of readRejected(pool, { ...ALL_REJECTED, kept: true })) {
-    for (const rejected of page) {
-      const { topic, message } = rejected
-      const envelopeMap = mapOf(envelopeMaps, topic)
-      if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++
-      const mention = findMention(message, party, envelopeMap)
-      if (mention === 'longer') longerNames++
-      if (mention === 'named') await printOne(world, 'rejectedMessage', showWhole(rejected))
-    }
-  }
+function notePlaces(world: World, searchedAsBytes: number, unclear: readonly string[]): void {
   if (searchedAsBytes > 0)
     note(
       world,
       `${counted(searchedAsBytes, 'rejected message')} without a readable envelope: only searched for the locator as text`,
     )
-  if (longerNames > 0)
-    note(
-      world,
-      `${counted(longerNames, 'rejected message')} with the locator only in a longer name: not printed. \`erase --dry-run\` names them`,
-    )
+  if (unclear.length > 0) note(world, `Not printed, since they may be another member's: ${unclear.join(' ')}`)
 }

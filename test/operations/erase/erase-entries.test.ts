@@ -1,8 +1,9 @@
 import t from 'tap'
-import { entriesOfNobody, entriesToErase, eraseEntries } from '../../../src/operations/erase/erase-entries.ts'
+import { entriesOfNobody, eraseEntries, findEntries } from '../../../src/operations/erase/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../../../src/operations/erase/erase-preferences.ts'
 import { eraseRejected } from '../../../src/operations/erase/erase-rejected-messages.ts'
 import { beginErasure } from '../../../src/operations/erase/erasure-record.ts'
+import { createSearch } from '../../../src/operations/erase/find-mention.ts'
 import { restoreMissingEntries } from '../../../src/operations/replay/restore-missing-entries.ts'
 import type { NewPreferences } from '../../../src/service/decide/party/preferences.ts'
 import { getPreferences } from '../../../src/service/store/read/read-preferences.ts'
@@ -19,17 +20,25 @@ import { until } from '../../stack/until.ts'
 const { pool, client } = await openDatabase(t)
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 
+const searchOf = (party: string, wanted: readonly string[] = []) => ({
+  party,
+  wanted: new Set(wanted),
+  ...createSearch(party, []),
+})
+
 /** `meanwhile` runs once the first page is read. */
-async function erase(party: string, meanwhile = async () => {}) {
+async function erase(party: string, meanwhile = async () => {}, wanted: readonly string[] = []) {
   const erasure = await beginErasure(pool, party, 'tester')
   const sum = { logEntries: 0, retries: 0 }
-  for await (const { locators } of entriesToErase(pool, party, () => {})) {
+  const listed: string[] = []
+  for await (const { locators, longer } of findEntries(pool, searchOf(party, wanted), () => {})) {
+    listed.push(...longer)
     if (sum.logEntries === 0) await meanwhile()
     const counts = await eraseEntries(pool, erasure, locators)
     sum.logEntries += counts.logEntries
     sum.retries += counts.retries
   }
-  return { erasure, ...sum }
+  return { erasure, listed, ...sum }
 }
 
 const verify = async (rebuild = false) => (await replayAll(pool, { rebuild })).findings
@@ -56,7 +65,7 @@ t.beforeEach(async () => {
 })
 
 t.test('an erasure blanks the rows and decisions of a party, and nothing of another', async (t) => {
-  const { erasure, ...counts } = await erase('party-1')
+  const { erasure, listed: _, ...counts } = await erase('party-1')
   t.same(counts, { logEntries: 4, retries: 2 })
   t.same(await statuses(), [
     { event_id: 'failed', status: 'SKIPPED', blank: true },
@@ -224,27 +233,32 @@ t.test('contacts are blanked with their history, and opt-outs stay in force', as
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
-t.test('an entry of nobody whose text names the person is erased, and no other', async (t) => {
-  const nobody = { eventType: 'claim.rejected', partyLocator: null }
-  const [, , , gone, ofOther] = await record(pool, [
-    { eventId: 'hers', ...nobody, reason: 'a secret\nparty-1 told us' },
-    { eventId: 'quoting', ...nobody, reason: '"party-1"' },
-    { eventId: 'of another', ...nobody, reason: 'a secret of party-10, party-1-2' },
-    { eventId: 'without a row', ...nobody, reason: 'party-1' },
-    { eventId: 'read again', ...nobody, reason: 'party-1' },
-  ])
-  await client.query('DELETE FROM notifications.notification_log WHERE locator = $1', [gone])
-  await client.query(
-    `UPDATE notifications.notification_log SET party_locator = 'party-2' WHERE locator = $1`,
-    [ofOther],
-  )
-  t.match(await erase('party-1'), { logEntries: 7 })
-  const left = await rowsOf(
-    `SELECT event_id FROM notifications.decision WHERE party_locator IS NULL AND erased_at IS NULL ORDER BY 1`,
-  )
-  t.same(left, [{ event_id: 'of another' }, { event_id: 'read again' }])
-  t.match(await erase('party-1'), { logEntries: 0 })
-})
+t.test(
+  'an entry of nobody that is of the person is erased, and one whose text names it is listed',
+  async (t) => {
+    const nobody = { eventType: 'claim.rejected', partyLocator: null }
+    const [, listed, unclear, , gone, ofOther] = await record(pool, [
+      { eventId: 'hers', ...nobody, reason: 'party-1' },
+      { eventId: 'telling', ...nobody, reason: 'a secret\nparty-1 told us' },
+      { eventId: 'of another', ...nobody, reason: 'a secret of party-10, party-1-2' },
+      { eventId: 'of party 10', ...nobody, reason: 'a secret of party-10' },
+      { eventId: 'without a row', ...nobody, reason: 'party-1' },
+      { eventId: 'read again', ...nobody, reason: 'party-1' },
+    ])
+    await client.query('DELETE FROM notifications.notification_log WHERE locator = $1', [gone])
+    await client.query(
+      `UPDATE notifications.notification_log SET party_locator = 'party-2' WHERE locator = $1`,
+      [ofOther],
+    )
+    t.match(await erase('party-1'), { logEntries: 6, listed: [listed, unclear] })
+    t.match(await erase('party-1', undefined, [listed ?? '']), { logEntries: 1, listed: [unclear] })
+    const left = await rowsOf(
+      `SELECT event_id FROM notifications.decision WHERE party_locator IS NULL AND erased_at IS NULL ORDER BY 1`,
+    )
+    t.same(left, [{ event_id: 'of another' }, { event_id: 'of party 10' }, { event_id: 'read again' }])
+    t.match(await erase('party-1'), { logEntries: 0 })
+  },
+)
 
 t.test('of nobody, a party is found whatever its locator contains, and on each page', async (t) => {
   const parties = ['a"b\\c', '"', "it's", 'Jane Doe', 'party-\u00e9\u{1f600}', '%', '\\']
@@ -254,7 +268,7 @@ t.test('of nobody, a party is found whatever its locator contains, and on each p
       eventId: `of ${i}`,
       eventType: 'claim.rejected',
       partyLocator: null,
-      reason: `(${party})`,
+      reason: party,
     })),
   )
   for (const party of parties) t.match(await erase(party), { logEntries: 1 }, party)
@@ -264,11 +278,11 @@ t.test('of nobody, a party is found whatever its locator contains, and on each p
     INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, reason, facts, variables,
       rule_table_revision, topic, partition_id, "offset")
     SELECT 'NTF-9' || lpad(n::text, 6, '0'), attempt, n, 'e', 'SKIP', 'EMAIL', 'r', 'r', '{}',
-      jsonb_build_object('reason', CASE WHEN n >= 5000 THEN 'of party-1' END), 'x', 'claims', 0, n
+      jsonb_build_object('reason', CASE WHEN n >= 5000 THEN 'party-1' END), 'x', 'claims', 0, n
     FROM generate_series(1, 5001) AS n, generate_series(0, 1) AS attempt
     WHERE n >= 5000 OR attempt = 0`)
   const found: string[] = []
-  for await (const { locators } of entriesOfNobody(pool, 'party-1')) found.push(...locators)
+  for await (const { locators } of entriesOfNobody(pool, searchOf('party-1'))) found.push(...locators)
   t.same(found, ['NTF-9005000', 'NTF-9005001'], 'once, also where its attempts are on two pages')
 })
 

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { DECISION_COUNT_MAX, entriesToErase } from '../../../src/operations/erase/erase-entries.ts'
+import { DECISION_COUNT_MAX, findEntries } from '../../../src/operations/erase/erase-entries.ts'
+import { createSearch } from '../../../src/operations/erase/find-mention.ts'
 import { namesQuery } from '../../../src/operations/log/search-log.ts'
 import { beginPruning, prune } from '../../../src/operations/prune/prune-rows.ts'
 import { PREVIEW_COUNT_MAX, previewRequest } from '../../../src/operations/requests/preview-request.ts'
@@ -97,7 +98,11 @@ const TASKS: Readonly<
   ],
   'decisions without a row': [
     async (pool) => {
-      for await (const _ of entriesToErase(pool, 'party-711', () => {}));
+      for await (const _ of findEntries(
+        pool,
+        { party: 'party-711', wanted: new Set(), ...createSearch('party-711', []) },
+        () => {},
+      ));
     },
     2 * DECISION_COUNT_MAX,
   ],

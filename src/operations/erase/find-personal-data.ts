@@ -1,0 +1,116 @@
+import type { StoredRejectedMessage } from '../../service/decide/event/rejected-message.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { ALL_REJECTED, readRejected } from '../../service/store/read/list-rejected-messages.ts'
+import { type EntriesOfParty, findEntries } from './erase-entries.ts'
+import { findCheckpointReasons, readUnclearReasons } from './erase-reasons.ts'
+import { findRequests, type Naming, readNames } from './erase-requests.ts'
+import { fixedPart, isUnreadable, type Search } from './find-mention.ts'
+
+/** What is stored about a person: each kind of place, page by page. */
+export type PersonalData =
+  | { readonly kind: 'requests'; readonly ids: readonly bigint[]; readonly naming: Naming }
+  | { readonly kind: 'checkpointChanges'; readonly ids: readonly bigint[] }
+  | { readonly kind: 'preferences' }
+  | RejectedMessages
+  | ({ readonly kind: 'logEntries' } & Omit<EntriesOfParty, 'longer'>)
+  /** Names of what may be another member's. */
+  | { readonly kind: 'unclear'; readonly names: readonly string[] }
+
+interface RejectedMessages {
+  readonly kind: 'rejectedMessages'
+  readonly named: readonly StoredRejectedMessage[]
+  /** Named only in their errors: a skip and a dismissal have an operator's reason there. */
+  readonly namedInErrors: readonly StoredRejectedMessage[]
+  /** All that were searched. */
+  readonly ids: readonly bigint[]
+  /** Without a readable envelope. */
+  readonly searchedAsBytes: number
+}
+
+/**
+ * Finds all data of a party in an order in which it can be erased: nothing goes before what it leads to, so that an interrupted
+ * erasure finds the rest again. Rejected messages, for which this waits for running redrives, come before the entries that those write.
+ */
+export async function* findPersonalData(
+  pool: DatabasePool,
+  search: Search,
+  onProgress: (decisions: number) => void,
+): AsyncGenerator<PersonalData> {
+  const { party } = search
+  yield* requestsNaming(pool, { names: [party], word: party })
+  yield { kind: 'checkpointChanges', ids: await findCheckpointReasons(pool, party) }
+  yield* findUnclearReasons(pool, search)
+  yield { kind: 'preferences' }
+  yield* findRejected(pool, search)
+  for await (const { longer, ...entries } of findEntries(pool, search, onProgress)) {
+    if (entries.locators.length > 0)
+      yield* requestsNaming(pool, { names: await readNames(pool, entries.locators) })
+    yield { kind: 'logEntries', ...entries }
+    yield { kind: 'unclear', names: longer }
+  }
+}
+
+/** The name by which a place is listed and wanted. */
+export function namesOf(data: PersonalData): readonly string[] {
+  switch (data.kind) {
+    case 'requests':
+      return data.ids.map((id) => `request:${id}`)
+    case 'checkpointChanges':
+      return data.ids.map((id) => `checkpoint:${id}`)
+    case 'rejectedMessages':
+      return [...data.named, ...data.namedInErrors].map(({ id }) => String(id))
+    case 'logEntries':
+      return data.locators
+    case 'unclear':
+      return data.names
+    case 'preferences':
+      return []
+  }
+}
+
+async function* requestsNaming(pool: DatabasePool, naming: Naming): AsyncGenerator<PersonalData> {
+  const ids = await findRequests(pool, naming)
+  if (ids.length > 0) yield { kind: 'requests', ids, naming }
+}
+
+async function* findUnclearReasons(
+  pool: DatabasePool,
+  { party, wanted, mentionIn }: Search,
+): AsyncGenerator<PersonalData> {
+  const read = await readUnclearReasons(pool, party)
+  const found = read.filter(({ text }) => mentionIn(text) !== null)
+  const isWanted = (name: string) => wanted.has(name)
+  const idsOf = (kind: 'request' | 'checkpoint') => [
+    ...new Set(found.filter((one) => one.kind === kind && isWanted(`${kind}:${one.id}`)).map(({ id }) => id)),
+  ]
+  yield { kind: 'requests', ids: idsOf('request'), naming: { part: fixedPart(party) } }
+  yield { kind: 'checkpointChanges', ids: idsOf('checkpoint') }
+  const names = new Set(found.map(({ kind, id }) => `${kind}:${id}`))
+  yield { kind: 'unclear', names: [...names].filter((name) => !isWanted(name)) }
+}
+
+async function* findRejected(
+  pool: DatabasePool,
+  { wanted, mentionIn, mentionInMessage, isNamedIn }: Search,
+): AsyncGenerator<PersonalData> {
+  // Erased ones too: a later dismissal of theirs may name the party.
+  for await (const page of readRejected(pool, ALL_REJECTED)) {
+    const named: StoredRejectedMessage[] = []
+    const namedInErrors: StoredRejectedMessage[] = []
+    const unclear: string[] = []
+    for (const rejected of page) {
+      const { id, topic, message, error, redriven } = rejected
+      const errors = [error, redriven?.result.error ?? '']
+      const mention = mentionInMessage(topic, message)
+      const isMentioned = mention !== null || errors.some((text) => mentionIn(text) !== null)
+      if (mention === 'named' || (isMentioned && wanted.has(String(id)))) named.push(rejected)
+      else if (mention === null && errors.some(isNamedIn)) namedInErrors.push(rejected)
+      else if (isMentioned) unclear.push(String(id))
+    }
+    const naming = { ids: named.map(({ id }) => id) }
+    if (named.length > 0) yield* requestsNaming(pool, naming)
+    const searchedAsBytes = page.filter(({ message }) => isUnreadable(message.value)).length
+    yield { kind: 'rejectedMessages', named, namedInErrors, ids: page.map(({ id }) => id), searchedAsBytes }
+    yield { kind: 'unclear', names: unclear }
+  }
+}
