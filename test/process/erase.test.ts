@@ -45,7 +45,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   const exported = await command(['export', '--party', 'party-7'], { DATABASE_URL: world.databaseUrl })
   t.match(exported, {
     code: 0,
-    stderr: /^1 rejected message without a readable envelope.*\nNot printed, .*: \d+ NTF-[-0-9a-f]+$/m,
+    stderr: /^1 rejected message without a readable envelope.*\nNot printed, .*: \d+ NTF-[-0-9a-f]+\. Look /m,
   })
   t.match(jsonLines(exported.stdout), [
     { kind: 'preferences', email: CONTACT.email },
@@ -311,19 +311,27 @@ t.test(
     UPDATE notifications.decision SET request_id = (SELECT id FROM notifications.request), retried_by = 'o', retried_because = 'b'
       WHERE party_locator = '${party}';
     UPDATE notifications.decision SET receipt = NULL, send_error = 'e' WHERE event_id = '${refused.eventId}'`)
+    const textIn = (name: string) => `${text} in ${name}`
     /** Values that are no plain text, and the row of those that are not in the row of the person, or in any. */
-    const VALUES: Readonly<Record<string, { value?: unknown; where?: string }>> = {
-      'request.target': { value: { filter: { eventType: text, reference: text, to } } },
-      'rejected_message.headers': { value: { h: [Buffer.from(text).toString('base64')] }, where: 'id = 1' },
-      'rejected_message.key': { value: Buffer.from(text), where: 'id = 1' },
-      'rejected_message.value': { value: Buffer.from(text), where: 'id = 1' },
+    const VALUES: Readonly<Record<string, { toValue?: (text: string) => unknown; where?: string }>> = {
+      'request.target': { toValue: (text) => ({ filter: { eventType: text, reference: text, to } }) },
+      'rejected_message.headers': {
+        toValue: (text) => ({ h: [Buffer.from(text).toString('base64')] }),
+        where: 'id = 1',
+      },
+      'rejected_message.key': { toValue: (text) => Buffer.from(text), where: 'id = 1' },
+      'rejected_message.value': { toValue: (text) => Buffer.from(text), where: 'id = 1' },
       'rejected_message.error': { where: 'id = 2' },
-      'preference_change.before': { value: { email: text } },
-      'preference_change.after': { value: { email: text } },
-      'preference_change.changed_by': { value: party },
+      'preference_change.before': {
+        toValue: (email) => ({ email, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }),
+      },
+      'preference_change.after': {
+        toValue: (email) => ({ email, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }),
+      },
+      'preference_change.changed_by': { toValue: () => party },
       'decision.receipt': { where: `event_id = '${sent.eventId}'` },
       'decision.send_error': { where: `event_id = '${refused.eventId}'` },
-      'decision.variables': { value: { reason: text } },
+      'decision.variables': { toValue: (reason) => ({ reason }) },
     }
     const columns = await world.sql(`
     SELECT table_name AS "table", column_name AS "column", data_type AS type FROM information_schema.columns
@@ -338,7 +346,8 @@ t.test(
     )
     const blanked = columns.filter(({ table, column }) => !kept.includes(`${table}.${column}`))
     for (const { table, column, type } of blanked) {
-      const { value = text, where } = VALUES[`${table}.${column}`] ?? {}
+      const { toValue = (text: string) => text, where } = VALUES[`${table}.${column}`] ?? {}
+      const value = toValue(textIn(`${table}.${column}`))
       const ofPerson = names.includes(`${table}.party_locator`) ? `party_locator = '${party}'` : 'true'
       const done = await world.sql(
         `UPDATE notifications.${table} SET ${column} = $1 WHERE ${where ?? ofPerson} RETURNING 1`,
@@ -351,12 +360,33 @@ t.test(
         blanked.map(async ({ table, column, type }) => {
           const shown = type === 'bytea' ? `encode(${column}, 'escape')` : `${column}::text`
           const [found] = await world.sql(
-            `SELECT count(*)::int FROM notifications.${table} WHERE ${shown} ~ 'number ${party} |"${party}"|^${party}$|${Buffer.from(text).toString('base64')}'`,
+            `SELECT count(*)::int FROM notifications.${table} WHERE ${shown} ~ 'number ${party} |"${party}"|^${party}$|${Buffer.from(text).toString('base64').slice(0, 40)}'`,
           )
           return found?.count > 0 ? [`${table}.${column}`] : []
         }),
       )
     t.equal((await named()).flat().length, blanked.length)
+    const exported = await command(['export', '--party', party, '--message', '1'], {
+      DATABASE_URL: world.databaseUrl,
+    })
+    t.match(exported, { code: 0, stderr: /Not printed, since they may be another member's: 3\./ })
+    const shown = blanked.map(({ table, column }) => `${table}.${column}`)
+    t.same(
+      shown.filter((name) => !exported.stdout.includes(JSON.stringify(textIn(name)).slice(1, -1))),
+      ['preference_change.changed_by'],
+      'what is erased is exported',
+    )
+    t.match(jsonLines(exported.stdout), [
+      { kind: 'request', action: 'retry' },
+      { kind: 'checkpointChange' },
+      { kind: 'preferences' },
+      { kind: 'preferenceChange', changedBy: party },
+      { kind: 'changeForAnother', partyLocator: `${party}-2`, changedAt: String },
+      { kind: 'rejectedMessage', id: '1' },
+      { kind: 'rejectionReason', id: '2' },
+      { kind: 'logEntry' },
+      { kind: 'logEntry' },
+    ])
     t.match(await erase('--party', party, '--yes'), {
       code: 0,
       stdout: /^Not erased: 2 places with party-4 .* `rejected show`.* --message <id…>`\n.*What stays: /m,

@@ -1,4 +1,5 @@
 import { loadRetryLimits } from '../../service/config/config.ts'
+import type { StoredRejectedMessage } from '../../service/decide/event/rejected-message.ts'
 import type { PreferenceChange } from '../../service/decide/party/preferences.ts'
 import type { ListPage } from '../../service/model/log/log-page.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
@@ -10,51 +11,89 @@ import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
 import { createSearch } from '../erase/find-mention.ts'
-import { findPersonalData } from '../erase/find-personal-data.ts'
+import { findPersonalData, type PersonalData } from '../erase/find-personal-data.ts'
 import { readEnvelopeMaps } from '../erase/read-envelope-maps.ts'
 import { showWhole } from '../rejected/describe-rejected.ts'
+import { readChangesForOthers, readCheckpointChanges, readDecisions, readRequests } from './read-exported.ts'
 
 export const exportCommand = (world: World) =>
   newCommand('export', {
-    notes: `One JSON object per line, each with its kind: preferences, preferenceChange, logEntry (with its decisions), rejectedMessage (bytes in
-base64, and as text where they are text). It finds rejected messages, and log entries without a party that name
-this one, as \`erase\` does. DATABASE_URL names the database.`,
+    notes: `One JSON object per line, each with its kind: preferences, preferenceChange, changeForAnother, logEntry (with its decisions),
+decision (without a row), rejectedMessage (bytes in base64, and as text where they are text), rejectionReason, request, checkpointChange.
+It finds what \`erase\` erases, and names what may be another member's. DATABASE_URL names the database.`,
     exitCodes: '0 printed, 1 failed',
     example: 'export --party PTY-000042 > PTY-000042.jsonl',
   })
     .description('print all data stored about a party, for a request for access to personal data')
     .addOption(partyOption('locator of the party').makeOptionMandatory())
-    .action((options: { readonly party: string }) => exportParty(world, options))
+    .option('--message <id...>', 'also print what an earlier result lists as not printed: look at it first')
+    .action((options: Options) => exportParty(world, options))
+
+interface Options {
+  readonly party: string
+  readonly message?: readonly string[]
+}
 
 const PAGE_COUNT = 200
 /** Two halves of the log are compared with the decisions at once. */
 const CONNECTION_COUNT = 2
 
-async function exportParty(world: World, { party }: { readonly party: string }): Promise<void> {
+async function exportParty(world: World, { party, message = [] }: Options): Promise<void> {
   await withDatabase(
     world,
     async (pool) => {
-      const search = {
-        party,
-        wanted: new Set<string>(),
-        ...createSearch(party, await readEnvelopeMaps(pool)),
-      }
+      const search = { party, wanted: new Set(message), ...createSearch(party, await readEnvelopeMaps(pool)) }
+      const printed = new Set<string>()
       let searchedAsBytes = 0
       const unclear: string[] = []
       for await (const data of findPersonalData(pool, search, () => {})) {
-        if (data.kind === 'preferences') await printPreferences(world, pool, party)
-        if (data.kind === 'logEntries')
-          for (const locator of [...data.locators, ...data.blank]) await printEntry(world, pool, locator)
-        if (data.kind === 'rejectedMessages') {
-          searchedAsBytes += data.searchedAsBytes
-          for (const rejected of data.named) await printOne(world, 'rejectedMessage', showWhole(rejected))
-        }
+        await printData(world, pool, party, data, printed)
+        if (data.kind === 'rejectedMessages') searchedAsBytes += data.searchedAsBytes
         if (data.kind === 'unclear') unclear.push(...data.names)
       }
-      notePlaces(world, searchedAsBytes, unclear)
+      notePlaces(world, party, searchedAsBytes, unclear)
     },
     CONNECTION_COUNT,
   )
+}
+
+/** Several entries may lead to one request: it is printed once. */
+async function printData(
+  world: World,
+  pool: DatabasePool,
+  party: string,
+  data: PersonalData,
+  printed: Set<string>,
+): Promise<void> {
+  const printAll = async (kind: string, rows: readonly object[]) => {
+    for (const row of rows) await printOne(world, kind, row)
+  }
+  const isNew = (kind: string) => (id: bigint) =>
+    !printed.has(`${kind}:${id}`) && printed.add(`${kind}:${id}`)
+  switch (data.kind) {
+    case 'preferences':
+      await printPreferences(world, pool, party)
+      return printAll('changeForAnother', await readChangesForOthers(pool, party))
+    case 'requests':
+      return printAll('request', await readRequests(pool, data.ids.filter(isNew('request'))))
+    case 'checkpointChanges':
+      return printAll(
+        'checkpointChange',
+        await readCheckpointChanges(pool, data.ids.filter(isNew('checkpoint'))),
+      )
+    case 'rejectedMessages':
+      await printAll('rejectedMessage', data.named.map(showWhole))
+      return printAll('rejectionReason', data.namedInErrors.map(showErrors))
+    case 'logEntries':
+      for (const locator of [...data.locators, ...data.blank]) await printEntry(world, pool, locator)
+      return
+    case 'unclear':
+      return
+  }
+}
+
+function showErrors({ id, error, redriven }: StoredRejectedMessage): object {
+  return { id: String(id), error, settledBecause: redriven?.result.error ?? null }
 }
 
 function printOne(world: World, kind: string, data: object): Promise<void> {
@@ -79,13 +118,18 @@ async function printEntry(world: World, pool: DatabasePool, locator: string): Pr
   const entry = await getLogEntry(pool, loadRetryLimits(world.env), locator)
   if (entry !== null)
     await printOne(world, 'logEntry', { ...entry, variables: await readVariables(pool, locator) })
+  else for (const decision of await readDecisions(pool, locator)) await printOne(world, 'decision', decision)
 }
 
-function notePlaces(world: World, searchedAsBytes: number, unclear: readonly string[]): void {
+function notePlaces(world: World, party: string, searchedAsBytes: number, unclear: readonly string[]): void {
   if (searchedAsBytes > 0)
     note(
       world,
       `${counted(searchedAsBytes, 'rejected message')} without a readable envelope: only searched for the locator as text`,
     )
-  if (unclear.length > 0) note(world, `Not printed, since they may be another member's: ${unclear.join(' ')}`)
+  if (unclear.length > 0)
+    note(
+      world,
+      `Not printed, since they may be another member's: ${unclear.join(' ')}. Look at them, and name those of ${party} to --message`,
+    )
 }
