@@ -229,8 +229,14 @@ t.test('requests keep their counts, and nothing that names the person', async (t
       [asked.at(-1)],
     )
   }
-  asked.push(await addRequest(pool, retry({}), 'o', "party.5's husband called"))
-  for (const target of ofOthers) await addRequest(pool, target, 'o', 'party.50 called')
+  for (const because of ["party.5's husband called", `${event.eventId} is wrong`, 'look at "CLM-5".'])
+    asked.push(await addRequest(pool, retry({}), 'o', because))
+  for (const target of ofOthers)
+    await addRequest(pool, target, 'o', `party.50 called: CLM-5/2, CLM-50, x-${event.eventId}`)
+  await world.sql(`
+    TRUNCATE notifications.checkpoint_change;
+    INSERT INTO notifications.checkpoint_change (topic, partition_id, to_offset, changed_by, because)
+      VALUES ('claims', 0, 1, 'o', 'CLM-5, again'), ('claims', 0, 1, 'o', 'CLM-5/2, again')`)
   const requests = (isHers: boolean) =>
     world.sql(
       `SELECT kind, target, because, state, counts FROM notifications.request WHERE id = ANY($1::bigint[]) = $2 ORDER BY id`,
@@ -265,10 +271,14 @@ t.test('requests keep their counts, and nothing that names the person', async (t
   const states = byFilter.flatMap(() => ['cancelled', 'done'])
   t.same(
     hers.map(({ state }) => state),
-    [...states, ...byName.flatMap(() => ['waiting', 'done']), 'waiting'],
+    [...states, ...byName.flatMap(() => ['waiting', 'done']), 'waiting', 'waiting', 'waiting'],
   )
   t.equal(hers.filter(({ counts }) => counts.SENT === 1).length, byFilter.length + byName.length)
   t.same(await requests(false), others)
+  t.same(await world.sql('SELECT because FROM notifications.checkpoint_change ORDER BY id'), [
+    { because: 'erased' },
+    { because: 'CLM-5/2, again' },
+  ])
   t.same(await world.sql(`SELECT note FROM notifications.request WHERE note ~ 'party.5 called'`), [])
   t.same(
     await world.sql(
@@ -298,7 +308,7 @@ t.test(
     const text = `her member number ${party} (${party}-2 is another's)`
     const to = '2026-01-01T00:00:00.000000Z'
     await world.sql(`
-    TRUNCATE notifications.request, notifications.rejected_message, notifications.redrive;
+    TRUNCATE notifications.request, notifications.rejected_message, notifications.redrive, notifications.checkpoint_change;
     INSERT INTO notifications.rejected_message (id, topic, partition_id, "offset", headers, code, error) OVERRIDING SYSTEM VALUE
       VALUES (1, 'claims', 0, 1, '{}', 'c', 'e'), (2, 'claims', 0, 2, '{}', 'c', 'e'), (3, 'claims', 0, 3, '{}', 'c', 'e');
     UPDATE notifications.rejected_message SET value = 'of ${party}-2' WHERE id = 3;

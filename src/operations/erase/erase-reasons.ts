@@ -1,12 +1,12 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
-import { NAMING_FILTERS } from './erase-requests.ts'
+import { NAMING_FILTERS, type Naming, namesIn } from './erase-requests.ts'
 import { fixedPart, wordPattern } from './find-mention.ts'
 
-export function findCheckpointReasons(pool: DatabasePool, party: string): Promise<readonly bigint[]> {
+export function findCheckpointReasons(pool: DatabasePool, naming: Naming): Promise<readonly bigint[]> {
   return pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`
-    SELECT id FROM notifications.checkpoint_change WHERE because ~ ${wordPattern(party)} ORDER BY id`)
+    SELECT id FROM notifications.checkpoint_change WHERE ${namesIn(sql.fragment`because`, naming)} ORDER BY id`)
 }
 
 /** Blanks the reasons of changes of checkpoints. */

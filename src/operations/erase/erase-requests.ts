@@ -1,7 +1,7 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
-import { wordPattern } from './find-mention.ts'
+import { isNumeric, wordPattern } from './find-mention.ts'
 
 /** By what a request may name a person. Each use reads all requests. */
 export interface Naming {
@@ -100,17 +100,29 @@ function found({ names = [], ...within }: Naming) {
   ) AS found`
 }
 
-function isFound({ names = [], word, ids = [] }: Naming) {
+/** The note of a hold has the reason of whoever ended it. */
+function isFound({ names = [], ids = [], word }: Naming) {
   return sql.fragment`(
-    filter IS NOT NULL OR ${namesIn(sql.fragment`note`, { word })} OR because <> 'erased' AND (
-      because ~ ${pattern(word)} OR ${isNamed('locators', names)} OR ${isNamed('ids', ids.map(String))}
+    filter IS NOT NULL OR ${namesIn(sql.fragment`note`, { names, word })} OR because <> 'erased' AND (
+      ${namesIn(sql.fragment`because`, { names, word })} OR ${isNamed('locators', names)}
+      OR ${isNamed('ids', ids.map(String))}
     )
   )`
 }
 
-/** The note of a hold has the reason of whoever ended it. */
-function namesIn(text: FragmentSqlToken, { word, part }: Naming) {
-  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, strpos(${text}, ${part ?? null}) > 0, false)`
+const PUNCTUATION = `"'()[]{}\u00ab\u00bb\u201c\u201d\u2018\u2019.,;:!?`
+
+/** A number alone is no name of an entry: it may count or measure anything. */
+export function namesIn(text: FragmentSqlToken, { names = [], word, part }: Naming) {
+  const words = sqlArray(
+    'text',
+    names.filter((name) => !isNumeric(name)),
+  )
+  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, strpos(${text}, ${part ?? null}) > 0, false)
+    OR ${text} = ANY(${words}) OR EXISTS (
+      SELECT FROM regexp_split_to_table(${text}, '[ \\t\\n\\r\\u00a0]+') AS word
+      WHERE regexp_replace(btrim(word, ${PUNCTUATION}), '[''\\u2019]s$', '') = ANY(${words})
+    )`
 }
 
 /** By a hash of the names: `?|` would compare each with each. */

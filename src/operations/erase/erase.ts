@@ -165,11 +165,12 @@ async function eraseData(
 ): Promise<Partial<ErasureCounts>> {
   switch (data.kind) {
     case 'requests':
+      if (data.ids.length === 0) return {}
       await eraseCopiedReasons(pool, data.ids)
       await eraseRequests(pool, data.naming, data.ids)
       return {}
     case 'checkpointChanges':
-      await eraseCheckpointReasons(pool, data.ids)
+      if (data.ids.length > 0) await eraseCheckpointReasons(pool, data.ids)
       return {}
     case 'preferences':
       return erasePreferences(pool, erasure, party)

@@ -86,7 +86,7 @@ export function wordPattern(locator: string): string {
 }
 
 /** An amount, a time or a count may equal such a locator. */
-function isNumeric(locator: string): boolean {
+export function isNumeric(locator: string): boolean {
   return locator.trim() !== '' && Number.isFinite(Number(locator))
 }
 

@@ -37,14 +37,13 @@ export async function* findPersonalData(
   onProgress: (decisions: number) => void,
 ): AsyncGenerator<PersonalData> {
   const { party } = search
-  yield* requestsNaming(pool, { names: [party], word: party })
-  yield { kind: 'checkpointChanges', ids: await findCheckpointReasons(pool, party) }
+  yield* reasonsNaming(pool, { names: [party], word: party })
   yield* findUnclearReasons(pool, search)
   yield { kind: 'preferences' }
   yield* findRejected(pool, search)
   for await (const { longer, ...entries } of findEntries(pool, search, onProgress)) {
     if (entries.locators.length > 0)
-      yield* requestsNaming(pool, { names: await readNames(pool, entries.locators) })
+      yield* reasonsNaming(pool, { names: await readNames(pool, entries.locators) })
     yield { kind: 'logEntries', ...entries }
     yield { kind: 'unclear', names: longer }
   }
@@ -68,9 +67,9 @@ export function namesOf(data: PersonalData): readonly string[] {
   }
 }
 
-async function* requestsNaming(pool: DatabasePool, naming: Naming): AsyncGenerator<PersonalData> {
-  const ids = await findRequests(pool, naming)
-  if (ids.length > 0) yield { kind: 'requests', ids, naming }
+async function* reasonsNaming(pool: DatabasePool, naming: Naming): AsyncGenerator<PersonalData> {
+  yield { kind: 'requests', ids: await findRequests(pool, naming), naming }
+  yield { kind: 'checkpointChanges', ids: await findCheckpointReasons(pool, naming) }
 }
 
 async function* findUnclearReasons(
@@ -108,7 +107,7 @@ async function* findRejected(
       else if (isMentioned) unclear.push(String(id))
     }
     const naming = { ids: named.map(({ id }) => id) }
-    if (named.length > 0) yield* requestsNaming(pool, naming)
+    if (named.length > 0) yield* reasonsNaming(pool, naming)
     const searchedAsBytes = page.filter(({ message }) => isUnreadable(message.value)).length
     yield { kind: 'rejectedMessages', named, namedInErrors, ids: page.map(({ id }) => id), searchedAsBytes }
     yield { kind: 'unclear', names: unclear }
