@@ -289,8 +289,7 @@ export class PartitionConsumer {
     }
     if (isFirst && isIgnoredOnFirstFailure(error)) return null
     try {
-      if (error instanceof Recreated)
-        await this.#startAnew(error.message, await this.#ends())
+      if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
       else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
         return (await this.#continueInRange(error.from)) ? null : error
       else return error
