@@ -176,8 +176,8 @@ function listLocators(page: readonly { locator: string }[]): string[] {
 const rejectedRow = z.object({ id: z.bigint(), old: z.boolean() })
 
 /**
- * Rejected messages; the record of their redrives stays. Ids follow the time of rejection, so the search ends at the first young
- * one.
+ * Rejected messages; the record of their redrives stays. Looks at all of them, which are few: their ids need not follow their times, as
+ * after a clock that was ahead.
  */
 async function* pruneRejected(
   pool: DatabasePool,
@@ -193,7 +193,7 @@ async function* pruneRejected(
     const rejectedMessages = isCounted ? ids.length : await deleteRejected(pool, pruning, ids)
     yield { ...NONE, rejectedMessages }
     after = page.at(-1)?.id ?? after
-    count = ids.length
+    count = page.length
   }
 }
 

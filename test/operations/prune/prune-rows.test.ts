@@ -72,3 +72,15 @@ t.test(
     t.same(await eventIds('notification_log'), [])
   },
 )
+
+t.test('an old rejected message goes, whatever clock the 1,000 before it were rejected by', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error, rejected_at)
+    SELECT 'claims', 0, n, '{}', '{}', 'not-json', 'no', now() + CASE WHEN n = 1001 THEN interval '-1 day' ELSE '1 day' END
+    FROM generate_series(1, 1001) AS n`)
+  await pruneAll(Date.now())
+  const { rows } = await client.query(
+    'SELECT max("offset")::integer AS last FROM notifications.rejected_message',
+  )
+  t.same(rows, [{ last: 1_000 }])
+})
