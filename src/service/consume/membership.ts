@@ -99,8 +99,9 @@ export class Membership {
 
   /** Sends a heartbeat. A failure rejects only once the membership has expired. */
   async heartbeat(): Promise<Standing> {
+    const request = this.#identity
     try {
-      await this.#ask((broker) => broker.heartbeat(this.#identity))
+      await this.#ask((broker) => broker.heartbeat(request))
     } catch (error) {
       if (errorType(error) === REBALANCE) return 'rebalancing'
       if (isGroupError(error)) return 'unknown'
@@ -112,8 +113,8 @@ export class Membership {
 
   /** Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. */
   async commit(offsets: readonly NextOffset[]): Promise<void> {
-    const topics = encodeOffsets(offsets, this.#options.database)
-    await this.#ask((broker) => broker.offsetCommit({ ...this.#identity, topics }))
+    const request = { ...this.#identity, topics: encodeOffsets(offsets, this.#options.database) }
+    await this.#ask((broker) => broker.offsetCommit(request))
   }
 
   /** Leaves, so that the others need not wait for the end of the session. */
@@ -124,6 +125,7 @@ export class Membership {
     this.#memberId = ''
   }
 
+  /** To be taken before the coordinator is looked up: offsets of one generation must not be committed by the next. */
   get #identity() {
     return {
       groupId: this.#options.groupId,

@@ -12,23 +12,30 @@ const { MemberAssignment } = kafkajs.AssignerProtocol
 
 const BUILD = { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null }
 
-type Call = { readonly name: string; readonly node: number; readonly memberId?: string }
+type Call = {
+  readonly name: string
+  readonly node: number
+  readonly memberId?: string
+  readonly groupGenerationId?: number
+}
 type Answers = Partial<
-  Record<'joinGroup' | 'syncGroup' | 'heartbeat' | 'leaveGroup', (call: Call) => unknown>
+  Record<'joinGroup' | 'syncGroup' | 'heartbeat' | 'leaveGroup' | 'offsetCommit', (call: Call) => unknown>
 >
 
 /** A group whose requests are answered by the test. Broker 1 coordinates it at first. */
 function memberOf(answers: Answers, topics: Record<string, number[]> = { claims: [0] }) {
   const calls: Call[] = []
   const lines: { topics?: string[] }[] = []
-  const cluster = { coordinator: 1 }
+  const cluster = { coordinator: 1, found: Promise.resolve() }
   const assignments: { memberId: string; assignment: Record<string, number[]> }[] = []
   const brokerAt = (node: number) => {
-    const answer = (name: keyof Answers) => async (request: { memberId: string }) => {
-      const call = { name, node, memberId: request.memberId }
-      calls.push(call)
-      return answers[name]?.(call)
-    }
+    const answer =
+      (name: keyof Answers) =>
+      async ({ memberId, groupGenerationId }: Pick<Call, 'memberId' | 'groupGenerationId'>) => {
+        const call = { name, node, memberId, ...(groupGenerationId !== undefined && { groupGenerationId }) }
+        calls.push(call)
+        return answers[name]?.(call)
+      }
     return {
       joinGroup: answer('joinGroup'),
       syncGroup: async (request: {
@@ -49,6 +56,7 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
       },
       heartbeat: answer('heartbeat'),
       leaveGroup: answer('leaveGroup'),
+      offsetCommit: answer('offsetCommit'),
     } as unknown as Broker
   }
   const found = new Map(
@@ -60,7 +68,10 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
   const membership = new Membership({
     cluster: {
       ask: (node, request) => request(brokerAt(node)),
-      findCoordinator: async () => cluster.coordinator,
+      findCoordinator: async () => {
+        await cluster.found
+        return cluster.coordinator
+      },
       topics: async () => found,
       refresh: async () => {},
     },
@@ -181,7 +192,7 @@ t.test(
     mock.timers.tick(2_000)
     t.equal(await beat, 'member', 'the group still knows it')
     await membership.heartbeat()
-    t.same(calls.at(-1), { name: 'heartbeat', node: 2, memberId: 'b' })
+    t.match(calls.at(-1), { name: 'heartbeat', node: 2, memberId: 'b' })
   },
 )
 
@@ -206,4 +217,24 @@ t.test('a heartbeat tells a rebalance from a member that the group does not know
     ],
     ['rebalancing', 'unknown', 'unknown', 'member'],
   )
+})
+
+t.test('offsets are committed by the generation that processed them, however late', async (t) => {
+  let generationId = 0
+  const { membership, calls, cluster } = memberOf({
+    joinGroup: () => ({ ...joinedAs('b'), generationId: ++generationId }),
+    heartbeat: () => {
+      throw new Error('the coordinator is lost')
+    },
+  })
+  await membership.join(['claims'])
+  await membership.heartbeat()
+  const found = Promise.withResolvers<void>()
+  cluster.found = found.promise
+  const committed = membership.commit([{ topic: 'claims', partition: 0, next: 1n }])
+  cluster.found = Promise.resolve()
+  await membership.join(['claims'])
+  found.resolve()
+  await committed
+  t.match(calls.at(-1), { name: 'offsetCommit', groupGenerationId: 1 })
 })
