@@ -93,11 +93,11 @@ export class Consumer {
       unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
       fetchable,
       budget: createBudget(INBOXES_BYTES_MAX, fetchable),
+      commitToKafka: this.#commits.add,
       batchCountMax,
       ...CLOCKS,
       sleep: pause,
       log,
-      commitToKafka: this.#commits.add,
     })
   }
 

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { FETCH_MAX_MS } from './brokers.ts'
@@ -11,16 +10,10 @@ import {
   isStaleMetadata,
   READ_COMMITTED,
 } from './fetch-request.ts'
-import type { PartitionConsumer } from './partition.ts'
+import type { PartitionConsumer, PartitionNeeds } from './partition.ts'
 
-export interface FetcherNeeds {
+export interface FetcherNeeds extends Pick<PartitionNeeds, 'sleep' | 'wallMs' | 'monotonicMs' | 'log'> {
   readonly cluster: Pick<Cluster, 'ask' | 'leaderOf' | 'refresh' | 'refreshCount'>
-  /** Ends early when the signal aborts; never rejects. */
-  readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
-  /** In ms since 1970. */
-  readonly wallMs: () => number
-  readonly monotonicMs: () => number
-  readonly log: Logger
 }
 
 /** Limits one answer of a broker. */

@@ -52,6 +52,7 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly fetchable: Condition
   readonly budget: Budget
   readonly batchCountMax: number
+  /** In ms since 1970. */
   readonly wallMs: () => number
   readonly monotonicMs: () => number
   /** Ends early when the signal aborts; never rejects. */
