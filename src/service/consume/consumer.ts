@@ -134,6 +134,7 @@ export class Consumer {
   /** Joins the group, and stays until its members must join again, or this one has left or lost it. */
   async #joinAndStay(): Promise<void> {
     const { signal } = this.#stopping
+    const { groupId } = this.#options
     await this.#findTopics()
     const { existing, partitionCounts, missing } = this.#topics
     const missingNames = missing.map(({ topic }) => topic)
@@ -153,6 +154,7 @@ export class Consumer {
       await pause(this.#membership.heartbeatMs, signal)
       if (signal.aborted) return
       const standing = await this.#membership.heartbeat()
+      if (standing === 'rebalancing') this.#log.debug({ groupId }, 'the group rebalances: joining again')
       if (standing === 'unknown') this.#endPartitions()
       if (standing !== 'member') return
     }
