@@ -2,7 +2,7 @@ import { withBrokers } from '../../service/app/clients.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { findAdvertisedFault } from '../../service/consume/describe-outage.ts'
 import { brokerReason, READ_COMMITTED } from '../../service/consume/fetch-request.ts'
-import { counted, listSome } from '../../service/text/count.ts'
+import { counted } from '../../service/text/count.ts'
 import { didYouMean, nearest } from '../../service/text/nearest.ts'
 import {
   CHECK_FILE,
@@ -77,13 +77,15 @@ export const topicsCheck: Check = {
   remedies: { other: 'create them, grant this user read access, or correct MQ_TOPICS' },
 }
 
-const OTHERS_COUNT_MAX = 10
+const PER_LINE = 10
 
-/** A topic that was forgotten in MQ_TOPICS shows nowhere else. Leaves out those of Kafka and its tools. */
+/** A topic that was forgotten in MQ_TOPICS shows nowhere else: all are named. Leaves out those of Kafka and its tools. */
 function describeOthers(topics: readonly string[]): string[] {
   const others = topics.filter((topic) => !topic.startsWith('_')).sort()
-  if (others.length === 0) return []
-  return [`not in MQ_TOPICS, and not read: ${listSome(others, OTHERS_COUNT_MAX)}`]
+  const lines = Array.from({ length: Math.ceil(others.length / PER_LINE) }, (_, i) =>
+    others.slice(i * PER_LINE, (i + 1) * PER_LINE).join(', '),
+  )
+  return lines.length === 0 ? [] : [`not in MQ_TOPICS, and not read: ${lines.join(',\n')}`]
 }
 
 /** The topics that this user sees but may not read, which only a fetch reveals. */

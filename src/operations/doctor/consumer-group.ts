@@ -4,7 +4,7 @@ import { ONE_GROUP_PER_LIST } from '../../service/consume/assigner.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { describeOtherProgram } from '../../service/consume/describe-outage.ts'
 import { READ_UNCOMMITTED } from '../../service/consume/fetch-request.ts'
-import { judgeBuilds, judgeMembers } from '../../service/consume/member-notices.ts'
+import { findMixedBuilds, judgeMembers } from '../../service/consume/member-notices.ts'
 import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
 
@@ -44,8 +44,10 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
     const different = await lasting(() => listSubscriptions(brokers, groupId))
     if (different.length > 0)
       return { warning: `different topics: in ${groupId}, ${different.join('; ')}`, remedy: ONE_LIST }
-    const mixed = judgeBuilds(members, Date.now())
-    return mixed === null ? groupId : { warning: `in ${groupId}, ${mixed.text}`, remedy: mixed.remedy }
+    // Also during a rollout: whoever looks wants to know at once.
+    const mixed = findMixedBuilds(members)
+    if (mixed === null) return groupId
+    return { warning: `in ${groupId}, ${mixed.notice.text}`, remedy: mixed.notice.remedy }
   })
 }
 

@@ -20,14 +20,21 @@ const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
 const UNKNOWN_MS = 15 * 60_000
 
+/** Names the versions and rule tables of the members, if there has been more than one for longer than a rollout takes; else null. */
+export function judgeBuilds(members: readonly BuildOf[], wallMs: number): Notice | null {
+  const mixed = findMixedBuilds(members)
+  return mixed === null || wallMs - mixed.sinceMs < ROLLOUT_MS_MAX ? null : mixed.notice
+}
+
+type BuildOf = Pick<GroupMember, 'host' | 'topics' | 'build'>
+
 /**
- * Names the versions and rule tables of the members, if there has been more than one for longer than a rollout takes; else null.
- * They have been mixed since the first start of the build that came last.
+ * Names the versions and rule tables of the members, if there is more than one now; else null. They have been mixed since the first
+ * start of the build that came last.
  */
-export function judgeBuilds(
-  members: readonly Pick<GroupMember, 'host' | 'topics' | 'build'>[],
-  wallMs: number,
-): Notice | null {
+export function findMixedBuilds(
+  members: readonly BuildOf[],
+): { readonly notice: Notice; readonly sinceMs: number } | null {
   // During a rebalance members have no topics, and say nothing.
   const known = members.flatMap(({ host, topics, build }) =>
     topics.length === 0 || build === null ? [] : [{ host, build }],
@@ -36,17 +43,17 @@ export function judgeBuilds(
   if (groups.length < 2) return null
   const starts = groups.map(([, some]) => Math.min(...some.map(({ build }) => build.startedMs)))
   const sinceMs = Math.max(...starts)
-  if (wallMs - sinceMs < ROLLOUT_MS_MAX) return null
   const words = groups.map(
     ([build, some]) =>
       `${build} on ${counted(some.length, 'replica')} (${[...new Set(some.map(({ host }) => host))].sort().join(', ')})`,
   )
-  return {
+  const notice = {
     subject: 'the replicas of the consumer group',
     text: `replicas decide by different versions or rule tables since ${new Date(sinceMs).toISOString()}: ${words.sort().join('; ')}`,
     remedy:
       'finish the rollout or roll it back, so that all replicas run the same image; if some belong to another deployment, give it its own MQ_GROUP_ID',
   }
+  return { notice, sinceMs }
 }
 
 function describeBuild({ version, ruleTableRevision }: Build): string {

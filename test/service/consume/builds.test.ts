@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type Build, decodeBuild, encodeBuild } from '../../../src/service/consume/builds.ts'
-import { judgeBuilds } from '../../../src/service/consume/member-notices.ts'
+import { findMixedBuilds, judgeBuilds } from '../../../src/service/consume/member-notices.ts'
 
 const NOON_MS = Date.parse('2026-01-31T12:00:00Z')
 const MINUTE_MS = 60_000
@@ -32,6 +32,7 @@ t.test('two builds are named once a rollout would be over, with hosts and time',
     notice?.text,
     'replicas decide by different versions or rule tables since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
   )
+  t.same(findMixedBuilds(members), { notice, sinceMs: NOON_MS }, 'at once for doctor')
   t.match(notice?.remedy, /roll it back.*its own MQ_GROUP_ID/)
 })
 
