@@ -71,7 +71,9 @@ t.test('one service reads three topics in three forms, each by its map', async (
   )
   const rejectedOf = (party: string) => spawned(['erase', '--party', party, '--dry-run'], env)
   t.match(await rejectedOf('party-3'), { stdout: /, 1 rejected message of/ })
-  t.match(await rejectedOf('party-0'), { stdout: /, 2 rejected messages of/ }, 'their reasons name it')
+  t.match(await rejectedOf('party-0'), {
+    stdout: /, 0 rejected messages of .*Not erased: 2 places with party-0/s,
+  })
   t.match(await spawned(['why', locator], env), { stdout: /party locator at \/member, locator at \/claim/ })
 })
 
