@@ -2,6 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { ERASED_UNSENT } from '../../service/model/log/log-entry.ts'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
+import { jsonBytes, withinBytes } from '../../service/store/sql/page-bytes.ts'
 import type { ErasureCounts } from './erasure-record.ts'
 import { fixedPart, type Mention, type Search } from './find-mention.ts'
 
@@ -64,6 +65,8 @@ export function entriesOfNobody(
 const entryRow = z.object({ locator: z.string(), status: z.string().nullable() })
 interface EntryRow extends Readonly<z.infer<typeof entryRow>> {
   readonly mention: Mention | 'blank' | null
+  /** Rows that the page would have without its limit in bytes. */
+  readonly found?: number
 }
 
 type EntrySearch = Pick<Search, 'party' | 'wanted' | 'mentionIn'>
@@ -91,7 +94,8 @@ async function* entriesOf<Position>(
         blank: others('blank'),
       }
     }
-    after = rows.length < SEARCHED_COUNT_MAX ? null : (rows.at(-1) ?? null)
+    const isCut = rows.length < (rows[0]?.found ?? 0)
+    after = rows.length < SEARCHED_COUNT_MAX && !isCut ? null : (rows.at(-1) ?? null)
   }
 }
 
@@ -117,7 +121,11 @@ export function pageOfPartyQuery(partyLocator: string, after: Position) {
     ORDER BY created_at, locator`
 }
 
-const nobodyRow = entryRow.extend({ attempt: z.number(), texts: z.array(z.string()).nullable() })
+const nobodyRow = entryRow.extend({
+  attempt: z.number(),
+  found: z.int(),
+  texts: z.array(z.string()).nullable(),
+})
 
 /**
  * @internal The same by decisions without a party: where the event has no text for it, as an object or a list, reason or reference may
@@ -127,19 +135,19 @@ export function pageOfNobodyQuery(
   partyLocator: string,
   after: Pick<z.infer<typeof nobodyRow>, 'locator' | 'attempt'>,
 ) {
+  const read = sql.fragment`
+    SELECT * FROM notifications.decision
+    WHERE party_locator IS NULL AND (locator, attempt) > (${after.locator}, ${after.attempt})
+    ORDER BY locator, attempt LIMIT ${SEARCHED_COUNT_MAX}`
   return sql.type(nobodyRow)`
-    SELECT locator, attempt, entry.status, CASE WHEN entry.party_locator IS NULL THEN texts END AS texts
+    SELECT locator, attempt, found, entry.status, CASE WHEN entry.party_locator IS NULL THEN texts END AS texts
     FROM (
-      SELECT locator, attempt, CASE
+      SELECT locator, attempt, found, CASE
         WHEN erased_at IS NULL AND strpos(variables::text, ${fixedPart(partyLocator)}) > 0 THEN ARRAY(
           SELECT inserted.value FROM jsonb_each_text(variables) AS inserted WHERE inserted.value IS NOT NULL
         )
       END AS texts
-      FROM (
-        SELECT * FROM notifications.decision
-        WHERE party_locator IS NULL AND (locator, attempt) > (${after.locator}, ${after.attempt})
-        ORDER BY locator, attempt LIMIT ${SEARCHED_COUNT_MAX}
-      ) AS decision
+      FROM (${withinBytes(read, sql.fragment`locator, attempt`, jsonBytes(sql.fragment`variables`))}) AS decision
     ) AS decision
     LEFT JOIN LATERAL (
       SELECT status, party_locator FROM notifications.notification_log

@@ -1,5 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { entriesOfNobody, eraseEntries, findEntries } from '../../../src/operations/erase/erase-entries.ts'
+import {
+  entriesOfNobody,
+  eraseEntries,
+  findEntries,
+  pageOfNobodyQuery,
+} from '../../../src/operations/erase/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../../../src/operations/erase/erase-preferences.ts'
 import { eraseRejected } from '../../../src/operations/erase/erase-rejected-messages.ts'
 import { beginErasure } from '../../../src/operations/erase/erasure-record.ts'
@@ -284,6 +290,22 @@ t.test('of nobody, a party is found whatever its locator contains, and on each p
   const found: string[] = []
   for await (const { locators } of entriesOfNobody(pool, searchOf('party-1'))) found.push(...locators)
   t.same(found, ['NTF-9005000', 'NTF-9005001'], 'once, also where its attempts are on two pages')
+})
+
+t.test('long texts of nobody are read in pages of few, and all are found', async (t) => {
+  const random = () => randomBytes(750_000).toString('hex')
+  await record(
+    pool,
+    Array.from({ length: 5 }, (_, i) => ({
+      eventId: `long ${i}`,
+      eventType: 'claim.rejected',
+      partyLocator: null,
+      reason: `party-1 ${random()}`,
+    })),
+  )
+  const first = await pool.any(pageOfNobodyQuery('party-1', { locator: '', attempt: 0 }))
+  t.ok(first.length > 0 && first.length < 5, `${first.length} texts in memory`)
+  t.equal((await erase('party-1')).listed.length, 5)
 })
 
 t.test('the author of a change is blanked if it was the person', async (t) => {
