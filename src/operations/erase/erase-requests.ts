@@ -110,6 +110,7 @@ function isFound({ names = [], ids = [], word }: Naming) {
   )`
 }
 
+const BLANKS = '\t\n\r\u00a0'
 const PUNCTUATION = `"'()[]{}\u00ab\u00bb\u201c\u201d\u2018\u2019.,;:!?`
 
 /** A number alone is no name of an entry: it may count or measure anything. */
@@ -120,8 +121,9 @@ export function namesIn(text: FragmentSqlToken, { names = [], word, part }: Nami
   )
   return sql.fragment`coalesce(${text} ~ ${pattern(word)}, strpos(${text}, ${part ?? null}) > 0, false)
     OR ${text} = ANY(${words}) OR EXISTS (
-      SELECT FROM regexp_split_to_table(${text}, '[ \\t\\n\\r\\u00a0]+') AS word
-      WHERE regexp_replace(btrim(word, ${PUNCTUATION}), '[''\\u2019]s$', '') = ANY(${words})
+      SELECT FROM unnest(string_to_array(translate(${text}, ${BLANKS}, '    '), ' ')) AS part (word),
+        LATERAL btrim(word, ${PUNCTUATION}) AS bare
+      WHERE bare = ANY(${words}) OR split_part(translate(bare, '\u2019', ''''), '''s', 1) = ANY(${words})
     )`
 }
 
