@@ -15,8 +15,8 @@ import { createSearch, type Search } from './find-mention.ts'
 import { findPersonalData, namesOf, type PersonalData } from './find-personal-data.ts'
 import { readEnvelopeMaps } from './read-envelope-maps.ts'
 
-const WHAT_STAYS = `What stays: rows, event ids, the locator itself, opt-outs and the fact of the erasure, so that nothing is sent again; texts
-of other members that mention the party; names of operators; rule tables and texts; what is compressed, encrypted or in base64;
+const WHAT_STAYS = `What stays: rows, event ids, the locator itself, opt-outs and the fact of the erasure, so that nothing is sent again; what is
+listed as not erased; texts of other members that mention the party; names of operators; rule tables and texts; what is compressed, encrypted or in base64;
 backups; messages in the broker.`
 
 export const eraseCommand = (world: World) =>
