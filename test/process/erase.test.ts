@@ -176,7 +176,7 @@ t.test('a request that waits too long for an erasure says so, and is carried out
     world.sql('SELECT note FROM notifications.request WHERE ended_at IS NULL AND note IS NOT NULL')
   await until(async () => (await readNote()).length > 0, { what: 'the note', timeoutMs: 20_000 })
   t.same(await readNote(), [
-    { note: 'tries again: an `erase`, a `prune` or a `replay --rebuild` is running' },
+    { note: 'tries again: an `erase`, a `prune`, a `replay --rebuild` or a dismissal is running' },
   ])
   await erasure.query('COMMIT')
   t.match(await redrive, { stdout: /still rejected/ })

@@ -191,11 +191,11 @@ t.test('an erasure and a redrive that cannot get their lock in time say what hol
   await Promise.all([
     t.rejects(eraseEntries(pool, erasure, []), {
       message:
-        'the service is carrying out a `retry` or `redrive`, or another `erase`, `prune` or `replay --rebuild` is running: run this again',
+        'the service is carrying out a request, or another `erase`, `prune` or `replay --rebuild` is running: run this again',
     }),
     t.rejects(
       pool.transaction((tx) => lockRejected(tx, 1n)),
-      { message: 'an `erase`, a `prune` or a `replay --rebuild` is running' },
+      { message: 'an `erase`, a `prune`, a `replay --rebuild` or a dismissal is running' },
     ),
   ])
 })

@@ -4,8 +4,8 @@ import { CorrectableError } from '../../text/faults.ts'
 import { isLocked } from '../connection/errors.ts'
 
 /**
- * @internal An arbitrary fixed number. `erase`, `prune` and `replay --rebuild` hold the lock alone, and the service shares it among the requests that
- * write texts, so that no erased text returns.
+ * @internal An arbitrary fixed number. `erase`, `prune`, `replay --rebuild` and dismissals hold the lock alone, and the service shares it
+ * among the requests that write texts, so that no erased text returns, and no message is dismissed while it is redriven.
  */
 export const ERASURE_LOCK = 4_006_004
 
@@ -14,7 +14,7 @@ export function lockErasure(tx: CommonQueryMethods): Promise<void> {
   return take(
     tx,
     sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`,
-    'the service is carrying out a `retry` or `redrive`, or another `erase`, `prune` or `replay --rebuild` is running: run this again',
+    'the service is carrying out a request, or another `erase`, `prune` or `replay --rebuild` is running: run this again',
   )
 }
 
@@ -23,7 +23,7 @@ export function shareErasure(tx: CommonQueryMethods): Promise<void> {
   return take(
     tx,
     sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`,
-    'an `erase`, a `prune` or a `replay --rebuild` is running',
+    'an `erase`, a `prune`, a `replay --rebuild` or a dismissal is running',
   )
 }
 

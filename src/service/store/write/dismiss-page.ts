@@ -9,6 +9,7 @@ import {
   messagesAfter,
   toRejectedFilter,
 } from '../read/list-rejected-messages.ts'
+import { lockErasure } from '../sql/advisory-locks.ts'
 import { lockRequest, recordProgress } from './request-row.ts'
 
 /** Rows of one statement, which takes about 100 ms. */
@@ -19,6 +20,8 @@ export async function dismissPage(pool: DatabasePool, request: RejectedRequest):
   const { id, target, by, because, progress } = request
   const after = BigInt(progress.position ?? 0)
   await pool.transaction(async (tx) => {
+    // Waits for redrives and other dismissals: what they settle is seen by the statements that follow.
+    await lockErasure(tx)
     if (!(await lockRequest(tx, request))) return
     const filter = { ...toRejectedFilter(target), open: true }
     const lastExamined = await findLastExamined(tx, filter, after)

@@ -6,8 +6,11 @@ import {
   listRejected,
   readRejectedPage,
 } from '../../../../src/service/store/read/list-rejected-messages.ts'
+import { ERASURE_LOCK } from '../../../../src/service/store/sql/advisory-locks.ts'
 import { dismissPage } from '../../../../src/service/store/write/dismiss-page.ts'
 import { addRequest, releaseRequest, takeRequest } from '../../../../src/service/store/write/request-row.ts'
+import { ADVISORY_LOCK_WAITS } from '../../../stack/databases.ts'
+import { until } from '../../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const offsetsOf = (items: readonly { readonly offset: bigint }[]) => items.map(({ offset }) => offset)
@@ -112,4 +115,26 @@ t.test('a dismissal goes on over settled messages, a page each', async (t) => {
   }
   t.match(ends, [null, String])
   t.match(await getRequest(pool, id), { state: 'done', counts: { dismissed: 1 } })
+})
+
+t.test('a message that is redriven or dismissed meanwhile is not dismissed', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await client.query(`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
+    VALUES ('claims', 0, 1, '{}', 'empty', 'empty')`)
+  const target = { filter: { upTo: '9'.repeat(18) } }
+  const id = await addRequest(pool, { kind: 'dismiss', target }, 'alice', 'junk')
+  const taken = await takeRequest(pool, [], false)
+  await client.query('BEGIN')
+  t.teardown(() => client.query('ROLLBACK'))
+  await client.query('SELECT pg_advisory_xact_lock_shared($1)', [ERASURE_LOCK])
+  await client.query(`
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result)
+    SELECT id, 'bob', 'duplicate' FROM notifications.rejected_message`)
+  const dismissed = taken?.kind === 'dismiss' ? dismissPage(pool, taken) : null
+  await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 1, { what: 'it to wait' })
+  await client.query('COMMIT')
+  await dismissed
+  t.match(await getRequest(pool, id), { state: 'done', counts: {} })
+  t.equal((await client.query('SELECT FROM notifications.redrive')).rowCount, 1)
 })
