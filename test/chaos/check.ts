@@ -523,15 +523,16 @@ function* sentOnce({ snapshot, evidence, goneByEventId }: World): Iterable<strin
   for (const [eventId, made] of sends) {
     // An interrupted send can be repeated, and a failed one is sent by a retry.
     const calm = made.filter(
-      ({ atMs }) => !isWithin(evidence.faults, BREAKS, atMs, BREAK_LEAD_MS, BREAK_ECHO_MS),
+      ({ atMs }) =>
+        atMs < evidence.committedUntilMs &&
+        !isWithin(evidence.faults, BREAKS, atMs, BREAK_LEAD_MS, BREAK_ECHO_MS),
     )
     if (made.some(({ key }) => key !== firstKey(eventId)))
       yield `${eventId} was sent by another key than its first`
     const gone = (goneByEventId.get(eventId) ?? []).filter((row) => row.status === 'SENT')
     const rowCount = gone.length + (sentRows.has(eventId) ? 1 : 0)
     if (calm.length > Math.max(rowCount, 1)) yield `${eventId} was handed to its sender ${made.length} times`
-    if (rowCount === 0 && calm.some(({ atMs }) => atMs < evidence.committedUntilMs))
-      yield `${eventId} was sent, and has no row that says so`
+    if (rowCount === 0 && calm.length > 0) yield `${eventId} was sent, and has no row that says so`
   }
 }
 
