@@ -56,6 +56,13 @@ t.test('the first start is decided, and moved back, by a command', { skip: SKIP_
     code: 1,
     stderr: /1 member of the consumer group .*stop all replicas/,
   })
+  const mistyped = { ...world.env, MQ_GROUP_ID: `${world.env.MQ_GROUP_ID}e` }
+  t.match(await command(['checkpoints', 'set', '--to', 'latest', '--because', 'x', '--yes'], mistyped), {
+    code: 1,
+    stderr: new RegExp(
+      `another consumer group works on this database: ${world.env.MQ_GROUP_ID} on 1 replica.*correct MQ_GROUP_ID`,
+    ),
+  })
   await service.stop()
   t.match(await set('--to', '0', '--topic', billing, '--partition', '1'), { code: 0 })
   t.match(await check('committed offsets', world.env), { status: 'ok' }, 'no rows are lost')

@@ -3,9 +3,11 @@ import { withBrokers } from '../../service/app/clients.ts'
 import { type Config, loadConfig } from '../../service/config/config.ts'
 import type { Brokers } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch-request.ts'
+import { judgeGroups } from '../../service/consume/member-notices.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
 import { describeUnknownTopics } from '../../service/model/request/hold.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { listReplicas } from '../../service/store/read/list-replicas.ts'
 import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
 import { resolveTime } from '../../service/store/read/resolve-time.ts'
 import { counted } from '../../service/text/count.ts'
@@ -101,7 +103,7 @@ async function setWith(
 ): Promise<void> {
   const { groupId, topics } = config.broker
   const { topic, partition, because = '', by, dryRun, yes, json } = options
-  await requireNoMember(brokers, groupId)
+  await requireNoReplica(pool, brokers, config.broker)
   const positions = (
     await listPositions(pool, brokers, groupId, topic === undefined ? topics : [topic])
   ).filter((one) => partition === undefined || BigInt(one.partition) === partition)
@@ -137,13 +139,22 @@ async function setWith(
   )
 }
 
-/** The checkpoint of a running replica would move at once. */
-async function requireNoMember(brokers: Brokers, groupId: string): Promise<void> {
+/** The checkpoint of a running replica would move at once; events that one of another group holds would be passed over for good. */
+async function requireNoReplica(
+  pool: DatabasePool,
+  brokers: Brokers,
+  { groupId, topics }: Config['broker'],
+): Promise<void> {
   const members = await brokers.listMembers(groupId)
-  if (members.length === 0) return
-  throw new CorrectableError(
-    `${counted(members.length, 'member')} of the consumer group ${groupId} may be consuming, on ${members.map(({ host }) => host).join(', ')}: stop all replicas first; one that was killed leaves the group after MQ_SESSION_TIMEOUT`,
-  )
+  if (members.length > 0)
+    throw new CorrectableError(
+      `${counted(members.length, 'member')} of the consumer group ${groupId} may be consuming, on ${members.map(({ host }) => host).join(', ')}: stop all replicas first; one that was killed leaves the group after MQ_SESSION_TIMEOUT`,
+    )
+  const others = judgeGroups({ groupId, topics }, await listReplicas(pool))
+  if (others !== null)
+    throw new CorrectableError(
+      `${others.text}: correct MQ_GROUP_ID, or stop all replicas and wait for three minutes`,
+    )
 }
 
 async function findChanges(

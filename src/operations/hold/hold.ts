@@ -9,6 +9,7 @@ import {
   type Hold,
 } from '../../service/model/request/hold.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { listReplicas } from '../../service/store/read/list-replicas.ts'
 import { readHolds } from '../../service/store/read/read-holds.ts'
 import { awaitAttempts } from '../../service/store/write/attempts-lock.ts'
 import { addRequest } from '../../service/store/write/request-row.ts'
@@ -52,10 +53,9 @@ function addTopic(topic: string, previous: readonly string[] = []): string[] {
 async function holdTopics(world: World, options: HoldOptions): Promise<void> {
   const { topic, because = '', by, show, json } = options
   if (!show) checkAsked(options, [])
-  const unknown = describeUnknownTopics(topic ?? [], topic === undefined ? [] : loadTopics(world.env))
-  if (unknown !== null) throw new UsageError(unknown)
   await withDatabase(world, async (pool) => {
     if (show) return showHolds(world, pool, json)
+    await requireTopics(world, pool, topic ?? [])
     const what = topic === undefined ? 'all messages' : `all messages about events of ${topic.join(', ')}`
     if (!(await confirm(world, `Hold ${what}?`, options)))
       return note(world, 'Not confirmed: nothing is held')
@@ -65,6 +65,15 @@ async function holdTopics(world: World, options: HoldOptions): Promise<void> {
     await awaitAttempts(pool)
     await showHolds(world, pool, json)
   })
+}
+
+/** Throws UsageError for a topic that no replica reads. Without one, MQ_TOPICS counts, which a shell may lack or have of another service. */
+async function requireTopics(world: World, pool: DatabasePool, topics: readonly string[]): Promise<void> {
+  if (topics.length === 0) return
+  const replicas = await listReplicas(pool)
+  const read = new Set(replicas.flatMap((replica) => replica.topics))
+  const unknown = describeUnknownTopics(topics, read.size === 0 ? loadTopics(world.env) : [...read])
+  if (unknown !== null) throw new UsageError(unknown)
 }
 
 async function showHolds(world: World, pool: DatabasePool, json?: true): Promise<void> {
