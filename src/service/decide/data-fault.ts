@@ -62,7 +62,7 @@ export const ADDRESS_COUNT_MIN = 20
  */
 const HALF: ShareLimit = { countMin: 15, shareMax: 0.5 }
 /** Of what a few have in common on any day. */
-const NEARLY_ALL: ShareLimit = { countMin: 15, shareMax: 0.9 }
+const NEARLY_ALL: ShareLimit = { countMin: 15, shareMax: 0.8 }
 const SHARE_LIMITS: readonly ShareLimit[] = [
   HALF,
   { countMin: 50, shareMax: 0.25 },

@@ -141,7 +141,7 @@ export function createMinutely(
       log.warn({ duplicateCount, messageCount }, DUPLICATES)
     for (const [topic, some] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string)) {
       const fresh = [...some, ...newFields.filter(({ labels }) => labels.topic === topic)]
-      judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isSkippedOrPartyless, (all) => [
+      judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isDoubtfulEvent, (all) => [
         ...judgeEvents(topic, {
           eventCount: countJudged(all),
           withoutParty: sumOf(all, 'party', 'missing'),
@@ -195,8 +195,11 @@ function countJudged(all: readonly CountedEvents[]): number {
   return sum(all.filter(({ labels }) => labels.field === undefined))
 }
 
-function isSkippedOrPartyless({ labels }: CountedEvents): boolean {
-  return labels.status === 'SKIPPED' || labels.party === 'missing'
+/** An event that nobody was told of, or a field of which the values are much the same. */
+function isDoubtfulEvent({ labels }: CountedEvents): boolean {
+  return labels.field === undefined
+    ? labels.status !== 'SENT' || labels.party === 'missing'
+    : labels.found === 'repeated' || labels.found === 'event id'
 }
 
 function sum(all: readonly CountedEvents[]): number {
