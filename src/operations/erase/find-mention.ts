@@ -23,7 +23,7 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
 
   function isMentionedIn({ bytes, isText }: Part): boolean {
     // UTF-16 and UTF-32 put NULs beside each letter of Latin.
-    const text = Buffer.from(bytes).toString('latin1').replaceAll('\0', '')
+    const text = Buffer.from(bytes).toString('latin1').replaceAll('\0', '').replaceAll(/\\+/g, '\\')
     let isPlainText: boolean | null = isText || null
     form.lastIndex = 0
     for (let found = form.exec(text); found !== null; found = form.exec(text)) {
@@ -68,9 +68,9 @@ export function isUnreadable(value: Uint8Array | null): boolean {
   return value !== null && value.length > 0 && readValue(value) === null
 }
 
-/** The longest part of a locator that is the same in each spelling of a text: what PostgreSQL looks for. */
+/** The longest part of a locator that URLs, forms, JSON and XML leave as it is: what PostgreSQL looks for. */
 export function fixedPart(locator: string): string {
-  const runs = locator.match(/[!#-[\]-~]+/g) ?? []
+  const runs = locator.match(/[A-Za-z0-9._~-]+/g) ?? []
   return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '')
 }
 
@@ -183,10 +183,19 @@ function lengthCodes(locator: string): string {
  * and with escapes of JSON, URLs, forms and XML, also where these are escaped again.
  */
 function formPattern(locator: string): string {
-  // A run of backslashes is as long as the escapes are deep.
-  const characters = Array.from(locator.normalize('NFC').replaceAll(/\\+/g, '\\'))
-  return characters
-    .map((character) => `(?:${spellings(character).join('|')})${character === '\\' ? '{1,16}' : ''}`)
+  // Some characters are others when they are composed.
+  const forms = [...new Set([locator, locator.normalize('NFC'), locator.normalize('NFD')])]
+  return forms.map(spelled).join('|')
+}
+
+/** In a text of which each run of backslashes is one: it is as long as the escapes are deep. */
+function spelled(locator: string): string {
+  return Array.from(locator.replaceAll(/\\+/g, '\\'))
+    .map((character) => {
+      const one = `(?:${spellings(character).join('|')})`
+      // It may be one run with the backslashes of the escape that follows. Bounded, since a run costs its length again from each on.
+      return character === '\\' ? `(?:${one}{1,16}|(?=\\\\))` : one
+    })
     .join('')
 }
 
@@ -226,15 +235,15 @@ function encodings(character: string): string[] {
   const raw = [bytes, latin1, ...(point < 0x100 ? [] : wide)]
   const percent = [bytes, latin1].map((some) => some.map((byte) => `%(?:25)*${hex(byte, 2)}`).join(''))
   const entity = `&(?:amp;)*(?:#0*${point};|#[xX]0*${hex(point, 0)};${name(ENTITIES[character])})`
-  const escaped = units.map((unit) => `${BACKSLASHES}u${hex(unit, 4)}`).join('')
+  const escaped = units.map((unit) => `\\\\u${hex(unit, 4)}`).join('')
   const letter = LETTER_ESCAPES[character]
   // Escapes first: what begins like a character may be one.
   return [
     ...percent,
     entity,
     escaped,
-    ...(letter === undefined ? [] : [`${BACKSLASHES}${letter}`]),
-    ...(/["/]/.test(character) ? [`${BACKSLASHES}${latin(point)}`] : []),
+    ...(letter === undefined ? [] : [`\\\\${letter}`]),
+    ...(/["/]/.test(character) ? [`\\\\${latin(point)}`] : []),
     ...raw.map((some) =>
       some
         .filter((byte) => byte !== 0)
@@ -243,9 +252,6 @@ function encodings(character: string): string[] {
     ),
   ].filter((spelling) => spelling !== '')
 }
-
-/** Four levels of JSON. Bounded, since a run costs its length again from each of them on. */
-const BACKSLASHES = '\\\\{1,16}'
 
 function name(entity: string | undefined): string {
   return entity === undefined ? '' : `|${entity};`

@@ -346,3 +346,21 @@ t.test('values with an envelope are distinguished from those without', async (t)
   t.equal(isUnreadable(Buffer.from('')), false)
   for (const text of ['{', '[]', '"a"', 'null']) t.equal(isUnreadable(Buffer.from(text)), true, text)
 })
+
+t.test('a locator with backslashes is searched for in the time of any other', async (t) => {
+  const deep = `${String.raw`\\\\\\\\\\\\\\\\\"`.repeat(6)}y`
+  const runs = `DOMAIN${`${'\\'.repeat(15)}u005c`.repeat(20)}z`
+  for (const [party, text] of [
+    [String.raw`\"\"\"\"\"\"x`, deep],
+    [String.raw`\u\u\u\u\u\ux`, `${`${'\\'.repeat(17)}u0075`.repeat(6)}!`],
+    [String.raw`DOMAIN\jdoe`, runs.repeat(2_000)],
+    [String.raw`a\b`, `a${'\\u005c'.repeat(50_000)}c`],
+  ] as const)
+    t.equal(mentionIn({ value: text }, party), null, `${party} in ${text.length} characters`)
+  t.equal(mentionIn({ value: String.raw`see DOMAIN\\u005cjdoe` }, String.raw`DOMAIN\jdoe`), 'longer')
+})
+
+t.test('a locator is found also if Unicode composes it otherwise', async (t) => {
+  for (const party of ['\u{fa19}-g2', '\u212b-1', '\u0958-1'])
+    t.equal(mentionIn({ value: `see ${party} now` }, party), 'longer', party)
+})
