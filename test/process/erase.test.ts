@@ -217,7 +217,15 @@ t.test('requests keep their counts, and nothing that names the person', async (t
     { kind: 'dismiss', target: { ids: [message?.id] } },
   ]
   const ofOthers: readonly RequestTarget[] = [
-    ...[{ partyLocator: 'party.50' }, { reference: 'CLM-50' }, { reason: 'party-5' }, {}].map(retry),
+    ...[
+      { partyLocator: 'party.50' },
+      { reference: 'CLM-50' },
+      { reason: 'party-5' },
+      // Of another member, and of all events of a type, though they are called as her claim or event.
+      { partyLocator: 'CLM-5' },
+      { eventType: event.eventId },
+      {},
+    ].map(retry),
     { kind: 'retry', target: { locators: [otherLocator] } },
   ]
   const asked: string[] = []
@@ -333,7 +341,9 @@ t.test(
     const textIn = (name: string) => `${text} in ${name}`
     /** Values that are no plain text, and the row of those that are not in the row of the person, or in any. */
     const VALUES: Readonly<Record<string, { toValue?: (text: string) => unknown; where?: string }>> = {
-      'request.target': { toValue: (text) => ({ filter: { eventType: text, reference: text, to } }) },
+      'request.target': {
+        toValue: (text) => ({ filter: { partyLocator: party, reference: party, reason: text, to } }),
+      },
       'rejected_message.headers': {
         toValue: (text) => ({ h: [Buffer.from(text).toString('base64')] }),
         where: 'id = 1',

@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
-import { NAMING_FILTERS, type Naming, namesIn } from './erase-requests.ts'
+import { NAMING_FILTERS, type Naming, namesIn, SENTENCES } from './erase-requests.ts'
 import { fixedPart, wordPattern } from './find-mention.ts'
 
 export function findCheckpointReasons(pool: DatabasePool, naming: Naming): Promise<readonly bigint[]> {
@@ -22,11 +22,16 @@ type Reason = Readonly<z.infer<typeof reasonRow>>
 export function readUnclearReasons(pool: DatabasePool, party: string): Promise<readonly Reason[]> {
   return pool.any(sql.type(reasonRow)`
     SELECT kind, id, text FROM (
-      SELECT 'checkpoint' AS kind, id, because AS text FROM notifications.checkpoint_change
+      SELECT 'checkpoint' AS kind, id, because AS text, because ~ ${wordPattern(party)} AS "isNaming"
+      FROM notifications.checkpoint_change
       UNION ALL
-      SELECT 'request', id, part.text FROM notifications.request, LATERAL (
-        VALUES (because), (note) UNION ALL SELECT value FROM jsonb_each_text(target -> 'filter') WHERE key = ANY(${sqlArray('text', NAMING_FILTERS)})
-      ) AS part (text)
+      SELECT 'request', id, part.* FROM notifications.request, LATERAL (
+        VALUES (because, because ~ ${wordPattern(party)}), (note, note ~ ${wordPattern(party)})
+        UNION ALL
+        SELECT value, key IN ('partyLocator', 'reference') AND value = ${party}
+          OR key = ANY(${sqlArray('text', SENTENCES)}) AND value ~ ${wordPattern(party)}
+        FROM jsonb_each_text(target -> 'filter') WHERE key = ANY(${sqlArray('text', NAMING_FILTERS)})
+      ) AS part
     ) AS reason
-    WHERE strpos(text, ${fixedPart(party)}) > 0 AND text !~ ${wordPattern(party)} ORDER BY kind, id`)
+    WHERE strpos(text, ${fixedPart(party)}) > 0 AND NOT "isNaming" ORDER BY kind, id`)
 }

@@ -9,22 +9,18 @@ export interface Naming {
   readonly names?: readonly string[]
   /** The party, as a word of a text. */
   readonly word?: string
-  /** What a text contains that somebody has looked at. */
-  readonly part?: string
+  /** Whole texts that somebody has looked at. */
+  readonly texts?: readonly string[]
   /** Rejected messages. */
   readonly ids?: readonly bigint[]
 }
 
-/** The texts of a stored filter that may name a person. */
-export const NAMING_FILTERS = [
-  'locator',
-  'partyLocator',
-  'eventId',
-  'eventType',
-  'reference',
-  'reason',
-  'reasonPrefix',
-]
+/** The values of a stored filter that name one thing. A party is named by its own, or as what an event is about. */
+const NAMES_OF_ENTRIES = ['locator', 'eventId', 'reference']
+/** Those that are sentences. */
+export const SENTENCES = ['reason', 'reasonPrefix']
+/** The texts of a stored filter in which somebody may find a person. */
+export const NAMING_FILTERS = [...NAMES_OF_ENTRIES, ...SENTENCES, 'partyLocator', 'eventType']
 
 const idRow = z.object({ id: z.bigint() })
 
@@ -85,11 +81,13 @@ export function readNames(pool: DatabasePool, locators: readonly string[]): Prom
 }
 
 /** Each request, with its filter as it is after the erasure; null if that names nobody. */
-function found({ names = [], ...within }: Naming) {
+function found({ names = [], word, texts = [] }: Naming) {
   const text = sql.fragment`(value #>> '{}')`
   const isNaming = sql.fragment`(
-    name = ANY(${sqlArray('text', NAMING_FILTERS)})
-    AND (${text} = ANY(${sqlArray('text', names)}) OR ${namesIn(text, within)})
+    name = 'partyLocator' AND ${text} = ${word ?? ''}
+    OR name = ANY(${sqlArray('text', NAMES_OF_ENTRIES)}) AND ${text} = ANY(${sqlArray('text', names)})
+    OR name = ANY(${sqlArray('text', SENTENCES)}) AND (${namesIn(text, { names, word })})
+    OR name = ANY(${sqlArray('text', NAMING_FILTERS)}) AND ${text} = ANY(${sqlArray('text', texts)})
   )`
   return sql.fragment`(
     SELECT id AS found_id, (
@@ -101,10 +99,10 @@ function found({ names = [], ...within }: Naming) {
 }
 
 /** The note of a hold has the reason of whoever ended it. */
-function isFound({ names = [], ids = [], word }: Naming) {
+function isFound({ names = [], ids = [], word, texts = [] }: Naming) {
   return sql.fragment`(
-    filter IS NOT NULL OR ${namesIn(sql.fragment`note`, { names, word })} OR because <> 'erased' AND (
-      ${namesIn(sql.fragment`because`, { names, word })} OR ${isNamed('locators', names)}
+    filter IS NOT NULL OR ${namesIn(sql.fragment`note`, { names, word, texts })} OR because <> 'erased' AND (
+      ${namesIn(sql.fragment`because`, { names, word, texts })} OR ${isNamed('locators', names)}
       OR ${isNamed('ids', ids.map(String))}
     )
   )`
@@ -114,16 +112,16 @@ const BLANKS = '\t\n\r\u00a0'
 const PUNCTUATION = `"'()[]{}\u00ab\u00bb\u201c\u201d\u2018\u2019.,;:!?`
 
 /** A number alone is no name of an entry: it may count or measure anything. */
-export function namesIn(text: FragmentSqlToken, { names = [], word, part }: Naming) {
+export function namesIn(text: FragmentSqlToken, { names = [], word, texts = [] }: Naming) {
   const words = sqlArray(
     'text',
     names.filter((name) => !isNumeric(name)),
   )
-  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, strpos(${text}, ${part ?? null}) > 0, false)
+  return sql.fragment`coalesce(${text} ~ ${pattern(word)}, false) OR ${text} = ANY(${sqlArray('text', texts)})
     OR ${text} = ANY(${words}) OR EXISTS (
       SELECT FROM unnest(string_to_array(translate(${text}, ${BLANKS}, '    '), ' ')) AS part (word),
         LATERAL btrim(word, ${PUNCTUATION}) AS bare
-      WHERE bare = ANY(${words}) OR split_part(translate(bare, '\u2019', ''''), '''s', 1) = ANY(${words})
+      WHERE bare = ANY(${words}) OR right(bare, 2) IN ('''s', '\u2019s') AND left(bare, -2) = ANY(${words})
     )`
 }
 

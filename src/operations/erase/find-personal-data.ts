@@ -4,7 +4,7 @@ import { ALL_REJECTED, readRejected } from '../../service/store/read/list-reject
 import { type EntriesOfParty, findEntries } from './erase-entries.ts'
 import { findCheckpointReasons, readUnclearReasons } from './erase-reasons.ts'
 import { findRequests, type Naming, readNames } from './erase-requests.ts'
-import { fixedPart, isUnreadable, type Search } from './find-mention.ts'
+import { isUnreadable, type Search } from './find-mention.ts'
 
 /** What is stored about a person: each kind of place, page by page. */
 export type PersonalData =
@@ -79,10 +79,11 @@ async function* findUnclearReasons(
   const read = await readUnclearReasons(pool, party)
   const found = read.filter(({ text }) => mentionIn(text) !== null)
   const isWanted = (name: string) => wanted.has(name)
+  const wantedTexts = found.filter(({ kind, id }) => isWanted(`${kind}:${id}`)).map(({ text }) => text)
   const idsOf = (kind: 'request' | 'checkpoint') => [
     ...new Set(found.filter((one) => one.kind === kind && isWanted(`${kind}:${one.id}`)).map(({ id }) => id)),
   ]
-  yield { kind: 'requests', ids: idsOf('request'), naming: { part: fixedPart(party) } }
+  yield { kind: 'requests', ids: idsOf('request'), naming: { texts: wantedTexts } }
   yield { kind: 'checkpointChanges', ids: idsOf('checkpoint') }
   const names = new Set(found.map(({ kind, id }) => `${kind}:${id}`))
   yield { kind: 'unclear', names: [...names].filter((name) => !isWanted(name)) }

@@ -380,7 +380,11 @@ t.test('what the first minute says of its messages is true of all of them', asyn
     const rejection = { code: 'conflict' as const, error: 'x' }
     const rejected = Array.from({ length: rejectedCount }, () => ({ message: aMessage(), rejection }))
     const attempts = Array.from({ length: eventCount }, (_, i) =>
-      anAttempt(`event-${i}`, { status: i < skippedCount ? 'SKIPPED' : 'SENT' }),
+      anAttempt(`event-${i}`, {
+        partyLocator: `party-${i}`,
+        variables: { ...ONE_CLAIM, locator: `CLM-${i}` },
+        status: i < skippedCount ? 'SKIPPED' : 'SENT',
+      }),
     )
     const batch = batchOf(eventCount + rejectedCount + duplicateCount)
     await metrics.stage('batch', batch, async () => committed(attempts, rejected))
