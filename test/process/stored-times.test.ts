@@ -90,6 +90,7 @@ t.test('rows with times of any kind trouble no list, and are shown with them', a
     'log --json --since 2020-01-01',
     'log --csv --since 2020-01-01',
     'export --party party-1',
+    'erase --party party-1 --dry-run',
     'rejected list --all',
     'requests list',
     'rules backtest',
