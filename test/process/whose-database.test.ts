@@ -99,6 +99,8 @@ t.test('a restored database is named before it is read again', { skip: SKIP_MOCK
     stdout: new RegExp(`^${claims}/0 {2}checkpoint 1, to be 9: 10 is the first`, 'm'),
   })
   const never = { ...world.env, MQ_GROUP_ID: `${world.groupId}-never` }
+  // As three minutes after its last replica of another group.
+  await world.sql('DELETE FROM notifications.replica')
   t.match(await command(set, never), { code: 1, stderr: /has committed no offset of these partitions/ })
   const second = await world.serve({ MANAGEMENT_PORT: '0' })
   t.match(await second.logged(LOST), { level: 'error', topic: claims, checkpoint: '1', committed: '9' })
