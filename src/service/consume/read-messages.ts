@@ -23,7 +23,7 @@ export async function readMessages(
   const ends = await brokers.readEnds([...new Set(places.map(({ topic }) => topic))], READ_COMMITTED)
   const startedMs = performance.now()
   let byteCount = 0
-  // In ascending order one fetch serves several places.
+  // The first is read in any case. The others in ascending order, so that one fetch serves several.
   for (const place of [first, ...others.sort((a, b) => Number(a.offset - b.offset))]) {
     const { earliest = 0n, end = 0n } = ends.get(partitionKey(place)) ?? {}
     if (place.offset < earliest || place.offset >= end) found.set(placeKey(place), null)
