@@ -67,7 +67,7 @@ async function holdTopics(world: World, options: HoldOptions): Promise<void> {
   })
 }
 
-/** Throws UsageError for a topic that no replica reads. Without one, MQ_TOPICS counts, which a shell may lack or have of another service. */
+/** Throws UsageError for a topic that no replica reads; while none is known, for one that is not in this shell's MQ_TOPICS. */
 async function requireTopics(world: World, pool: DatabasePool, topics: readonly string[]): Promise<void> {
   if (topics.length === 0) return
   const replicas = await listReplicas(pool)
