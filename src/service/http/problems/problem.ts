@@ -56,7 +56,11 @@ export class ProblemError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ProblemCode, { detail, errors, headers = {}, cause }: ProblemOptions = {}) {
+    // An answer is no fault of the program: nobody reads its stack, which costs more than to find the route.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(detail ?? PROBLEMS[code].title, { cause })
+    Error.stackTraceLimit = stackTraceLimit
     this.code = code
     this.detail = detail
     this.errors = errors

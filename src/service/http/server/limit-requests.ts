@@ -24,7 +24,6 @@ export function limitRequests(app: HttpApp, countMax: number): void {
   const turns = createTurns(RETRY_AFTER_S)
   // Values are token subjects. A Map keeps the order of insertion, so the first entry is the oldest.
   const arriving = new Map<FastifyReply, string | null>()
-  // Shared, because an error's stack is a quarter of the cost of a refusal.
   const refusal = new ProblemError('unavailable', {
     detail: `More than ${countMax} requests of this kind are in progress. Try again later.`,
     headers: { 'retry-after': String(RETRY_AFTER_S) },
