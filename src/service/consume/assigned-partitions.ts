@@ -58,13 +58,13 @@ export class AssignedPartitions {
   /** Rewinds partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
   async rewindLost(topics: readonly string[]): Promise<void> {
     // Read before the database is queried, so that a concurrent commit does not count.
-    const committed = new Map([...this.#consumers].map(([key, consumer]) => [key, consumer.committed]))
+    const before = new Map([...this.#consumers].map(([key, consumer]) => [key, consumer.checkpoint]))
     const checkpoints = new Map(
       (await this.#needs.listCheckpoints(topics)).map((found) => [partitionKey(found), found.offset]),
     )
     for (const [key, consumer] of this.#consumers) {
       const checkpoint = checkpoints.get(key) ?? -1n
-      if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed) consumer.rewind()
+      if (checkpoint < (before.get(key) ?? -1n) && checkpoint < consumer.checkpoint) consumer.rewind()
     }
   }
 }

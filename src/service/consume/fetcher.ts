@@ -54,7 +54,7 @@ export class Fetcher {
   #partitions: readonly PartitionConsumer[] = []
   readonly #over = new AbortController()
   /** Partitions that their broker does not lead any more, by the `refreshCount` at which the broker refused them. */
-  readonly #moved = new Map<string, number>()
+  readonly #refusedAt = new Map<string, number>()
 
   constructor(needs: FetcherNeeds) {
     this.#needs = needs
@@ -99,7 +99,7 @@ export class Fetcher {
     while (!this.#over.signal.aborted) {
       const led = this.#partitions.filter(({ name }) => this.#needs.cluster.leaderOf(name) === loop.nodeId)
       if (led.length === 0) break
-      const wanted = led.filter((consumer) => consumer.wanted !== null && !this.#isMoved(consumer.name))
+      const wanted = led.filter((consumer) => consumer.wanted !== null && !this.#isRefused(consumer.name))
       const isAnyAbout = led.some(({ isAboutToWant }) => isAboutToWant)
       if (wanted.length > 0) await this.#fetchOnce(loop, wanted, isAnyAbout ? SHORT_WAIT_MS : WAIT_MS)
       else await this.fetchable.wait()
@@ -108,8 +108,8 @@ export class Fetcher {
   }
 
   /** Until the metadata is read again, the same broker would refuse it again. */
-  #isMoved(partition: TopicPartition): boolean {
-    return this.#moved.get(partitionKey(partition)) === this.#needs.cluster.refreshCount
+  #isRefused(partition: TopicPartition): boolean {
+    return this.#refusedAt.get(partitionKey(partition)) === this.#needs.cluster.refreshCount
   }
 
   async #fetchOnce(loop: Loop, wanted: readonly PartitionConsumer[], maxWaitMs: number): Promise<void> {
@@ -173,7 +173,7 @@ export class Fetcher {
 
   #handOver(consumer: PartitionConsumer, fetched: FetchedPartition, from: bigint): void {
     if (isStaleMetadata(fetched.error)) {
-      this.#moved.set(partitionKey(fetched), this.#needs.cluster.refreshCount)
+      this.#refusedAt.set(partitionKey(fetched), this.#needs.cluster.refreshCount)
       this.#refresh()
     }
     consumer.offer(fetched, from)

@@ -108,8 +108,8 @@ export class PartitionConsumer {
   readonly finished: Promise<void>
   #state: State
   /** What the group had committed to Kafka before this assignment, until it is compared with the checkpoint; null if unknown. */
-  #told: CommittedOffset | null
-  #committed: Checkpoint = { offset: -1n, lastMessage: null }
+  #committed: CommittedOffset | null
+  #checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
   /** The broker is known to have nothing before this offset. */
   #earliest = 0n
   /** Null once a batch is committed, or nothing has come for a while. */
@@ -122,18 +122,18 @@ export class PartitionConsumer {
   /**
    * Consumes until `end`.
    *
-   * @param told what the group had committed to Kafka before this assignment; null if unknown
+   * @param committed what the group had committed to Kafka before this assignment; null if unknown
    * @param before the consumer of the same partition in an earlier assignment, which finishes first
    */
   constructor(
     name: TopicPartition,
     needs: PartitionNeeds,
-    told: CommittedOffset | null,
+    committed: CommittedOffset | null,
     before: PartitionConsumer | null,
   ) {
     this.name = name
     this.#needs = needs
-    this.#told = told
+    this.#committed = committed
     this.#state = { kind: 'starting', before }
     this.finished = this.#run(before)
   }
@@ -145,7 +145,7 @@ export class PartitionConsumer {
       try {
         this.#state = { kind: 'starting', before: null }
         const reader = await this.#start()
-        while (await this.#hasNext(reader)) await this.#process(reader)
+        while (await this.#waitForNext(reader)) await this.#process(reader)
         if (!this.#isOver) throw new Moved()
       } catch (error) {
         await this.#fail(error)
@@ -163,8 +163,8 @@ export class PartitionConsumer {
     const { ensureCheckpoint, budget, batchCountMax, fetchable } = this.#needs
     const checkpoint = await ensureCheckpoint(this.name.topic, this.name.partition)
     this.#reportLoss(checkpoint.offset)
-    if (checkpoint.offset !== this.#committed.offset) this.#unblock()
-    this.#committed = checkpoint
+    if (checkpoint.offset !== this.#checkpoint.offset) this.#unblock()
+    this.#checkpoint = checkpoint
     const inbox = new Inbox(budget, fetchStart(checkpoint, this.#earliest))
     const reader = new BatchReader(this.name, inbox, batchCountMax, checkpoint.lastMessage)
     this.#state = { kind: 'waiting', reader }
@@ -182,9 +182,9 @@ export class PartitionConsumer {
   /** Logs and counts rows that the database has lost, before their events are sent again. */
   #reportLoss(checkpoint: bigint): void {
     const { database, log, countRowsLost } = this.#needs
-    const told = this.#told ?? { next: this.#committed.offset + 1n, database }
-    this.#told = null
-    const fault = judgeCommitted(told, database.id, checkpoint)
+    const committed = this.#committed ?? { next: this.#checkpoint.offset + 1n, database }
+    this.#committed = null
+    const fault = judgeCommitted(committed, database.id, checkpoint)
     if (fault?.kind !== 'lost') return
     const { count } = fault
     countRowsLost(this.name.topic, count)
@@ -204,14 +204,14 @@ export class PartitionConsumer {
   }
 
   /** Waits until there is something to take. Returns false once nothing more is to be taken. */
-  async #hasNext(reader: BatchReader): Promise<boolean> {
+  async #waitForNext(reader: BatchReader): Promise<boolean> {
     this.#state = { kind: 'waiting', reader }
     while (reader.isEmpty && !reader.isStopped) {
       const isSettled = this.#failures === null && reader.isCompared
       await reader.inbox.changed.wait(isSettled ? null : QUIET_MS)
       if (!reader.isEmpty || reader.isStopped) continue
       const ends = reader.isCompared ? null : await this.#needs.readEnds(this.name).catch(() => null)
-      if (ends !== null) reader.compareEnd(this.#committed, ends)
+      if (ends !== null) reader.compareEnd(this.#checkpoint, ends)
       this.#failures = null
     }
     return !reader.isStopped
@@ -223,7 +223,7 @@ export class PartitionConsumer {
       const processed = await this.#needs.processNext({
         bytes: reader.inbox.bytes,
         isAlone: this.#failures !== null || this.#wasSlow,
-        take: () => reader.next(this.#committed),
+        take: () => reader.next(this.#checkpoint),
       })
       if (processed !== null) this.#settle(reader, processed)
     } catch (error) {
@@ -235,7 +235,7 @@ export class PartitionConsumer {
   /** Notes a commit. */
   #settle(reader: BatchReader, { batch, result }: ProcessedBatch): void {
     if (result.kind === 'moved') throw this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
-    this.#committed = reader.settle(batch, result.lastOffset)
+    this.#checkpoint = reader.settle(batch, result.lastOffset)
     this.#failures = null
     this.#failedHead = null
     this.#wasSlow = result.wasSlow
@@ -283,7 +283,7 @@ export class PartitionConsumer {
     if (this.#isOver) {
       if (!(error instanceof Moved))
         this.#needs.log.warn(
-          { err: error, ...this.name, offset: String(this.#committed.offset + 1n) },
+          { err: error, ...this.name, offset: String(this.#checkpoint.offset + 1n) },
           'the last batch of a partition failed; the next owner of the partition processes it',
         )
       return null
@@ -303,14 +303,14 @@ export class PartitionConsumer {
   /** Rejects with BrokerError: whatever fails, no batch was tried. */
   #ends(): Promise<Ends> {
     return this.#needs.readEnds(this.name).catch((error: Error & { readonly type?: string }) => {
-      throw new BrokerError(error.type ?? errorMessage(error), this.#committed.offset + 1n)
+      throw new BrokerError(error.type ?? errorMessage(error), this.#checkpoint.offset + 1n)
     })
   }
 
   /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
   async #continueInRange(asked: bigint): Promise<boolean> {
     const ends = await this.#ends()
-    const { offset } = this.#committed
+    const { offset } = this.#checkpoint
     const found = judgeOutOfRange(offset, asked, ends)
     if (found.kind === 'passed') return false
     if (found.kind === 'recreated') {
@@ -337,10 +337,10 @@ export class PartitionConsumer {
   /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     const { topic, partition } = this.name
-    const checkpoint = this.#committed.offset
+    const checkpoint = this.#checkpoint.offset
     const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
     if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
-    this.#committed = { offset: inForce, lastMessage: null }
+    this.#checkpoint = { offset: inForce, lastMessage: null }
     this.#earliest = earliest
     this.#failedHead = null
     this.#unblock()
@@ -391,8 +391,8 @@ export class PartitionConsumer {
     this.#reader?.stop()
   }
 
-  get committed(): bigint {
-    return this.#committed.offset
+  get checkpoint(): bigint {
+    return this.#checkpoint.offset
   }
 
   /** The offset to fetch from; null while nothing is to be fetched. */
@@ -413,7 +413,7 @@ export class PartitionConsumer {
   /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
   oldestMs(): number | null {
     const head = this.#reader?.head ?? this.#failedHead
-    if (head !== null && head.offset > this.#committed.offset) return Number(head.timestampMs ?? -1n)
+    if (head !== null && head.offset > this.#checkpoint.offset) return Number(head.timestampMs ?? -1n)
     return this.#reader?.inbox.oldestMs ?? null
   }
 
@@ -442,7 +442,7 @@ export class PartitionConsumer {
   }
 
   #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#needs.wallMs()): Blocked {
-    return { ...this.name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
+    return { ...this.name, reason, detail, offset: this.#checkpoint.offset + 1n, sinceMs }
   }
 }
 
