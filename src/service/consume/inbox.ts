@@ -88,8 +88,7 @@ export class Inbox {
 
   /** The offset to fetch from; null while nothing is to be fetched. */
   get wanted(): bigint | null {
-    if (this.#isFull) this.#isFull = this.#bytes > INBOX_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)
-    return this.#isFull ? null : this.#expected
+    return this.#isFull || this.#budget.isFull(this.#bytes) ? null : this.#expected
   }
 
   /** Accepts nothing more. */
@@ -153,7 +152,6 @@ export class Inbox {
     this.#expected = set.lastOffset + 1n
     this.#sets.push(set)
     this.#count(set.bytes.length)
-    this.#isFull = this.#bytes >= INBOX_BYTES_MAX || this.#budget.isFull(this.#bytes)
   }
 
   /** Keeps the queued sets, since the broker may no longer have it. */
@@ -187,6 +185,8 @@ export class Inbox {
 
   #count(change: number): void {
     this.#bytes += change
+    if (this.#bytes >= INBOX_BYTES_MAX) this.#isFull = true
+    else if (this.#bytes <= INBOX_BYTES_MAX / 2) this.#isFull = false
     this.#budget.add(change)
   }
 }

@@ -197,11 +197,10 @@ t.test('while all queues are full, only a partition with an empty queue is fetch
   await fetchOnce(1)
   t.strictSame([values().length, wanted()], [4, 4n], 'slow partitions leave the others their turn')
   budget.add(3_000)
-  await fetchOnce(1)
-  t.equal(values().length, 10, 'what is fetched is worked on')
   t.equal(wanted(), null, 'far too many bytes wait')
   budget.add(-1)
-  t.equal(wanted(), 10n)
+  await fetchOnce(1)
+  t.strictSame([values().length, wanted()], [10, 10n])
 })
 
 t.test('a batch without an end blocks the partition, and is not fetched in a loop', async (t) => {
