@@ -73,6 +73,7 @@ export const envelopeMapCheck: Check = {
 
 interface SampledEvent extends Event {
   readonly value: Message['value']
+  readonly timestampMs: Message['timestampMs']
 }
 
 /** The newest messages of a topic. */
@@ -114,7 +115,8 @@ export async function readSamples({ broker }: Config, maps: EnvelopeMaps): Promi
 export function toSample(topic: string, messages: readonly Message[], map: EnvelopeMap): Sample {
   const events = messages.flatMap((message) => {
     const parsed = parseEvent(message, map)
-    return parsed.kind === 'event' ? [{ ...parsed.event, value: message.value }] : []
+    const { value, timestampMs } = message
+    return parsed.kind === 'event' ? [{ ...parsed.event, value, timestampMs }] : []
   })
   return { topic, messages, map, events }
 }

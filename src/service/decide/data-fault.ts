@@ -107,12 +107,12 @@ export interface EventCounts {
 }
 
 /**
- * Fields whose values can be wrong together. `repeated`: most of the newest events of the topic have the same value. A reason counts if
- * the event's text gives one.
+ * Fields whose values can be wrong together. `burst`: most of the newest events of the topic have the same value; `repeated`: and have
+ * had it for longer than one customer's events come at once. A reason counts if the event's text gives one.
  */
 export const JUDGED_FIELDS = ['partyLocator', 'locator', 'reason'] as const
 export type JudgedField = (typeof JUDGED_FIELDS)[number]
-export type FieldFinding = 'named' | 'repeated' | 'event id' | 'missing'
+export type FieldFinding = 'named' | 'burst' | 'repeated' | 'event id' | 'missing'
 export interface Found<Place, Finding> {
   readonly place: Place
   readonly finding: Finding
@@ -125,6 +125,8 @@ export interface JudgedEvent {
   /** The party locator if the event names none. */
   readonly reference: string
   readonly reason: string | null
+  /** Publication time; undefined if unknown. */
+  readonly timestampMs: bigint | undefined
 }
 
 /**
@@ -136,16 +138,14 @@ export interface JudgedEvent {
 export function createFieldFinder(givesReason: (eventType: string) => boolean) {
   const parties = createNewest(NEWEST_EVENT_COUNT)
   const references = createNewest(NEWEST_EVENT_COUNT)
-  const isMost = (newest: Newest, value: string) => {
-    const count = newest.countOf(value)
-    return count >= FAULTY_COUNT_MIN && count * 2 > newest.count()
-  }
+  const findParty = createRepetitionFinder(parties)
+  const findRepeatedReference = createRepetitionFinder(references)
   const namesReference = ({ reference, partyLocator }: JudgedEvent) =>
     reference !== '' && reference !== partyLocator
   function findReference(event: JudgedEvent): FieldFinding {
     if (!namesReference(event)) return 'missing'
     if (event.reference === event.eventId) return 'event id'
-    return isMost(references, event.reference) ? 'repeated' : 'named'
+    return findRepeatedReference(event.reference, event.timestampMs)
   }
   return (events: readonly JudgedEvent[]): Found<JudgedField, FieldFinding>[] => {
     for (const event of events.slice(-NEWEST_EVENT_COUNT)) {
@@ -153,10 +153,9 @@ export function createFieldFinder(givesReason: (eventType: string) => boolean) {
       if (namesReference(event)) references.add(event.eventId, event.reference)
     }
     return events.flatMap((event): Found<JudgedField, FieldFinding>[] => {
-      const { partyLocator: party, eventType, reason } = event
-      const isOneParty = party !== null && isMost(parties, party)
+      const { partyLocator: party, eventType, reason, timestampMs } = event
       return [
-        { place: 'partyLocator', finding: party === null ? 'missing' : isOneParty ? 'repeated' : 'named' },
+        { place: 'partyLocator', finding: party === null ? 'missing' : findParty(party, timestampMs) },
         { place: 'locator', finding: findReference(event) },
         ...(givesReason(eventType)
           ? [{ place: 'reason', finding: reason === null ? 'missing' : 'named' } as const]
@@ -166,8 +165,29 @@ export function createFieldFinder(givesReason: (eventType: string) => boolean) {
   }
 }
 
+/**
+ * Returns a function that says whether a value is that of most of the newest events. All events of one customer may come at once, as those
+ * of a fleet that is renewed.
+ */
+function createRepetitionFinder(newest: Newest) {
+  const isMost = (value: string) => {
+    const count = newest.countOf(value)
+    return count >= FAULTY_COUNT_MIN && count * 2 > newest.count()
+  }
+  let most: { readonly value: string; readonly fromMs: bigint | undefined } | null = null
+  return (value: string, timestampMs: bigint | undefined): 'named' | 'burst' | 'repeated' => {
+    if (most !== null && !isMost(most.value)) most = null
+    if (!isMost(value)) return 'named'
+    if (most?.value !== value) most = { value, fromMs: timestampMs }
+    if (most.fromMs === undefined || timestampMs === undefined) return 'burst'
+    return Math.abs(Number(timestampMs - most.fromMs)) > BURST_MS_MAX ? 'repeated' : 'burst'
+  }
+}
+
 /** Per topic. */
 const NEWEST_EVENT_COUNT = 50
+/** Short enough for the second minute to tell what lasts. */
+const BURST_MS_MAX = 45_000
 /** A reference has no limit: longer values are not kept. */
 const VALUE_LENGTH_MAX = 255
 /** The addresses of so many parties are kept. */
@@ -233,14 +253,23 @@ export function judgeEvents(
       detail: `none of ${counted(withoutReason, 'event')} of ${topic} whose text gives a reason has one`,
       isSure: withoutReason >= NEARLY_ALL.countMin,
     })
-  const judgeNearlyAll = (code: DataFaultCode, field: JudgedField, finding: FieldFinding, words: string) => {
-    const count = countOf(field, finding)
-    if (exceeds(NEARLY_ALL, count, eventCount))
-      faults.push({ code, detail: `${count} ${all} ${words}`, isSure: true })
+  const judgeRepeated = (code: DataFaultCode, field: JudgedField, words: string) => {
+    const lastingCount = countOf(field, 'repeated')
+    const count = lastingCount + countOf(field, 'burst')
+    if (!exceeds(NEARLY_ALL, count, eventCount)) return
+    const isSure = lastingCount >= FAULTY_COUNT_MIN
+    const within = isSure ? '' : ', which came at once: one customer may have them all'
+    faults.push({ code, detail: `${count} ${all} ${words}${within}`, isSure })
   }
-  judgeNearlyAll('one-party', 'partyLocator', 'repeated', 'name the same party')
-  judgeNearlyAll('one-reference', 'locator', 'repeated', 'name the same claim, policy or invoice')
-  judgeNearlyAll('event-id', 'locator', 'event id', 'name their own event id as what they are about')
+  judgeRepeated('one-party', 'partyLocator', 'name the same party')
+  judgeRepeated('one-reference', 'locator', 'name the same claim, policy or invoice')
+  const ownIdCount = countOf('locator', 'event id')
+  if (exceeds(NEARLY_ALL, ownIdCount, eventCount))
+    faults.push({
+      code: 'event-id',
+      detail: `${ownIdCount} ${all} name their own event id as what they are about`,
+      isSure: true,
+    })
   return faults
 }
 

@@ -56,7 +56,7 @@ export function createCounters(registers: Registry[]) {
     ),
     fields: counter(
       'event_fields_total',
-      'Fields of the same events, by what was found at their places: "repeated" if most of the newest events have the same value',
+      'Fields of the same events, by what was found at their places: "burst" if most of the newest events have the same value, "repeated" if they have had it for longer than a burst takes',
       ['topic', 'field', 'found'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
@@ -208,17 +208,19 @@ export function countStages(
       ({ origin }) => origin.topic,
       ({ decision }) => String(decision.facts.party),
     ])
-    countFields(inserted)
+    countFields(batch, inserted)
     countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
   }
 
-  function countFields(inserted: readonly Attempt[]): void {
+  function countFields({ messages }: Batch, inserted: readonly Attempt[]): void {
+    const timestamps = new Map(messages.map(({ offset, timestampMs }) => [offset, timestampMs]))
     for (const [topic, attempts] of Map.groupBy(inserted, ({ origin }) => origin.topic)) {
       const findFields = finders.get(topic) ?? createFieldFinder(givesReason)
       finders.set(topic, findFields)
-      const events = attempts.map(({ eventId, eventType, partyLocator, variables }) => {
+      const events = attempts.map(({ eventId, eventType, partyLocator, variables, origin }) => {
         const { locator = '', reason = null } = variables ?? {}
-        return { eventId, eventType, partyLocator, reference: locator, reason }
+        const timestampMs = timestamps.get(origin.offset)
+        return { eventId, eventType, partyLocator, reference: locator, reason, timestampMs }
       })
       countBy(counters.fields, findFields(events), [
         () => topic,

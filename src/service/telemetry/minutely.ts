@@ -53,7 +53,8 @@ interface Window {
 
 /**
  * `log` logs what was counted since its last call: rejected messages by code, FAILED and SKIPPED rows by rule, and what looks wrong
- * about the events of a topic or about an address, when it begins and when it ends. `notices` are what looks wrong now.
+ * about the events of a topic or about an address, when it begins and when it ends; of the first, also what may be chance. `notices` are
+ * what looks wrong now.
  */
 export function createMinutely(
   { rejected, outcomes, events, fields, addresses, duplicates }: Counters,
@@ -78,11 +79,18 @@ export function createMinutely(
     window.isClean &&= isCleanMinute
     const count = countJudged(window.counted)
     if (count < (window.faults === null ? limits.first : limits.judged)) return
-    const found = faultsOf(window.counted).filter(({ isSure }) => isSure)
+    const possible = faultsOf(window.counted)
+    const found = possible.filter(({ isSure }) => isSure)
     if (count < limits.judged && found.length === 0) return
-    const looksRight = window.isClean && sum(window.counted.filter(isDoubtful)) * 2 <= count
-    if (window.faults === null && found.length === 0 && looksRight)
-      log.info({ topic, count }, `the first ${noun} look right`)
+    if (window.faults === null && found.length === 0) {
+      const areClean = window.isClean && sum(window.counted.filter(isDoubtful)) * 2 <= count
+      if (areClean && possible.length === 0) log.info({ topic, count }, `the first ${noun} look right`)
+      for (const { code, detail } of possible)
+        log.info(
+          { fault: code, topic, remedy: DATA_FAULTS[code] },
+          `the first ${noun} may be wrong: ${detail}`,
+        )
+    }
     const before = window.faults ?? []
     const isIn = (faults: readonly DataFault[], code: DataFaultCode) =>
       faults.some((fault) => fault.code === code)
@@ -199,7 +207,7 @@ function countJudged(all: readonly CountedEvents[]): number {
 function isDoubtfulEvent({ labels }: CountedEvents): boolean {
   return labels.field === undefined
     ? labels.status !== 'SENT' || labels.party === 'missing'
-    : labels.found === 'repeated' || labels.found === 'event id'
+    : labels.found === 'burst' || labels.found === 'repeated' || labels.found === 'event id'
 }
 
 function sum(all: readonly CountedEvents[]): number {

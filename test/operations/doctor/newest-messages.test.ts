@@ -47,7 +47,12 @@ const SAMPLES: readonly (readonly [string, Value[], ...(readonly [boolean, RegEx
   [
     'twenty of one party',
     some(20, (i) => ({ party: 'party-1', claim: `CLM-${i}` })),
-    [true, /20 of 20 events of claims name the same party/, /"partyLocator"/],
+    [true, /20 of 20 events of claims name the same party$/, /"partyLocator"/],
+  ],
+  [
+    'twenty of one party at once',
+    some(20, (i) => ({ party: 'party-1', claim: `CLM-${i}` })),
+    [false, /20 of 20 events of claims name the same party, which came at once/, /"partyLocator"/],
   ],
   ['fourteen of one party', some(14, () => ({ party: 'party-1' }))],
   [
@@ -79,7 +84,10 @@ const SAMPLES: readonly (readonly [string, Value[], ...(readonly [boolean, RegEx
 ]
 t.test('a few messages are a warning at most, and what is wrong with many a fault', async (t) => {
   for (const [title, values, ...expected] of SAMPLES) {
-    const messages = values.map((value) => aMessage(0n, JSON.stringify(value)))
+    const messages = values.map((value, i) => ({
+      ...aMessage(0n, JSON.stringify(value)),
+      timestampMs: title.endsWith('at once') ? 0n : BigInt(i * 10_000),
+    }))
     const found = judgeSample(toSample('claims', messages, MAP), false, (type) => type === 'Claim.Paid')
     t.equal(found.length, expected.length, title)
     t.match(

@@ -127,7 +127,7 @@ t.test('answers without any address are a fault, unless there are none on purpos
   t.same([codes(19, 0), codes(20, 0), codes(17, 3), codes(16, 4)], [[], ['no-address'], ['no-address'], []])
 })
 
-/** So many events, whose party, reference and reason the functions return. */
+/** So many events of some minutes, whose party, reference and reason the functions return. */
 function codesOf(
   count: number,
   change: (i: number) => Partial<JudgedEvent>,
@@ -137,7 +137,7 @@ function codesOf(
   const events = Array.from({ length: count }, (_, i): JudgedEvent => {
     const [eventId, partyLocator, reference] = ['event', 'party', 'CLM'].map((name) => `${name}-${i}`)
     const own = { eventId, partyLocator, reference, eventType: 'claim.paid', reason: null } as JudgedEvent
-    return { ...own, ...change(i) }
+    return { ...own, timestampMs: BigInt(i * 10_000), ...change(i) }
   })
   const find = createFieldFinder((eventType) => eventType === 'claim.rejected')
   const found = batchesOf(events).flatMap(find)
@@ -151,6 +151,24 @@ t.test('one party or reference of nearly all events of a topic is a fault, and t
   const toOne = () => ({ partyLocator: 'party-1' })
   t.same(codesOf(300, toOne), ['one-party'])
   t.same(codesOf(15, toOne), ['one-party'])
+  const atOnce = (ms: number) => (i: number) => ({ ...toOne(), timestampMs: BigInt(i * ms) })
+  t.same(codesOf(60, atOnce(10)), ['one-party?'], 'a fleet is renewed')
+  t.same(codesOf(60, atOnce(1_000)), ['one-party'], 'a minute of it')
+  t.same(
+    codesOf(60, () => ({ ...toOne(), timestampMs: undefined })),
+    ['one-party?'],
+    'at an unknown time',
+  )
+  t.same(
+    codesOf(180, (i) => (i >= 60 && i < 120 ? { timestampMs: 60n } : atOnce(i < 60 ? 1 : 3_000)(i))),
+    [],
+    'a fleet is renewed, and hours later changed',
+  )
+  t.same(
+    codesOf(60, (i) => ({ reference: 'CLM-1', timestampMs: BigInt(i) })),
+    ['one-reference?'],
+    'of one claim',
+  )
   t.same(codesOf(14, toOne), [], 'a family moves')
   const oneByOne = (events: readonly JudgedEvent[]) => events.map((event) => [event])
   t.same(codesOf(21, toOne, oneByOne), ['one-party'], 'the first four are not known to be alike')
