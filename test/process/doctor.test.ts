@@ -418,13 +418,21 @@ t.test('a place that no answer has, and a topic with other names than parties, a
     detail: /none of 20 values at the place that POLICY_ADMIN_EMAIL names looks like a valid email address/,
   })
   t.match(await ask({ POLICY_ADMIN_PHONE: '/fone' }), {
-    status: 'failed',
+    status: 'warning',
+    detail: 'none of 20 answers of policy administration has the place that POLICY_ADMIN_PHONE names',
     remedy: /set POLICY_ADMIN_PHONE=none$/,
   })
   t.match(await ask({ POLICY_ADMIN_PHONE: 'none' }), {
     status: 'warning',
     detail: /without naming the party/,
   })
+  for (const party of parties) own.policyAdministration.set(party, { email: null, phone: `+41 44 ${party}` })
+  t.match(await ask({}), {
+    status: 'failed',
+    detail: /20 of 20 members who are to be told by email have no email address on file/,
+    remedy: /^correct POLICY_ADMIN_EMAIL/,
+  })
+  for (const party of parties) own.policyAdministration.set(party, null)
   const give = (email: string | null) => {
     for (const party of parties.slice(0, 12))
       own.policyAdministration.set(party, email === null ? 'unknown' : { email, phone: null })

@@ -2,18 +2,21 @@ import { createParties } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
 import {
-  ADDRESS_PLACES,
+  type AddressFinding,
   countAddresses,
   createAddressFinder,
   DATA_FAULTS,
   type DataFault,
   FAULTY_COUNT_MIN,
+  type FoundAddress,
   judgeAddresses,
   judgeParties,
 } from '../../service/decide/data-fault.ts'
-import { ADDRESSES, addressVariable } from '../../service/decide/party/channel.ts'
+import { ADDRESSES, addressVariable, DEFAULT_CHANNEL } from '../../service/decide/party/channel.ts'
 import type { Contact, Contacts } from '../../service/decide/party/contact.ts'
+import type { PreferencesByParty } from '../../service/decide/party/preferences.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
+import { readPreferences } from '../../service/store/read/read-preferences.ts'
 import { createLog } from '../../service/telemetry/log.ts'
 import { withTimeout } from '../../service/time/with-timeout.ts'
 import { withPool } from './database.ts'
@@ -89,7 +92,7 @@ export const policyAdministrationCheck: Check = {
           throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
       if (known.length === 0) return describeNaming(parties.namesParty())
       const faults = isAnyFound
-        ? judgeData(config, byTopic, contacts)
+        ? judgeData(config, byTopic, contacts, await preferencesOf(config, known))
         : [allUnknown(known, config.policyAdministration.baseUrl)]
       if (faults.length === 0) return describeNaming(parties.namesParty())
       const warning = faults.map(({ detail }) => detail).join('\n')
@@ -115,23 +118,35 @@ function judgeData(
   { policyAdministration }: Config,
   byTopic: ReadonlyMap<string, readonly string[]>,
   contacts: Contacts,
+  preferences: PreferencesByParty,
 ): DataFault[] {
-  const found = createAddressFinder(policyAdministration.addresses)(contacts)
+  const members = [...contacts].flatMap(([partyLocator, contact]) => {
+    const { preferredChannel = DEFAULT_CHANNEL } = preferences.get(partyLocator) ?? {}
+    return contact.state === 'found' ? [{ partyLocator, contact, preferredChannel }] : []
+  })
+  const found = createAddressFinder(policyAdministration.addresses)(members)
   return [
     ...[...byTopic].flatMap(([topic, parties]) => {
       const count = (state: Contact['state']) =>
         parties.filter((party) => contacts.get(party)?.state === state).length
       return judgeParties(topic, count('found'), count('not found'))
     }),
-    ...ADDRESS_PLACES.flatMap((address) =>
-      judgeAddresses(
-        address,
-        countAddresses(
-          (finding) => found.filter((one) => one.place === address && one.finding === finding).length,
-        ),
-      ),
-    ),
+    ...ADDRESSES.flatMap((address) => {
+      const ofAddress = found.filter(({ place }) => place === address)
+      const all = countFound(ofAddress)
+      return judgeAddresses(address, all, countFound(ofAddress.filter(({ isNeeded }) => isNeeded)), all)
+    }),
   ]
+}
+
+function countFound(found: readonly FoundAddress[]) {
+  return countAddresses((wanted: AddressFinding) => found.filter(({ finding }) => finding === wanted).length)
+}
+
+/** None if the database does not answer: the default channel is that of most members. */
+async function preferencesOf(config: Config, parties: readonly string[]): Promise<PreferencesByParty> {
+  const read = withPool(config, (pool) => readPreferences(pool, parties))
+  return new Map(await inTime(read.then((preferences) => [...preferences])))
 }
 
 /** Only a response that names its party can be checked. */

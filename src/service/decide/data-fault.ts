@@ -1,9 +1,19 @@
 import { counted } from '../text/count.ts'
-import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable, mapAddresses } from './party/channel.ts'
-import type { Contacts, FoundContact } from './party/contact.ts'
+import {
+  ADDRESS_KINDS,
+  ADDRESSES,
+  type Address,
+  addressVariable,
+  channelKind,
+  mapAddresses,
+} from './party/channel.ts'
+import type { FoundContact } from './party/contact.ts'
 
-/** A mapped place that no answer has, one whose values are no addresses, and one that has few addresses for many. */
-type AddressFaultCode = `no-${Address}-place` | `no-${Address}` | `one-${Address}`
+/**
+ * A mapped place that no answer has, one without a value where a member is to be told by it, one whose values are no addresses, and one
+ * that has few addresses for many.
+ */
+type AddressFaultCode = `no-${Address}-place` | `no-${Address}-on-file` | `no-${Address}` | `one-${Address}`
 export type DataFaultCode =
   | 'no-party'
   | 'no-text'
@@ -14,7 +24,6 @@ export type DataFaultCode =
   | 'one-reference'
   | 'event-id'
   | 'not-found'
-  | 'no-address'
   | AddressFaultCode
 
 /**
@@ -37,16 +46,19 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
     'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if these events are all about one. Entries that were sent stay so; `retry --read-again` the others',
   'event-id':
     'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if members know the event ids. Entries that were sent stay so; `retry --read-again` the others',
-  'no-address': `correct ${ADDRESSES.map(addressVariable).join(' and ')}, or ask the owners of policy administration why its answers have no addresses: it may be a test system, or hide them from this credential; then \`retry\` the entries that were skipped. If it has no addresses of anybody, set ${ADDRESSES.map((address) => `${addressVariable(address)}=none`).join(' and ')}`,
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
   ...(Object.fromEntries(
     ADDRESSES.flatMap((address) => [
       [`no-${address}-place`, `${remedyFor(address)}. ${noneOnFile(address)}`],
+      [
+        `no-${address}-on-file`,
+        `correct ${addressVariable(address)}: it must lead to where the answers have the ${address}; or ask the owners of policy administration why they have none: it may be a test system, or hide them from this credential. Then \`retry\` the entries that were skipped. ${noneOnFile(address)}`,
+      ],
       [`no-${address}`, remedyFor(address)],
       [
         `one-${address}`,
-        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; right if these members share it, as those of a group policy may`,
+        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; right if these members share it, as those of a group policy or of one agent may: nobody but you can tell whether the agent is to be written to in place of the member`,
       ],
     ]),
   ) as Record<AddressFaultCode, string>),
@@ -55,7 +67,9 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
 /** Fewer messages, or parties, may have a fault in common by chance. */
 export const FAULTY_COUNT_MIN = 5
 /** Some members lack an address: fewer say nothing about its place. */
-export const ADDRESS_COUNT_MIN = 20
+export const ADDRESS_COUNT_MIN = 15
+/** Answers may leave out what a member does not have: that all of fewer lack a phone number that one in twenty has is chance. */
+const PLACE_COUNT_MIN = 200
 /**
  * Where one party in twenty is unknown, each of these is exceeded by chance in less than one of a million windows. With a fifth of fifty
  * it was one in 40,000: a false page every few weeks, since each minute is judged.
@@ -63,6 +77,11 @@ export const ADDRESS_COUNT_MIN = 20
 const HALF: ShareLimit = { countMin: 15, shareMax: 0.5 }
 /** Of what a few have in common on any day. */
 const NEARLY_ALL: ShareLimit = { countMin: 15, shareMax: 0.8 }
+/** Where half of the members have no address, each of these is exceeded by chance in less than one of ten thousand windows. */
+const WITHOUT_LIMITS: readonly ShareLimit[] = [
+  { countMin: ADDRESS_COUNT_MIN, shareMax: 0.95 },
+  { countMin: 50, shareMax: 0.8 },
+]
 const SHARE_LIMITS: readonly ShareLimit[] = [
   HALF,
   { countMin: 50, shareMax: 0.25 },
@@ -81,8 +100,7 @@ export const SHARES: readonly DataFaultCode[] = [
   'one-party',
   'one-reference',
   'event-id',
-  'no-address',
-  ...ADDRESSES.flatMap((address) => [`no-${address}`, `one-${address}`] as const),
+  ...ADDRESSES.flatMap((address) => [`no-${address}-on-file`, `no-${address}`, `one-${address}`] as const),
 ]
 
 export interface DataFault {
@@ -216,6 +234,7 @@ function createNewest(countMax: number) {
       const [oldest] = values.keys()
       if (values.size > countMax && oldest !== undefined) remove(oldest)
     },
+    get: (key: string): string | undefined => values.get(key),
     countOf: (value: string): number => counts.get(value) ?? 0,
     count: (): number => values.size,
   }
@@ -289,17 +308,18 @@ function judgeShare(
 ): boolean | null {
   const count = faultyCount + rightCount
   if (faultyCount > 0 && rightCount === 0) return count >= FAULTY_COUNT_MIN
-  return limits.some((limit) => exceeds(limit, faultyCount, count)) ? true : null
+  return exceedsAny(limits, faultyCount, count) ? true : null
+}
+
+function exceedsAny(limits: readonly ShareLimit[], faultyCount: number, count: number): boolean {
+  return limits.some((limit) => exceeds(limit, faultyCount, count))
 }
 
 function exceeds({ countMin, shareMax }: ShareLimit, faultyCount: number, count: number): boolean {
   return count >= countMin && faultyCount / count > shareMax
 }
 
-/** The places of addresses in an answer; `any` for all of them together. */
-export const ADDRESS_PLACES = [...ADDRESSES, 'any'] as const
-export type AddressPlace = (typeof ADDRESS_PLACES)[number]
-/** Values of policy administration's answers about known parties at such a place. `repeated`: see `createAddressFinder`. */
+/** Values at the place of an address, in answers about known parties. `repeated`: see `createAddressFinder`. */
 export const ADDRESS_FINDINGS = ['address', 'repeated', 'no address', 'blank', 'no place'] as const
 export type AddressFinding = (typeof ADDRESS_FINDINGS)[number]
 type AddressCounts = Readonly<Record<AddressFinding, number>>
@@ -315,27 +335,41 @@ export function countAddresses(countOf: (finding: AddressFinding) => number): Ad
   }
 }
 
-export function judgeAddresses(address: AddressPlace, counts: AddressCounts): DataFault[] {
-  const answerCount = ADDRESS_FINDINGS.reduce((sum, finding) => sum + counts[finding], 0)
-  if (answerCount < ADDRESS_COUNT_MIN) return []
-  if (address === 'any') {
-    if (!exceeds(NEARLY_ALL, counts.blank, answerCount)) return []
-    const detail = `${counts.blank} of ${counted(answerCount, 'answer')} of policy administration have no address at all`
-    return [{ code: 'no-address', detail, isSure: true }]
-  }
+function sum(counts: AddressCounts): number {
+  return ADDRESS_FINDINGS.reduce((total, finding) => total + counts[finding], 0)
+}
+
+/**
+ * @param needed those of the newest answers that are about members who are to be told by this address
+ * @param ever answers since the start
+ */
+export function judgeAddresses(
+  address: Address,
+  newest: AddressCounts,
+  needed: AddressCounts,
+  ever: AddressCounts,
+): DataFault[] {
+  if (sum(newest) < ADDRESS_COUNT_MIN) return []
   const variable = addressVariable(address)
-  if (counts['no place'] === answerCount)
-    return [
-      {
-        code: `no-${address}-place`,
-        detail: `none of ${counted(answerCount, 'answer')} of policy administration has the place that ${variable} names`,
-        isSure: true,
-      },
-    ]
   const { noun } = ADDRESS_KINDS[address]
-  const wrong = counts['no address']
-  const addressCount = counts.address + counts.repeated
   const faults: DataFault[] = []
+  const [withoutCount, neededCount] = [needed.blank + needed['no place'], sum(needed)]
+  const areWithout = exceedsAny(WITHOUT_LIMITS, withoutCount, neededCount)
+  const everCount = sum(ever)
+  if (ever['no place'] === everCount)
+    faults.push({
+      code: `no-${address}-place`,
+      detail: `none of ${counted(everCount, 'answer')} of policy administration has the place that ${variable} names`,
+      isSure: areWithout || everCount >= PLACE_COUNT_MIN,
+    })
+  else if (areWithout)
+    faults.push({
+      code: `no-${address}-on-file`,
+      detail: `${withoutCount} of ${counted(neededCount, 'member')} who are to be told by ${address} have no ${noun} on file`,
+      isSure: true,
+    })
+  const wrong = newest['no address']
+  const addressCount = newest.address + newest.repeated
   const isSure = judgeShare(wrong, addressCount)
   if (isSure) {
     const [some, looks] = addressCount > 0 ? [`${wrong} of`, 'look like no'] : ['none of', 'looks like a']
@@ -345,50 +379,63 @@ export function judgeAddresses(address: AddressPlace, counts: AddressCounts): Da
       isSure,
     })
   }
-  if (judgeShare(counts.repeated, counts.address, [HALF]))
+  if (judgeShare(newest.repeated, newest.address, [HALF]))
     faults.push({
       code: `one-${address}`,
-      detail: `${counts.repeated} of ${counted(addressCount, 'party', 'parties')} share their ${noun} with at least ${FAULTY_COUNT_MIN - 1} others`,
+      detail: `${newest.repeated} of ${counted(addressCount, 'party', 'parties')} share their ${noun} with at least ${FAULTY_COUNT_MIN - 1} others`,
       isSure: true,
     })
   return faults
 }
 
+/** A member whose contact is known. */
+export interface JudgedMember {
+  readonly partyLocator: string
+  readonly contact: FoundContact
+  /** Another version may have stored a channel that this one does not know. */
+  readonly preferredChannel: string
+}
+
+export interface FoundAddress extends Found<Address, AddressFinding> {
+  /** True if the member is to be told by it. */
+  readonly isNeeded: boolean
+}
+
 /**
  * Returns a function that says what answers have at the places of the addresses; `repeated` if at least five of the newest parties have
- * the same address, which is more than a household. Keeps the addresses of the newest parties, and shows none.
+ * the same address, which is more than a household. A member whose last answer was the same is left out: many events of one customer say no
+ * more than one. Keeps the addresses of the newest parties, and shows none.
  *
  * @param places of each address; none if policy administration has no such addresses
  */
 export function createAddressFinder(places: AddressPointers) {
   const sought = ADDRESSES.filter((address) => places[address].length > 0)
   const newest = mapAddresses(() => createNewest(NEWEST_PARTY_COUNT))
-  return (contacts: Contacts): Found<AddressPlace, AddressFinding>[] => {
-    const found = [...contacts].flatMap(([party, contact]) =>
-      contact.state === 'found' ? [{ party, contact }] : [],
-    )
-    for (const { party, contact } of found)
-      for (const address of ADDRESSES)
-        if (findAddress(address, contact) === 'address') newest[address].add(party, contact[address] ?? '')
-    return found.flatMap(({ contact }) => [
-      ...ADDRESSES.map((address) => {
+  const answers = createNewest(NEWEST_PARTY_COUNT)
+  const saysMore = ({ partyLocator, contact, preferredChannel }: JudgedMember) => {
+    const answer = [preferredChannel, ...sought.map((address) => findAddress(address, contact))].join()
+    const before = answers.get(partyLocator)
+    answers.add(partyLocator, answer)
+    return answer !== before
+  }
+  return (members: readonly JudgedMember[]): FoundAddress[] => {
+    for (const { partyLocator, contact } of members)
+      for (const address of sought)
+        if (findAddress(address, contact) === 'address')
+          newest[address].add(partyLocator, contact[address] ?? '')
+    return members.filter(saysMore).flatMap(({ contact, preferredChannel }) =>
+      sought.map((address) => {
         const finding = findAddress(address, contact)
         const isShared =
           finding === 'address' && newest[address].countOf(contact[address] ?? '') >= FAULTY_COUNT_MIN
-        return { place: address, finding: isShared ? ('repeated' as const) : finding }
+        const isNeeded = channelKind(preferredChannel)?.address === address
+        return { place: address, finding: isShared ? 'repeated' : finding, isNeeded }
       }),
-      ...(sought.length === 0 ? [] : [{ place: 'any' as const, finding: findAny(sought, contact) }]),
-    ])
+    )
   }
 }
 
 export type AddressPointers = Readonly<Record<Address, readonly unknown[]>>
-
-/** An answer that lacks a place says nothing about the addresses on file. */
-function findAny(sought: readonly Address[], contact: FoundContact): AddressFinding {
-  if (sought.some((address) => contact[address] !== null)) return 'address'
-  return contact.without === undefined ? 'blank' : 'no place'
-}
 
 function findAddress(address: Address, contact: FoundContact): AddressFinding {
   const value = contact[address]

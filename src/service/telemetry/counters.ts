@@ -104,8 +104,8 @@ export function createCounters(registers: Registry[]) {
     ]),
     addresses: counter(
       'contact_addresses_total',
-      'Addresses in the answers about known parties, by what was found at their places; address "any" if one of them was',
-      ['address', 'found'],
+      'Addresses of known parties, by what answers had at their places, and whether the party is to be told by it; an answer like the last one about a party does not count',
+      ['address', 'found', 'needed'],
     ),
     retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
       'status',
@@ -174,14 +174,14 @@ export function countStages(
     look_up: timed('look_up'),
     contacts: (parties, contacts, seconds) => {
       timed('contacts')(parties, contacts, seconds)
-      countContacts(counters, findAddresses, contacts)
+      countContacts(counters, contacts)
     },
     commit: timed('commit'),
     send: (messages, deliveries, seconds) => {
       timed('send')(messages, deliveries, seconds)
       if (deliveries !== null) countSends(counters, messages, deliveries)
     },
-    retry_contacts: (_input, contacts) => countContacts(counters, findAddresses, contacts),
+    retry_contacts: (_input, contacts) => countContacts(counters, contacts),
     retry: (_input, result) => {
       countBy(counters.retries, result?.attempts ?? [], LABELS)
       countGivenUp(result?.attempts ?? [])
@@ -209,6 +209,7 @@ export function countStages(
       ({ decision }) => String(decision.facts.party),
     ])
     countFields(batch, inserted)
+    countAddresses(inserted)
     countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
   }
 
@@ -228,6 +229,19 @@ export function countStages(
         ({ finding }) => finding,
       ])
     }
+  }
+
+  function countAddresses(inserted: readonly Attempt[]): void {
+    const members = inserted.flatMap(({ partyLocator, contact, decision }) =>
+      partyLocator === null || contact?.state !== 'found'
+        ? []
+        : [{ partyLocator, contact, preferredChannel: String(decision.facts.preferredChannel) }],
+    )
+    countBy(counters.addresses, findAddresses(members), [
+      ({ place }) => place,
+      ({ finding }) => finding,
+      ({ isNeeded }) => (isNeeded ? 'yes' : 'no'),
+    ])
   }
 
   return async (name, input, run) => {
@@ -274,12 +288,7 @@ function classifyDelivery(delivery: Delivery | undefined): (typeof ANSWERS)[numb
   return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'
 }
 
-function countContacts(
-  { lookUps, addresses }: Counters,
-  findAddresses: ReturnType<typeof createAddressFinder>,
-  contacts: Contacts | null,
-): void {
+function countContacts({ lookUps }: Counters, contacts: Contacts | null): void {
   if (contacts === null) return
-  countBy(addresses, findAddresses(contacts), [({ place }) => place, ({ finding }) => finding])
   for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Counter, Gauge } from 'prom-client'
 import {
   ADDRESS_COUNT_MIN,
-  ADDRESS_PLACES,
+  type AddressFinding,
   countAddresses,
   DATA_FAULTS,
   type DataFault,
@@ -13,6 +13,7 @@ import {
   judgeParties,
   SHARES,
 } from '../decide/data-fault.ts'
+import { ADDRESSES } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
 import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
@@ -25,8 +26,11 @@ interface Limits {
   readonly alerted: number
 }
 const EVENT_LIMITS: Limits = { first: FAULTY_COUNT_MIN, judged: 10, alerted: 10 }
-/** Answers may leave out what a member does not have: that all of so few lack a phone number that a tenth have is chance. */
-const ANSWER_LIMITS: Limits = { first: ADDRESS_COUNT_MIN, judged: ADDRESS_COUNT_MIN, alerted: 200 }
+const ANSWER_LIMITS: Limits = {
+  first: ADDRESS_COUNT_MIN,
+  judged: ADDRESS_COUNT_MIN,
+  alerted: ADDRESS_COUNT_MIN,
+}
 /** A share is judged of this many, and until then the newest are added up. */
 const WINDOW_COUNT = 50
 
@@ -132,8 +136,9 @@ export function createMinutely(
       newAddresses = [],
       newDuplicates = [],
     ] = await Promise.all(read.map((one) => one()))
-    // Few events of a topic have a type whose text gives a reason: all since the start count.
+    // Few events of a topic have a type whose text gives a reason, and few members a phone number: all since the start count.
     const { values: allFields } = await fields.get()
+    const { values: allAddresses } = await addresses.get()
     const warn = (all: readonly CountedEvents[], label: string, noun: string, text: string) => {
       if (all.length > 0) log.warn({ [label]: totals(all, label) }, `${counted(sum(all), noun)} ${text}`)
     }
@@ -167,20 +172,26 @@ export function createMinutely(
         ...judgeParties(topic, sumOf(all, 'party', 'found'), sumOf(all, 'party', 'not found')),
       ])
     }
-    for (const address of ADDRESS_PLACES)
+    for (const address of ADDRESSES) {
+      const isOfAddress = ({ labels }: CountedEvents) => labels.address === address
+      const count = (all: readonly CountedEvents[]) =>
+        countAddresses((finding: AddressFinding) => sumOf(all, 'found', finding))
       judge(
         log,
         address,
         'answers with this address',
         ANSWER_LIMITS,
-        newAddresses.filter(({ labels }) => labels.address === address),
+        newAddresses.filter(isOfAddress),
         ({ labels }) => labels.found !== 'address',
         (all) =>
           judgeAddresses(
             address,
-            countAddresses((finding) => sumOf(all, 'found', finding)),
+            count(all),
+            count(all.filter(({ labels }) => labels.needed === 'yes')),
+            count(allAddresses.filter(isOfAddress)),
           ),
       )
+    }
   }
 
   return { log: logMinute, notices }

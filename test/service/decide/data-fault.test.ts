@@ -10,7 +10,7 @@ import {
   judgeParties,
 } from '../../../src/service/decide/data-fault.ts'
 import { createCaseJudge } from '../../../src/service/decide/event/event-type-pattern.ts'
-import type { Contact } from '../../../src/service/decide/party/contact.ts'
+import type { FoundContact } from '../../../src/service/decide/party/contact.ts'
 import { aFound } from '../build.ts'
 
 const countNone = () => 0
@@ -53,38 +53,74 @@ t.test('what all events of a topic lack is a fault, and a fifth of unknown parti
 })
 
 t.test('a place that no answer has is a fault, whatever the other places say', async (t) => {
-  const find = (place: string, contact: Contact) => findAt(createAddressFinder(PLACES), place, { a: contact })
+  const find = (place: string, contact: FoundContact) =>
+    findAt(createAddressFinder(PLACES), place, { a: contact })
   t.same(find('email', { ...aFound({ email: null }), without: ['email'] }), ['no place'])
   t.same(find('email', aFound({ email: null })), ['blank'])
   t.same(find('email', aFound({ email: 'PTY-1' })), ['no address'])
   t.same(find('phone', aFound({ phone: '+41 44 000' })), ['address'])
   t.same(find('phone', aFound({ phone: 'a@b' })), ['no address'])
-  const counts = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
-  const codes = (change: Partial<typeof counts>) =>
-    judgeAddresses('email', { ...counts, ...change }).map(({ code }) => code)
-  t.same(codes({ 'no place': 20 }), ['no-email-place'])
-  t.same(codes({ 'no place': 19 }), [])
-  t.same(codes({ 'no place': 20, blank: 1 }), [])
+  const codes = (change: Partial<typeof NO_ANSWERS>) => addressCodes(change)
+  t.same(codes({ 'no place': 200 }), ['no-email-place'])
+  t.same(codes({ 'no place': 199 }), ['no-email-place?'], 'one in twenty has one')
+  t.same(codes({ 'no place': 14 }), [])
+  t.same(codes({ 'no place': 200, blank: 1 }), [])
+  t.same(
+    addressCodes({ 'no place': 15 }, { 'no place': 15 }),
+    ['no-email-place'],
+    'they are to be told by it',
+  )
   t.same(codes({ 'no address': 5, blank: 15 }), ['no-email'])
   t.same(codes({ 'no address': 4, blank: 16 }), [])
   t.same(codes({ 'no address': 11, address: 9 }), ['no-email'], 'half of them')
   t.same(codes({ 'no address': 10, address: 10 }), [])
   t.same(codes({ 'no address': 41, address: 159 }), ['no-email'], 'a fifth of two hundred')
   t.same(codes({ 'no address': 40, address: 160 }), [])
-  t.same(codes({ blank: 20 }), [])
   t.same(codes({ repeated: 19, address: 1 }), ['one-email'])
   t.same(codes({ repeated: 10, address: 10 }), [])
   t.same(codes({ repeated: 19, 'no address': 1 }), ['one-email'])
 })
+
+const NO_ANSWERS = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
+type Answers = typeof NO_ANSWERS
+/** Of the newest answers, those about members who are to be told by email, and all since the start. */
+function judgeEmails(newest: Partial<Answers>, needed: Partial<Answers> = {}, ever = newest) {
+  const all = (some: Partial<Answers>): Answers => ({ ...NO_ANSWERS, ...some })
+  return judgeAddresses('email', all(newest), all(needed), all(ever))
+}
+const addressCodes = (...counts: Parameters<typeof judgeEmails>) =>
+  judgeEmails(...counts).map(({ code, isSure }) => (isSure ? code : `${code}?`))
+
+t.test(
+  'members who are to be told by an address, and of whom nearly all have none, are a fault',
+  async (t) => {
+    const ofAll = (counts: Partial<Answers>) => addressCodes(counts, counts)
+    t.same(ofAll({ blank: 15 }), ['no-email-on-file'])
+    t.same(ofAll({ blank: 14 }), [])
+    t.same(ofAll({ blank: 14, address: 1 }), [], 'half of the members have none')
+    t.same(ofAll({ blank: 41, address: 9 }), ['no-email-on-file'])
+    t.same(ofAll({ blank: 40, address: 10 }), [])
+    t.same(ofAll({ 'no place': 14, blank: 1 }), ['no-email-on-file'], 'answers leave it out')
+    t.same(addressCodes({ blank: 500 }), [], 'they are told by text message')
+    t.same(addressCodes({ blank: 500, address: 1 }, { blank: 14 }), [])
+    t.match(judgeEmails({ blank: 15 }, { blank: 15 }), [
+      { detail: '15 of 15 members who are to be told by email have no email address on file' },
+    ])
+  },
+)
 
 const PLACES = { email: ['/email'], phone: ['/phone'] }
 
 function findAt(
   find: ReturnType<typeof createAddressFinder>,
   place: string,
-  contacts: Readonly<Record<string, Contact>>,
+  contacts: Readonly<Record<string, FoundContact>>,
+  preferredChannel = 'EMAIL',
 ) {
-  return find(new Map(Object.entries(contacts))).flatMap((one) => (one.place === place ? one.finding : []))
+  const members = Object.entries(contacts).map(([partyLocator, contact]) => {
+    return { partyLocator, contact, preferredChannel }
+  })
+  return find(members).flatMap((one) => (one.place === place ? one.finding : []))
 }
 
 /** Parties from one number up to another, with the email address of the party that is returned. */
@@ -100,9 +136,9 @@ function somePeople(from: number, to: number, ownerOf: (party: number) => number
 
 t.test('an address of five of the newest parties is repeated, that of a household is not', async (t) => {
   const find = createAddressFinder(PLACES)
-  const emails = (people: Record<string, Contact>) => findAt(find, 'email', people)
+  const emails = (people: Record<string, FoundContact>) => findAt(find, 'email', people)
   t.same(emails(somePeople(0, 40, (party) => Math.floor(party / 4))), Array(40).fill('address'))
-  t.same(emails(somePeople(0, 1, () => 0)), ['address'], 'the same party again')
+  t.same(emails(somePeople(0, 1, () => 0)), [], 'the same party again')
   const byAgent = emails(somePeople(100, 300, (party) => `agent-${party % 10}`))
   t.same(byAgent, Array(200).fill('repeated'), 'one of ten agents')
   t.same(emails(somePeople(300, 301, () => 'agent-0')), ['repeated'], 'one at a time, too')
@@ -112,19 +148,19 @@ t.test('an address of five of the newest parties is repeated, that of a househol
   t.same(emails(somePeople(2_000, 2_001, () => 'agent-0')), ['address'], 'forgotten')
 })
 
-t.test('answers without any address are a fault, unless there are none on purpose', async (t) => {
-  const find = (change: Partial<typeof PLACES>, contact: Contact) =>
-    findAt(createAddressFinder({ ...PLACES, ...change }), 'any', { a: contact })
-  const nothing = aFound({ email: null, phone: null })
-  t.same(find({}, aFound({ email: null, phone: '+41 44 000' })), ['address'])
-  t.same(find({}, nothing), ['blank'])
-  t.same(find({ email: [] }, nothing), ['blank'])
-  t.same(find({ email: [], phone: [] }, nothing), [], 'both are none')
-  t.same(find({}, { ...nothing, without: ['email'] }), ['no place'])
-  const counts = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
-  const codes = (blank: number, address: number) =>
-    judgeAddresses('any', { ...counts, blank, address }).map(({ code }) => code)
-  t.same([codes(19, 0), codes(20, 0), codes(17, 3), codes(16, 4)], [[], ['no-address'], ['no-address'], []])
+t.test('an answer about a member says once what it says', async (t) => {
+  const find = createAddressFinder(PLACES)
+  const emails = (contact: FoundContact, channel?: string) => findAt(find, 'email', { a: contact }, channel)
+  const none = aFound({ email: null })
+  t.same([emails(none), emails(none), emails(none)], [['blank'], [], []])
+  t.same(emails(none, 'SMS'), ['blank'], 'she prefers text messages now')
+  t.same([emails(aFound()), emails(aFound())], [['address'], []])
+  t.same(findAt(createAddressFinder({ ...PLACES, email: [] }), 'email', { a: none }), [], 'none on purpose')
+  const needs = (preferredChannel: string) =>
+    createAddressFinder(PLACES)([{ partyLocator: 'a', contact: none, preferredChannel }]).flatMap(
+      ({ place, isNeeded }) => (isNeeded ? place : []),
+    )
+  t.same(['EMAIL', 'SMS', 'IN_APP', 'PIGEON'].map(needs), [['email'], ['phone'], [], []])
 })
 
 /** So many events of some minutes, whose party, reference and reason the functions return. */

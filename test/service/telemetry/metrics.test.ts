@@ -207,11 +207,12 @@ const NOT_FOUND: Contact = { state: 'not found' }
 function ofParty(
   id: string,
   party: RecordedFacts['party'],
-  change: Partial<Pick<FirstAttempt, 'partyLocator' | 'eventType' | 'variables'>> = {},
+  change: Partial<Pick<FirstAttempt, 'partyLocator' | 'eventType' | 'variables' | 'contact'>> = {},
 ): Attempt {
   const { decision } = anAttempt(id)
   const own = {
     partyLocator: `party-of-${id}`,
+    contact: forParty(id, aFound()),
     variables: { eventType: 'claim.paid', locator: `CLM-of-${id}`, reason: null },
   }
   return anAttempt(id, { ...own, ...change, decision: { ...decision, facts: { ...decision.facts, party } } })
@@ -248,11 +249,15 @@ t.test('one unknown party says nothing, however many events name none', async (t
   t.notOk(lines().some(({ level, fault }) => level === 'warn' && fault === 'not-found'))
 })
 
-/** The same contact with an address of this party alone, if it has the usual one. */
+/** The same contact with addresses of this party alone in place of the usual ones. */
 const forParty = (party: string, contact: Contact): Contact =>
-  contact.state === 'found' && contact.email === aFound().email
-    ? { ...contact, email: `${party}@example.com` }
-    : contact
+  contact.state !== 'found'
+    ? contact
+    : {
+        ...contact,
+        ...(contact.email === aFound().email && { email: `${party}@example.com` }),
+        ...(contact.phone !== null && { phone: `+1 555 ${party}` }),
+      }
 const ONE_EMAIL = aFound({ email: 'info@insurer.example' })
 const ONE_CLAIM = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
 const NO_PLACE: Contact = { ...aFound({ email: null }), without: ['email'] }
@@ -273,11 +278,20 @@ const DATA: readonly [
   ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
   ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],
   ['no answer has the place of an email', 100, {}, NO_PLACE, 'no-email-place', true],
-  ['a few dozen answers lack the place of an email', 20, {}, NO_PLACE, 'no-email-place', false],
-  ['few answers lack the place of an email', 9, {}, NO_PLACE, null, false],
+  ['fifteen answers lack the place of an email', 15, {}, NO_PLACE, 'no-email-place', true],
+  ['few answers lack the place of an email', 7, {}, NO_PLACE, null, false],
+  ['all emails are null', 15, {}, aFound({ email: null, phone: '+1 555 1' }), 'no-email-on-file', true],
+  ['answers leave out phones that nobody needs', 99, {}, { ...aFound(), without: ['phone'] }, null, false],
+  [
+    'no answer has the place of a phone',
+    100,
+    {},
+    { ...aFound(), without: ['phone'] },
+    'no-phone-place',
+    true,
+  ],
   ['no email is one', 100, {}, aFound({ email: 'PTY-1' }), 'no-email', true],
   ['all have one email', 100, {}, ONE_EMAIL, 'one-email', true],
-  ['no answer has an address', 100, {}, aFound({ email: null, phone: null }), 'no-address', true],
   ['all events name one party', 20, { partyLocator: 'party-1' }, aFound(), 'one-party', true],
   ['all events are about one claim', 20, { variables: ONE_CLAIM }, aFound(), 'one-reference', true],
   ['no text that gives a reason has one', 20, { eventType: 'claim.rejected' }, aFound(), 'no-reason', true],
@@ -287,18 +301,16 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
   t.test(`the data is judged each minute: ${title}`, async (t) => {
     const { metrics, read } = theMetrics()
     const { log, lines } = aJournal()
-    const ids = Array.from({ length: count }, (_, i) => `event-${i}`)
     let minute = 0
     const pass = async (
       change: Partial<Pick<FirstAttempt, 'partyLocator' | 'eventType' | 'variables'>>,
       contact: Contact,
     ) => {
+      const ids = Array.from({ length: count }, (_, i) => `event-${minute}-${i}`)
+      const party = change.partyLocator === null ? 'missing' : contact.state
       await metrics.stage('batch', batchOf(count, minute++), async () =>
-        committed(
-          ids.map((id) => ofParty(id, change.partyLocator === null ? 'missing' : contact.state, change)),
-        ),
+        committed(ids.map((id) => ofParty(id, party, { contact: forParty(id, contact), ...change }))),
       )
-      await metrics.stage('contacts', ids, async () => new Map(ids.map((id) => [id, forParty(id, contact)])))
       await metrics.logMinute(log)
     }
     await pass(change, contact)
@@ -306,8 +318,7 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     const isTold = (msg: unknown) => /^the data looks/.test(String(msg))
     const told = () => lines().flatMap(({ level, fault, msg }) => (isTold(msg) ? `${level} ${fault}` : []))
     t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
-    const topic =
-      fault === 'no-address' ? 'any' : (/^(?:no|one)-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims')
+    const topic = /^(?:no|one)-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims'
     const inForce = () => metrics.dataFaults().map(({ subject }) => subject)
     t.same(inForce(), fault === null ? [] : [`${fault} of ${topic}`], 'for the console')
     const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
@@ -341,18 +352,30 @@ t.test('many events of one customer at once may be wrong, and are no fault', asy
     1,
   )
   await pass(ofOne, 2)
-  t.equal(lines().length, 1)
+  t.equal(lines().filter(({ fault }) => fault).length, 1)
   t.same(metrics.dataFaults(), [])
+})
+
+t.test('a customer without an email address says once that there is none', async (t) => {
+  const { metrics, read } = theMetrics()
+  const contact = aFound({ email: null })
+  const ofOne = Array.from({ length: 60 }, (_, i) =>
+    ofParty(`e-${i}`, 'found', { partyLocator: 'party-1', contact }),
+  )
+  for (const one of ofOne) await metrics.stage('batch', batchOf(1), async () => committed([one]))
+  const labels = { address: 'email', found: 'blank', needed: 'yes' }
+  t.equal((await read()).value('notifications_contact_addresses_total', labels), 1)
 })
 
 t.test('a fault of few answers a minute is told once, and stays until an answer is right', async (t) => {
   const { metrics, read } = theMetrics()
   const { log, lines } = aJournal()
+  let minute = 0
   const pass = async (contact: Contact) => {
-    const parties = new Map(
-      Array.from({ length: 14 }, (_, i) => [`party-${i}`, forParty(`party-${i}`, contact)]),
+    const ids = Array.from({ length: 14 }, (_, i) => `event-${minute}-${i}`)
+    await metrics.stage('batch', batchOf(14, minute++), async () =>
+      committed(ids.map((id) => ofParty(id, 'found', { contact: forParty(id, contact) }))),
     )
-    await metrics.stage('contacts', [...parties.keys()], async () => parties)
     await metrics.logMinute(log)
   }
   const labels = { fault: 'no-email-place', topic: 'email' }
