@@ -58,7 +58,7 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
       [`no-${address}`, remedyFor(address)],
       [
         `one-${address}`,
-        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; right if these members share it, as those of a group policy or of one agent may: nobody but you can tell whether the agent is to be written to in place of the member`,
+        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; right if these members share it, as those of a group policy may, or if their agent is to be written to in their place`,
       ],
     ]),
   ) as Record<AddressFaultCode, string>),
