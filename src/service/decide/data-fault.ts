@@ -39,7 +39,7 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
   'no-reference':
     'correct "locator" in rules/envelope.json; right if these events are about the member alone. Entries that were sent stay so; `retry --read-again` the others',
   'no-reason':
-    'correct "reason" in rules/envelope.json; right if producers give no reason. Entries that were sent stay so',
+    'correct "reason" in rules/envelope.json; right if producers give no reason, or that one. Entries that were sent stay so',
   'one-party':
     'hold the messages (`hold`) until it is clear whether "partyLocator" in rules/envelope.json leads to the member of each event, and correct it; right if these events are all about one customer',
   'one-reference':
@@ -126,11 +126,12 @@ export interface EventCounts {
 
 /**
  * Fields whose values can be wrong together. `burst`: most of the newest events of the topic have the same value; `repeated`: and have
- * had it for longer than one customer's events come at once. A reason counts if the event's text gives one.
+ * had it for longer than one customer's events come at once; `other field`: it is another field of the event. A reason counts if the
+ * event's text gives one.
  */
 export const JUDGED_FIELDS = ['partyLocator', 'locator', 'reason'] as const
 export type JudgedField = (typeof JUDGED_FIELDS)[number]
-export type FieldFinding = 'named' | 'burst' | 'repeated' | 'event id' | 'missing'
+export type FieldFinding = 'named' | 'burst' | 'repeated' | 'event id' | 'other field' | 'missing'
 export interface Found<Place, Finding> {
   readonly place: Place
   readonly finding: Finding
@@ -171,16 +172,20 @@ export function createFieldFinder(givesReason: (eventType: string) => boolean) {
       if (namesReference(event)) references.add(event.eventId, event.reference)
     }
     return events.flatMap((event): Found<JudgedField, FieldFinding>[] => {
-      const { partyLocator: party, eventType, reason, timestampMs } = event
+      const { partyLocator: party, eventType, timestampMs } = event
       return [
         { place: 'partyLocator', finding: party === null ? 'missing' : findParty(party, timestampMs) },
         { place: 'locator', finding: findReference(event) },
-        ...(givesReason(eventType)
-          ? [{ place: 'reason', finding: reason === null ? 'missing' : 'named' } as const]
-          : []),
+        ...(givesReason(eventType) ? [{ place: 'reason' as const, finding: findReason(event) }] : []),
       ]
     })
   }
+}
+
+/** Whatever the reasons of producers are, none of them is the name of something. */
+function findReason({ eventId, eventType, partyLocator, reference, reason }: JudgedEvent): FieldFinding {
+  if (reason === null) return 'missing'
+  return [eventId, eventType, partyLocator, reference].includes(reason) ? 'other field' : 'named'
 }
 
 /**
@@ -265,13 +270,16 @@ export function judgeEvents(
     })
   if (countOf('locator', 'missing') === eventCount && withoutParty < eventCount)
     faults.push({ code: 'no-reference', detail: `none ${all} names what it is about`, isSure })
-  const [withReason, withoutReason] = [countOf('reason', 'named'), countOf('reason', 'missing')]
-  if (withReason === 0 && withoutReason > 0)
+  const otherCount = countOf('reason', 'other field')
+  const withoutReason = countOf('reason', 'missing') + otherCount
+  if (countOf('reason', 'named') === 0 && withoutReason > 0) {
+    const names = otherCount === 0 ? '' : `: ${otherCount} have their id, type, party or reference there`
     faults.push({
       code: 'no-reason',
-      detail: `none of ${counted(withoutReason, 'event')} of ${topic} whose text gives a reason has one`,
+      detail: `none of ${counted(withoutReason, 'event')} of ${topic} whose text gives a reason has one${names}`,
       isSure: withoutReason >= NEARLY_ALL.countMin,
     })
+  }
   const judgeRepeated = (code: DataFaultCode, field: JudgedField, words: string) => {
     const lastingCount = countOf(field, 'repeated')
     const count = lastingCount + countOf(field, 'burst')

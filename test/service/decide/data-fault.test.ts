@@ -259,6 +259,16 @@ t.test('a reason that no event has whose text gives one is a fault', async (t) =
     codesOf(100, (i) => (i === 0 ? { ...rejected, reason: 'late' } : rejected)),
     [],
   )
+  t.same(
+    codesOf(15, (i) => ({ ...rejected, reason: i % 2 === 0 ? `event-${i}` : 'claim.rejected' })),
+    ['no-reason'],
+    'other fields',
+  )
+  t.same(
+    codesOf(15, () => ({ ...rejected, reason: 'late' })),
+    [],
+    'a common reason',
+  )
 })
 
 t.test('a type in another letter case than the one that is known is a fault', async (t) => {
