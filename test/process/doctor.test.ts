@@ -228,7 +228,13 @@ t.test('partitions that no member of the group reads are a fault', async (t) => 
   const own = await aWorld(t, { partitionCount: 1 })
   const { groupId } = own
   const { claims, billing } = own.topics
-  const build = { version: '1.1.0', ruleTableRevision: 'a'.repeat(64), startedMs: Date.now(), replica: null }
+  const build = {
+    version: '1.1.0',
+    ruleTableRevision: 'a'.repeat(64),
+    envelopeMapRevision: null,
+    startedMs: Date.now(),
+    replica: null,
+  }
   const subscription = encodeSubscription(Object.values(own.topics), build)
   const leader = new kafkajs.Kafka({
     brokers: [own.brokers],
@@ -264,7 +270,13 @@ t.test('two rule tables in one group are named at once', async (t) => {
   const own = await aWorld(t, { partitionCount: 1 })
   const service = await own.serve()
   await service.logged(/^joined the consumer group$/)
-  const build = { version: '1.1.0', ruleTableRevision: 'a'.repeat(64), startedMs: Date.now(), replica: null }
+  const build = {
+    version: '1.1.0',
+    ruleTableRevision: 'a'.repeat(64),
+    envelopeMapRevision: null,
+    startedMs: Date.now(),
+    replica: null,
+  }
   const protocol = () => encodeSubscription(Object.values(own.topics), build)
   const other = new kafkajs.Kafka({ brokers: [own.brokers], logLevel: kafkajs.logLevel.NOTHING }).consumer({
     groupId: own.groupId,
@@ -279,7 +291,7 @@ t.test('two rule tables in one group are named at once', async (t) => {
   t.match((await doctor(own.env)).find('consumer group'), {
     status: 'warning',
     detail:
-      /replicas decide by different versions or rule tables since .*rule table aaaaaaaaaaaa on 1 replica/,
+      /replicas decide by different versions, rule tables or envelope maps since .*rule table aaaaaaaaaaaa on 1 replica/,
     remedy: /finish the rollout/,
   })
 })

@@ -16,7 +16,7 @@ t.test('doctor names both rule tables of one group, and since when', { skip: SKI
   const kafka = new kafkajs.Kafka({ brokers: [world.brokers], logLevel: kafkajs.logLevel.NOTHING })
   const startedMs = Date.now() - HOUR_MS
   for (const ruleTableRevision of ['a'.repeat(64), 'b'.repeat(64)]) {
-    const build = { version: '1.0.0', ruleTableRevision, startedMs, replica: null }
+    const build = { version: '1.0.0', ruleTableRevision, envelopeMapRevision: null, startedMs, replica: null }
     const subscription = encodeSubscription(topics, build)
     const member = kafka.consumer({
       groupId: world.groupId,

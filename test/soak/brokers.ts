@@ -167,7 +167,13 @@ function consume(arrivals: Arrivals) {
       topics: [TOPIC],
       sessionTimeoutMs: 30_000,
       batchCountMax: 500,
-      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null },
+      build: {
+        version: '1.0.0',
+        ruleTableRevision: 'a',
+        envelopeMapRevision: null,
+        startedMs: 0,
+        replica: null,
+      },
     },
     {
       ensureCheckpoint: async (topic, partition) =>

@@ -24,7 +24,7 @@ export const consumerGroupCheck: Check = {
   },
 }
 
-/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members with different topics, versions or rule tables. */
+/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members that read or decide differently. */
 function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {

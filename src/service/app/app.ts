@@ -218,6 +218,7 @@ function metricsNeeds(
   return {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
+    envelopeMapRevision: ruleFiles.envelopeMapRevision.revision,
     groupId,
     topics,
     rules: ruleFiles.ruleTable.rules,

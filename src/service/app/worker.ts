@@ -98,6 +98,7 @@ export function createWorker(needs: WorkerNeeds) {
   const build = {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
+    envelopeMapRevision: ruleFiles.envelopeMapRevision.revision,
     startedMs: Date.now(),
     replica: needs.replicaId,
   }

@@ -20,7 +20,7 @@ const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
 const UNKNOWN_MS = 15 * 60_000
 
-/** Names the versions and rule tables of the members, if there has been more than one for longer than a rollout takes; else null. */
+/** Names what the members decide by, if it has differed for longer than a rollout takes; else null. */
 export function judgeBuilds(members: readonly BuildOf[], wallMs: number): Notice | null {
   const mixed = findMixedBuilds(members)
   return mixed === null || wallMs - mixed.sinceMs < ROLLOUT_MS_MAX ? null : mixed.notice
@@ -29,7 +29,7 @@ export function judgeBuilds(members: readonly BuildOf[], wallMs: number): Notice
 type BuildOf = Pick<GroupMember, 'host' | 'topics' | 'build'>
 
 /**
- * Names the versions and rule tables of the members, if there is more than one now; else null. They have been mixed since the first
+ * Names the versions, rule tables and envelope maps of the members, if they differ now; else null. They have been mixed since the first
  * start of the build that came last.
  */
 export function findMixedBuilds(
@@ -49,15 +49,17 @@ export function findMixedBuilds(
   )
   const notice = {
     subject: 'the replicas of the consumer group',
-    text: `replicas decide by different versions or rule tables since ${new Date(sinceMs).toISOString()}: ${words.sort().join('; ')}`,
+    text: `replicas decide by different versions, rule tables or envelope maps since ${new Date(sinceMs).toISOString()}: ${words.sort().join('; ')}`,
     remedy:
       'finish the rollout or roll it back, so that all replicas run the same image; if some belong to another deployment, give it its own MQ_GROUP_ID',
   }
   return { notice, sinceMs }
 }
 
-function describeBuild({ version, ruleTableRevision }: Build): string {
-  return `version ${version} with rule table ${ruleTableRevision.slice(0, REVISION_LENGTH)}`
+function describeBuild({ version, ruleTableRevision, envelopeMapRevision }: Build): string {
+  const map =
+    envelopeMapRevision === null ? '' : ` and envelope map ${envelopeMapRevision.slice(0, REVISION_LENGTH)}`
+  return `version ${version} with rule table ${ruleTableRevision.slice(0, REVISION_LENGTH)}${map}`
 }
 
 /** Names the programs that take partitions of the consumer group, and process no events of theirs. */

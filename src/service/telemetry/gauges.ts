@@ -6,6 +6,7 @@ import type { Notice } from '../model/service-status.ts'
 export interface GaugeNeeds {
   readonly version: string
   readonly ruleTableRevision: string
+  readonly envelopeMapRevision: string
   /** The consumer group, which tells deployments apart. */
   readonly groupId: string
   readonly backlog: () => Promise<Backlog>
@@ -85,10 +86,18 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     '1 for each fault that the newest events of a topic, or the newest answers for an address, have in common',
     ['fault', 'topic'],
   )
-  gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
+  gauge('build_info', 'Always 1; its labels hold the running version, rule table and envelope map', [
     'version',
     'rule_table_revision',
-  ]).set({ version: needs.version, rule_table_revision: needs.ruleTableRevision }, 1)
+    'envelope_map_revision',
+  ]).set(
+    {
+      version: needs.version,
+      rule_table_revision: needs.ruleTableRevision,
+      envelope_map_revision: needs.envelopeMapRevision,
+    },
+    1,
+  )
 
   async function readGauges(): Promise<void> {
     const backlog = await needs.backlog()

@@ -37,6 +37,7 @@ t.test('members of kafkajs and ours understand each other', async (t) => {
   const { name, metadata } = encodeSubscription(['claims'], {
     version: '1.0.0',
     ruleTableRevision: 'a',
+    envelopeMapRevision: null,
     startedMs: 0,
     replica: null,
   })

@@ -7,17 +7,30 @@ const MINUTE_MS = 60_000
 const OLD: Build = {
   version: '1.0.0',
   ruleTableRevision: 'a'.repeat(64),
+  envelopeMapRevision: null,
   startedMs: NOON_MS - 60 * MINUTE_MS,
   replica: null,
 }
-const NEW: Build = { ...OLD, ruleTableRevision: 'b'.repeat(64), startedMs: NOON_MS }
+const NEW: Build = {
+  ...OLD,
+  ruleTableRevision: 'b'.repeat(64),
+  envelopeMapRevision: null,
+  startedMs: NOON_MS,
+}
 
 const member = (host: string, build: Build | null, topics = ['claims']) => ({ host, build, topics })
 
 t.test(
   'what a member says of its build is read, also that of a later version; others say nothing',
   async (t) => {
-    for (const build of [OLD, { ...OLD, replica: 'c0ffee' }]) t.same(decodeBuild(encodeBuild(build)), build)
+    const map = { envelopeMapRevision: 'd'.repeat(64) }
+    for (const build of [
+      OLD,
+      { ...OLD, replica: 'c0ffee' },
+      { ...OLD, ...map },
+      { ...OLD, ...map, replica: 'c0ffee' },
+    ])
+      t.same(decodeBuild(encodeBuild(build)), build)
     t.same(decodeBuild(Buffer.from(`${encodeBuild(NEW)} more=1`)), NEW)
     for (const other of [undefined, Buffer.alloc(0), Buffer.from('version=1')])
       t.equal(decodeBuild(other), null)
@@ -30,10 +43,18 @@ t.test('two builds are named once a rollout would be over, with hosts and time',
   const notice = judgeBuilds(members, NOON_MS + 15 * MINUTE_MS)
   t.equal(
     notice?.text,
-    'replicas decide by different versions or rule tables since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
+    'replicas decide by different versions, rule tables or envelope maps since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
   )
   t.same(findMixedBuilds(members), { notice, sinceMs: NOON_MS }, 'at once for doctor')
   t.match(notice?.remedy, /roll it back.*its own MQ_GROUP_ID/)
+})
+
+t.test('two envelope maps are two builds', async (t) => {
+  const [one, other] = ['d', 'e'].map((digit) => ({ ...OLD, envelopeMapRevision: digit.repeat(64) }))
+  t.match(
+    findMixedBuilds([member('h1', one ?? null), member('h2', other ?? null)])?.notice.text,
+    /aaaaaaaaaaaa and envelope map dddddddddddd on 1 replica .*aaaaaaaaaaaa and envelope map eeeeeeeeeeee on 1/,
+  )
 })
 
 t.test('members that tell no build, or the same one, are not compared', async (t) => {

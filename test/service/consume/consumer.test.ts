@@ -30,7 +30,13 @@ async function consume(
       topics,
       sessionTimeoutMs,
       batchCountMax: 500,
-      build: { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null },
+      build: {
+        version: '1.0.0',
+        ruleTableRevision: 'a',
+        envelopeMapRevision: null,
+        startedMs: 0,
+        replica: null,
+      },
     },
     {
       ensureCheckpoint: async (topic, partition) =>

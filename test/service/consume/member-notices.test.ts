@@ -6,7 +6,9 @@ const MINUTE_MS = 60_000
 /** A member with this id in its build; without a build if the id is undefined. */
 function aMember(replica?: string | null) {
   const build =
-    replica === undefined ? null : { version: '1.2.0', ruleTableRevision: 'a', startedMs: 0, replica }
+    replica === undefined
+      ? null
+      : { version: '1.2.0', ruleTableRevision: 'a', envelopeMapRevision: null, startedMs: 0, replica }
   return {
     ...{ host: 'h1', client: 'c1', topics: ['claims'], owned: ['claims/1', 'claims/0'] },
     ...{ isStranger: build === null, otherProtocol: null, build },

@@ -10,7 +10,13 @@ import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
 
-const BUILD = { version: '1.0.0', ruleTableRevision: 'a', startedMs: 0, replica: null }
+const BUILD = {
+  version: '1.0.0',
+  ruleTableRevision: 'a',
+  envelopeMapRevision: null,
+  startedMs: 0,
+  replica: null,
+}
 
 type Call = {
   readonly name: string

@@ -193,6 +193,15 @@ const CASES: readonly Case[] = [
   ],
   [FOREIGN, 'another database in the group', foreign('0x1440 1x15'), true],
   [FOREIGN, 'it has gone', foreign('1x1440 stale'), false],
+  [
+    MIXED,
+    'two envelope maps',
+    builds({ a: ['serve', '1', '1x1455'], b: ['serve', '1', '1x1455'] }).map(({ series, values }, i) => ({
+      series: series.replace('}', `,envelope_map_revision="${i}"}`),
+      values,
+    })),
+    true,
+  ],
   [MIXED, 'two rule tables', builds({ a: ['serve', '1', '1x1455'], b: ['serve', '2', '_x1438 1x17'] }), true],
   [
     MIXED,

@@ -32,6 +32,7 @@ function theMetrics() {
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
+    envelopeMapRevision: 'map',
     groupId: 'ours',
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
@@ -477,7 +478,8 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(value('notifications_policy_administration_down'), 1)
   t.equal(value('notifications_hold', { topic: 'claims' }), 1)
   t.equal(value('notifications_held_events', { topic: 'claims' }), 19)
-  t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
+  const labels = { version: '1.2.3', rule_table_revision: 'abc', envelope_map_revision: 'map' }
+  t.equal(value('notifications_build_info', labels), 1)
 
   const partitions = BACKLOG.partitions.slice(1)
   const { value: later } = await read({

@@ -81,6 +81,7 @@ function startReplica({ release }: Pod) {
   const metrics = createMetrics({
     version: '1.0.0',
     ruleTableRevision: release,
+    envelopeMapRevision: 'map',
     groupId: 'ours',
     topics: Object.keys(TOPICS),
     rules: [{ id: 'email', outcome: 'SEND' }],
