@@ -18,7 +18,7 @@ t.test('the first start is decided, and moved back, by a command', { skip: SKIP_
   t.match(await check('partitions', world.env), {
     status: 'failed',
     detail: new RegExp(`nobody has decided .*${claims}/0: 2, `),
-    remedy: /checkpoints set --to latest/,
+    remedy: /^with all replicas stopped, .*checkpoints set --to latest/,
   })
   const set = (...args: string[]) =>
     command(['checkpoints', 'set', '--because', 'a test', '--yes', ...args], world.env)

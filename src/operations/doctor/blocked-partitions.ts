@@ -28,6 +28,8 @@ import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
 /** Longer than any transaction of the service waits for a lock, and than most producers' transactions take. */
 const LASTING_MS = 6_000
+/** Replicas that wait for the end of a hold are in the consumer group, too. */
+const STOP_FIRST = 'with all replicas stopped, which ends no hold,'
 
 export const partitionsCheck: Check = {
   name: 'partitions',
@@ -75,7 +77,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
     if (undecided.length > 0)
       throw new Problem(
         `nobody has decided where the first start begins; without a checkpoint all messages will be processed: ${count(undecided)}`,
-        'run `checkpoints set --to latest` if members must not be told of these events any more, else `--to earliest`: see `First start` in src/deploy/README.md',
+        `${STOP_FIRST} run \`checkpoints set --to latest\` if members must not be told of these events any more, else \`--to earliest\`: see \`First start\` in src/deploy/README.md`,
       )
     const decided = await listDecided(pool, topics)
     const fromEarliest = withHistory.filter(
@@ -85,8 +87,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
     const heldUp = await heldUpByTransactions(brokers, topics)
     const first: Warning = {
       warning: `no checkpoint lies within these partitions, so all their messages will be processed: ${count(fromEarliest)}`,
-      remedy:
-        'if members must not be told of these events any more, run `checkpoints set` before the start: see `First start` in src/deploy/README.md',
+      remedy: `if members must not be told of these events any more: ${STOP_FIRST} run \`checkpoints set\`: see \`First start\` in src/deploy/README.md`,
     }
     const open: Warning = {
       warning: `open transactions hold up ${heldUp.join(', ')}`,
@@ -95,8 +96,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
     }
     const anew: Warning = {
       warning: `recreated since their last message was processed, so that all their messages will be processed: ${recreated.join(', ')}`,
-      remedy:
-        'if members must not be told of these events, run `checkpoints set` before the start; if nobody recreated the topic, an unclean election of a leader cut it off: run `audit` afterwards',
+      remedy: `if members must not be told of these events: ${STOP_FIRST} run \`checkpoints set\`; if nobody recreated the topic, an unclean election of a leader cut it off: run \`audit\` afterwards`,
     }
     const warnings = [
       ...(fromEarliest.length > 0 ? [first] : []),
