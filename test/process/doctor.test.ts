@@ -9,7 +9,7 @@ import { STATED_FACT_LIST } from '../../src/service/decide/event/stated-facts.ts
 import { openDatabase } from '../service/store/fixtures.ts'
 import { startCollector } from '../service/telemetry/collector.ts'
 import { createDatabase } from '../stack/databases.ts'
-import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, OPERATOR_SCOPE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { close, listen } from '../stack/listen.ts'
 import { joinByNewProtocol } from '../stack/new-protocol-member.ts'
 import { createTopics, withTransactions } from '../stack/topics.ts'
@@ -112,7 +112,7 @@ t.test('a token is checked as the API would', async (t) => {
     remedy: /^if the token is a member's, set IDP_PARTY_CLAIM/,
   })
   t.match(await check(await idp.forge({ scope: 'openid', party: 7 }), forMembers), {
-    detail: /\nparty: found 7, wanted .*\(IDP_PARTY_CLAIM\)/,
+    detail: /\nparty: found 7, wanted the member's locator, as a text \(IDP_PARTY_CLAIM\)/,
   })
   t.match(await check(await idp.forge({ scope: 'openid', party: 'PTY-1/ä' }), forMembers), {
     status: 'warning',
@@ -120,7 +120,21 @@ t.test('a token is checked as the API would', async (t) => {
     remedy: /unless the token is a member's, which it can be$/,
   })
   const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
-  t.match(await check(good, away), { code: 1, status: 'failed', detail: /at scope \(IDP_ADMIN_CLAIM\)$/ })
+  t.match(await check(good, away), { code: 1, status: 'failed', detail: /at scope \(IDP_ADMIN_CLAIM\)\n/ })
+  t.match(await check(good), { detail: /\nwithout the right of operators: IDP_OPERATOR_SCOPE is not set/ })
+  const forOperators = { IDP_OPERATOR_SCOPE: OPERATOR_SCOPE }
+  t.match(await check(good, forOperators), {
+    code: 0,
+    detail: /\nscope: found ".*", wanted "notifications:operator" \(IDP_OPERATOR_SCOPE or IDP_ADMIN_CLAIM\)$/,
+  })
+  t.match(await check(await idp.token(`${ADMIN_SCOPE} ${OPERATOR_SCOPE}`), forOperators), {
+    status: 'ok',
+    detail: 'accepted, with the right of administrators\nwith the right of operators',
+  })
+  const elsewhere = await idp.forge({ scope: ADMIN_SCOPE, roles: [OPERATOR_SCOPE] })
+  t.match(await check(elsewhere, forOperators), { status: 'failed', detail: /which the token has at roles/ })
+  for (const garbage of ['no token', 'Bearer e30.e30.e30', ''])
+    t.match(await check(garbage), { status: 'failed', remedy: /^name a file that contains the token alone/ })
 })
 
 t.test('the collector and the clocks are asked', async (t) => {

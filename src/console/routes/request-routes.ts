@@ -86,7 +86,7 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
     '/rights',
     { config: { access: 'admin', returnsPersonalData: false }, schema },
     async (request) => ({
-      refusal: findAskRefusal(request, rules),
+      refusal: findAskRefusal(request, rules)?.reason ?? null,
     }),
   )
 }

@@ -43,14 +43,28 @@ export const tokenCheck: Check = {
     if (file === undefined) return null
     if (tokens === null)
       return { warning: 'no token is checked: all routes are open', remedy: 'set IDP_JWKS_URI' }
-    const { token, admin, party } = await tryToken((await readText(file)).trim(), tokens, createLog('silent'))
+    const text = (await readText(file)).trim()
+    const { token, admin, operator, party } = await tryToken(text, tokens, createLog('silent'))
     if (token !== null)
-      throw new Problem(describeRefusal(token), 'correct the named settings, or have another token issued')
-    const name = tokens.adminScope === null ? 'IDP_ADMIN_SCOPE is not set, so it may read everything' : null
-    if (admin === null) return name ?? 'accepted, with the right of administrators'
-    const detail = `accepted, without the right of administrators: ${describeRefusal(party ?? admin)}`
-    if (admin.disagreements.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM'))
+      throw new Problem(
+        describeRefusal(token),
+        token.disagreements.length > 0
+          ? 'correct the named settings, or have another token issued'
+          : 'name a file that contains the token alone, without "Bearer", or have another token issued',
+      )
+    const asks =
+      operator === null
+        ? 'with the right of operators'
+        : `without the right of operators: ${describeRefusal(operator)}`
+    const reads =
+      tokens.adminScope === null
+        ? 'and may read everything, since IDP_ADMIN_SCOPE is not set'
+        : `with${admin === null ? '' : 'out'} the right of administrators`
+    const detail = `accepted, ${reads}${admin === null ? '' : `: ${describeRefusal(party ?? admin)}`}\n${asks}`
+    const lacks = [admin, operator].flatMap((refusal) => refusal?.disagreements ?? [])
+    if (lacks.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM'))
       throw new Problem(detail, 'set IDP_ADMIN_CLAIM to the place where the token has it')
+    if (admin === null) return detail
     if (party === null)
       return {
         warning: detail,

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { createKeySet } from '../../service/http/auth/key-set.ts'
+import { findAskRefusal } from '../../service/http/auth/rights.ts'
 import type { Refusal, TokenRules } from '../../service/http/auth/token-claims.ts'
 import { requireTokens } from '../../service/http/auth/tokens.ts'
 import { ProblemError } from '../../service/http/problems/problem.ts'
@@ -11,13 +12,14 @@ const NOBODY = 'notifications-doctor'
 
 /**
  * Sends a token to a route that needs any valid one, to one for administrators, and to one for the party that the token names, as
- * clients of the API do. Resolves to the refusal of each, or null. Rejects if the key set cannot be loaded.
+ * clients of the API do, and asks whether it is an operator's. Resolves to the refusal of each, or null. Rejects if the key set cannot be
+ * loaded.
  */
 export async function tryToken(
   token: string,
   rules: TokenRules,
   log: Logger,
-): Promise<Readonly<Record<'token' | 'admin' | 'party', Refusal | null>>> {
+): Promise<Readonly<Record<'token' | 'admin' | 'operator' | 'party', Refusal | null>>> {
   const keySet = createKeySet(rules.keySetUrl, log)
   const app = createBase({ log, isUnavailable: () => false, observeResponse: () => {} })
   let refusal: Refusal | null = null
@@ -26,10 +28,12 @@ export async function tryToken(
   })
   requireTokens(app, { ...rules, keySet })
   let named: unknown
+  let operator: Refusal | null = null
   for (const access of ['token', 'admin', 'party'] as const) {
     const config = { access, returnsPersonalData: false }
     const handler = async ({ user }: FastifyRequest) => {
       named = (user as Readonly<Record<string, unknown>>)[rules.partyClaim ?? '']
+      operator = findAskRefusal({ user }, { tokens: rules, isLoopback: false })
       return {}
     }
     app.route({ method: 'GET', url: `/${access}/:partyLocator`, config, handler })
@@ -43,13 +47,24 @@ export async function tryToken(
   }
   try {
     const token = await ask('token', NOBODY)
-    return {
-      token,
-      admin: await ask('admin', NOBODY),
-      party: await ask('party', typeof named === 'string' && named !== '' ? named : NOBODY),
-    }
+    const admin = await ask('admin', NOBODY)
+    const isNamed = typeof named === 'string' && named !== ''
+    const party = await ask('party', isNamed ? `${named}` : NOBODY)
+    return { token, admin, operator, party: isNamed ? party : wantAnyParty(party, rules) }
   } finally {
     await app.close()
     keySet.stop()
   }
+}
+
+/** The party of the request was none that the token could name. */
+function wantAnyParty(refusal: Refusal | null, { partyClaim }: TokenRules): Refusal | null {
+  return (
+    refusal && {
+      ...refusal,
+      disagreements: refusal.disagreements.map((one) =>
+        one.claim === partyClaim ? { ...one, wanted: "the member's locator, as a text" } : one,
+      ),
+    }
+  )
 }

@@ -54,6 +54,16 @@ t.test("only holders of the operators' scope ask, preview and cancel", async (t)
   }
 })
 
+t.test('a refusal for lack of the right to ask is logged with its cause', async (t) => {
+  closed.logged.length = 0
+  await post(closed, '', ASKED, { authorization: ADMIN })
+  t.match(JSON.parse(closed.logged.at(-1) ?? '{}'), {
+    msg: 'request refused',
+    reason: `The token needs ${OPERATOR_SCOPE} in its claim scope.`,
+    disagreements: [{ claim: 'scope', variable: 'IDP_OPERATOR_SCOPE or IDP_ADMIN_CLAIM' }],
+  })
+})
+
 t.test('the console learns whether its reader may ask', async (t) => {
   const refusal = async ({ app }: typeof open, authorization: string) =>
     (await app.inject({ url: '/console/data/rights', headers: { authorization } })).json().refusal

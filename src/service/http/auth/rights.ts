@@ -102,23 +102,39 @@ export interface AskRules {
 export function requireAsker(app: HttpApp, rules: AskRules): void {
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.access !== 'operator') return
-    const refusal = isFromElsewhere(request) ? ELSEWHERE : findAskRefusal(request, rules)
+    const refusal = isFromElsewhere(request) ? refusalFor(ELSEWHERE) : findAskRefusal(request, rules)
     if (refusal === null) return
     const challenge = { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` }
-    throw new ProblemError('forbidden', { detail: refusal, ...(rules.tokens && { headers: challenge }) })
+    throw new ProblemError('forbidden', {
+      detail: refusal.reason,
+      cause: refusal,
+      ...(rules.tokens && { headers: challenge }),
+    })
   })
 }
 
 /** Why a request may not ask the service to do something, or null. */
-export function findAskRefusal(request: FastifyRequest, { tokens, isLoopback }: AskRules): string | null {
+export function findAskRefusal(
+  { user }: Pick<FastifyRequest, 'user'>,
+  { tokens, isLoopback }: AskRules,
+): Refusal | null {
   if (tokens === null)
     return isLoopback
       ? null
-      : 'Without an identity provider (IDP_JWKS_URI) the console only shows, unless MANAGEMENT_HOST is a loopback address.'
+      : refusalFor(
+          'Without an identity provider (IDP_JWKS_URI) the console only shows, unless MANAGEMENT_HOST is a loopback address.',
+        )
   const { operatorScope, adminClaim } = tokens
-  if (operatorScope === null) return 'IDP_OPERATOR_SCOPE is not set: the console only shows.'
-  if (wordsIn(request.user ?? {}, adminClaim).includes(operatorScope)) return null
-  return `The token needs ${operatorScope} in its claim ${adminClaim}.`
+  if (operatorScope === null) return refusalFor('IDP_OPERATOR_SCOPE is not set: the console only shows.')
+  const token = user ?? {}
+  if (wordsIn(token, adminClaim).includes(operatorScope)) return null
+  return refusalFor(`The token needs ${operatorScope} in its claim ${adminClaim}.`, [
+    lackOfRight(token, { adminClaim }, operatorScope, 'IDP_OPERATOR_SCOPE'),
+  ])
+}
+
+function refusalFor(reason: string, disagreements: Refusal['disagreements'] = []): Refusal {
+  return { reason, disagreements }
 }
 
 const ELSEWHERE = 'The request comes from a page of another origin.'
