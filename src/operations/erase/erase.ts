@@ -225,8 +225,8 @@ function describeErasure(party: string, counts: Found, did: string): string[] {
     const first = longerNames.slice(0, SHOWN_COUNT_MAX).join(' ')
     const more = longerNames.length > SHOWN_COUNT_MAX ? ' … (all with --json)' : ''
     lines.push(
-      `Not erased: ${counted(longerNames.length, 'place')} with ${party} in a text, in a longer name such as ${party}-2, in no JSON, or in ` +
-        `a message of another member: ${first}${more}. Look with \`rejected show\`, \`why\` or \`requests show\` (checkpoint: the table checkpoint_change), and ` +
+      `Not erased: ${counted(longerNames.length, 'place')} with ${party} in a text, in a longer name such as ${party}-2, or in a message ` +
+        `that may be another member's, too: ${first}${more}. Look with \`rejected show\`, \`why\` or \`requests show\` (checkpoint: the table checkpoint_change), and ` +
         `name those of ${party} to \`erase --party ${party} --message <id…>\``,
     )
   }

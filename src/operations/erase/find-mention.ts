@@ -1,8 +1,8 @@
 import { type EnvelopeMaps, type FieldSources, mapOf } from '../../service/decide/event/envelope-map.ts'
 import type { Message } from '../../service/decide/event/message.ts'
-import { fieldAt, isPartyLocator, readEnvelope } from '../../service/decide/event/parse-event.ts'
+import { fieldAt, readEnvelope } from '../../service/decide/event/parse-event.ts'
 
-/** `longer`: within a text, a longer name, or a message that is another member's. A person has to look. */
+/** `longer`: within a text, a longer name, or a message that may be another member's, too. A person has to look. */
 export type Mention = 'named' | 'longer'
 
 type Searched = Pick<Message, 'key' | 'value' | 'headers'>
@@ -44,20 +44,15 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
 
   function mentionInMessage(topic: string, message: Searched): Mention | null {
     const envelope = readValue(message.value)
-    const parts = partsOf(message, envelope)
-    if (!parts.some(isMentionedIn)) return null
+    if (!partsOf(message, envelope).some(isMentionedIn)) return null
     const sources = places.get(topic) ?? partyPlaces(envelopeMaps, topic)
     places.set(topic, sources)
-    const [inForce, ...earlier] = sources.map((places) => {
-      const found = fieldAt(message, envelope ?? { json: {}, text: '' }, places)
-      return isPartyLocator(found) ? found : null
-    })
-    if (inForce === partyLocator) return 'named'
-    const parties = [inForce, ...earlier].filter((party) => party !== null)
-    if (parties.some((party) => party !== partyLocator)) return 'longer'
-    const isNamed =
-      parties.length > 0 || (!isNumeric(partyLocator) && parts.some((part) => isWhole(part, partyLocator)))
-    return isNamed ? 'named' : 'longer'
+    const [inForce = [], ...earlier] = sources.map((places) => valuesAt(message, envelope, places))
+    return isHers(inForce) || isHers([inForce, ...earlier].flat()) ? 'named' : 'longer'
+  }
+
+  function isHers(values: readonly unknown[]): boolean {
+    return values.length > 0 && values.every((value) => value === partyLocator)
   }
 
   return { mentionIn, mentionInMessage, isNamedIn: (text: string) => word.test(text) }
@@ -98,6 +93,16 @@ function readValue(value: Uint8Array | null) {
   return null
 }
 
+/** What is at the party's place: of a list each item. Neither null nor empty. */
+function valuesAt(
+  message: Searched,
+  envelope: ReturnType<typeof readValue>,
+  places: FieldSources,
+): readonly unknown[] {
+  const found = [fieldAt(message, envelope ?? { json: {}, text: '' }, places)].flat()
+  return found.filter((value) => value !== undefined && value !== null && value !== '')
+}
+
 /** The distinct places of the party: that of the map in force first. */
 function partyPlaces(maps: readonly EnvelopeMaps[], topic: string): readonly FieldSources[] {
   const sources = maps.map((map) => mapOf(map, topic).partyLocator)
@@ -122,46 +127,6 @@ const UTF8 = new TextDecoder('utf-8')
 /** False for bytes that have control characters but white space, or are no UTF-8: a letter there may be a length or a tag. */
 function isPlain(bytes: Uint8Array): boolean {
   return !/[^\P{Cc}\t\n\f\r]|\ufffd/u.test(UTF8.decode(bytes))
-}
-
-/** True if a part is the locator, or JSON of which a string or a name is. */
-function isWhole({ bytes }: Part, locator: string): boolean {
-  for (const text of wholeTexts(UTF8.decode(bytes))) if (text === locator) return true
-  return false
-}
-
-/** A text and, if it is JSON, all strings and names in it. A string in quotes may be a name with quotes, and counts only as JSON. */
-function* wholeTexts(text: string): Generator<string> {
-  yield text
-  if (!/^\s*["[{]/.test(text) || !isJson(text)) return
-  const isQuoted = text.trimStart().startsWith('"')
-  for (const string of stringsIn(text)) if (!isQuoted || /^\s*[[{]/.test(string)) yield* wholeTexts(string)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** The strings and names of valid JSON, from its text: the parsed value has lost replaced ones, and may be deeper than the stack. */
-function* stringsIn(json: string): Generator<string> {
-  for (let start = json.indexOf('"'), end = 0; start !== -1; start = json.indexOf('"', end)) {
-    end = endOfString(json, start)
-    yield String(JSON.parse(json.slice(start, end)))
-  }
-}
-
-/** The index behind a string that begins at `start`. */
-function endOfString(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
-    let first = end
-    while (json[first - 1] === '\\') first--
-    if ((end - first) % 2 === 0) return end + 1
-  }
 }
 
 /** A letter of an escape is none of a longer name. */
