@@ -1,8 +1,8 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
-import { NAMING_FILTERS, type Naming, namesIn, SENTENCES } from './erase-requests.ts'
-import { fixedPart, wordPattern } from './find-mention.ts'
+import { NAMING_FILTERS, type Naming, namesIn, namesInPart } from './erase-requests.ts'
+import { fixedPart } from './find-mention.ts'
 
 export function findCheckpointReasons(pool: DatabasePool, naming: Naming): Promise<readonly bigint[]> {
   return pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`
@@ -18,20 +18,18 @@ export async function eraseCheckpointReasons(pool: DatabasePool, ids: readonly b
 const reasonRow = z.object({ kind: z.enum(['request', 'checkpoint']), id: z.bigint(), text: z.string() })
 type Reason = Readonly<z.infer<typeof reasonRow>>
 
-/** What people wrote or chose that may contain a locator, but not as a word: of requests and changes of checkpoints. */
+/** What people wrote or chose that may contain a locator, and does not name it: of requests and changes of checkpoints. */
 export function readUnclearReasons(pool: DatabasePool, party: string): Promise<readonly Reason[]> {
+  const isNaming = namesInPart(sql.fragment`name`, sql.fragment`text`, { names: [party], word: party })
   return pool.any(sql.type(reasonRow)`
     SELECT kind, id, text FROM (
-      SELECT 'checkpoint' AS kind, id, because AS text, because ~ ${wordPattern(party)} AS "isNaming"
-      FROM notifications.checkpoint_change
+      SELECT 'checkpoint' AS kind, id, 'reason' AS name, because AS text FROM notifications.checkpoint_change
       UNION ALL
       SELECT 'request', id, part.* FROM notifications.request, LATERAL (
-        VALUES (because, because ~ ${wordPattern(party)}), (note, note ~ ${wordPattern(party)})
+        VALUES ('reason', because), ('reason', note)
         UNION ALL
-        SELECT value, key IN ('partyLocator', 'reference') AND value = ${party}
-          OR key = ANY(${sqlArray('text', SENTENCES)}) AND value ~ ${wordPattern(party)}
-        FROM jsonb_each_text(target -> 'filter') WHERE key = ANY(${sqlArray('text', NAMING_FILTERS)})
+        SELECT * FROM jsonb_each_text(target -> 'filter') WHERE key = ANY(${sqlArray('text', NAMING_FILTERS)})
       ) AS part
-    ) AS reason
-    WHERE strpos(text, ${fixedPart(party)}) > 0 AND NOT "isNaming" ORDER BY kind, id`)
+    ) AS part
+    WHERE strpos(text, ${fixedPart(party)}) > 0 AND NOT ${isNaming} ORDER BY kind, id`)
 }

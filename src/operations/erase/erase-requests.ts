@@ -18,7 +18,7 @@ export interface Naming {
 /** The values of a stored filter that name one thing. A party is named by its own, or as what an event is about. */
 const NAMES_OF_ENTRIES = ['locator', 'eventId', 'reference']
 /** Those that are sentences. */
-export const SENTENCES = ['reason', 'reasonPrefix']
+const SENTENCES = ['reason', 'reasonPrefix']
 /** The texts of a stored filter in which somebody may find a person. */
 export const NAMING_FILTERS = [...NAMES_OF_ENTRIES, ...SENTENCES, 'partyLocator', 'eventType']
 
@@ -81,14 +81,8 @@ export function readNames(pool: DatabasePool, locators: readonly string[]): Prom
 }
 
 /** Each request, with its filter as it is after the erasure; null if that names nobody. */
-function found({ names = [], word, texts = [] }: Naming) {
-  const text = sql.fragment`(value #>> '{}')`
-  const isNaming = sql.fragment`(
-    name = 'partyLocator' AND ${text} = ${word ?? ''}
-    OR name = ANY(${sqlArray('text', NAMES_OF_ENTRIES)}) AND ${text} = ANY(${sqlArray('text', names)})
-    OR name = ANY(${sqlArray('text', SENTENCES)}) AND (${namesIn(text, { names, word })})
-    OR name = ANY(${sqlArray('text', NAMING_FILTERS)}) AND ${text} = ANY(${sqlArray('text', texts)})
-  )`
+function found(naming: Naming) {
+  const isNaming = namesInPart(sql.fragment`name`, sql.fragment`(value #>> '{}')`, naming)
   return sql.fragment`(
     SELECT id AS found_id, (
       SELECT jsonb_object_agg(name, CASE WHEN ${isNaming} THEN '"erased"' ELSE value END)
@@ -96,6 +90,17 @@ function found({ names = [], word, texts = [] }: Naming) {
     ) AS filter
     FROM notifications.request
   ) AS found`
+}
+
+/** Whether a part of a stored filter, by its name and text, names somebody. */
+export function namesInPart(name: FragmentSqlToken, text: FragmentSqlToken, naming: Naming) {
+  const { names = [], word, texts = [] } = naming
+  return sql.fragment`(
+    ${name} = 'partyLocator' AND ${text} = ${word ?? ''}
+    OR ${name} = ANY(${sqlArray('text', NAMES_OF_ENTRIES)}) AND ${text} = ANY(${sqlArray('text', names)})
+    OR ${name} = ANY(${sqlArray('text', SENTENCES)}) AND (${namesIn(text, { names, word })})
+    OR ${name} = ANY(${sqlArray('text', NAMING_FILTERS)}) AND ${text} = ANY(${sqlArray('text', texts)})
+  )`
 }
 
 /** The note of a hold has the reason of whoever ended it. */
