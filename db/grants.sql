@@ -41,8 +41,7 @@ TO notifications_service;
 -- replay --rebuild; erase blanks texts and contacts; prune deletes.
 GRANT INSERT, UPDATE, DELETE ON notifications.notification_log, notifications.decision TO notifications_operator;
 GRANT UPDATE ON notifications.notification_preferences, notifications.preference_change TO notifications_operator;
-GRANT UPDATE, DELETE ON notifications.rejected_message TO notifications_operator;
-GRANT UPDATE ON notifications.redrive TO notifications_operator;
+GRANT UPDATE, DELETE ON notifications.rejected_message, notifications.redrive TO notifications_operator;
 GRANT INSERT, UPDATE ON notifications.erasure, notifications.pruning TO notifications_operator;
 GRANT INSERT, UPDATE, DELETE ON notifications.pruned_partition TO notifications_operator;
 -- checkpoints set; erase blanks reasons.

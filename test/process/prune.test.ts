@@ -103,17 +103,21 @@ t.test('requests that ended long ago are pruned even if nothing else is', async 
     INSERT INTO notifications.request (id, kind, target, requested_by, because, state, requested_at, ended_at)
     SELECT id, 'retry', '{"locators": ["NTF-1"]}', 'alice', 'a fix', CASE WHEN ended IS NULL THEN 'waiting' ELSE 'done' END,
       '2020-01-01Z', ended
-    FROM (VALUES (1, '2021-01-01Z'::timestamptz), (2, NULL), (3, now())) AS request (id, ended)`)
+    FROM (VALUES (1, '2021-01-01Z'::timestamptz), (2, NULL), (3, now()), (4, '2021-01-01Z')) AS request (id, ended);
+    UPDATE notifications.decision SET request_id = 4, retried_by = 'alice', retried_because = 'a fix' WHERE event_id = 'young'`)
   await prune('--older-than', '400d', '--yes')
   await client.query(`
     INSERT INTO notifications.request (kind, target, requested_by, because, state, requested_at, ended_at)
     VALUES ('retry', '{"locators": ["NTF-1"]}', 'alice', 'a fix', 'done', '2020-01-01Z', '2021-01-01Z')`)
   t.match(await prune('--older-than', '400d', '--dry-run'), {
-    stdout: /would delete .* 1 ended request, all older/,
+    stdout: /would delete .* 2 ended requests, all older/,
   })
   t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^Deleted .* 1 ended request, / })
   t.same(
     (await rowsOf('SELECT id FROM notifications.request ORDER BY id')).map(({ id }) => id),
-    ['2', '3'],
+    ['2', '3', '4'],
+    'one with a decision that stays leads an erasure to the copy of its reason',
   )
+  await client.query(`DELETE FROM notifications.decision WHERE event_id = 'young'`)
+  t.match(await prune('--older-than', '400d', '--yes'), { stdout: / 1 ended request, / })
 })

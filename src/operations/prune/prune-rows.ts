@@ -65,6 +65,7 @@ export async function* prune(
   for (const status of STATUSES) yield* pruneEntries(pool, status, limits, pruning)
   yield* pruneOrphans(pool, limits, pruning)
   yield* pruneRequests(pool, limits, pruning)
+  if (pruning !== null) yield* pruneRedrives(pool)
 }
 
 const entryRow = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
@@ -175,10 +176,7 @@ function listLocators(page: readonly { locator: string }[]): string[] {
 
 const rejectedRow = z.object({ id: z.bigint(), old: z.boolean() })
 
-/**
- * Rejected messages; the record of their redrives stays. Looks at all of them, which are few: their ids need not follow their times, as
- * after a clock that was ahead.
- */
+/** Rejected messages. Looks at all of them, which are few: their ids need not follow their times, as after a clock that was ahead. */
 async function* pruneRejected(
   pool: DatabasePool,
   { before }: PruneLimits,
@@ -212,20 +210,49 @@ function deleteRejected(pool: DatabasePool, pruning: bigint, ids: readonly bigin
   })
 }
 
-/** Requests that ended before the limit, in the order of their ids. */
+/**
+ * Requests that ended before the limit, in the order of their ids. One with a decision that stays, of a row that is still retried, stays
+ * too: an erasure finds the copy of its reason by it.
+ */
 async function* pruneRequests(
   pool: DatabasePool,
   { before }: PruneLimits,
   pruning: bigint | null,
 ): AsyncGenerator<PruneCounts> {
+  // Before anything is deleted, all have their decisions.
+  const isOver =
+    pruning === null
+      ? sql.fragment`true`
+      : sql.fragment`(SELECT min(request_id) FROM notifications.decision WHERE request_id >= request.id) IS DISTINCT FROM request.id`
   for (let after = 0n, count = ROW_COUNT_MAX; count === ROW_COUNT_MAX; ) {
     const ids: readonly bigint[] = await pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`
       SELECT id FROM notifications.request
-      WHERE id > ${after} AND ended_at < ${before}::timestamptz ORDER BY id LIMIT ${ROW_COUNT_MAX}`)
+      WHERE id > ${after} AND ended_at < ${before}::timestamptz AND ${isOver} ORDER BY id LIMIT ${ROW_COUNT_MAX}`)
     if (pruning !== null)
       await pool.query(sql.unsafe`DELETE FROM notifications.request WHERE id = ANY(${sqlArray('int8', ids)})`)
     yield { ...NONE, requests: ids.length }
     after = ids.at(-1) ?? after
     count = ids.length
+  }
+}
+
+const redrivePage = z.object({ end: z.bigint().nullable(), count: z.number() })
+
+/** Redrives and dismissals of messages that are gone. Nobody reads them, and an erasure does not find their reasons. */
+async function* pruneRedrives(pool: DatabasePool): AsyncGenerator<PruneCounts> {
+  for (let after: bigint | null = 0n; after !== null; ) {
+    const { end, count }: z.infer<typeof redrivePage> = await pool.one(sql.type(redrivePage)`
+      WITH page AS MATERIALIZED (
+        SELECT id, rejected_message_id FROM notifications.redrive WHERE id > ${after} ORDER BY id LIMIT ${ROW_COUNT_MAX}
+      ), gone AS (
+        DELETE FROM notifications.redrive WHERE id = ANY(ARRAY(
+          SELECT id FROM page WHERE (
+            SELECT true FROM notifications.rejected_message AS message WHERE message.id = rejected_message_id LIMIT 1
+          ) IS NULL
+        ))
+      )
+      SELECT max(id) AS "end", count(*)::integer AS count FROM page`)
+    yield NONE
+    after = count < ROW_COUNT_MAX ? null : end
   }
 }

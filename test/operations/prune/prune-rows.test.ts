@@ -84,3 +84,24 @@ t.test('an old rejected message goes, whatever clock the 1,000 before it were re
   )
   t.same(rows, [{ last: 1_000 }])
 })
+
+t.test('a redrive goes with its message, also if that went before', async (t) => {
+  await client.query(`
+    TRUNCATE notifications.rejected_message, notifications.redrive;
+    INSERT INTO notifications.rejected_message (id, topic, partition_id, "offset", headers, code, error, rejected_at)
+      OVERRIDING SYSTEM VALUE
+      VALUES (1, 'claims', 0, 1, '{}', 'c', 'e', now() - interval '1 day'), (2, 'claims', 0, 2, '{}', 'c', 'e', now());
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+      SELECT n % 3, 'o', 'dismissed', 'party-1 called' FROM generate_series(1, 3003) AS n`)
+  const redriven = async () =>
+    (
+      await client.query(
+        'SELECT rejected_message_id::int AS id, count(*)::int FROM notifications.redrive GROUP BY 1',
+      )
+    ).rows
+  const limits = { ...LIMITS, before: new Date(Date.now() - 60_000).toISOString() }
+  for await (const _ of prune(pool, limits, null));
+  t.equal((await redriven()).length, 3, 'a dry run deletes nothing')
+  await pruneAll(Date.now() - 60_000)
+  t.same(await redriven(), [{ id: 2, count: 1_001 }])
+})
