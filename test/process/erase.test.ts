@@ -331,9 +331,11 @@ t.test(
     await world.sql(`
     TRUNCATE notifications.request, notifications.rejected_message, notifications.redrive, notifications.checkpoint_change;
     INSERT INTO notifications.rejected_message (id, topic, partition_id, "offset", headers, code, error) OVERRIDING SYSTEM VALUE
-      VALUES (1, 'claims', 0, 1, '{}', 'c', 'e'), (2, 'claims', 0, 2, '{}', 'c', 'e'), (3, 'claims', 0, 3, '{}', 'c', 'e');
+      VALUES (1, 'claims', 0, 1, '{}', 'c', 'e'), (2, 'claims', 0, 2, '{}', 'c', 'e'), (3, 'claims', 0, 3, '{}', 'c', 'e'),
+        (4, 'claims', 0, 4, '{}', 'c', 'e');
     UPDATE notifications.rejected_message SET value = 'of ${party}-2' WHERE id = 3;
-    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error) VALUES (2, 'o', 'dismissed', 'e');
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+      VALUES (2, 'o', 'dismissed', 'e'), (2, 'o', 'dismissed', 'e'), (4, 'o', 'dismissed', '${party}-2 called'), (4, 'o', 'dismissed', 'e');
     INSERT INTO notifications.request (kind, target, requested_by, because, state, ended_at)
       VALUES ('retry', '{}', 'o', 'b', 'done', now());
     INSERT INTO notifications.preference_change (party_locator, changed_by, after) VALUES ('${party}-2', '${party}', '{}');
@@ -355,6 +357,7 @@ t.test(
       'rejected_message.key': { toValue: (text) => Buffer.from(text), where: 'id = 1' },
       'rejected_message.value': { toValue: (text) => Buffer.from(text), where: 'id = 1' },
       'rejected_message.error': { where: 'id = 2' },
+      'redrive.error': { where: 'id = (SELECT min(id) FROM notifications.redrive)' },
       'preference_change.before': {
         toValue: (email) => ({ email, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }),
       },
@@ -402,7 +405,7 @@ t.test(
     const exported = await command(['export', '--party', party, '--message', '1'], {
       DATABASE_URL: world.databaseUrl,
     })
-    t.match(exported, { code: 0, stderr: /Not printed, since they may be another member's: 3\./ })
+    t.match(exported, { code: 0, stderr: /Not printed, since they may be another member's: 3 4\./ })
     const shown = blanked.map(({ table, column }) => `${table}.${column}`)
     t.same(
       shown.filter((name) => !exported.stdout.includes(JSON.stringify(textIn(name)).slice(1, -1))),
@@ -422,14 +425,14 @@ t.test(
     ])
     t.match(await erase('--party', party, '--yes'), {
       code: 0,
-      stdout: /^Not erased: 2 places with party-4 .* `rejected show`.* --message <id…>`\n.*What stays: /m,
+      stdout: /^Not erased: 3 places with party-4 .* `rejected show`.* --message <id…>`\n.*What stays: /m,
     })
     const left = () =>
       world.sql('SELECT id::int FROM notifications.rejected_message WHERE value IS NOT NULL ORDER BY id')
     t.same(await left(), [{ id: 1 }, { id: 3 }])
-    t.match(await erase('--party', party, '--message', '1', '3', '99', '--yes'), {
+    t.match(await erase('--party', party, '--message', '1', '3', '4', '99', '--yes'), {
       code: 0,
-      stdout: / 2 rejected messages of .*\nNot erased: 99, nothing of that name has party-4/s,
+      stdout: / 3 rejected messages of .*\nNot erased: 99, nothing of that name has party-4/s,
     })
     t.same((await named()).flat(), [])
     t.same(await left(), [], 'somebody has looked')

@@ -1,7 +1,20 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
-import { wordPattern } from './find-mention.ts'
+import { fixedPart, wordPattern } from './find-mention.ts'
+
+/** Errors that may contain a party's locator, of all redrives and dismissals of these messages: by message, the oldest first. */
+export async function readRedriveErrors(
+  pool: DatabasePool,
+  party: string,
+  messages: readonly bigint[],
+): Promise<ReadonlyMap<bigint, readonly string[]>> {
+  const rows = await pool.any(sql.type(z.object({ id: z.bigint(), errors: z.array(z.string()) }))`
+    SELECT rejected_message_id AS id, array_agg(error ORDER BY id) AS errors FROM notifications.redrive
+    WHERE rejected_message_id = ANY(${sql.array([...messages], 'int8')}) AND strpos(error, ${fixedPart(party)}) > 0
+    GROUP BY rejected_message_id`)
+  return new Map(rows.map(({ id, errors }) => [id, errors]))
+}
 
 /** Blanks the errors of rejected messages that name a party, or all: a skip and a dismissal have an operator's reason there. */
 export async function eraseErrors(

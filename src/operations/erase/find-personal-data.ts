@@ -3,6 +3,7 @@ import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { ALL_REJECTED, readRejected } from '../../service/store/read/list-rejected-messages.ts'
 import { type EntriesOfParty, findEntries } from './erase-entries.ts'
 import { findCheckpointReasons, readUnclearReasons } from './erase-reasons.ts'
+import { readRedriveErrors } from './erase-rejected-messages.ts'
 import { findRequests, type Naming, readNames } from './erase-requests.ts'
 import { isUnreadable, type Search } from './find-mention.ts'
 
@@ -19,8 +20,8 @@ export type PersonalData =
 interface RejectedMessages {
   readonly kind: 'rejectedMessages'
   readonly named: readonly StoredRejectedMessage[]
-  /** Named only in their errors: a skip and a dismissal have an operator's reason there. */
-  readonly namedInErrors: readonly StoredRejectedMessage[]
+  /** Errors that alone of their message name it: a skip and a dismissal have an operator's reason there. */
+  readonly reasons: readonly { readonly id: bigint; readonly reasons: readonly string[] }[]
   /** All that were searched. */
   readonly ids: readonly bigint[]
   /** Without a readable envelope. */
@@ -57,7 +58,7 @@ export function namesOf(data: PersonalData): readonly string[] {
     case 'checkpointChanges':
       return data.ids.map((id) => `checkpoint:${id}`)
     case 'rejectedMessages':
-      return [...data.named, ...data.namedInErrors].map(({ id }) => String(id))
+      return [...data.named, ...data.reasons].map(({ id }) => String(id))
     case 'logEntries':
       return data.locators
     case 'unclear':
@@ -91,26 +92,29 @@ async function* findUnclearReasons(
 
 async function* findRejected(
   pool: DatabasePool,
-  { wanted, mentionIn, mentionInMessage, isNamedIn }: Search,
+  { party, wanted, mentionIn, mentionInMessage, isNamedIn }: Search,
 ): AsyncGenerator<PersonalData> {
   // Erased ones too: a later dismissal of theirs may name the party.
   for await (const page of readRejected(pool, ALL_REJECTED)) {
     const named: StoredRejectedMessage[] = []
-    const namedInErrors: StoredRejectedMessage[] = []
+    const reasons: RejectedMessages['reasons'][number][] = []
     const unclear: string[] = []
+    const ids = page.map(({ id }) => id)
+    const ofRedrives = await readRedriveErrors(pool, party, ids)
     for (const rejected of page) {
-      const { id, topic, message, error, redriven } = rejected
-      const errors = [error, redriven?.result.error ?? '']
+      const { id, topic, message, error } = rejected
+      const errors = [error, ...(ofRedrives.get(id) ?? [])]
       const mention = mentionInMessage(topic, message)
       const isMentioned = mention !== null || errors.some((text) => mentionIn(text) !== null)
       if (mention === 'named' || (isMentioned && wanted.has(String(id)))) named.push(rejected)
-      else if (mention === null && errors.some(isNamedIn)) namedInErrors.push(rejected)
+      else if (mention === null && errors.some(isNamedIn))
+        reasons.push({ id, reasons: errors.filter(isNamedIn) })
       else if (isMentioned) unclear.push(String(id))
     }
     const naming = { ids: named.map(({ id }) => id) }
     if (named.length > 0) yield* reasonsNaming(pool, naming)
     const searchedAsBytes = page.filter(({ message }) => isUnreadable(message.value)).length
-    yield { kind: 'rejectedMessages', named, namedInErrors, ids: page.map(({ id }) => id), searchedAsBytes }
+    yield { kind: 'rejectedMessages', named, reasons, ids, searchedAsBytes }
     yield { kind: 'unclear', names: unclear }
   }
 }

@@ -1,5 +1,4 @@
 import { loadRetryLimits } from '../../service/config/config.ts'
-import type { StoredRejectedMessage } from '../../service/decide/event/rejected-message.ts'
 import type { PreferenceChange } from '../../service/decide/party/preferences.ts'
 import type { ListPage } from '../../service/model/log/log-page.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
@@ -83,17 +82,16 @@ async function printData(
       )
     case 'rejectedMessages':
       await printAll('rejectedMessage', data.named.map(showWhole))
-      return printAll('rejectionReason', data.namedInErrors.map(showErrors))
+      return printAll(
+        'rejectionReason',
+        data.reasons.map(({ id, reasons }) => ({ id: String(id), reasons })),
+      )
     case 'logEntries':
       for (const locator of [...data.locators, ...data.blank]) await printEntry(world, pool, locator)
       return
     case 'unclear':
       return
   }
-}
-
-function showErrors({ id, error, redriven }: StoredRejectedMessage): object {
-  return { id: String(id), error, settledBecause: redriven?.result.error ?? null }
 }
 
 function printOne(world: World, kind: string, data: object): Promise<void> {
