@@ -16,8 +16,9 @@ import { findPersonalData, namesOf, type PersonalData } from './find-personal-da
 import { readEnvelopeMaps } from './read-envelope-maps.ts'
 
 const WHAT_STAYS = `What stays: rows, event ids, the locator itself, opt-outs and the fact of the erasure, so that nothing is sent again; what is
-listed as not erased; texts of other members that mention the party; names of operators; rule tables and texts; what is compressed, encrypted or in base64;
-backups; messages in the broker.`
+listed as not erased; texts of other members that mention the party; names of operators; rule tables and texts; a locator that is
+compressed, encrypted, in base64 or another encoding, escaped in two ways at once, or whose quotes are doubled as in CSV; backups;
+messages in the broker.`
 
 export const eraseCommand = (world: World) =>
   withWriteOptions(
