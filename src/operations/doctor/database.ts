@@ -8,8 +8,8 @@ import { readHolds } from '../../service/store/read/read-holds.ts'
 import {
   encodingFault,
   findLackOfUsefulRights,
-  findMissingParts,
   findReadinessFault,
+  findSchemaChanges,
 } from '../../service/store/schema/find-readiness-fault.ts'
 import { judgeRole, ROLE_REMEDY } from '../../service/store/schema/judge-role.ts'
 import { COMPARE_ALL, partFault, readMigrations } from '../../service/store/schema/migration.ts'
@@ -84,7 +84,8 @@ export const schemaCheck: Check = {
       const migrations = await readMigrations()
       const fault = await findReadinessFault(pool, migrations)
       if (fault !== null) throw new Problem(fault.problem, fault.remedy)
-      const lack = partFault(await findMissingParts(pool, migrations)) ?? (await findLackOfUsefulRights(pool))
+      const lack =
+        partFault(await findSchemaChanges(pool, migrations)) ?? (await findLackOfUsefulRights(pool))
       if (lack !== null) return { warning: lack.problem, remedy: lack.remedy }
       const words = `${counted(migrations.length, 'migration')} applied, all that this version has`
       const differences = await compareSchema(config.database.url, migrations)

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { errorCode, isUnreachable, isUnusable } from '../store/connection/errors.ts'
 import { type DatabasePool, openPool, type PoolOptions } from '../store/connection/pool.ts'
-import { findMissingParts, findReadinessFault } from '../store/schema/find-readiness-fault.ts'
+import { findReadinessFault, findSchemaChanges } from '../store/schema/find-readiness-fault.ts'
 import { describeFault, partFault, readMigrations } from '../store/schema/migration.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { share } from '../time/share.ts'
@@ -110,7 +110,7 @@ export async function createDatabase(
       const prepared = await retryWithBackOff('the schema', log, signal, async () => {
         const fault = await findReadinessFault(dispatch, migrations)
         if (fault !== null) throw new Error(describeFault(fault))
-        const lack = partFault(await findMissingParts(dispatch, migrations))
+        const lack = partFault(await findSchemaChanges(dispatch, migrations))
         if (lack !== null) log.warn({ remedy: lack.remedy }, lack.problem)
         return prepare(dispatch)
       })

@@ -42,7 +42,7 @@ export async function findReadinessFault(
   try {
     return (
       (await faultOfMigrations(pool, migrations)) ??
-      partFault((await findMissingParts(pool, migrations)).filter(({ kind }) => IS_RELIED_ON[kind])) ??
+      partFault((await findSchemaChanges(pool, migrations)).filter(({ kind }) => IS_RELIED_ON[kind])) ??
       (await faultOfState(pool))
     )
   } catch (error) {
@@ -132,7 +132,7 @@ async function faultOfMigrations(
 const IS_RELIED_ON = { column: true, default: true, key: true, constraint: false, index: false } as const
 
 /** Parts of the schema that the database lacks. None where a newer version has migrated: it may have dropped them. */
-export async function findMissingParts(
+export async function findSchemaChanges(
   pool: CommonQueryMethods,
   migrations: readonly Migration[],
 ): Promise<readonly MadePart[]> {

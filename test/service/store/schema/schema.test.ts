@@ -6,8 +6,8 @@ import { compareSchema } from '../../../../src/operations/migrate/compare-schema
 import { openPool } from '../../../../src/service/store/connection/pool.ts'
 import {
   findLackOfUsefulRights,
-  findMissingParts,
   findReadinessFault,
+  findSchemaChanges,
 } from '../../../../src/service/store/schema/find-readiness-fault.ts'
 import {
   describeFault,
@@ -382,11 +382,11 @@ t.test('each part of the schema is known, and named if it is dropped', async (t)
   const sorted = (list: readonly { kind: string; table: string; name: string }[]) =>
     list.map(({ kind, table, name }) => `${kind} ${table} ${name}`).sort()
   t.same(sorted(listParts(migrations)), sorted(parts), 'all are listed, and no other')
-  t.same(await findMissingParts(owner, migrations), [])
+  t.same(await findSchemaChanges(owner, migrations), [])
   for (const [index, { drop }] of found.entries()) {
     const changed = owner.transaction(async (tx) => {
       await tx.query(sql.unsafe`SELECT run(${drop})`)
-      throw new Dropped(await findMissingParts(tx, migrations))
+      throw new Dropped(await findSchemaChanges(tx, migrations))
     })
     const missing = await changed.then(
       () => [],
@@ -419,7 +419,7 @@ t.test('a key is missing if another index, or an invalid one, has its name', asy
   for (const change of OTHER_KEYS) {
     const changed = owner.transaction(async (tx) => {
       await tx.query(sql.unsafe`SELECT run(${change})`)
-      throw new Dropped(await findMissingParts(tx, migrations))
+      throw new Dropped(await findSchemaChanges(tx, migrations))
     })
     const error = await changed.catch((error) => error)
     t.match(error.missing, [{ kind: 'key', name: 'notification_log_event_id_key' }], change)
