@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
 import { sqlArray, sqlColumns } from '../sql/columns.ts'
 import {
+  isAddition,
   listParts,
-  type MadePart,
   type Migration,
   partFault,
+  type SchemaChange,
   type SchemaFault,
   textFault,
 } from './migration.ts'
@@ -27,6 +28,7 @@ const NEEDED = {
   redrive: ['SELECT', 'INSERT'],
   request: ['SELECT', 'INSERT', 'UPDATE'],
   pruned_partition: ['SELECT'],
+  erasure: ['SELECT'],
   database_identity: ['SELECT'],
 } as const
 /** Without these it works, and does not notice other replicas. */
@@ -128,20 +130,35 @@ async function faultOfMigrations(
   return textFault(applied, migrations)
 }
 
-/** Without a part of such a kind, statements fail, or an event could have two rows. */
-const IS_RELIED_ON = { column: true, default: true, key: true, constraint: false, index: false } as const
+/** Without such a part, or with such an addition, statements fail, rows are lost or hidden, or an event could have two. */
+const IS_RELIED_ON = {
+  column: true,
+  default: true,
+  key: true,
+  constraint: false,
+  index: false,
+  unlogged: true,
+  rowSecurity: true,
+  idOwner: true,
+  trigger: false,
+} as const
 
-/** Parts of the schema that the database lacks. None where a newer version has migrated: it may have dropped them. */
+/**
+ * Parts of the schema that the database lacks, and what was added to its tables. None where a newer version has migrated: it may have
+ * dropped or added them.
+ */
 export async function findSchemaChanges(
   pool: CommonQueryMethods,
   migrations: readonly Migration[],
-): Promise<readonly MadePart[]> {
+): Promise<readonly SchemaChange[]> {
   const names = migrations.map(({ name }) => name)
   const { isNewer, found } = await pool.one(sql.type(schemaRow)`
     SELECT
       EXISTS (SELECT FROM notifications.migration WHERE name <> ALL (${sqlArray('text', names)})) AS "isNewer",
       (
-        SELECT coalesce(jsonb_agg(jsonb_build_object('part', concat_ws(' ', kind, 'notifications.' || made.relname, name), 'columns', columns)), '[]')
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+          'kind', kind, 'table', 'notifications.' || made.relname, 'name', name, 'columns', columns
+        )), '[]')
         FROM pg_class AS made, LATERAL (
           SELECT 'column', attname, NULL::name[] FROM pg_attribute WHERE attrelid = made.oid AND attnum > 0 AND NOT attisdropped
           UNION ALL
@@ -152,17 +169,31 @@ export async function findSchemaChanges(
           SELECT CASE WHEN indisunique THEN 'key' ELSE 'index' END, relname,
             ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = indexrelid ORDER BY attnum)
           FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-          WHERE indrelid = made.oid AND indisvalid AND NOT (indisunique AND indpred IS NOT NULL)
+          WHERE indrelid = made.oid AND indisvalid AND indimmediate AND NOT (indisunique AND indpred IS NOT NULL)
+          UNION ALL
+          SELECT 'unlogged', made.relname, NULL WHERE made.relpersistence = 'u'
+          UNION ALL
+          SELECT 'rowSecurity', made.relname, NULL WHERE row_security_active(made.oid)
+          UNION ALL
+          SELECT 'trigger', tgname, NULL FROM pg_trigger
+          WHERE tgrelid = made.oid AND NOT tgisinternal AND tgenabled IN ('O', 'A')
+          UNION ALL
+          SELECT 'idOwner', rolname, NULL FROM pg_proc JOIN pg_roles ON
+            CASE WHEN prosecdef THEN pg_roles.oid = proowner ELSE rolname = current_user END
+          WHERE pg_proc.oid = to_regprocedure('notifications.next_id()') AND made.oid = to_regclass('notifications.id_counter')
+            AND NOT has_sequence_privilege(pg_roles.oid, made.oid, 'USAGE, UPDATE')
         ) AS part (kind, name, columns)
         WHERE relnamespace = to_regnamespace('notifications')
       ) AS found`)
-  const there = new Map(found.map(({ part, columns }) => [part, columns]))
-  return isNewer
-    ? []
-    : listParts(migrations).filter(({ kind, table, name, columns }) => {
-        const has = there.get(`${kind} ${table} ${name}`)
-        return has === undefined || (columns !== null && has !== null && !areSame(columns, has))
-      })
+  if (isNewer) return []
+  const made = listParts(migrations)
+  const tables = new Set([...made.map(({ table }) => table), 'notifications.id_counter'])
+  const there = new Map(found.map(({ kind, table, name, columns }) => [`${kind} ${table} ${name}`, columns]))
+  const missing = made.filter(({ kind, table, name, columns }) => {
+    const has = there.get(`${kind} ${table} ${name}`)
+    return has === undefined || (columns !== null && has !== null && !areSame(columns, has))
+  })
+  return [...missing, ...found.filter(isAddition).filter(({ table }) => tables.has(table))]
 }
 
 /** `""` stands for any quoted name. */
@@ -170,7 +201,12 @@ function areSame(made: readonly string[], found: readonly string[]): boolean {
   return made.length === found.length && made.every((name, i) => name === '""' || name === found[i])
 }
 
-const foundPart = z.object({ part: z.string(), columns: z.array(z.string()).nullable() })
+const foundPart = z.object({
+  kind: z.string(),
+  table: z.string(),
+  name: z.string(),
+  columns: z.array(z.string()).nullable(),
+})
 const schemaRow = z.object({ isNewer: z.boolean(), found: z.array(foundPart) })
 
 /** Null for UTF8. In any other encoding the database refuses characters that events, names and texts may contain. */

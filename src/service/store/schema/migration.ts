@@ -156,20 +156,58 @@ export function textFault(
 
 export const COMPARE_ALL = 'run `migrate` as the owner of the schema, which names all that differs'
 
-/** The fault that the schema lacks parts that applied migrations make, or null. */
-export function partFault(missing: readonly MadePart[]): SchemaFault | null {
-  const [first, ...others] = missing
+/** What somebody added to a table, or to the counter of ids; `name` is that of a trigger or a role. */
+export interface Addition {
+  readonly kind: keyof typeof ADDITION_FAULTS
+  readonly table: string
+  readonly name: string
+}
+export type SchemaChange = MadePart | Addition
+
+const ADDITION_FAULTS = {
+  unlogged: (table: string) => ({
+    problem: `${table} is UNLOGGED, so that a crash of the server empties it`,
+    remedy: `run ALTER TABLE ${table} SET LOGGED as the owner of the schema`,
+  }),
+  rowSecurity: (table: string) => ({
+    problem: `row level security may hide rows of ${table} from this user, such as opt-outs`,
+    remedy: `run ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY as the owner of the schema, or give the user BYPASSRLS`,
+  }),
+  idOwner: (counter: string, role: string) => ({
+    problem: `notifications.next_id() runs as ${role}, who may not use ${counter}`,
+    remedy: 'make notifications.next_id() SECURITY DEFINER, and the owner of the schema its owner',
+  }),
+  trigger: (table: string, name: string) => ({
+    problem: `the trigger ${name} of ${table} may change or drop what the service writes`,
+    remedy: `run DROP TRIGGER ${name} ON ${table} as the owner of the schema, unless it is meant`,
+  }),
+}
+
+export function isAddition<Part extends { readonly kind: string }>(
+  part: Part,
+): part is Part & Pick<Addition, 'kind'> {
+  return Object.hasOwn(ADDITION_FAULTS, part.kind)
+}
+
+/** The fault that the schema is not what applied migrations make, or null. */
+export function partFault(changes: readonly SchemaChange[]): SchemaFault | null {
+  const [first, ...others] = changes
   if (first === undefined) return null
-  const { kind, table, name, migration } = first
+  const { kind, table, name } = first
+  const more = others.length === 0 ? '' : ` and ${others.length} more parts`
+  if (isAddition(first)) {
+    const { problem, remedy } = ADDITION_FAULTS[first.kind](table, name)
+    return { problem: `${problem}${others.length === 0 ? '' : `, and ${others.length} more faults`}`, remedy }
+  }
   const what =
     kind === 'column'
       ? `${table}.${name}`
       : kind === 'default'
         ? `the default of ${table}.${name}`
         : `the ${kind} ${name} of ${table}`
-  const more = others.length === 0 ? '' : ` and ${others.length} more parts`
+  const isKey = kind === 'key' ? ' (valid, and not deferrable)' : ''
   return {
-    problem: `the schema lacks ${what}${more}, which ${migration} makes`,
+    problem: `the schema lacks ${what}${more}, which ${first.migration} makes${isKey}`,
     remedy: COMPARE_ALL,
   }
 }

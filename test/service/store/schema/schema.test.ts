@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
@@ -12,8 +13,9 @@ import {
 import {
   describeFault,
   listParts,
-  type MadePart,
+  partFault,
   readMigrations,
+  type SchemaChange,
 } from '../../../../src/service/store/schema/migration.ts'
 import { createDatabase, onServer } from '../../../stack/databases.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../../../stack/pgbouncer.ts'
@@ -165,6 +167,22 @@ t.test('missing rights are reported one by one, and no other right is needed', a
   )
   for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
   t.equal(await fault(), null)
+})
+
+t.test('a table that the service reads, and may not, is named', async (t) => {
+  const dir = new URL('../../../../src/service/store/', import.meta.url)
+  const files = (await readdir(dir, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const sources = await Promise.all(files.map((file) => readFile(new URL(file, dir), 'utf8')))
+  const tables = new Set(
+    sources.flatMap((source) => source.match(/(?<=(FROM|JOIN) )notifications\.\w+/g) ?? []),
+  )
+  t.ok(tables.has('notifications.erasure'))
+  for (const table of tables) {
+    await client.query(`REVOKE SELECT ON ${table} FROM ${user}`)
+    const reason = `${await fault()} ${(await findLackOfUsefulRights(pool))?.problem}`
+    t.match(reason, new RegExp(`lacks SELECT ON ${table}\\b|permission denied for table migration`), table)
+    await client.query(`GRANT SELECT ON ${table} TO ${user}`)
+  }
 })
 
 t.test('another text under an applied name is reported, and not migrated over', async (t) => {
@@ -442,6 +460,63 @@ t.test('the right to make ids is needed, and that to say that a replica runs is 
   t.equal(await findLackOfUsefulRights(pool), null)
 })
 
+/** Changes that are not of parts, how to undo each, and how `/readyz` and `doctor` name it. */
+const ADDITIONS: readonly (readonly [change: string, undo: string, named: RegExp])[] = [
+  [
+    'ALTER TABLE notifications.notification_log SET UNLOGGED',
+    'ALTER TABLE notifications.notification_log SET LOGGED',
+    /^notifications\.notification_log is UNLOGGED, .*: run ALTER TABLE notifications\.notification_log SET LOGGED/,
+  ],
+  [
+    'ALTER TABLE notifications.notification_preferences ENABLE ROW LEVEL SECURITY',
+    'ALTER TABLE notifications.notification_preferences DISABLE ROW LEVEL SECURITY',
+    /^row level security may hide rows of notifications\.notification_preferences .*: run ALTER TABLE .* DISABLE ROW LEVEL SECURITY/,
+  ],
+  [
+    `ALTER TABLE notifications.notification_log DROP CONSTRAINT notification_log_event_id_key,
+      ADD CONSTRAINT notification_log_event_id_key UNIQUE (event_id) DEFERRABLE`,
+    `ALTER TABLE notifications.notification_log DROP CONSTRAINT notification_log_event_id_key,
+      ADD CONSTRAINT notification_log_event_id_key UNIQUE (event_id)`,
+    /^the schema lacks the key notification_log_event_id_key .*not deferrable\): run `migrate`/,
+  ],
+  [
+    `ALTER FUNCTION notifications.next_id() OWNER TO ${user}`,
+    'ALTER FUNCTION notifications.next_id() OWNER TO CURRENT_USER',
+    new RegExp(
+      `^notifications\\.next_id\\(\\) runs as ${user}, who may not use notifications\\.id_counter: make`,
+    ),
+  ],
+  [
+    'ALTER FUNCTION notifications.next_id() SECURITY INVOKER',
+    'ALTER FUNCTION notifications.next_id() SECURITY DEFINER',
+    /^notifications\.next_id\(\) runs as .*: make notifications\.next_id\(\) SECURITY DEFINER/,
+  ],
+]
+
+t.test('what was added to a table is named, with its remedy', async (t) => {
+  for (const [change, undo, named] of ADDITIONS) {
+    await client.query(change)
+    t.match(await fault(), named, change)
+    await client.query(undo)
+    t.equal(await fault(), null)
+  }
+  // Tables of others, such as a transport's queue, may be as they are.
+  await client.query('ALTER TABLE notifications.sample SET UNLOGGED')
+  t.equal(await fault(), null)
+})
+
+t.test('a trigger is named, and keeps nobody from working', async (t) => {
+  await client.query(`
+    CREATE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+    CREATE TRIGGER trap BEFORE INSERT ON notifications.decision FOR EACH ROW EXECUTE FUNCTION trap()`)
+  t.equal(await fault(), null)
+  t.match(partFault(await findSchemaChanges(pool, migrations)), {
+    problem: 'the trigger trap of notifications.decision may change or drop what the service writes',
+    remedy: /^run DROP TRIGGER trap ON notifications\.decision/,
+  })
+  await client.query('DROP TRIGGER trap ON notifications.decision; DROP FUNCTION trap()')
+})
+
 t.test('the spelling of the database is no difference, and another body of a function is', async (t) => {
   const database = new URL(url).pathname.slice(1)
   const log = { info: () => {} }
@@ -480,9 +555,9 @@ t.test('a migration that was applied and is not recorded has a remedy that works
 
 /** Rolls the drop back. */
 class Dropped extends Error {
-  readonly missing: readonly MadePart[]
+  readonly missing: readonly SchemaChange[]
 
-  constructor(missing: readonly MadePart[]) {
+  constructor(missing: readonly SchemaChange[]) {
     super('dropped')
     this.missing = missing
   }
