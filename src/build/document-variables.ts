@@ -23,11 +23,12 @@ function table(): string {
       default?: string
       range?: string
     }
-    const fallback = required.includes(name) ? 'required' : value === undefined ? '–' : `\`${value}\``
-    const bounds = range === undefined ? '' : `; ${range}`
-    return `| \`${name}\` | ${fallback}${bounds} | ${description.replaceAll('|', '\\|')} |`
+    const named = value === undefined ? `\`${name}\`` : `\`${name}=${value}\``
+    const needed = required.includes(name) ? ', required' : ''
+    const bounds = range === undefined ? '' : ` (${range})`
+    return `| ${named}${needed} | ${description.replaceAll('|', '\\|')}${bounds} |`
   })
-  return ['| variable | default; least to greatest | meaning |', '|---|---|---|', ...rows].join('\n')
+  return ['| variable, with its default | meaning (least to greatest) |', '|---|---|', ...rows].join('\n')
 }
 
 const page = await readFile(PAGE, 'utf8')

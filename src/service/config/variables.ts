@@ -44,7 +44,7 @@ function addressPlaces() {
     jsonPointersOrNone()
       .prefault(`/${address}`)
       .meta({
-        description: `Where a response has the ${ADDRESS_KINDS[address].noun}: JSON Pointers, the first that leads to a value other than null; \`none\`: policy administration has none`,
+        description: `Where a response has the ${ADDRESS_KINDS[address].noun}: JSON Pointers, of which the first that is not null counts; \`none\`: it has none`,
         example: `/contact/${address}`,
       })
   const places = ADDRESSES.map((address) => [addressVariable(address), place(address)])
@@ -69,31 +69,29 @@ const PRINTABLE = matching(/^[ -~]{1,255}$/, '1 to 255 printable characters').op
  */
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({
-    description:
-      'PostgreSQL database with the schema `notifications`; `sslmode` in the URL turns TLS on; several hosts: `a:5432,b:5432`',
+    description: 'PostgreSQL database with the schema `notifications`; `sslmode` in it turns TLS on',
     example: 'postgres://notifications:secret@localhost:5432/notifications',
   }),
   DATABASE_PASSWORD_FILE: readablePath().optional().meta({
-    description: 'File of the password, instead of one in `DATABASE_URL`; read again for each new connection',
+    description: 'File of the password, instead of one in the URL',
     example: '/run/secrets/database-password',
   }),
   DATABASE_POOL_MAX: integer(1, 1_000)
     .prefault('10')
-    .describe('Maximum number of database connections for dispatch and retries'),
+    .describe('Database connections for dispatch and retries, at most'),
   DATABASE_HTTP_POOL_MAX: integer(2, 1_000)
     .prefault('4')
-    .describe('Maximum number of database connections for HTTP requests, half of them for lists and counts'),
+    .describe('Database connections for HTTP requests, at most; half of them for lists and counts'),
   MQ_BROKERS: brokers().meta({
     description: 'Kafka bootstrap brokers',
     example: 'kafka-1:9092,kafka-2:9092',
   }),
   MQ_SSL: trueOrFalse().prefault('false').meta({
-    description: 'Connect to the brokers with TLS; certificates are always verified',
+    description: 'TLS to the brokers; certificates are always verified',
     example: 'true',
   }),
   MQ_SSL_CA_FILE: pemFile().optional().meta({
-    description:
-      'Certificate authorities of the brokers, read at start, like the two files below; default: those that Node.js trusts',
+    description: 'Authorities of the brokers; default: those of Node.js',
     example: '/etc/kafka/ca.pem',
   }),
   MQ_SSL_CERT_FILE: pemFile().optional().meta({
@@ -108,26 +106,26 @@ export const variables = z.object({
     .transform((name) => name.toLowerCase() as Lowercase<typeof name>)
     .optional()
     .meta({
-      description: 'Authentication mechanism for the brokers; unset: no authentication',
+      description: 'How to log in to the brokers; unset: not at all',
       example: 'SCRAM-SHA-512',
     }),
   MQ_SASL_USERNAME: NAME.meta({ description: 'User name for the brokers', example: 'notifications' }),
   MQ_SASL_PASSWORD: SECRET.meta({ description: 'Password for the brokers', example: 'secret' }),
   MQ_SASL_PASSWORD_FILE: readablePath().optional().meta({
-    description: 'File of that password, in place of the variable; read again for each new connection',
+    description: 'File of that password, instead',
     example: '/run/secrets/mq-sasl-password',
   }),
   MQ_SASL_TOKEN_URL: urlWithoutFragment().optional().meta({
-    description: 'OAUTHBEARER: token endpoint for the client credentials grant',
+    description: 'OAUTHBEARER: token endpoint (client credentials grant)',
     example: 'https://identity.example/oauth2/token',
   }),
   MQ_SASL_CLIENT_ID: NAME.meta({
-    description: 'OAUTHBEARER: client id at the token endpoint',
+    description: 'OAUTHBEARER: client id',
     example: 'notifications',
   }),
-  MQ_SASL_CLIENT_SECRET: SECRET.meta({ description: 'OAUTHBEARER: secret of the client', example: 'secret' }),
+  MQ_SASL_CLIENT_SECRET: SECRET.meta({ description: 'OAUTHBEARER: client secret', example: 'secret' }),
   MQ_SASL_CLIENT_SECRET_FILE: readablePath().optional().meta({
-    description: 'OAUTHBEARER: file of the secret, in place of the variable; read again for each token',
+    description: 'OAUTHBEARER: file of the secret, instead',
     example: '/run/secrets/kafka-client-secret',
   }),
   MQ_SASL_SCOPE: SCOPES.meta({
@@ -135,7 +133,7 @@ export const variables = z.object({
     example: 'https://events.example/.default',
   }),
   MQ_SASL_EXTENSIONS: saslExtensions().optional().meta({
-    description: 'OAUTHBEARER: extensions sent with each token, as for Confluent Cloud',
+    description: 'OAUTHBEARER: extensions sent with each token',
     example: 'logicalCluster=lkc-abc123,identityPoolId=pool-1',
   }),
   MQ_TOPICS: topics().prefault('claims,billing,enrollment').describe('Kafka topics to consume'),
@@ -143,113 +141,105 @@ export const variables = z.object({
     .prefault('notifications-service')
     .describe('Kafka consumer group'),
   MQ_SESSION_TIMEOUT: duration('6s', '5m', '30s').describe(
-    'Time without a heartbeat after which Kafka reassigns the partitions',
+    'Kafka reassigns partitions after so long without a heartbeat',
   ),
   MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').describe('Partitions processed at the same time'),
-  BATCH_MAX: integer(1, 5_000)
-    .prefault('1000')
-    .describe('Maximum number of messages in a batch (one transaction)'),
+  BATCH_MAX: integer(1, 5_000).prefault('1000').describe('Messages in a batch (one transaction), at most'),
   POLICY_ADMIN_URL: baseUrl().meta({
-    description: 'Base URL of the policy administration service; may have a path',
+    description: 'Base URL of policy administration; may have a path',
     example: 'http://policy-admin:4001',
   }),
   POLICY_ADMIN_CONNECTIONS: integer(1, 1_000)
     .prefault('32')
-    .describe('Maximum number of connections to policy administration'),
+    .describe('Connections to policy administration, at most'),
   ...addressPlaces(),
   POLICY_ADMIN_ECHO: jsonPointersOrNone().prefault('/partyLocator,/locator').meta({
     description:
-      'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',
+      'Where a response names its party: JSON Pointers, of which the first with a string counts; `none`: not checked',
     example: '/party/locator',
   }),
-  POLICY_ADMIN_DEADLINE: duration('100ms', '1m', '5s').describe(
-    'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
-  ),
+  POLICY_ADMIN_DEADLINE: duration('100ms', '1m', '5s').describe('Time limit for one contact look-up'),
   POLICY_ADMIN_CA_FILE: pemPath().optional().meta({
-    description:
-      'Certificate authorities of policy administration; read again for each new connection; default: those that Node.js trusts',
+    description: 'Authorities of policy administration; default: those of Node.js',
     example: '/etc/policy-admin/ca.pem',
   }),
   POLICY_ADMIN_CERT_FILE: pemPath().optional().meta({
-    description: 'Client certificate for policy administration; read again for each new connection',
+    description: 'Client certificate for it',
     example: '/etc/policy-admin/client.pem',
   }),
   POLICY_ADMIN_KEY_FILE: pemPath().optional().meta({
-    description: 'Key of the client certificate, without a passphrase; read again for each new connection',
+    description: 'Key of the client certificate, without a passphrase',
     example: '/etc/policy-admin/client.key',
   }),
   POLICY_ADMIN_HEADER: headerName().optional().meta({
-    description: 'Name of a header that authenticates look-ups; not together with `POLICY_ADMIN_TOKEN_URL`',
+    description: 'Header that authenticates look-ups; not together with `POLICY_ADMIN_TOKEN_URL`',
     example: 'X-Api-Key',
   }),
   POLICY_ADMIN_HEADER_FILE: readablePath().optional().meta({
-    description: 'File of the whole value of that header; read again every 10 seconds, and after a 401',
+    description: 'File of its whole value',
     example: '/run/secrets/policy-admin-key',
   }),
   POLICY_ADMIN_TOKEN_URL: urlWithoutFragment().optional().meta({
-    description:
-      'Token endpoint: look-ups carry a bearer token, requested with the client credentials grant; unset: no token',
+    description: 'Token endpoint (client credentials grant) of the bearer token of look-ups; unset: no token',
     example: 'https://identity.example/oauth2/token',
   }),
   POLICY_ADMIN_CLIENT_ID: NAME.meta({
-    description: 'Client id at that token endpoint',
+    description: 'Client id there',
     example: 'notifications',
   }),
-  POLICY_ADMIN_CLIENT_SECRET: SECRET.meta({ description: 'Secret of the client', example: 'secret' }),
+  POLICY_ADMIN_CLIENT_SECRET: SECRET.meta({ description: 'Client secret', example: 'secret' }),
   POLICY_ADMIN_CLIENT_SECRET_FILE: readablePath().optional().meta({
-    description: 'File of the secret, in place of the variable; read again for each token',
+    description: 'File of the secret, instead',
     example: '/run/secrets/policy-admin-client-secret',
   }),
   POLICY_ADMIN_SCOPE: SCOPES.meta({
     description: 'Scope to request',
     example: 'api://policy-admin/.default',
   }),
-  SMTP_HOST: host()
-    .prefault('localhost')
-    .describe('Mail server; read by the email sender but never contacted'),
+  SMTP_HOST: host().prefault('localhost').describe('Mail server; never contacted'),
   SMTP_PORT: port(1).prefault('25').describe('Port of the mail server; never contacted'),
   IDP_JWKS_URI: urlWithoutFragment().optional().meta({
     description: 'JSON Web Key Set of the identity provider; unset: all routes are open',
     example: 'https://identity.example/jwks',
   }),
   IDP_ISSUER: PRINTABLE.meta({
-    description: 'The exact `iss` that a token must have; unset: any',
+    description: 'Exact `iss` of tokens; unset: any',
     example: 'https://identity.example/',
   }),
   IDP_AUDIENCE: PRINTABLE.meta({
-    description: 'The `aud` that a token must have, alone or among others; unset: any',
+    description: '`aud` of tokens, alone or among others; unset: any',
     example: 'notifications-service',
   }),
   IDP_ADMIN_SCOPE: SCOPE.meta({
-    description: 'The scope or role that the administrative views require; unset: any valid token',
+    description: 'Scope or role for reading all data; unset: any valid token',
     example: 'notifications:admin',
   }),
   IDP_OPERATOR_SCOPE: SCOPE.meta({
     description:
-      'The scope or role that requests to the service need, besides `IDP_ADMIN_SCOPE` for reading; unset: nobody may ask',
+      'Scope or role for requests to the service, besides `IDP_ADMIN_SCOPE` for reading; unset: nobody may ask',
     example: 'notifications:operator',
   }),
   CONSOLE_CLIENT_ID: PRINTABLE.meta({
     description:
-      'The public client (code flow with PKCE) by which administrators sign in to the console at `IDP_ISSUER`; unset: they paste a token',
+      'Public client (code flow with PKCE) of the console at `IDP_ISSUER`; unset: administrators paste a token',
     example: 'notifications-console',
   }),
   IDP_ADMIN_CLAIM: claim().prefault('scope').meta({
     description:
-      'The claim that holds them, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
+      'Claim that holds these scopes, by name or JSON Pointer: words separated by spaces, or a list of strings',
     example: '/realm_access/roles',
   }),
   IDP_PARTY_CLAIM: PRINTABLE.meta({
     description:
-      'The claim with the party of a token, which without the admin scope may use only its preferences; `none`: those of any party; unset: none',
+      'Claim with the party whose preferences a token may use without the admin scope; `none`: those of any party; unset: no such token',
     example: 'party_locator',
   }),
   OTEL_ENDPOINT: baseUrl().optional().meta({
-    description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
+    description: 'Tracing collector (OTLP over HTTP); unset: no tracing',
     example: 'http://localhost:4318',
   }),
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl().optional().meta({
-    description: 'The same by the name of the OpenTelemetry standard; `OTEL_ENDPOINT` wins',
+    description: 'The same by the name of the standard; `OTEL_ENDPOINT` wins',
     example: 'http://localhost:4318',
   }),
   OTEL_TRACES_SAMPLER: choice(SAMPLERS)
@@ -259,21 +249,20 @@ export const variables = z.object({
     .prefault('1')
     .meta({ description: 'Fraction of batches that a ratio sampler traces', example: '0.05' }),
   NODE_EXTRA_CA_CERTS: z.string().optional().meta({
-    description:
-      'File of further authorities for every HTTPS server that the service calls (policy administration, identity provider, token endpoints); read by Node.js at start',
+    description: 'File of further authorities for all HTTPS servers that the service calls',
     example: '/etc/notifications-service/ca/ca.pem',
   }),
   HTTPS_PROXY: proxyUrl().optional().meta({
     description:
-      'Proxy for all https:// URLs above (policy administration, token endpoints, key set, collector); unset: that of `HTTP_PROXY`; `https_proxy` wins',
+      'Proxy for https:// URLs of policy administration, token endpoints, key set and collector; unset: `HTTP_PROXY`; `https_proxy` wins',
     example: 'http://proxy.example:3128',
   }),
   HTTP_PROXY: proxyUrl().optional().meta({
-    description: 'Proxy for those that are http:// URLs; `http_proxy` wins',
+    description: 'Proxy for their http:// URLs; `http_proxy` wins',
     example: 'http://proxy.example:3128',
   }),
   NO_PROXY: z.string().optional().meta({
-    description: 'Hosts that are reached without a proxy, and their subdomains; `no_proxy` wins',
+    description: 'Hosts without a proxy, with their subdomains; `no_proxy` wins',
     example: 'localhost,.svc,.cluster.local',
   }),
   RETRY_INTERVAL: z
@@ -283,52 +272,47 @@ export const variables = z.object({
       description: `No effect: ${RETRIED_EVERY}`,
       example: '60s',
     }),
-  RETRY_MAX_AGE: duration('1m', '3650d', '24h').describe('Only failed rows younger than this are retried'),
+  RETRY_MAX_AGE: duration('1m', '3650d', '24h').describe('Only younger failed rows are retried'),
   RETRY_MAX_ATTEMPTS: integer(0, 1_000)
     .prefault('3')
-    .describe('Only failed rows with fewer send attempts than this are retried'),
+    .describe('Only failed rows with fewer send attempts are retried'),
   HOST: host().prefault('0.0.0.0').describe('Address to listen on'),
   PORT: port(0).prefault('4006').describe('Port to listen on; 0 picks a free port'),
   MANAGEMENT_HOST: host().prefault('127.0.0.1').describe('Address of the management listener'),
   HTTP_REQUESTS_MAX: integer(1, 10_000)
     .prefault('32')
-    .describe(
-      'Requests that may be under way on each listener, of parties and of administrators each; more are answered with 503',
-    ),
+    .describe('Requests at once on each listener, of parties and of administrators each; more get 503'),
   MANAGEMENT_PORT: port(0).optional().meta({
-    description:
-      'Port of the management listener (`/console`, `/metrics`, `/openapi.json`); 0 picks a free port; unset: no listener',
+    description: 'Port of the management listener; 0 picks a free port; unset: no listener',
     example: '4007',
   }),
   MANAGEMENT_ALLOWED_HOSTS: hostNames().optional().meta({
-    description:
-      'Host names under which the management listener may be reached, besides `MANAGEMENT_HOST` and `localhost`',
+    description: 'Host names of the management listener, besides `MANAGEMENT_HOST` and `localhost`',
     example: 'notifications.internal',
   }),
   LOG_LEVEL: choice(LOG_LEVELS).prefault('info').describe('Minimum level of log lines'),
   GIT_COMMIT: matching(/^[0-9a-f]{7,64}$/i, '7 to 64 hexadecimal digits')
     .optional()
     .meta({
-      description: 'Commit of the running source, recorded with each rule table that comes into force',
+      description: 'Commit of the running source, recorded with each rule table',
       example: '1f0a9c2e5b7d4a6f8c3e1d2b4a5f6e7d8c9b0a1f',
     }),
   GIT_SUBJECT: matching(/^[^\r\n]{1,500}$/, 'one line')
     .optional()
     .meta({
-      description: 'First line of its message, recorded with it; the workbench shows it',
+      description: 'First line of its message; the workbench shows it',
       example: 'Tell app members of paid invoices (#123)',
     }),
   REPOSITORY_URL: baseUrl().optional().meta({
-    description:
-      'Web page of the repository, on GitHub or GitLab; the workbench links to the page that uploads files to `main`',
+    description: 'Web page of the repository, on GitHub or GitLab; the workbench links to its upload page',
     example: 'https://github.com/insurer/notifications-service',
   }),
   TRACE_URL: traceUrl().optional().meta({
-    description: 'Web page of a trace, with `{traceId}` in it; unset: trace ids without a link',
+    description: 'Web page of a trace, with `{traceId}` in it',
     example: 'https://jaeger.example/trace/{traceId}',
   }),
   SHUTDOWN_GRACE: duration('1s', '10m', '20s').describe(
-    'Time allowed for an orderly stop; whatever ends the process must allow more, such as `terminationGracePeriodSeconds`, which the service cannot see',
+    'Time allowed for an orderly stop; allow the process more, as by `terminationGracePeriodSeconds`',
   ),
 })
 export type Variable = keyof typeof variables.shape
