@@ -205,7 +205,7 @@ const FIELDS = { partyLocator: '/member', locator: '/claim', reason: '/why' }
 const IN_DATA = { partyLocator: '/data/member', locator: '/data/claim', reason: '/data/why' }
 const OUTBOX = { eventId: 'header:id', eventType: 'header:eventType' }
 
-/** The formats of rules/README.md: envelope map, and a message of claim.paid of party-7 for CLM-1, because it is late. */
+/** The formats of consume/README.md: envelope map, and a message of claim.paid of party-7 for CLM-1, because it is late. */
 const FORMATS: readonly Format[] = [
   {
     name: 'CloudEvents, structured',
