@@ -120,7 +120,7 @@ export interface EventCounts {
   readonly withoutText: number
   /** Events of types that a text or a rule names in another letter case. */
   readonly inOtherCase: number
-  /** By what was found at the places of their fields. */
+  /** By what was found at the places of their fields, in all of them or in a part. */
   readonly countOf: (field: JudgedField, finding: FieldFinding) => number
 }
 
@@ -131,7 +131,8 @@ export interface EventCounts {
  */
 export const JUDGED_FIELDS = ['partyLocator', 'locator', 'reason'] as const
 export type JudgedField = (typeof JUDGED_FIELDS)[number]
-export type FieldFinding = 'named' | 'burst' | 'repeated' | 'event id' | 'other field' | 'missing'
+const FIELD_FINDINGS = ['named', 'burst', 'repeated', 'event id', 'other field', 'missing'] as const
+export type FieldFinding = (typeof FIELD_FINDINGS)[number]
 export interface Found<Place, Finding> {
   readonly place: Place
   readonly finding: Finding
@@ -268,8 +269,10 @@ export function judgeEvents(
       detail: `${inOtherCase} ${all} have an event type that a text or a rule names in another letter case: no rule for it fits`,
       isSure: inOtherCase >= FAULTY_COUNT_MIN,
     })
-  if (countOf('locator', 'missing') === eventCount && withoutParty < eventCount)
-    faults.push({ code: 'no-reference', detail: `none ${all} names what it is about`, isSure })
+  const judgedCount = FIELD_FINDINGS.reduce((sum, finding) => sum + countOf('locator', finding), 0)
+  const judged = `of ${counted(judgedCount, 'event')} of ${topic}`
+  if (judgedCount > 0 && countOf('locator', 'missing') === judgedCount && withoutParty < eventCount)
+    faults.push({ code: 'no-reference', detail: `none ${judged} names what it is about`, isSure })
   const otherCount = countOf('reason', 'other field')
   const withoutReason = countOf('reason', 'missing') + otherCount
   if (countOf('reason', 'named') === 0 && withoutReason > 0) {
@@ -283,18 +286,18 @@ export function judgeEvents(
   const judgeRepeated = (code: DataFaultCode, field: JudgedField, words: string) => {
     const lastingCount = countOf(field, 'repeated')
     const count = lastingCount + countOf(field, 'burst')
-    if (!exceeds(NEARLY_ALL, count, eventCount)) return
+    if (!exceeds(NEARLY_ALL, count, judgedCount)) return
     const isSure = lastingCount >= FAULTY_COUNT_MIN
     const within = isSure ? '' : ', which came at once: one customer may have them all'
-    faults.push({ code, detail: `${count} ${all} ${words}${within}`, isSure })
+    faults.push({ code, detail: `${count} ${judged} ${words}${within}`, isSure })
   }
   judgeRepeated('one-party', 'partyLocator', 'name the same party')
   judgeRepeated('one-reference', 'locator', 'name the same claim, policy or invoice')
   const ownIdCount = countOf('locator', 'event id')
-  if (exceeds(NEARLY_ALL, ownIdCount, eventCount))
+  if (exceeds(NEARLY_ALL, ownIdCount, judgedCount))
     faults.push({
       code: 'event-id',
-      detail: `${ownIdCount} ${all} name their own event id as what they are about`,
+      detail: `${ownIdCount} ${judged} name their own event id as what they are about`,
       isSure: true,
     })
   return faults

@@ -27,6 +27,9 @@ export interface CounterNeeds {
 
 const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const satisfies readonly StageName[]
 
+/** The events of a batch whose fields and addresses are judged: a fault of a mapping is in nearly all of them. */
+const JUDGED_COUNT_MAX = 50
+
 const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -56,7 +59,7 @@ export function createCounters(registers: Registry[]) {
     ),
     fields: counter(
       'event_fields_total',
-      'Fields of the same events, by what was found at their places: "burst" if most of the newest events have the same value, "repeated" if they have had it for longer than a burst takes',
+      'Fields of at most 50 events of each batch, by what was found at their places: "burst" if most of the newest events have the same value, "repeated" if they have had it for longer than a burst takes',
       ['topic', 'field', 'found'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
@@ -104,7 +107,7 @@ export function createCounters(registers: Registry[]) {
     ]),
     addresses: counter(
       'contact_addresses_total',
-      'Addresses of known parties, by what answers had at their places, and whether the party is to be told by it; an answer like the last one about a party does not count',
+      'Addresses of known parties, of at most 50 events of each batch, by what answers had at their places, and whether the party is to be told by it; an answer like the last one about a party does not count',
       ['address', 'found', 'needed'],
     ),
     retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
@@ -208,31 +211,30 @@ export function countStages(
       ({ origin }) => origin.topic,
       ({ decision }) => String(decision.facts.party),
     ])
-    countFields(batch, inserted)
-    countAddresses(inserted)
+    const judged = inserted.slice(-JUDGED_COUNT_MAX)
+    countFields(batch, judged)
+    countAddresses(judged)
     countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
   }
 
-  function countFields({ messages }: Batch, inserted: readonly Attempt[]): void {
+  function countFields({ topic, messages }: Batch, judged: readonly Attempt[]): void {
+    const findFields = finders.get(topic) ?? createFieldFinder(givesReason)
+    finders.set(topic, findFields)
     const timestamps = new Map(messages.map(({ offset, timestampMs }) => [offset, timestampMs]))
-    for (const [topic, attempts] of Map.groupBy(inserted, ({ origin }) => origin.topic)) {
-      const findFields = finders.get(topic) ?? createFieldFinder(givesReason)
-      finders.set(topic, findFields)
-      const events = attempts.map(({ eventId, eventType, partyLocator, variables, origin }) => {
-        const { locator = '', reason = null } = variables ?? {}
-        const timestampMs = timestamps.get(origin.offset)
-        return { eventId, eventType, partyLocator, reference: locator, reason, timestampMs }
-      })
-      countBy(counters.fields, findFields(events), [
-        () => topic,
-        ({ place }) => place,
-        ({ finding }) => finding,
-      ])
-    }
+    const events = judged.map(({ eventId, eventType, partyLocator, variables, origin }) => {
+      const { locator = '', reason = null } = variables ?? {}
+      const timestampMs = timestamps.get(origin.offset)
+      return { eventId, eventType, partyLocator, reference: locator, reason, timestampMs }
+    })
+    countBy(counters.fields, findFields(events), [
+      () => topic,
+      ({ place }) => place,
+      ({ finding }) => finding,
+    ])
   }
 
-  function countAddresses(inserted: readonly Attempt[]): void {
-    const members = inserted.flatMap(({ partyLocator, contact, decision }) =>
+  function countAddresses(judged: readonly Attempt[]): void {
+    const members = judged.flatMap(({ partyLocator, contact, decision }) =>
       partyLocator === null || contact?.state !== 'found'
         ? []
         : [{ partyLocator, contact, preferredChannel: String(decision.facts.preferredChannel) }],

@@ -40,8 +40,12 @@ const EVENTS: readonly (readonly [number, number, number, number, number, number
 ]
 t.test('what all events of a topic lack is a fault, and a fifth of unknown parties', async (t) => {
   for (const [eventCount, withoutParty, withoutText, withoutReference, found, notFound, ...codes] of EVENTS) {
+    const references = new Map([
+      ['missing', withoutReference],
+      ['named', eventCount - withoutReference],
+    ])
     const countOf = (field: JudgedField, finding: FieldFinding) =>
-      field === 'locator' && finding === 'missing' ? withoutReference : 0
+      (field === 'locator' && references.get(finding)) || 0
     const counts = { eventCount, withoutParty, withoutText, inOtherCase: 0, countOf }
     t.same(
       [...judgeEvents('claims', counts), ...judgeParties('claims', found, notFound)].map(

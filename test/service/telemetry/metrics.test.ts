@@ -309,9 +309,12 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     ) => {
       const ids = Array.from({ length: count }, (_, i) => `event-${minute}-${i}`)
       const party = change.partyLocator === null ? 'missing' : contact.state
-      await metrics.stage('batch', batchOf(count, minute++), async () =>
-        committed(ids.map((id) => ofParty(id, party, { contact: forParty(id, contact), ...change }))),
-      )
+      const events = ids.map((id) => ofParty(id, party, { contact: forParty(id, contact), ...change }))
+      for (let from = 0; from < count; from += 50) {
+        const some = events.slice(from, from + 50)
+        await metrics.stage('batch', batchOf(some.length, minute), async () => committed(some))
+      }
+      minute++
       await metrics.logMinute(log)
     }
     await pass(change, contact)
@@ -355,6 +358,17 @@ t.test('many events of one customer at once may be wrong, and are no fault', asy
   await pass(ofOne, 2)
   t.equal(lines().filter(({ fault }) => fault).length, 1)
   t.same(metrics.dataFaults(), [])
+})
+
+t.test('of a large batch, the fields and addresses of fifty events are judged', async (t) => {
+  const { metrics, read } = theMetrics()
+  const events = Array.from({ length: 120 }, (_, i) => ofParty(`event-${i}`, 'found'))
+  await metrics.stage('batch', batchOf(120), async () => committed(events))
+  const { value } = await read()
+  const reference = { topic: 'claims', field: 'locator', found: 'named' }
+  t.equal(value('notifications_event_fields_total', reference), 50)
+  const email = { address: 'email', found: 'address', needed: 'yes' }
+  t.equal(value('notifications_contact_addresses_total', email), 50)
 })
 
 t.test('a customer without an email address says once that there is none', async (t) => {
