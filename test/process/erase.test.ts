@@ -334,6 +334,7 @@ t.test(
       VALUES (1, 'claims', 0, 1, '{}', 'c', 'e'), (2, 'claims', 0, 2, '{}', 'c', 'e'), (3, 'claims', 0, 3, '{}', 'c', 'e'),
         (4, 'claims', 0, 4, '{}', 'c', 'e');
     UPDATE notifications.rejected_message SET value = 'of ${party}-2' WHERE id = 3;
+    UPDATE notifications.rejected_message SET value = '{"partyLocator": "another"}' WHERE id = 4;
     INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
       VALUES (2, 'o', 'dismissed', 'e'), (2, 'o', 'dismissed', 'e'), (4, 'o', 'dismissed', '${party}-2 called'), (4, 'o', 'dismissed', 'e');
     INSERT INTO notifications.request (kind, target, requested_by, because, state, ended_at)
@@ -425,17 +426,24 @@ t.test(
     ])
     t.match(await erase('--party', party, '--yes'), {
       code: 0,
-      stdout: /^Not erased: 3 places with party-4 .* `rejected show`.* --message <id…>`\n.*What stays: /m,
+      stdout:
+        /, reasons noted for 1 other rejected message of party-4\n.*\nNot erased: 3 places with party-4 .* `rejected show`.* --message <id…>`\n.*What stays: /,
     })
     const left = () =>
       world.sql('SELECT id::int FROM notifications.rejected_message WHERE value IS NOT NULL ORDER BY id')
-    t.same(await left(), [{ id: 1 }, { id: 3 }])
+    t.same(await left(), [{ id: 1 }, { id: 3 }, { id: 4 }])
     t.match(await erase('--party', party, '--message', '1', '3', '4', '99', '--yes'), {
       code: 0,
-      stdout: / 3 rejected messages of .*\nNot erased: 99, nothing of that name has party-4/s,
+      stdout:
+        / 2 rejected messages, reasons noted for 1 other rejected message of .*\nNot erased: 99, nothing of that name has party-4/s,
     })
     t.same((await named()).flat(), [])
-    t.same(await left(), [], 'somebody has looked')
+    t.same(
+      await left(),
+      [{ id: 4 }],
+      'somebody has looked, and a message that only a reason of hers is about stays',
+    )
+    t.notMatch(await everything(world.sql), 'party-4-2 called')
   },
 )
 

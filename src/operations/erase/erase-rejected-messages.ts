@@ -1,7 +1,8 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
-import { fixedPart, wordPattern } from './find-mention.ts'
+import { sqlArray } from '../../service/store/sql/columns.ts'
+import { fixedPart } from './find-mention.ts'
 
 /** Errors that may contain a party's locator, of all redrives and dismissals of these messages: by message, the oldest first. */
 export async function readRedriveErrors(
@@ -16,14 +17,16 @@ export async function readRedriveErrors(
   return new Map(rows.map(({ id, errors }) => [id, errors]))
 }
 
-/** Blanks the errors of rejected messages that name a party, or all: a skip and a dismissal have an operator's reason there. */
+/** Blanks errors of rejected messages and their redrives, these texts or all: a skip and a dismissal have an operator's reason there. */
 export async function eraseErrors(
   pool: DatabasePool,
-  party: string | null,
   messages: readonly bigint[],
+  texts?: readonly string[],
 ): Promise<void> {
   const ids = sql.array([...messages], 'int8')
-  const names = party === null ? sql.fragment`error <> 'erased'` : sql.fragment`error ~ ${wordPattern(party)}`
+  const names = texts
+    ? sql.fragment`error = ANY(${sqlArray('text', texts)})`
+    : sql.fragment`error <> 'erased'`
   await pool.query(sql.unsafe`
     WITH redriven AS (
       UPDATE notifications.redrive SET error = 'erased' WHERE rejected_message_id = ANY(${ids}) AND ${names}

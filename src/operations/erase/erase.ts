@@ -59,6 +59,8 @@ interface Found extends ErasureCounts {
   readonly notFound: readonly string[]
   readonly requests: number
   readonly checkpointChanges: number
+  /** Other rejected messages of which a reason is erased. */
+  readonly rejectionReasons: number
 }
 
 async function erase(world: World, { party, message = [], dryRun, yes, by, json }: Options): Promise<void> {
@@ -90,8 +92,10 @@ function isNothing({
   rejectedMessages,
   requests,
   checkpointChanges,
+  rejectionReasons,
 }: Found): boolean {
-  return logEntries + preferences + preferenceChanges + rejectedMessages + requests + checkpointChanges === 0
+  const reasons = requests + checkpointChanges + rejectionReasons
+  return logEntries + preferences + preferenceChanges + rejectedMessages + reasons === 0
 }
 
 async function eraseAll(world: World, pool: DatabasePool, search: Search, by: string): Promise<Found> {
@@ -105,7 +109,7 @@ async function eraseAll(world: World, pool: DatabasePool, search: Search, by: st
 async function run(world: World, pool: DatabasePool, search: Search, erasure: bigint | null): Promise<Found> {
   const { party } = search
   const sum = { logEntries: 0, retries: 0, preferences: 0, preferenceChanges: 0, rejectedMessages: 0 }
-  let searchedAsBytes = 0
+  let [searchedAsBytes, rejectionReasons] = [0, 0]
   const [requests, checkpointChanges, notFound] = [
     new Set<bigint>(),
     new Set<bigint>(),
@@ -125,6 +129,7 @@ async function run(world: World, pool: DatabasePool, search: Search, erasure: bi
     if (data.kind === 'unclear') longerNames.push(...data.names)
     if (data.kind === 'rejectedMessages') {
       searchedAsBytes += data.searchedAsBytes
+      rejectionReasons += data.reasons.length
       showProgress(world, `${sum.rejectedMessages} rejected messages`)
     }
     if (data.kind === 'logEntries') showProgress(world, `${sum.logEntries} log entries`)
@@ -136,6 +141,7 @@ async function run(world: World, pool: DatabasePool, search: Search, erasure: bi
     notFound: [...notFound],
     requests: requests.size,
     checkpointChanges: checkpointChanges.size,
+    rejectionReasons,
   }
 }
 
@@ -176,10 +182,15 @@ async function eraseData(
     case 'preferences':
       return erasePreferences(pool, erasure, party)
     case 'rejectedMessages': {
-      const ids = data.named.map(({ id }) => id)
+      const { named, reasons } = data
+      const ids = named.map(({ id }) => id)
       const rejectedMessages = await eraseRejected(pool, erasure, ids)
-      await eraseErrors(pool, null, ids)
-      await eraseErrors(pool, party, data.ids)
+      await eraseErrors(pool, ids)
+      await eraseErrors(
+        pool,
+        reasons.map(({ id }) => id),
+        reasons.flatMap(({ texts }) => texts),
+      )
       return { rejectedMessages }
     }
     case 'logEntries':
@@ -197,6 +208,7 @@ function describeFound({
   rejectedMessages,
   requests,
   checkpointChanges,
+  rejectionReasons,
 }: Found): string {
   return [
     `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
@@ -204,6 +216,9 @@ function describeFound({
     ...(checkpointChanges === 0 ? [] : [`the reason of ${counted(checkpointChanges, 'changed checkpoint')}`]),
     `contacts in ${counted(preferences, 'set', 'sets')} of preferences and ${counted(preferenceChanges, 'preference change')}`,
     counted(rejectedMessages, 'rejected message'),
+    ...(rejectionReasons === 0
+      ? []
+      : [`reasons noted for ${counted(rejectionReasons, 'other rejected message')}`]),
   ].join(', ')
 }
 

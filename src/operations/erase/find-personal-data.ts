@@ -17,13 +17,16 @@ export type PersonalData =
   /** Names of what may be another member's. */
   | { readonly kind: 'unclear'; readonly names: readonly string[] }
 
+interface RejectionReason {
+  readonly id: bigint
+  readonly texts: readonly string[]
+}
+
 interface RejectedMessages {
   readonly kind: 'rejectedMessages'
   readonly named: readonly StoredRejectedMessage[]
-  /** Errors that alone of their message name it: a skip and a dismissal have an operator's reason there. */
-  readonly reasons: readonly { readonly id: bigint; readonly reasons: readonly string[] }[]
-  /** All that were searched. */
-  readonly ids: readonly bigint[]
+  /** Errors of other messages that name it: a skip and a dismissal have an operator's reason there. */
+  readonly reasons: readonly RejectionReason[]
   /** Without a readable envelope. */
   readonly searchedAsBytes: number
 }
@@ -97,24 +100,29 @@ async function* findRejected(
   // Erased ones too: a later dismissal of theirs may name the party.
   for await (const page of readRejected(pool, ALL_REJECTED)) {
     const named: StoredRejectedMessage[] = []
-    const reasons: RejectedMessages['reasons'][number][] = []
+    const reasons: RejectionReason[] = []
     const unclear: string[] = []
-    const ids = page.map(({ id }) => id)
-    const ofRedrives = await readRedriveErrors(pool, party, ids)
+    const ofRedrives = await readRedriveErrors(
+      pool,
+      party,
+      page.map(({ id }) => id),
+    )
     for (const rejected of page) {
       const { id, topic, message, error } = rejected
-      const errors = [error, ...(ofRedrives.get(id) ?? [])]
+      const isWanted = wanted.has(String(id))
       const mention = mentionInMessage(topic, message)
-      const isMentioned = mention !== null || errors.some((text) => mentionIn(text) !== null)
-      if (mention === 'named' || (isMentioned && wanted.has(String(id)))) named.push(rejected)
-      else if (mention === null && errors.some(isNamedIn))
-        reasons.push({ id, reasons: errors.filter(isNamedIn) })
-      else if (isMentioned) unclear.push(String(id))
+      const errors = [error, ...(ofRedrives.get(id) ?? [])].filter((text) => mentionIn(text) !== null)
+      const naming = isWanted ? errors : errors.filter(isNamedIn)
+      if (mention === 'named' || (mention !== null && isWanted)) named.push(rejected)
+      else {
+        if (naming.length > 0) reasons.push({ id, texts: naming })
+        if (mention !== null || naming.length < errors.length) unclear.push(String(id))
+      }
     }
     const naming = { ids: named.map(({ id }) => id) }
     if (named.length > 0) yield* reasonsNaming(pool, naming)
     const searchedAsBytes = page.filter(({ message }) => isUnreadable(message.value)).length
-    yield { kind: 'rejectedMessages', named, reasons, ids, searchedAsBytes }
+    yield { kind: 'rejectedMessages', named, reasons, searchedAsBytes }
     yield { kind: 'unclear', names: unclear }
   }
 }

@@ -84,7 +84,7 @@ async function printData(
       await printAll('rejectedMessage', data.named.map(showWhole))
       return printAll(
         'rejectionReason',
-        data.reasons.map(({ id, reasons }) => ({ id: String(id), reasons })),
+        data.reasons.map(({ id, texts }) => ({ id: String(id), reasons: texts })),
       )
     case 'logEntries':
       for (const locator of [...data.locators, ...data.blank]) await printEntry(world, pool, locator)
