@@ -6,7 +6,7 @@ export interface World {
   readonly stderr: Output
   exitCode?: number | string | null | undefined
   exit(code: number): void
-  once(signal: 'SIGINT', listener: () => void): unknown
+  once(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
 }
 
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean }

@@ -127,7 +127,7 @@ t.test('a token is checked as the API would', async (t) => {
     code: 0,
     detail: /\nscope: found ".*", wanted "notifications:operator" \(IDP_OPERATOR_SCOPE or IDP_ADMIN_CLAIM\)$/,
   })
-  t.match(await check(await idp.token(`${ADMIN_SCOPE} ${OPERATOR_SCOPE}`), forOperators), {
+  t.match(await check(await idp.forge({ scope: `${ADMIN_SCOPE} ${OPERATOR_SCOPE}` }), forOperators), {
     status: 'ok',
     detail: 'accepted, with the right of administrators\nwith the right of operators',
   })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { openPool } from '../../src/service/store/connection/pool.ts'
 import { OPTED_OUT, somePreferences } from '../service/build.ts'
@@ -45,6 +46,25 @@ t.beforeEach(async () => {
   await world.sql(`
     TRUNCATE notifications.notification_log, notifications.decision, notifications.erasure, notifications.request,
       notifications.projection_checkpoints, notifications.notification_preferences`)
+})
+
+t.test('a retry says that it waits for the end of a hold, and that nothing fits', async (t) => {
+  const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND })
+  await command(['hold', '--because', 'a test', '--by', 'bob', '--yes'], env)
+  const retried = retry(locator, ...BECAUSE)
+  const readNote = async () =>
+    (await world.sql(`SELECT note FROM notifications.request WHERE kind = 'retry'`))[0]?.note
+  await until(readNote, { what: 'a note' })
+  await sleep(1_000)
+  await command(['resume', '--because', 'it was a test', '--yes'], env)
+  t.match(await retried, {
+    code: 0,
+    stderr: /request \d+ waits: held by bob since .* because a test\. `requests cancel \d+` ends it/,
+  })
+  t.match(await retry('--since', '1d', '--reason', 'none of these', ...BECAUSE), {
+    code: 0,
+    stdout: /^request \d+ done: nothing fits its filter$/m,
+  })
 })
 
 t.test('a retry requires a selection, a reason and a confirmation', async (t) => {

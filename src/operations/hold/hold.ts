@@ -152,8 +152,12 @@ async function resume(world: World, pool: DatabasePool, options: HoldOptions): P
   if (!left)
     return note(world, named === undefined ? 'no hold is in force' : `${named.join(', ')} is not held`)
   world.exitCode = 1
-  note(
-    world,
-    `${describe(left)}: still in force, newer, of more topics or of another version: see \`requests show ${left.id}\``,
-  )
+  note(world, `${describe(left)}: still in force, since ${whyLeft(left, isNamed(left), ids)}`)
+}
+
+function whyLeft({ id }: Hold, isNamed: boolean, ended: readonly string[]): string {
+  if (!isNamed) return 'it is of other topics, too: `resume` without --topic ends all holds'
+  if (ended.includes(id))
+    return `another version of the service stored it: \`requests cancel ${id}\` ends it, \`requests show ${id}\` shows it`
+  return 'it is newer: run the command again'
 }

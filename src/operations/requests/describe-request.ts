@@ -20,6 +20,13 @@ export function describeCounts(counts: StoredRequest['counts']): string {
     .join(', ')
 }
 
+/** The same, of a request; that nothing fitted, if one by a filter is done without results. */
+export function describeResults({ counts, state, target }: StoredRequest): string {
+  const { filter } = target as Partial<KnownTarget>
+  const results = describeCounts(counts)
+  return results === '' && state === 'done' && filter !== undefined ? 'nothing fits its filter' : results
+}
+
 /** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
 export function describeWanted(
   { kind, target }: Pick<StoredRequest, 'kind' | 'target'>,

@@ -16,7 +16,7 @@ import { confirm, requireBecause, type WriteOptions } from '../../terminal/confi
 import { UsageError } from '../../terminal/options.ts'
 import { note, print, showProgress } from '../../terminal/print.ts'
 import type { World } from '../../terminal/world.ts'
-import { describeCounts, describeWanted, groupUnchanged } from './describe-request.ts'
+import { describeResults, describeWanted, groupUnchanged } from './describe-request.ts'
 import { getRequest } from './list-requests.ts'
 import { previewRequest } from './preview-request.ts'
 import { resolveTarget } from './resolve-target.ts'
@@ -30,15 +30,22 @@ export interface AskOptions extends WriteOptions {
 const POLL_MS = 500
 /** A running service takes a request within a few seconds. */
 const TAKEN_MS = 15_000
+const NOT_TAKEN = 'no running service has taken it yet; it stays until one does it'
+/** The exit codes of a command that a terminal, or the deadline of a Job, ends. */
+const ENDED_BY = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const
 
 /** The exit codes of the commands that ask. */
 export const ASK_EXIT_CODES =
-  '0 done, 1 stopped or cancelled, or an item given by its name was left unchanged'
+  '0 done, or nothing fits the filter, 1 stopped or cancelled, or an item given by its name was left unchanged, 130 or 143 ended by a signal while the request goes on'
 
 /** The end of the help of a command that asks. */
 export const ASK_HELP = `
 The running service does it, by its rules, texts and contacts: this command needs DATABASE_URL alone. It shows the progress until
-the end. Ctrl-C ends the command, not the request: see \`requests\`.`
+the end. While a hold is in force, or policy administration is down, the request waits, and the command says why and waits, too.
+Ctrl-C, or the deadline of a Job, ends the command, not the request: see \`requests\`.`
 
 const BECAUSE_MISSING = `--because is missing: the reason, without the name of a person; it is recorded
 Add it to the command, as in: --because "the envelope map is corrected"
@@ -107,22 +114,23 @@ function describePreview({ count, isMore, groups }: RequestPreview): string[] {
 /** Shows the progress of a request until it ends, then its results. Sets the exit code. */
 async function follow(world: World, pool: DatabasePool, id: string, json?: true): Promise<void> {
   note(world, `request ${id}: asked for`)
-  world.once('SIGINT', () => {
-    note(world, `request ${id} stays; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)
-    world.exit(130)
-  })
+  for (const [signal, code] of ENDED_BY)
+    world.once(signal, () => {
+      note(world, `request ${id} stays; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)
+      world.exit(code)
+    })
   const startedMs = performance.now()
-  let isNoted = false
+  let noted: string | null = null
   for (;;) {
     const request = await getRequest(pool, id)
     if (request === null) throw new Error(`request ${id} is gone`)
     if (request.endedAt !== null) return showEnd(world, request, json)
     showProgress(world, describeState(request))
     const isLate = request.state === 'waiting' && performance.now() - startedMs > TAKEN_MS
-    if (isLate && !isNoted) {
-      isNoted = true
-      const why = request.note ?? 'no running service has taken it yet; it stays until one does it'
-      note(world, `request ${id} waits: ${why}. \`requests cancel ${id}\` ends it`)
+    const why = request.note ?? (isLate ? NOT_TAKEN : null)
+    if (why !== null && why !== noted) {
+      noted = why
+      note(world, `request ${id} waits: ${printable(why)}. \`requests cancel ${id}\` ends it`)
     }
     await sleep(POLL_MS)
   }
@@ -136,8 +144,9 @@ async function showEnd(world: World, request: StoredRequest, json?: true): Promi
 }
 
 /** One line: id, state and results. */
-export function describeState({ id, state, counts, note }: StoredRequest): string {
-  const results = describeCounts(counts)
+export function describeState(request: StoredRequest): string {
+  const { id, state, note } = request
+  const results = describeResults(request)
   return [`request ${id} ${state}`, results, note === null ? '' : printable(note)].filter(Boolean).join(': ')
 }
 

@@ -1,11 +1,17 @@
 import t from 'tap'
 import {
   describeCounts,
+  describeResults,
   describeWanted,
   groupUnchanged,
 } from '../../../src/operations/requests/describe-request.ts'
 import { addResults } from '../../../src/service/model/request/request.ts'
+import type { StoredRequest } from '../../../src/service/model/request/schemas.ts'
 
+const REQUEST: StoredRequest = {
+  ...{ id: '1', kind: 'retry', target: {}, by: 'alice', because: 'x', state: 'done' },
+  ...{ requestedAt: '2026-01-31T12:34:56.789000Z', endedAt: null, counts: {}, unchanged: [], note: null },
+}
 const FILTER = {
   partyLocator: 'PTY-1',
   from: '2026-01-31T12:34:56.789Z',
@@ -50,6 +56,15 @@ for (const [kind, target, words] of [
     t.equal(describeWanted({ kind, target }), words)
   })
 }
+
+t.test('a request that is done and has no results says that nothing fits', async (t) => {
+  const results = (change: Partial<StoredRequest>) =>
+    describeResults({ ...REQUEST, target: { filter: {} }, counts: {}, ...change })
+  t.equal(results({}), 'nothing fits its filter')
+  t.equal(results({ counts: { SENT: 1 } }), '1 sent')
+  t.equal(results({ state: 'running' }), '')
+  t.equal(results({ target: {} }), '', 'a hold')
+})
 
 t.test('items that stay unchanged are grouped by their reasons, and each is counted', async (t) => {
   const items = Array.from({ length: 500 }, (_, i) => [String(i), { reason: 'still rejected' }] as const)
