@@ -103,7 +103,7 @@ export function createWorker(needs: WorkerNeeds) {
     replica: needs.replicaId,
   }
   const options = { ...config.broker, connection, batchCountMax: config.batchMax, build }
-  const warnOfHistory = createWarnOfHistory(brokers, config.broker.topics, log)
+  const warnOfHistory = createWarnOfHistory(brokers, config.broker.topics, build.startedMs, log)
   const consumerNeeds: ConsumerNeeds = {
     ensureCheckpoint: async (topic, partition) => {
       const { isNew, ...checkpoint } = await ensureCheckpoint(pool, topic, partition)

@@ -6,26 +6,39 @@ import { readMessages } from './read-messages.ts'
 
 /** The partitions of an assignment begin within this time. */
 const STARTS_MS_MAX = 1_000
+/** The clock of a producer may be behind: what is published meanwhile is not older. */
+const RECENT_MS = 60_000
 
 /**
- * Returns a function that takes partitions without a checkpoint, and warns once of those that had messages when it was made: their
- * number, and the time of the oldest. Messages that arrive while the process joins the group are not from before it. Nothing waits.
+ * Returns a function that takes partitions without a checkpoint, and warns once of their messages from before the start: those that were
+ * there when it was made, and those with an older time, which a producer may copy there at any time. Says their number, and the time of the
+ * oldest. Other messages that arrive while the process joins the group are not from before it. Nothing waits.
  */
 export function createWarnOfHistory(
-  brokers: Pick<Brokers, 'readEnds' | 'fetch'>,
+  brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'fetch'>,
   topics: readonly string[],
+  startedMs: number,
   log: Logger,
 ): (partition: TopicPartition) => void {
   const added: TopicPartition[] = []
-  // Later ends are better than none, if a topic or a broker is missing at the start.
+  // A topic or a broker may be missing at the start: the times of messages tell as well.
   const atStart = brokers.readEnds(topics, READ_COMMITTED).catch(() => null)
 
   async function warn(): Promise<void> {
     const partitions = added.splice(0)
-    const named = [...new Set(partitions.map(({ topic }) => topic))]
-    const ends = (await atStart) ?? (await brokers.readEnds(named, READ_COMMITTED))
-    const found = partitions.flatMap((one) => ends.get(partitionKey(one)) ?? [])
-    const unread = found.filter(({ earliest, end }) => earliest < end)
+    const ends = await brokers.readEnds([...new Set(partitions.map(({ topic }) => topic))], READ_COMMITTED)
+    const filled = partitions
+      .flatMap((one) => ends.get(partitionKey(one)) ?? [])
+      .filter(({ earliest, end }) => earliest < end)
+    if (filled.length === 0) return
+    const recent = await brokers.firstSince(filled, startedMs - RECENT_MS, READ_COMMITTED)
+    const endsAtStart = await atStart
+    const unread = filled.flatMap((one) => {
+      const firstRecent = recent.get(partitionKey(one)) ?? one.end
+      const endAtStart = endsAtStart?.get(partitionKey(one))?.end ?? 0n
+      const end = firstRecent > endAtStart ? firstRecent : endAtStart
+      return one.earliest < end ? [{ ...one, end }] : []
+    })
     if (unread.length === 0) return
     const places = unread.map(({ topic, partition, earliest: offset }) => ({ topic, partition, offset }))
     const messages = [...(await readMessages(brokers, places)).values()]
