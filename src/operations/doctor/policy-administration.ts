@@ -1,5 +1,6 @@
 import { createParties } from '../../service/app/clients.ts'
 import type { Config } from '../../service/config/config.ts'
+import { CLIENT_CERTIFICATE, LOOK_UP_REMEDIES } from '../../service/contacts/look-up-remedies.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
 import {
   type AddressFinding,
@@ -12,7 +13,7 @@ import {
   judgeAddresses,
   judgeParties,
 } from '../../service/decide/data-fault.ts'
-import { ADDRESSES, addressVariable, DEFAULT_CHANNEL } from '../../service/decide/party/channel.ts'
+import { ADDRESSES, DEFAULT_CHANNEL } from '../../service/decide/party/channel.ts'
 import type { Contact, Contacts } from '../../service/decide/party/contact.ts'
 import type { PreferencesByParty } from '../../service/decide/party/preferences.ts'
 import { listLogEntries } from '../../service/store/read/list-log-entries.ts'
@@ -40,16 +41,13 @@ const PARTY_COUNT = 20
 /** No party has this locator: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
-const CLIENT_CERTIFICATE =
-  'set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE to a client certificate that it accepts, and check POLICY_ADMIN_URL'
 const CLOSED_CONNECTION =
   'it closed the connection without an answer. If it speaks TLS, set POLICY_ADMIN_URL to its https:// URL; else look into its log: some do so after a client certificate (POLICY_ADMIN_CERT_FILE) that they do not trust'
 const POLICY_ADMIN_CA =
   'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare the host name in POLICY_ADMIN_URL'
 
 const POLICY_ADMIN_REMEDIES: Remedies = {
-  WRONG_PARTY:
-    'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/service/contacts/README.md',
+  ...LOOK_UP_REMEDIES,
   ...tokenRemedies('POLICY_ADMIN_'),
   TLS_FILES: {
     ENOENT: CHECK_FILE,
@@ -58,19 +56,11 @@ const POLICY_ADMIN_REMEDIES: Remedies = {
     other: 'compare the key with the certificate: it must be its key, without a passphrase',
   },
   SECRET_FILE: CHECK_FILE,
-  HTTP_400: CLIENT_CERTIFICATE,
-  HTTP_401:
-    'set POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL, as its owners say; if set, check the secret, the scope and the expiry',
-  HTTP_403: 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE',
   ...certificateRemedies('ask its owners to renew its certificate', POLICY_ADMIN_CA, POLICY_ADMIN_CA),
   TLS_REFUSED: CLIENT_CERTIFICATE,
   UND_ERR_SOCKET: CLOSED_CONNECTION,
   ECONNRESET: CLOSED_CONNECTION,
   ...PROXY_REMEDIES,
-  NO_ADDRESS: `set ${ADDRESSES.map(addressVariable).join(' and ')} to where its responses have the addresses`,
-  ENCODED: 'ask its owners to heed Accept-Encoding: a proxy may compress its responses',
-  HTTP_429: 'ask its owners for a higher rate limit, or lower POLICY_ADMIN_CONNECTIONS',
-  TLS_EXPECTED: 'set POLICY_ADMIN_URL to its https:// URL',
   ERR_SSL_WRONG_VERSION_NUMBER: 'correct the port of POLICY_ADMIN_URL, or set its http:// URL',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'correct the port of POLICY_ADMIN_URL, or set its http:// URL',
   other: 'check POLICY_ADMIN_URL, with its path, and whether that service is up',

@@ -108,15 +108,20 @@ export function judgeAnswer(
   const name = value === null ? null : firstAt(value, places.name, (found) => typeof found === 'string')
   if (name !== null && name !== locator)
     return unresolved('answered for another party', { wrongParty: true, codes: ['WRONG_PARTY'] })
-  if (status === 200 && value !== null && !hasAddress(value, places.addresses))
+  const answered = { outage: false, isNamed: name !== null, keepsConnection: true }
+  // A 404 for another party would skip this member's message for good.
+  if (status === 404)
+    return { ...answered, contact: { state: 'not found' }, needsConfirmation: name === null }
+  if (value === null)
+    return unresolved('answered 200 with a body that is not a JSON object', { codes: ['NO_JSON'] })
+  if (!hasAddress(value, places.addresses))
     return unresolved(`answered 200 without an address: ${describeFields(value, places.addresses)}`, {
       codes: ['NO_ADDRESS'],
     })
-  const contact = status === 404 ? ({ state: 'not found' } as const) : readContact(value, places.addresses)
-  if (typeof contact === 'string') return unresolved(`answered 200 with ${contact}`)
-  // A 404 for another party would skip this member's message for good.
-  const needsConfirmation = status === 404 && name === null
-  return { contact, outage: false, isNamed: name !== null, keepsConnection: true, needsConfirmation }
+  const contact = readContact(value, places.addresses)
+  if (typeof contact === 'string')
+    return unresolved(`answered 200 with ${contact}`, { codes: ['NO_ADDRESS'] })
+  return { ...answered, contact, needsConfirmation: false }
 }
 
 /** Codes of OpenSSL for an answer that is not TLS. */
@@ -222,8 +227,7 @@ function describeFields(value: object, places: Places['addresses']): string {
 }
 
 /** The contact, or a phrase that says why there is none. */
-function readContact(value: object | null, places: Places['addresses']): Contact | string {
-  if (value === null) return 'a body that is not a JSON object'
+function readContact(value: object, places: Places['addresses']): Contact | string {
   const contact = { ...NOTHING_ON_FILE }
   const without: Address[] = []
   for (const address of ADDRESSES) {

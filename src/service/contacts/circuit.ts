@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Contact } from '../decide/party/contact.ts'
 import type { LookUpResult } from './answer.ts'
+import { remedyForLookUp } from './look-up-remedies.ts'
 
 export type Circuit = ReturnType<typeof createCircuit>
 
@@ -36,9 +37,12 @@ export function createCircuit(
     const { outage, contact } = await ask(probeCount++ % 2 === 0 ? answered || wanted : wanted)
     if (!outage || failing.size === 0) return close()
     if (contact.state === 'unresolved' && probeCount >= 2) {
-      const { error } = contact
+      const { error, codes = [] } = contact
       if (down === null)
-        log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
+        log.warn(
+          { error, remedy: remedyForLookUp(codes) },
+          'policy administration is down: no look-ups until a probe succeeds',
+        )
       down = {
         ...contact,
         error: `the party was not looked up during an outage: ${error}`,

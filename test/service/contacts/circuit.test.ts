@@ -15,7 +15,13 @@ t.afterEach(() => mock.timers.reset())
 
 function circuitOf(ask: (locator: string) => Promise<LookUpResult>) {
   const levels: number[] = []
-  const log = pino({ level: 'debug' }, { write: (line: string) => void levels.push(JSON.parse(line).level) })
+  const remedies: unknown[] = []
+  const write = (line: string) => {
+    const { level, remedy } = JSON.parse(line)
+    levels.push(level)
+    remedies.push(remedy)
+  }
+  const log = pino({ level: 'debug' }, { write })
   const asked: string[] = []
   let verdictCount = 0
   const probe = (locator: string) => {
@@ -27,7 +33,7 @@ function circuitOf(ask: (locator: string) => Promise<LookUpResult>) {
     for (let i = first; i < first + count; i++) circuit.note(`PTY-${i}`, BAD)
     await pass(0)
   }
-  return { circuit, levels, asked, fail, verdictCount: () => verdictCount }
+  return { circuit, levels, remedies, asked, fail, verdictCount: () => verdictCount }
 }
 
 async function pass(durationMs: number): Promise<void> {
@@ -42,6 +48,22 @@ async function pass(durationMs: number): Promise<void> {
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
+
+t.test('the line about an outage names a remedy for what was answered', async (t) => {
+  const remedyFor = async (status: number, body: string) => {
+    const places = parsePlaces({ echo: [], addresses: mapAddresses((address) => [`/${address}`]) })
+    const answer = { status, encoding: '', body: Buffer.from(body), isPlain: false }
+    const { fail, remedies } = circuitOf(async () => judgeAnswer(answer, 'PTY-1', places))
+    await fail(20)
+    await pass(1_000)
+    return remedies.join()
+  }
+  t.match(await remedyFor(200, '<html>Log in'), /POLICY_ADMIN_URL.*a login page/)
+  t.match(await remedyFor(200, '{"mail": "a@b"}'), /^set POLICY_ADMIN_EMAIL and POLICY_ADMIN_PHONE/)
+  t.match(await remedyFor(200, '{"email": {"value": "a@b"}}'), /^set POLICY_ADMIN_EMAIL and/)
+  t.match(await remedyFor(401, ''), /POLICY_ADMIN_HEADER/)
+  t.match(await remedyFor(500, ''), /^run `doctor`/)
+})
 
 t.test('20 failed parties in a row and two failed probes open the circuit', async (t) => {
   const { circuit, asked, fail, verdictCount } = circuitOf(async () => BAD)
