@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import t from 'tap'
 import { encodeSubscription } from '../../src/service/consume/assigner.ts'
@@ -77,14 +78,33 @@ t.test('serve notices at once that its clock is off', async (t) => {
   t.ok((value('notifications_database_clock_ahead_seconds') ?? 0) > 1_000)
 })
 
+/** The environment of a process whose minutes are short. */
+const OFTEN = preloading(
+  `data:text/javascript,${encodeURIComponent(
+    'const every = setInterval; globalThis.setInterval = (run, ms) => every(run, ms === 60_000 ? 500 : ms)',
+  )}`,
+)
+
+t.test('members who are to be told by email and have none are noticed, one without is not', async (t) => {
+  const world = await aWorld(t)
+  const service = await world.spawn(OFTEN)
+  const parties = Array.from({ length: 15 }, (_, i) => `party-${i}`)
+  for (const party of parties)
+    world.policyAdministration.set(party, { email: null, phone: `+41 44 ${party}` })
+  for (let i = 0; i < 20; i++) await world.publish([anEvent({ partyLocator: 'party-0' })])
+  await world.caughtUp()
+  await sleep(1_000)
+  t.notOk(service.lines.some(({ msg }) => /^the data looks wrong/.test(`${msg}`)))
+  await world.publish(parties.map((partyLocator) => anEvent({ partyLocator })))
+  t.match(await service.logged(/^the data looks wrong: .* told by email/), {
+    fault: 'no-email-on-file',
+    remedy: /^correct POLICY_ADMIN_EMAIL/,
+  })
+})
+
 t.test('the console says what looks wrong about the data', async (t) => {
   const world = await aWorld(t)
-  const often =
-    'const every = setInterval; globalThis.setInterval = (run, ms) => every(run, ms === 60_000 ? 500 : ms)'
-  const service = await world.spawn({
-    MANAGEMENT_PORT: '0',
-    ...preloading(`data:text/javascript,${encodeURIComponent(often)}`),
-  })
+  const service = await world.spawn({ MANAGEMENT_PORT: '0', ...OFTEN })
   await world.publish(Array.from({ length: 10 }, () => anEvent({ partyLocator: undefined })))
   await service.logged(/^the data looks wrong/)
   const url = await service.managementUrl()
