@@ -424,17 +424,20 @@ export function createAddressFinder(places: AddressPointers) {
   const newest = mapAddresses(() => createNewest(NEWEST_PARTY_COUNT))
   const answers = createNewest(NEWEST_PARTY_COUNT)
   const saysMore = ({ partyLocator, contact, preferredChannel }: JudgedMember) => {
-    const answer = [preferredChannel, ...sought.map((address) => findAddress(address, contact))].join()
-    const before = answers.get(partyLocator)
-    answers.add(partyLocator, answer)
-    return answer !== before
+    const answer = [preferredChannel, contact.without, ...sought.map((address) => contact[address])].join(
+      '\n',
+    )
+    const isNew = answers.get(partyLocator) !== answer
+    if (isNew) answers.add(partyLocator, answer)
+    return isNew
   }
   return (members: readonly JudgedMember[]): FoundAddress[] => {
-    for (const { partyLocator, contact } of members)
+    const changed = members.filter(saysMore)
+    for (const { partyLocator, contact } of changed)
       for (const address of sought)
         if (findAddress(address, contact) === 'address')
           newest[address].add(partyLocator, contact[address] ?? '')
-    return members.filter(saysMore).flatMap(({ contact, preferredChannel }) =>
+    return changed.flatMap(({ contact, preferredChannel }) =>
       sought.map((address) => {
         const finding = findAddress(address, contact)
         const isShared =
