@@ -76,7 +76,9 @@ function withChanges(
 ): Page<ListedLogEntry | PreferenceChange> {
   const oldest = nextCursor === null ? '' : (items.at(-1)?.createdAt ?? '~')
   const shown = changesWithin(changes, query).filter(({ changedAt }) => changedAt >= oldest)
-  return { items: [...items, ...shown].sort((a, b) => (readTime(a) < readTime(b) ? 1 : -1)), nextCursor }
+  const newestFirst = (a: string, b: string) => (a < b ? 1 : a > b ? -1 : 0)
+  // Entries of one transaction have the same time, and keep the order of the list.
+  return { items: [...items, ...shown].sort((a, b) => newestFirst(readTime(a), readTime(b))), nextCursor }
 }
 
 function changesWithin(

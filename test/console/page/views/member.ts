@@ -47,6 +47,16 @@ test('the page of a member is one timeline of messages and changes, without addr
   await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
 })
 
+test('entries of one transaction stand as in every list, the newest first', async (t) => {
+  const items = ['3', '2', '1'].map((n) => ({ ...GIVEN_UP, locator: `NTF-${n}`, reference: `CLM-${n}` }))
+  const { page } = await openView(t, '#/parties/PTY-1', {
+    logEntries: { list: async () => ({ items, next: null }), get: async () => null },
+  })
+  const rows = page.getByRole('region', { name: 'Timeline' }).locator('tbody tr')
+  await rows.nth(2).waitFor()
+  t.match(await rows.allInnerTexts(), [/CLM-3/, /CLM-2/, /CLM-1/])
+})
+
 test('an opt-out that no change on record explains says so', async (t) => {
   const { page } = await openView(t, '#/parties/PTY-1', {
     preferences: {
