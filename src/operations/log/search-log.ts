@@ -13,6 +13,10 @@ export const ENDING_COUNT_MAX = 250
 /** Decisions about a reference that are looked at to see whether all belong to one entry. */
 const ATTEMPT_COUNT_MAX = 100
 
+/** What word processors, mails and forms put in place of a hyphen and a blank. */
+const DASHES = /[\p{Pd}\u2212]/gu
+const BLANKS = /\s/gu
+
 /** Greater than any other in the order of bytes. */
 const LAST_CHARACTER = '\u{10ffff}'
 
@@ -31,19 +35,23 @@ export async function searchLog(
   const bare = text.replaceAll(/\s/g, '')
   // A locator of the log has capitals in its first part only.
   const trimmed = text.trim()
+  const plain = trimmed.replaceAll(DASHES, '-').replaceAll(BLANKS, ' ')
+  const typed = [...new Set([text, trimmed, plain])]
   const ofEntry = bare.toLowerCase().replace(/^ntf-/, 'NTF-')
-  const names = new Set([text, trimmed, trimmed.toLowerCase(), trimmed.toUpperCase(), ofEntry])
+  const names = new Set([...typed.flatMap((one) => [one, one.toLowerCase(), one.toUpperCase()]), ofEntry])
   const named = (kind: SearchHit['kind'], words: readonly string[]) =>
     findByWords(text, words).map((value) => ({ kind, value, locator: null }))
   const found: SearchHit[] = [
     ...(await connection.any(namesQuery([...names]))),
     ...named('event type', eventTypes),
     ...named('reason', reasons),
-    ...(await connection.any(continuationsQuery([...new Set([text, trimmed])]))),
+    ...(await connection.any(continuationsQuery(typed))),
   ]
   const endings: SearchResult['endings'] = []
   for (const kind of NUMBERED_KINDS) {
-    const rows = await connection.any(endingsQuery(kind, text))
+    const asTyped = await connection.any(endingsQuery(kind, text))
+    const isFound = plain === trimmed || asTyped.some(({ value }) => value !== null)
+    const rows = isFound ? asTyped : await connection.any(endingsQuery(kind, plain))
     const count = rows[0]?.count ?? 0
     found.push(...rows.flatMap(({ value, locator }) => (value === null ? [] : { kind, value, locator })))
     if (count > LISTED_COUNT_MAX)
