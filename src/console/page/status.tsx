@@ -86,7 +86,8 @@ function describeRetries(data: ServiceStatus | null): string {
 
 /** Example: " 1,204 events wait, the oldest since 31 Jan 2026, 12:00." */
 function describeWaiting(totals: ServiceStatus['totals']): string {
-  if (!totals?.waiting || totals.waitingSince === null) return ''
+  if (!totals?.waiting) return ''
+  if (totals.waitingSince === null) return ` ${counted(totals.waiting, 'event waits', 'events wait')}.`
   return ` ${counted(totals.waiting, 'event waits', 'events wait, the oldest')} since ${localTime(totals.waitingSince)}.`
 }
 

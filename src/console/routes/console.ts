@@ -122,6 +122,7 @@ function createRequestDesk({
   }
 }
 
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 const toIso = (ms: number) => new Date(ms).toISOString()
 
 /** Reads the state of the service. A count that takes long is there at the next call. */
@@ -148,8 +149,10 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
     const holds = fault === null ? await readHolds(database.httpPool()).catch(() => null) : []
     const held = (holds ?? []).map(({ id }) => id).join()
     const [found, rejected] = await Promise.all([soon(() => readBacklog(held)), soon(countRejected)])
-    const waiting = (found?.partitions ?? []).filter(({ messageCount }) => messageCount > 0)
-    const oldestMs = Date.now() - 1_000 * Math.max(...waiting.map(({ oldestAgeS }) => oldestAgeS))
+    const here = (found?.partitions ?? []).filter(({ messageCount }) => messageCount > 0)
+    const oldestMs = Date.now() - 1_000 * Math.max(...here.map(({ oldestAgeS }) => oldestAgeS))
+    const waiting = sum([...(found?.waitingByTopic.values() ?? [])])
+    const isAllHere = waiting === sum(here.map(({ messageCount }) => messageCount))
     return {
       isStarting: consumer === undefined,
       consuming:
@@ -160,10 +163,8 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
       retryMaxAgeMs: config.retry.maxAgeMs,
       notices: notices(),
       totals: {
-        waiting: found?.brokerReachable
-          ? waiting.reduce((sum, { messageCount }) => sum + messageCount, 0)
-          : null,
-        waitingSince: waiting.length === 0 ? null : toIso(oldestMs),
+        waiting: found?.brokerReachable ? waiting : null,
+        waitingSince: here.length > 0 && isAllHere ? toIso(oldestMs) : null,
         rejected,
         givenUp: found?.failedRows?.givenUp ?? null,
         retrying: found?.failedRows?.waiting ?? null,

@@ -29,8 +29,9 @@ export const serviceStatus = z.object({
   /** Totals, each null while it is not known; absent from a replica of a version before. */
   totals: z
     .object({
-      /** Messages at the broker that are not processed yet, and since when the oldest waits (ISO 8601). */
+      /** Messages at the broker that no replica has processed yet. */
       waiting: z.int().nullable(),
+      /** Since when the oldest of them waits (ISO 8601); null if there is none, or another replica has some of them. */
       waitingSince: z.string().nullable(),
       /** Open rejected messages among the newest 200,000. */
       rejected: z.int().nullable(),
