@@ -14,6 +14,7 @@ import { buildHref, type Route } from '../route.ts'
 import { nameOfStatus } from '../series.ts'
 import { ago, inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
+import { MayLack } from '../waiting.tsx'
 
 /** The contents of a field, other than a text to type. */
 const FIELDS: { readonly [Name in LogFilterName]?: Omit<Filter, 'name' | 'label'> } = {
@@ -71,6 +72,8 @@ export function LogView(route: Route) {
           />
         </p>
       )}
+      {values.reference !== undefined && <MayLack what="claim, policy or invoice" />}
+      {values.reference === undefined && values.partyLocator !== undefined && <MayLack what="member" />}
       <List
         label="Log entries"
         route={route}

@@ -10,6 +10,7 @@ import { Facts, State, Title, Told, Value } from '../parts.tsx'
 import { buildHref, type Query, type Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
+import { MayLack } from '../waiting.tsx'
 import { ENTRY_FILTERS, entryRow } from './log.tsx'
 
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
@@ -34,6 +35,7 @@ export function PartyView(route: Route) {
         Member <Value text={partyLocator} mono />
       </Title>
       <State loaded={loaded} />
+      <MayLack what="member" />
       {isUnknown ? (
         <>
           <p class="notice">

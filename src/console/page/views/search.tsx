@@ -8,12 +8,11 @@ import {
   SEARCH_ON,
 } from '../../../operations/log/search-kinds.ts'
 import { isLogLocator } from '../../../service/model/log/log-locator.ts'
-import type { ServiceStatus } from '../../../service/model/service-status.ts'
 import { useOffers } from '../offers.tsx'
 import { filledIn, go, State, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
-import { counted } from '../text.ts'
 import { useData } from '../use-data.ts'
+import { Waiting } from '../waiting.tsx'
 
 /** The search box of every page. */
 export function Search() {
@@ -91,18 +90,6 @@ export function SearchView({ query: { q = '' } }: Route) {
         <p key={ending.kind}>{describeEnding(ending)}</p>
       ))}
     </>
-  )
-}
-
-/** An event that waits has no entry, by which anything would be found. */
-function Waiting() {
-  const { totals, holds = [] } = useData<ServiceStatus>(['status']).data ?? {}
-  if (!totals?.waiting) return null
-  const why = holds.length > 0 ? ', and messages are held' : ''
-  return (
-    <p class="notice">
-      {counted(totals.waiting, 'event waits', 'events wait')} and cannot be found yet{why}.
-    </p>
   )
 }
 

@@ -1,4 +1,4 @@
-import { PREFERENCES } from '../../routes/fixture.ts'
+import { aConsole, PREFERENCES, TIME } from '../../routes/fixture.ts'
 import { download, test } from '../browser.ts'
 import { EMPTY, GIVEN_UP, openView, withEntry } from '../open-view.ts'
 
@@ -55,6 +55,30 @@ test('entries of one transaction stand as in every list, the newest first', asyn
   const rows = page.getByRole('region', { name: 'Timeline' }).locator('tbody tr')
   await rows.nth(2).waitFor()
   t.match(await rows.allInnerTexts(), [/CLM-3/, /CLM-2/, /CLM-1/])
+})
+
+test('a list about one member or claim says that events wait while messages are held', async (t) => {
+  const hold = { id: '7', topics: null, by: 'ada', because: 'a wrong text', since: TIME, waiting: 1_300 }
+  let holds = [hold]
+  const { status } = aConsole()
+  const { page, url } = await openView(t, '#/parties/nobody', {
+    logEntries: EMPTY,
+    status: async () => ({ ...(await status()), holds }),
+  })
+  const wait = '1,300 events wait, since messages are held: some may be about this'
+  for (const [hash, what] of [
+    ['#/parties/nobody', 'member'],
+    ['#/parties/PTY-1', 'member'],
+    ['#/log?partyLocator=PTY-1', 'member'],
+    ['#/log?reference=CLM-1', 'claim, policy or invoice'],
+  ]) {
+    await page.goto(`${url}/console${hash}`)
+    await page.getByText(`${wait} ${what}.`).waitFor({ timeout: 5_000 })
+  }
+  holds = []
+  await page.goto(`${url}/console#/parties/PTY-2`)
+  await page.getByText('Member PTY-2').waitFor()
+  await page.getByText(wait).waitFor({ state: 'detached' })
 })
 
 test('an opt-out that no change on record explains says so', async (t) => {
