@@ -1,5 +1,6 @@
 import type { Request as PageRequest } from 'playwright-core'
 import { ENTRY } from '../../../service/http/fixture.ts'
+import { aConsole, TIME } from '../../routes/fixture.ts'
 import { test } from '../browser.ts'
 import { GIVEN_UP, openView, withEntry } from '../open-view.ts'
 
@@ -29,6 +30,29 @@ test('an entry is refreshed while it waits for a retry, and not afterwards', asy
   await page.evaluate('1')
   page.off('request', note)
   t.notOk(reads.some((url) => url.includes('/log/')))
+})
+
+test('an entry that waits for a retry promises none while its messages are held', async (t) => {
+  const entry = {
+    ...ENTRY,
+    status: 'FAILED' as const,
+    story: { ...ENTRY.story, next: 'It will be tried again at about 12:05.' },
+  }
+  const [{ topic = '' } = {}] = ENTRY.decisions
+  const hold = { id: '7', by: 'ada', because: 'a wrong text', since: TIME, waiting: 0 }
+  let topics: string[] | null = ['another']
+  const { status } = aConsole()
+  const { page } = await openView(t, `#/log/${ENTRY.locator}`, {
+    ...withEntry({ ...GIVEN_UP, ...entry }),
+    status: async () => ({ ...(await status()), holds: [{ ...hold, topics }] }),
+  })
+  const next = page.getByRole('region', { name: 'What happened' }).getByText('Next:').locator('..')
+  await page.getByText('Messages are held (another)').waitFor()
+  t.equal(await next.innerText(), 'Next: It will be tried again at about 12:05.')
+  for (topics of [null, [topic]]) {
+    await page.reload()
+    await next.getByText('It will be tried again once messages are resumed.').waitFor({ timeout: 5_000 })
+  }
 })
 
 test('an entry leads to its trace, and to all that its rule decided alike', async (t) => {
