@@ -137,7 +137,9 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
           >
             <Message subject={shownSubject(entry.channel, entry.subject)} body={body} />
             {channelKind(entry.channel)?.address !== null && (
-              <p class="text-light">The address is not stored here.</p>
+              <p class="text-light">
+                The address is not stored here: policy administration had it, and can correct it.
+              </p>
             )}
           </Card>
         )}
