@@ -1,5 +1,11 @@
 import type { SearchHit, SearchResult } from '../operations/log/search.ts'
-import { describeEnding, findMeant, LOOKED_FOR, SEARCH_ON } from '../operations/log/search-kinds.ts'
+import {
+  describeBeginning,
+  describeEnding,
+  findMeant,
+  LOOKED_FOR,
+  SEARCH_ON,
+} from '../operations/log/search-kinds.ts'
 import { searchLog } from '../operations/log/search-log.ts'
 import { loadArchivedRules } from '../service/app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../service/app/rule-files.ts'
@@ -52,6 +58,7 @@ export async function findNamed(world: World, pool: DatabasePool, text: string):
     return meant
   }
   note(world, `nothing in the log is called "${printable(text)}"${listSimilar(found.similar)}`)
+  for (const kind of found.beginnings ?? []) note(world, describeBeginning(kind))
   for (const ending of found.endings) note(world, describeEnding(ending))
   if (found.similar.length + found.endings.length === 0)
     note(world, `${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)

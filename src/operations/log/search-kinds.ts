@@ -41,9 +41,16 @@ interface Ending {
   readonly isMore: boolean
 }
 
+const MANY = { member: 'members', reference: 'claims, policies or invoices' } as const
+
+/** Says that more names begin with a text than are listed. */
+export function describeBeginning(kind: Ending['kind']): string {
+  return `More ${MANY[kind]} begin so: type more of the number.`
+}
+
 /** Says how many names end in a text, if more do than are listed. */
 export function describeEnding({ kind, count, isMore }: Ending): string {
-  const many = kind === 'member' ? 'members' : 'claims, policies or invoices'
+  const many = MANY[kind]
   return isMore
     ? `More than ${count} ${many} end so: type more of the number.`
     : `${count} ${many} end so: the newest ${LISTED_COUNT_MAX} are listed.`

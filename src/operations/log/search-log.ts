@@ -41,11 +41,13 @@ export async function searchLog(
   const names = new Set([...typed.flatMap((one) => [one, one.toLowerCase(), one.toUpperCase()]), ofEntry])
   const named = (kind: SearchHit['kind'], words: readonly string[]) =>
     findByWords(text, words).map((value) => ({ kind, value, locator: null }))
+  const exact = await connection.any(namesQuery([...names]))
+  const { listed, more: beginnings } = cutContinuations(await connection.any(continuationsQuery(typed)))
   const found: SearchHit[] = [
-    ...(await connection.any(namesQuery([...names]))),
+    ...exact,
     ...named('event type', eventTypes),
     ...named('reason', reasons),
-    ...(await connection.any(continuationsQuery(typed))),
+    ...listed,
   ]
   const endings: SearchResult['endings'] = []
   for (const kind of NUMBERED_KINDS) {
@@ -66,7 +68,21 @@ export async function searchLog(
   const { hits = [], similar = [] } = Object.groupBy(distinct, ({ value }) =>
     value === text ? 'hits' : 'similar',
   )
-  return { hits, similar, endings }
+  return { hits, similar, beginnings, endings }
+}
+
+/** The first names of each kind, and the kinds that have more. */
+function cutContinuations(found: readonly SearchHit[]) {
+  const byKind = NUMBERED_KINDS.map((kind) => {
+    const values = new Set(found.filter((one) => one.kind === kind).map(({ value }) => value))
+    return { kind, values: [...values] }
+  })
+  return {
+    listed: byKind.flatMap(({ kind, values }) =>
+      values.slice(0, BEGINNING_COUNT_MAX).map((value) => ({ kind, value, locator: null })),
+    ),
+    more: byKind.flatMap(({ kind, values }) => (values.length > BEGINNING_COUNT_MAX ? [kind] : [])),
+  }
 }
 
 /** @internal Rows whose id, party or reference equals one of these names. */
@@ -92,7 +108,10 @@ export function namesQuery(names: readonly string[]) {
     WHERE locators IS NOT NULL`
 }
 
-/** @internal Members and references that begin with one of these texts: the first ones of each, found one by one in an index. */
+/**
+ * @internal Members and references that begin with one of these texts: the first ones of each, and one more, found one by one in an
+ * index.
+ */
 export function continuationsQuery(beginnings: readonly string[]) {
   const typed = sql.fragment`unnest(${sqlArray('text', beginnings)}) AS typed (beginning)`
   const party = continuations(sql.fragment`notifications.notification_log`, sql.fragment`party_locator`, {
@@ -123,7 +142,7 @@ function continuations(
       UNION ALL
       SELECT (${first(sql.fragment`${key} ${after} walk.value`)}) FROM walk WHERE walk.value IS NOT NULL
     )
-    SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${BEGINNING_COUNT_MAX}`
+    SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${BEGINNING_COUNT_MAX + 1}`
 }
 
 /** Where names of a kind are found by their endings. Only members with preferences are: an index of the log's would slow dispatch. */

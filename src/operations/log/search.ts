@@ -14,6 +14,8 @@ export const searchResult = z.object({
   hits: z.array(searchHit),
   /** Named nearly so: spelled otherwise, or with the same beginning or ending. */
   similar: z.array(searchHit),
+  /** Kinds of which more names begin so than `similar` lists. Absent from a replica of a version before. */
+  beginnings: z.array(z.enum(NUMBERED_KINDS)).optional(),
   /** Kinds of which more names end so than `similar` lists; `isMore` if `count` is only where counting stopped. */
   endings: z.array(z.object({ kind: z.enum(NUMBERED_KINDS), count: z.int(), isMore: z.boolean() })),
 })

@@ -133,6 +133,7 @@ t.test(
     t.same(await searchLog(pool, 'q', KNOWN), {
       hits: [],
       similar: [],
+      beginnings: [],
       endings: [{ kind: 'reference', count: ENDING_COUNT_MAX, isMore: true }],
     })
     const { similar: whole } = await searchLog(pool, '1000007 q', KNOWN)
@@ -149,14 +150,22 @@ t.test('names that differ in their separators are both offered', async (t) => {
   t.same((await search('ab12')).similar.sort(), ['reference AB 1-2', 'reference AB-12'])
 })
 
-t.test('no more than eight continuations of a beginning are offered, each once', async (t) => {
-  const { similar } = await search('party-00')
-  t.same(
-    similar,
-    parties.slice(0, 8).map((party) => `member ${party}`),
-  )
-  for (const text of ['nothing', 'party-00%', '_____-00', 'zzz']) t.same((await search(text)).similar, [])
-})
+t.test(
+  'no more than eight continuations of a beginning are offered, each once, and said to be some',
+  async (t) => {
+    const { similar } = await search('party-00')
+    const beginnings = async (text: string) => (await searchLog(pool, text, KNOWN)).beginnings
+    t.same(await beginnings('party-00'), ['member'])
+    t.same(await beginnings('CLA-2026-'), ['reference'])
+    for (const text of ['party-003', ' party-00 ']) t.same(await beginnings(text), ['member'], text)
+    t.same(await beginnings('party-004'), [], 'both are listed')
+    t.same(
+      similar,
+      parties.slice(0, 8).map((party) => `member ${party}`),
+    )
+    for (const text of ['nothing', 'party-00%', '_____-00', 'zzz']) t.same((await search(text)).similar, [])
+  },
+)
 
 t.test('the event types of the log are listed with the time of their newest entry', async (t) => {
   await client.query(

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { SearchHit, SearchResult } from '../../../operations/log/search.ts'
 import {
+  describeBeginning,
   describeEnding,
   filterFor,
   findMeant,
@@ -60,7 +61,7 @@ function hrefOfSearch(q: string): string {
 /** An exact match opens at once, in place of the search. A name that only begins or ends so may be another claim: it is offered. */
 export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
-  const { hits = [], similar = [], endings = [] } = loaded.data ?? {}
+  const { hits = [], similar = [], beginnings = [], endings = [] } = loaded.data ?? {}
   const meant = findMeant(q, { hits, similar })
   const next = meant === null ? undefined : hrefOf(meant)
   useEffect(() => {
@@ -86,6 +87,9 @@ export function SearchView({ query: { q = '' } }: Route) {
       )}
       {loaded.data !== null && hits.length === 0 && <Waiting />}
       <Hits hits={similar} />
+      {beginnings.map((kind) => (
+        <p key={kind}>{describeBeginning(kind)}</p>
+      ))}
       {endings.map((ending) => (
         <p key={ending.kind}>{describeEnding(ending)}</p>
       ))}

@@ -27,6 +27,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
     search: async (text) => ({
       hits: [...(FOUND[text] ?? [])],
       similar: [...(SIMILAR[text] ?? [])],
+      beginnings: text === '00056' ? ['member'] : [],
       endings: text === '00056' ? [{ kind: 'reference', count: 25, isMore: false }] : [],
     }),
   })
@@ -62,6 +63,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   await page.getByRole('heading', { level: 1 }).click()
   await search('00056')
   await page.getByRole('link', { name: 'Messages about RE-00056' }).waitFor()
+  await page.getByText('More members begin so: type more of the number.').waitFor()
   await page.getByText('25 claims, policies or invoices end so: the newest 20 are listed.').waitFor()
   t.match(page.url(), /#\/search/, 'what has the same last digits may be another claim')
   await page.getByRole('heading', { level: 1 }).click()
