@@ -159,6 +159,10 @@ t.test('an operator holds and resumes by the console, which says how many events
   t.equal((await scrape(url)).value('notifications_held_events', { topic }), 30)
   t.match(await command(['hold', '--show'], world.env), { code: 0, stdout: /\(30 events wait\)/ })
   t.match(await hold('--show'), { code: 0, stderr: /with the MQ_ variables/ })
+  t.match(await command(['requests', 'list'], env), {
+    code: 0,
+    stdout: new RegExp(`^\\S+  request ${id} waiting  hold of ${topic}, by console: a wrong text$`, 'm'),
+  })
   t.equal(sent.length, sentCount)
   t.equal((await ask({ kind: 'resume', hold: '987654321' })).status, 400)
   t.match(await (await ask({ kind: 'resume', hold: id })).json(), { id })

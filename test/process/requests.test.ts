@@ -160,7 +160,10 @@ t.test(
     t.equal(again.code, 1, 'what was named was left unchanged')
     t.match(JSON.parse(again.stdout), { state: 'done', counts: { unchanged: 2 }, by: 'alice' })
     t.same(takeKeys(), [])
-    t.match(await requests('list'), { code: 0, stdout: /request \d+ done: 2 left unchanged\n.*done: 2 sent/ })
+    t.match(await requests('list'), {
+      code: 0,
+      stdout: /request \d+ done: 2 left unchanged .*\n.*done: 2 sent/,
+    })
     t.match(await requests('show', id), { code: 0, stdout: asked.stdout })
     t.match(await requests('cancel', id), { code: 1, stderr: `request ${id} is done already\n` })
   },

@@ -93,7 +93,7 @@ t.test(
       t.notMatch(stderr, /permission denied/, args.join(' '))
     }
     t.match(await command(['requests', 'list'], envOf('operator')), {
-      stdout: /done: 1 logged, 1 left unchanged\n.*done/,
+      stdout: /done: 1 logged, 1 left unchanged .*\n.*done/,
     })
     await service.stop()
     t.match(await command(['doctor'], envOf('operator')), {

@@ -1,10 +1,13 @@
+import type { StoredRequest } from '../../service/model/request/schemas.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { cancelRequest } from '../../service/store/write/request-row.ts'
+import { printable } from '../../service/text/sanitize.ts'
 import { byOption } from '../../terminal/confirm.ts'
 import { newCommand, parseId } from '../../terminal/options.ts'
 import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
+import { describeWanted } from './describe-request.ts'
 import { describeRequest, describeState } from './follow.ts'
 import { getRequest, listRequests } from './list-requests.ts'
 
@@ -21,13 +24,15 @@ const listCommand = (world: World) =>
     .action(async ({ json }: Options) => {
       await withDatabase(world, async (pool) => {
         const { items } = await listRequests(pool, { limit: LISTED_COUNT, after: null })
-        for (const request of items)
-          await print(
-            world,
-            json ? JSON.stringify(request) : `${request.requestedAt}  ${describeState(request)}`,
-          )
+        for (const request of items) await print(world, json ? JSON.stringify(request) : formatLine(request))
       })
     })
+
+function formatLine(request: StoredRequest): string {
+  const { requestedAt, by, because } = request
+  const asked = `${describeWanted(request)}, by ${by}: ${because}`
+  return `${requestedAt}  ${describeState(request)}  ${printable(asked)}`
+}
 
 const showCommand = (world: World) =>
   newCommand('show', {
