@@ -116,7 +116,7 @@ t.test('an event redriven twice, or logged meanwhile, gets no second row and no 
   t.match(JSON.parse(again.stdout), { state: 'done', counts: { duplicate: 1 } })
   t.same(await counts(), { rows: 1, decisions: 1, redrives: 4 })
   const open = await rejected('redrive', '--topic', 'claims', ...BECAUSE)
-  t.match(open.stdout, /^request \d+ done\n/, 'a filter leaves out what is settled')
+  t.match(open.stdout, /^request \d+ done: nothing fits its filter\n/, 'a filter leaves out what is settled')
   t.match((await rejected('list', '--topic', 'claims', '--all')).stdout, /redriven .*: duplicate/)
 })
 
