@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { retryCommand } from '../../src/operations/requests/retry.ts'
 import { openPool } from '../../src/service/store/connection/pool.ts'
+import type { World } from '../../src/terminal/world.ts'
 import { OPTED_OUT, somePreferences } from '../service/build.ts'
 import { giveUp, record, UNRESOLVED } from '../service/store/record.ts'
 import { recordTo } from '../stack/record-recipients.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
-import { command } from './command.ts'
+import { command, worldOf } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
 const pool = await openPool({ databaseUrl: world.databaseUrl, connectionCountMax: 2 })
@@ -65,6 +67,31 @@ t.test('a retry says that it waits for the end of a hold, and that nothing fits'
     code: 0,
     stdout: /^request \d+ done: nothing fits its filter$/m,
   })
+})
+
+t.test('the deadline of a Job ends the command, and the request stays', async (t) => {
+  const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND })
+  await command(['hold', '--because', 'a test', '--yes'], env)
+  const { promise: exited, resolve: exit } = Promise.withResolvers<number>()
+  const listeners = new Map<string, () => void>()
+  let said = ''
+  const write = (_: string, text: string) => {
+    said += text
+  }
+  const job: World = {
+    ...worldOf(write, { env, exit }),
+    once: (signal, listener) => listeners.set(signal, listener),
+  }
+  const ended = retryCommand(job).parseAsync([locator, ...BECAUSE], { from: 'user' })
+  await until(async () => said.includes('waits: held by'), { what: 'the reason' })
+  listeners.get('SIGTERM')?.()
+  t.equal(await exited, 143)
+  t.match(said, /request \d+ stays/)
+  await command(['resume', '--because', 'it was a test', '--yes'], env)
+  await ended
+  t.match(await world.sql(`SELECT state FROM notifications.request WHERE kind = 'retry'`), [
+    { state: 'done' },
+  ])
 })
 
 t.test('a retry requires a selection, a reason and a confirmation', async (t) => {
