@@ -124,7 +124,8 @@ function judgeData(
     ...ADDRESSES.flatMap((address) => {
       const ofAddress = found.filter(({ place }) => place === address)
       const all = countFound(ofAddress)
-      return judgeAddresses(address, all, countFound(ofAddress.filter(({ isNeeded }) => isNeeded)), all)
+      const needed = countFound(ofAddress.filter(({ isNeeded }) => isNeeded))
+      return judgeAddresses(address, { newest: all, needed, ever: all, everNeeded: needed })
     }),
   ]
 }

@@ -346,26 +346,30 @@ export function countAddresses(countOf: (finding: AddressFinding) => number): Ad
   }
 }
 
+function countWithout(counts: AddressCounts): number {
+  return counts.blank + counts['no place']
+}
+
 function sum(counts: AddressCounts): number {
   return ADDRESS_FINDINGS.reduce((total, finding) => total + counts[finding], 0)
 }
 
-/**
- * @param needed those of the newest answers that are about members who are to be told by this address
- * @param ever answers since the start
- */
+/** Answers, and those of them that are about members who are to be told by the address. `ever`: since the start. */
+export type JudgedAnswers = Readonly<Record<'newest' | 'needed' | 'ever' | 'everNeeded', AddressCounts>>
+
 export function judgeAddresses(
   address: Address,
-  newest: AddressCounts,
-  needed: AddressCounts,
-  ever: AddressCounts,
+  { newest, needed, ever, everNeeded }: JudgedAnswers,
 ): DataFault[] {
   if (sum(newest) < ADDRESS_COUNT_MIN) return []
   const variable = addressVariable(address)
   const { noun } = ADDRESS_KINDS[address]
   const faults: DataFault[] = []
-  const [withoutCount, neededCount] = [needed.blank + needed['no place'], sum(needed)]
-  const areWithout = exceedsAny(WITHOUT_LIMITS, withoutCount, neededCount)
+  // Few members may be among the newest who are to be told by it.
+  const neededCounts = exceedsAny(WITHOUT_LIMITS, countWithout(needed), sum(needed)) ? needed : everNeeded
+  const [withoutCount, neededCount] = [countWithout(neededCounts), sum(neededCounts)]
+  const areWithout =
+    neededCounts === needed || (neededCount >= ADDRESS_COUNT_MIN && withoutCount === neededCount)
   const everCount = sum(ever)
   if (ever['no place'] === everCount)
     faults.push({

@@ -136,7 +136,7 @@ export function createMinutely(
       newAddresses = [],
       newDuplicates = [],
     ] = await Promise.all(read.map((one) => one()))
-    // Few events of a topic have a type whose text gives a reason, and few members a phone number: all since the start count.
+    // Few events of a topic have a type whose text gives a reason, and few members are to be told by phone: all since the start count.
     const { values: allFields } = await fields.get()
     const { values: allAddresses } = await addresses.get()
     const warn = (all: readonly CountedEvents[], label: string, noun: string, text: string) => {
@@ -174,8 +174,10 @@ export function createMinutely(
     }
     for (const address of ADDRESSES) {
       const isOfAddress = ({ labels }: CountedEvents) => labels.address === address
+      const isNeeded = ({ labels }: CountedEvents) => labels.needed === 'yes'
       const count = (all: readonly CountedEvents[]) =>
         countAddresses((finding: AddressFinding) => sumOf(all, 'found', finding))
+      const ever = allAddresses.filter(isOfAddress)
       judge(
         log,
         address,
@@ -184,12 +186,12 @@ export function createMinutely(
         newAddresses.filter(isOfAddress),
         ({ labels }) => labels.found !== 'address',
         (all) =>
-          judgeAddresses(
-            address,
-            count(all),
-            count(all.filter(({ labels }) => labels.needed === 'yes')),
-            count(allAddresses.filter(isOfAddress)),
-          ),
+          judgeAddresses(address, {
+            newest: count(all),
+            needed: count(all.filter(isNeeded)),
+            ever: count(ever),
+            everNeeded: count(ever.filter(isNeeded)),
+          }),
       )
     }
   }

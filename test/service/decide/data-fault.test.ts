@@ -87,10 +87,15 @@ t.test('a place that no answer has is a fault, whatever the other places say', a
 
 const NO_ANSWERS = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
 type Answers = typeof NO_ANSWERS
-/** Of the newest answers, those about members who are to be told by email, and all since the start. */
-function judgeEmails(newest: Partial<Answers>, needed: Partial<Answers> = {}, ever = newest) {
+/** Of the newest answers, which are all, those about members who are to be told by email; and those since the start. */
+function judgeEmails(newest: Partial<Answers>, needed: Partial<Answers> = {}, everNeeded = needed) {
   const all = (some: Partial<Answers>): Answers => ({ ...NO_ANSWERS, ...some })
-  return judgeAddresses('email', all(newest), all(needed), all(ever))
+  return judgeAddresses('email', {
+    newest: all(newest),
+    needed: all(needed),
+    ever: all(newest),
+    everNeeded: all(everNeeded),
+  })
 }
 const addressCodes = (...counts: Parameters<typeof judgeEmails>) =>
   judgeEmails(...counts).map(({ code, isSure }) => (isSure ? code : `${code}?`))
@@ -107,6 +112,12 @@ t.test(
     t.same(ofAll({ 'no place': 14, blank: 1 }), ['no-email-on-file'], 'answers leave it out')
     t.same(addressCodes({ blank: 500 }), [], 'they are told by text message')
     t.same(addressCodes({ blank: 500, address: 1 }, { blank: 14 }), [])
+    t.same(addressCodes({ blank: 50 }, { blank: 2 }, { blank: 15 }), ['no-email-on-file'], 'few need it')
+    t.same(
+      addressCodes({ blank: 50 }, { blank: 2 }, { blank: 500, address: 1 }),
+      [],
+      'but for one since the start',
+    )
     t.match(judgeEmails({ blank: 15 }, { blank: 15 }), [
       { detail: '15 of 15 members who are to be told by email have no email address on file' },
     ])
