@@ -365,11 +365,11 @@ export function judgeAddresses(
   const variable = addressVariable(address)
   const { noun } = ADDRESS_KINDS[address]
   const faults: DataFault[] = []
+  const areNewestWithout = exceedsAny(WITHOUT_LIMITS, countWithout(needed), sum(needed))
   // Few members may be among the newest who are to be told by it.
-  const neededCounts = exceedsAny(WITHOUT_LIMITS, countWithout(needed), sum(needed)) ? needed : everNeeded
-  const [withoutCount, neededCount] = [countWithout(neededCounts), sum(neededCounts)]
-  const areWithout =
-    neededCounts === needed || (neededCount >= ADDRESS_COUNT_MIN && withoutCount === neededCount)
+  const areAllWithout = sum(everNeeded) >= ADDRESS_COUNT_MIN && countWithout(everNeeded) === sum(everNeeded)
+  const areWithout = areNewestWithout || areAllWithout
+  const faulty = areNewestWithout ? needed : everNeeded
   const everCount = sum(ever)
   if (ever['no place'] === everCount)
     faults.push({
@@ -380,7 +380,7 @@ export function judgeAddresses(
   else if (areWithout)
     faults.push({
       code: `no-${address}-on-file`,
-      detail: `${withoutCount} of ${counted(neededCount, 'member')} who are to be told by ${address} have no ${noun} on file`,
+      detail: `${countWithout(faulty)} of ${counted(sum(faulty), 'member')} who are to be told by ${address} have no ${noun} on file`,
       isSure: true,
     })
   const wrong = newest['no address']

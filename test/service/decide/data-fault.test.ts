@@ -113,6 +113,12 @@ t.test(
     t.same(addressCodes({ blank: 500 }), [], 'they are told by text message')
     t.same(addressCodes({ blank: 500, address: 1 }, { blank: 14 }), [])
     t.same(addressCodes({ blank: 50 }, { blank: 2 }, { blank: 15 }), ['no-email-on-file'], 'few need it')
+    const all = { ...NO_ANSWERS, address: 20 }
+    t.same(
+      judgeAddresses('email', { newest: all, needed: all, ever: all, everNeeded: all }),
+      [],
+      'as in doctor',
+    )
     t.same(
       addressCodes({ blank: 50 }, { blank: 2 }, { blank: 500, address: 1 }),
       [],
