@@ -1,9 +1,11 @@
 import pg from 'pg'
 import t from 'tap'
+import type { ServiceStatus } from '../../src/service/model/service-status.ts'
 import { writeBatch } from '../service/consume/records/write-batch.ts'
 import { writeBomb } from '../service/consume/records/write-bomb.ts'
 import { scrape } from '../stack/ask.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
+import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -126,4 +128,36 @@ t.test('a message with 100,000 header names costs one row, and HTTP still answer
   await until(async () => (await loggedIds()).has(event.eventId), { what: 'its row', timeoutMs: 10_000 })
   t.equal((await fetch(`${service.url}/healthz`)).status, 200)
   t.equal(await service.stop(), 0)
+})
+
+t.test('the console of each replica shows what stops the others', async (t) => {
+  const world = await aWorld(t, { partitionCount: 1 })
+  const { claims } = world.topics
+  await world.publish([anEvent()])
+  await produceRaw(world.brokers, claims, 0, writeBomb())
+  const services = [
+    await world.serve({ MANAGEMENT_PORT: '0' }),
+    await world.serve({ MANAGEMENT_PORT: '0' }),
+  ] as const
+  const readStatus = async ({ managementUrl }: Service) =>
+    (await fetch(`${await managementUrl()}/console/data/status`)).json() as Promise<ServiceStatus>
+  // The first one may have the partition alone before the second one joins.
+  await until(
+    async () => (await Promise.all(services.map(readStatus))).every(({ blocked }) => blocked.length > 0),
+    { what: 'both consoles to show the blocked partition', timeoutMs: 30_000 },
+  )
+  const addReplica = (troubles: object) =>
+    world.sql(
+      `INSERT INTO notifications.replica (id, group_id, topics, database_oid, troubles)
+       SELECT gen_random_uuid(), $1, '{}', oid, $2 FROM pg_database WHERE datname = current_database()`,
+      [world.groupId, JSON.stringify(troubles)],
+    )
+  await addReplica({ written: 'by another version' })
+  await addReplica({ lookUps: 'policy administration is down', lookUpsFailSince: null, blocked: [] })
+  for (const service of services) {
+    const { blocked, lookUps, partitionCount } = await readStatus(service)
+    t.match(blocked, [{ topic: claims, partition: 0, reason: 'too-large', isSkippable: true, waiting: 2 }])
+    t.same([blocked.length, partitionCount], [1, 3])
+    t.equal(lookUps, 'policy administration is down for another replica')
+  }
 })

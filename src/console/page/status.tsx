@@ -27,7 +27,7 @@ function listParts(data: ServiceStatus | null, problem: string | null) {
     if (problem !== null || data === null)
       return { name, state: 'unknown', reason: problem ?? 'not known yet' } as const
     if (reason === null && key === 'consuming' && data.blocked.length > 0) {
-      const isAll = data.blocked.length >= (data.assignedCount ?? Infinity)
+      const isAll = data.blocked.length >= (data.partitionCount ?? Infinity)
       return { name, state: isAll ? 'down' : 'partly', reason: describeStopped(data.blocked).whole } as const
     }
     if (reason === null && key === 'consuming' && data.holds.length > 0)
@@ -115,7 +115,7 @@ export function showBlockedList(): void {
 }
 
 /**
- * A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. It takes its place
+ * A dot for each part of the service, with the reason if it is not well, and the blocked partitions. It takes its place
  * before anything is known, so that nothing below moves under a click.
  */
 export function Status({ loaded: { data, problem } }: { loaded: Loaded<ServiceStatus> }) {

@@ -5,11 +5,12 @@ import { resolveTarget } from '../../operations/requests/resolve-target.ts'
 import type { ConsoleNeeds } from '../../service/app/listeners.ts'
 import type { Config } from '../../service/config/config.ts'
 import { findSkipReason, type RetryCandidate } from '../../service/decide/attempt/retry-candidate.ts'
+import { listPartitions, partitionKey } from '../../service/decide/event/position.ts'
 import type { Preferences } from '../../service/decide/party/preferences.ts'
 import { showRules } from '../../service/decide/rules/current-rules.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
 import { countHeld, describeUnknownTopics } from '../../service/model/request/hold.ts'
-import { type ServiceStatus, showBlocked } from '../../service/model/service-status.ts'
+import { type ReplicaTroubles, type ServiceStatus, showBlocked } from '../../service/model/service-status.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readUntil } from '../../service/store/connection/read-until.ts'
 import { listEventTypes } from '../../service/store/read/event-types.ts'
@@ -18,6 +19,7 @@ import {
   countRejectedMessages,
   listRejected,
 } from '../../service/store/read/list-rejected-messages.ts'
+import { listReplicas } from '../../service/store/read/list-replicas.ts'
 import { listActivations } from '../../service/store/read/read-archive.ts'
 import { readHolds } from '../../service/store/read/read-holds.ts'
 import { getPreferences, listPreferenceChanges } from '../../service/store/read/read-preferences.ts'
@@ -122,11 +124,22 @@ function createRequestDesk({
   }
 }
 
+/** A replica that something stops says so four times as often: one that says no more is gone. */
+const TROUBLES_MS_MAX = 60_000
+
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 const toIso = (ms: number) => new Date(ms).toISOString()
 
 /** Reads the state of the service. A count that takes long is there at the next call. */
-function createStatus({ config, worker: current, parties, notices, backlog, database }: ConsoleNeeds) {
+function createStatus({
+  config,
+  worker: current,
+  parties,
+  replicaId,
+  notices,
+  backlog,
+  database,
+}: ConsoleNeeds) {
   const nowMs = () => performance.now()
   /** For each set of holds anew: a count from before a hold does not say what it makes wait. */
   const readBacklog = share((_holds: string) => backlog(), BACKLOG_SHARED, nowMs)
@@ -142,11 +155,29 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
       read().catch(() => null),
       () => null,
     )
+  async function troublesOfOthers(): Promise<readonly ReplicaTroubles[]> {
+    const replicas = await listReplicas(database.httpPool())
+    return replicas.flatMap(({ id, groupId, seenMsAgo, troubles }) =>
+      id === replicaId ||
+      groupId !== config.broker.groupId ||
+      seenMsAgo > TROUBLES_MS_MAX ||
+      troubles === null
+        ? []
+        : [troubles],
+    )
+  }
   return async (): Promise<ServiceStatus> => {
     const consumer = current()?.consumer
     const [fault, lookUps] = await Promise.all([database.fault(), parties.fault()])
     const failsSinceMs = parties.failsSinceMs()
     const holds = fault === null ? await readHolds(database.httpPool()).catch(() => null) : []
+    const others = fault === null ? await troublesOfOthers().catch(() => []) : []
+    const down = others.find((one) => one.lookUps !== null)
+    const own = new Set(listPartitions(consumer?.assignment ?? {}).map(partitionKey))
+    const blocked = [
+      ...showBlocked(consumer?.blocked ?? [], toIso),
+      ...others.flatMap((one) => one.blocked).filter((one) => !own.has(partitionKey(one))),
+    ]
     const held = (holds ?? []).map(({ id }) => id).join()
     const [found, rejected] = await Promise.all([soon(() => readBacklog(held)), soon(countRejected)])
     const here = (found?.partitions ?? []).filter(({ messageCount }) => messageCount > 0)
@@ -158,8 +189,8 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
       consuming:
         consumer === undefined ? 'the service is starting' : (consumer.waitsFor ?? consumer.foreign.reason),
       database: fault ?? (holds === null ? 'it does not answer' : null),
-      lookUps,
-      lookUpsFailSince: failsSinceMs === null ? null : toIso(failsSinceMs),
+      lookUps: lookUps ?? (down ? `${down.lookUps} for another replica` : null),
+      lookUpsFailSince: failsSinceMs === null ? (down?.lookUpsFailSince ?? null) : toIso(failsSinceMs),
       retryMaxAgeMs: config.retry.maxAgeMs,
       notices: notices(),
       totals: {
@@ -169,7 +200,7 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
         givenUp: found?.failedRows?.givenUp ?? null,
         retrying: found?.failedRows?.waiting ?? null,
       },
-      assignedCount: found?.assignedCount ?? null,
+      partitionCount: found?.brokerReachable ? found.waitingByPartition.size : null,
       // The state of the database says why they are not known.
       holds: (holds ?? []).map((hold) => ({
         ...hold,
@@ -177,7 +208,10 @@ function createStatus({ config, worker: current, parties, notices, backlog, data
           found === null ? undefined : found.brokerReachable ? countHeld(hold, found.waitingByTopic) : null,
       })),
       topics: config.broker.topics,
-      blocked: showBlocked(consumer?.blocked ?? [], found?.partitions ?? [], toIso),
+      blocked: [...new Map(blocked.map((one) => [partitionKey(one), one])).values()].map((one) => ({
+        ...one,
+        waiting: found?.waitingByPartition.get(partitionKey(one)) ?? null,
+      })),
     }
   }
 }

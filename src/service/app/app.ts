@@ -11,6 +11,7 @@ import type { PartyClient } from '../contacts/client.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
 import { createCaseJudge } from '../decide/event/event-type-pattern.ts'
 import { findHold } from '../model/request/hold.ts'
+import { showBlocked } from '../model/service-status.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
 import { findSurges } from '../store/read/find-surges.ts'
@@ -20,11 +21,11 @@ import { readAheadMs } from '../store/read/read-clock.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
-import { announceReplica } from '../store/write/announce-replica.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { judgeDatabaseClock } from '../time/clock-difference.ts'
 import { share } from '../time/share.ts'
+import { createAnnouncer } from './announce.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { judgeSurges } from './judge-surges.ts'
@@ -87,13 +88,21 @@ export async function createApp(
     MEMBERS_SHARED,
     () => performance.now(),
   )
+  const announcer = createAnnouncer(self, database.pool, () => {
+    const failsSinceMs = parties.failsSinceMs()
+    return {
+      lookUps: parties.isDown() ? 'policy administration is down' : null,
+      lookUpsFailSince: failsSinceMs === null ? null : new Date(failsSinceMs).toISOString(),
+      blocked: showBlocked(worker?.consumer.blocked ?? [], (ms) => new Date(ms).toISOString()),
+    }
+  })
   let clockAheadMs = 0
   const notices = createNotices(
     [
       async () => judgeBuilds(await listMembers(), Date.now()),
       async () => judgeMembers(groupId, await listMembers()),
       async () => {
-        await announceReplica(database.pool(), self)
+        await announcer.announce()
         return judgeGroups(self, await listReplicas(database.pool()))
       },
       async () =>
@@ -127,6 +136,7 @@ export async function createApp(
     database,
     worker: () => worker,
     parties,
+    replicaId: self.id,
     backlog: needs.backlog,
     openConsole: wings.openConsole,
     metrics,
@@ -150,15 +160,16 @@ export async function createApp(
     const { pool, prepared: databaseName } = await database.reach(stopping.signal, async (reached) => {
       await archiveRuleFiles(reached, ruleFiles)
       // Before it joins the group, whose other members look for it in the database. Tried again each minute.
-      await announceReplica(reached, self).catch((error) =>
-        log.warn({ err: error }, 'the database could not be told that this replica runs'),
-      )
+      await announcer
+        .announce(reached)
+        .catch((error) => log.warn({ err: error }, 'the database could not be told that this replica runs'))
       const roleFault = await judgeRole(reached)
       if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
       return readDatabaseName(reached, config.database.url)
     })
     if (stopping.signal.aborted) return
     void notices.update()
+    void announcer.watch(stopping.signal)
     const { describeChange } = wings
     const needs = {
       config,

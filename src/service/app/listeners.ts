@@ -35,6 +35,8 @@ export interface ConsoleNeeds {
   readonly database: Database
   readonly worker: () => Worker | null
   readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
+  /** Of this process, in the database. */
+  readonly replicaId: string
   readonly notices: () => readonly Notice[]
   readonly backlog: () => Promise<Backlog>
   readonly eventTypes: EventTypes
@@ -55,6 +57,8 @@ interface ListenerNeeds {
   /** Returns null until the database is ready. */
   readonly worker: () => Worker | null
   readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
+  /** Of this process, in the database. */
+  readonly replicaId: string
   readonly backlog: () => Promise<Backlog>
   readonly openConsole: OpenConsole | null
   readonly metrics: Metrics

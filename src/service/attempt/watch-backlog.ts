@@ -56,10 +56,12 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
     const ends = await needs.ends()
     const owned = new Set(listPartitions(needs.assignment() ?? {}).map(partitionKey))
     const ofOthers = await ofOtherMembers([...ends.keys()].filter((key) => !owned.has(key)))
+    const waitingByPartition = new Map<string, number>()
     const waitingByTopic = new Map<string, number>()
     const count = (key: string, found: TopicPartition & Ends) => {
       const next = nextOffset(checkpoints.get(key) ?? -1n, found)
       const messageCount = Number(found.end - next)
+      waitingByPartition.set(key, messageCount)
       waitingByTopic.set(found.topic, (waitingByTopic.get(found.topic) ?? 0) + messageCount)
       return { key, ...found, next, messageCount }
     }
@@ -75,7 +77,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
         const ageMs = oldestMs === null ? needs.monotonicMs() - sinceMs : needs.wallMs() - oldestMs
         return { topic, partition, messageCount, oldestAgeS: Math.max(0, ageMs) / 1_000 }
       })
-    return { partitions, waitingByTopic }
+    return { partitions, waitingByPartition, waitingByTopic }
   }, needs.monotonicMs)
 
   /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
@@ -95,6 +97,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       brokerReachable: found !== null,
       databaseReachable: isReached !== null,
       partitions: found?.partitions ?? [],
+      waitingByPartition: found?.waitingByPartition ?? new Map(),
       waitingByTopic: found?.waitingByTopic ?? new Map(),
       failedRows: rows,
     }

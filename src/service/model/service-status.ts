@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { PartitionLag } from './backlog.ts'
 import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 import { hold } from './request/hold.ts'
 
@@ -15,7 +14,29 @@ const notice = z.object({
 })
 export type Notice = Readonly<z.infer<typeof notice>>
 
-/** State of one process, for the console: a reason for each part, or null if it works. */
+const blockedPartition = z.object({
+  topic: z.string(),
+  partition: z.int(),
+  reason: z.string(),
+  remedy: z.string(),
+  isSkippable: z.boolean(),
+  /** The first unprocessed offset; null if the topic is missing. */
+  offset: z.string().nullable(),
+  /** ISO 8601. */
+  since: z.string(),
+})
+
+/** What stops a replica. It tells the others, whose consoles show it. */
+export const replicaTroubles = z.object({
+  /** Why look-ups fail, or null. */
+  lookUps: z.string().nullable(),
+  /** Since when (ISO 8601); null if that is not known. */
+  lookUpsFailSince: z.string().nullable(),
+  blocked: z.array(blockedPartition),
+})
+export type ReplicaTroubles = Readonly<z.infer<typeof replicaTroubles>>
+
+/** State of the service as one process knows it, for the console: a reason for each part, or null if it works. */
 export const serviceStatus = z.object({
   consuming: z.string().nullable(),
   /** True until it is known whether the process consumes. */
@@ -40,8 +61,8 @@ export const serviceStatus = z.object({
       retrying: z.int().nullable().optional(),
     })
     .optional(),
-  /** Partitions of this replica; null if it consumes none. */
-  assignedCount: z.int().nullable().optional(),
+  /** Partitions of all replicas; null while that is not known. Absent from a replica of a version before. */
+  partitionCount: z.int().nullable().optional(),
   /** The holds in force, oldest first. */
   holds: z
     .array(
@@ -55,17 +76,9 @@ export const serviceStatus = z.object({
   topics: z.array(z.string()).readonly().optional(),
   /** Faults around the process, which stop nothing. */
   notices: z.array(notice).readonly(),
+  /** Of all replicas. */
   blocked: z.array(
-    z.object({
-      topic: z.string(),
-      partition: z.int(),
-      reason: z.string(),
-      remedy: z.string(),
-      isSkippable: z.boolean(),
-      /** The first unprocessed offset; null if the topic is missing. */
-      offset: z.string().nullable(),
-      /** ISO 8601. */
-      since: z.string(),
+    blockedPartition.extend({
       /** Messages that wait; null while that is not known. */
       waiting: z.int().nullable().optional(),
     }),
@@ -80,9 +93,8 @@ export type ServiceStatus = Readonly<z.infer<typeof serviceStatus>>
  */
 export function showBlocked(
   blocked: readonly Blocked[],
-  lags: readonly PartitionLag[],
   toIso: (ms: number) => string,
-): ServiceStatus['blocked'] {
+): ReplicaTroubles['blocked'] {
   const faults = blocked.filter(({ reason }) => reason !== 'held')
   return faults.map(({ topic, partition, reason, offset, sinceMs }) => ({
     topic,
@@ -92,6 +104,5 @@ export function showBlocked(
     isSkippable: BLOCK_REASONS[reason].isSkippable === true,
     offset: offset === null ? null : String(offset),
     since: toIso(sinceMs),
-    waiting: lags.find((lag) => lag.topic === topic && lag.partition === partition)?.messageCount ?? null,
   }))
 }

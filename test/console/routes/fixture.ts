@@ -160,12 +160,13 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       database: null,
       lookUps: null,
       totals: { waiting: 1_300, waitingSince: TIME, rejected: 507, givenUp: 5 },
-      assignedCount: 3,
+      partitionCount: 3,
       holds: [],
       notices: [],
-      blocked: showBlocked([LOCKED], [{ ...LOCKED, messageCount: 1_204, oldestAgeS: 60 }], (ms) =>
-        new Date(ms).toISOString(),
-      ),
+      blocked: showBlocked([LOCKED], (ms) => new Date(ms).toISOString()).map((one) => ({
+        ...one,
+        waiting: 1_204,
+      })),
     }),
     rules: async () =>
       showRules(

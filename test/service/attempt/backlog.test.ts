@@ -44,9 +44,10 @@ t.test('what waits by topic counts the partitions of other members, too', async 
   )
   const ownedByGroup = async () => new Set(['claims/1'])
   const { backlog } = partition({ checkpoint: 1, ends: async () => ends, ownedByGroup })
-  const { partitions, waitingByTopic } = await backlog()
+  const { partitions, waitingByPartition, waitingByTopic } = await backlog()
   t.match(partitions, [{ partition: 0, messageCount: 3 }])
   t.equal(partitions.length, 1)
+  t.same(Object.fromEntries(waitingByPartition), { 'claims/0': 3, 'claims/1': 5 })
   t.same([...waitingByTopic], [['claims', 8]])
 })
 

@@ -22,6 +22,7 @@ const BACKLOG: Backlog = {
     { topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 },
     { topic: 'claims', partition: 4, messageCount: 0, oldestAgeS: 0 },
   ],
+  waitingByPartition: new Map([['claims/3', 19]]),
   waitingByTopic: new Map([['claims', 19]]),
   failedRows: { waiting: 4, givenUp: 5, expired: 6 },
 }

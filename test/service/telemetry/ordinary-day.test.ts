@@ -173,6 +173,7 @@ async function recordDay(seed: number, alerts: string) {
           const messageCount = waiting[topic] ?? 0
           return { topic, partition: 0, messageCount, oldestAgeS: messageCount > 0 ? 60 : 0 }
         }),
+        waitingByPartition: new Map(),
         waitingByTopic: new Map(),
         failedRows: isDown(minute) ? null : { waiting: 0, givenUp: 0, expired: 0 },
       })

@@ -1,11 +1,14 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
+import { replicaTroubles } from '../../model/service-status.ts'
 
 const replicaRow = z.object({
   id: z.string(),
   groupId: z.string(),
   topics: z.array(z.string()),
   seenMsAgo: z.number(),
+  /** Another version may have written what this one cannot read. */
+  troubles: replicaTroubles.nullable().catch(null),
 })
 
 /** Of a copy of a database, the rows of its original have another number. */
@@ -14,7 +17,7 @@ export const currentDatabase = sql.fragment`(SELECT oid FROM pg_database WHERE d
 /** The replicas that said within the last day that they run. */
 export function listReplicas(pool: CommonQueryMethods): Promise<readonly z.infer<typeof replicaRow>[]> {
   return pool.any(sql.type(replicaRow)`
-    SELECT id, group_id AS "groupId", topics, extract(epoch FROM now() - seen_at)::float8 * 1000 AS "seenMsAgo"
+    SELECT id, group_id AS "groupId", topics, troubles, extract(epoch FROM now() - seen_at)::float8 * 1000 AS "seenMsAgo"
     FROM notifications.replica
     WHERE seen_at > now() - interval '1 day' AND database_oid = ${currentDatabase}`)
 }

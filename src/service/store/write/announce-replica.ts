@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { currentDatabase } from '../read/list-replicas.ts'
 
-/** Records that a replica runs. Takes the row of one that has been gone for a day, so that restarts do not add up. */
+/** Records that a replica runs, and what stops it (JSON of `ReplicaTroubles`). Takes the row of one that has been gone for a day, so that restarts do not add up. */
 export async function announceReplica(
   pool: CommonQueryMethods,
   {
@@ -9,17 +9,19 @@ export async function announceReplica(
     groupId,
     topics,
   }: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },
+  troubles: string | null,
 ): Promise<void> {
   const names = sql.array([...topics], 'text')
+  const said = sql.fragment`${troubles}::jsonb`
   await pool.query(sql.unsafe`
     WITH taken AS (
-      UPDATE notifications.replica SET id = ${id}, group_id = ${groupId}, topics = ${names}, seen_at = now(), database_oid = ${currentDatabase}
+      UPDATE notifications.replica SET id = ${id}, group_id = ${groupId}, topics = ${names}, seen_at = now(), database_oid = ${currentDatabase}, troubles = ${said}
       WHERE id = (
         SELECT id FROM notifications.replica WHERE seen_at < now() - interval '1 day' LIMIT 1 FOR UPDATE SKIP LOCKED
       ) AND NOT EXISTS (SELECT FROM notifications.replica WHERE id = ${id})
       RETURNING id
     )
-    INSERT INTO notifications.replica (id, group_id, topics, database_oid)
-    SELECT ${id}, ${groupId}, ${names}, ${currentDatabase} WHERE NOT EXISTS (SELECT FROM taken)
-    ON CONFLICT (id) DO UPDATE SET seen_at = now()`)
+    INSERT INTO notifications.replica (id, group_id, topics, database_oid, troubles)
+    SELECT ${id}, ${groupId}, ${names}, ${currentDatabase}, ${said} WHERE NOT EXISTS (SELECT FROM taken)
+    ON CONFLICT (id) DO UPDATE SET seen_at = now(), troubles = excluded.troubles`)
 }

@@ -72,7 +72,7 @@ test('every page says who holds messages, why and since when', async (t) => {
     status: async () => ({
       ...(await status()),
       holds: [{ ...hold, topics: ['claims'], waiting }],
-      blocked: showBlocked([{ ...LOCKED, reason: 'held' }], [], () => TIME),
+      blocked: showBlocked([{ ...LOCKED, reason: 'held' }], () => TIME),
     }),
   })
   const notice = page.getByRole('alert').getByText('Messages are held (claims)')

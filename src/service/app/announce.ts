@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ReplicaTroubles } from '../model/service-status.ts'
+import type { DatabasePool } from '../store/connection/pool.ts'
+import { announceReplica } from '../store/write/announce-replica.ts'
+
+/** Time after which the others learn of a change. */
+const LOOK_MS = 5_000
+/** While something stops it, a replica says so as often: one that is gone stops being shown. */
+const REPEATED_MS = 15_000
+
+/** Tells the database, and so the other replicas, that this one runs, and what stops it. */
+export function createAnnouncer(
+  self: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },
+  pool: () => DatabasePool,
+  readTroubles: () => ReplicaTroubles,
+) {
+  let said: { readonly text: string | null; readonly atMs: number } = { text: null, atMs: 0 }
+
+  async function announce(to = pool()): Promise<void> {
+    const text = describeTroubles()
+    await announceReplica(to, self, text)
+    said = { text, atMs: performance.now() }
+  }
+
+  function describeTroubles(): string | null {
+    const troubles = readTroubles()
+    return troubles.lookUps === null && troubles.blocked.length === 0 ? null : JSON.stringify(troubles)
+  }
+
+  function isOutdated(): boolean {
+    const text = describeTroubles()
+    return text !== said.text || (text !== null && performance.now() - said.atMs >= REPEATED_MS)
+  }
+
+  return {
+    announce,
+    /** Announces each change until the signal aborts. Never rejects: what fails is tried again. */
+    watch: async (signal: AbortSignal): Promise<void> => {
+      while (!signal.aborted) {
+        await sleep(LOOK_MS, null, { signal, ref: false }).catch(() => {})
+        if (!signal.aborted && isOutdated()) await announce().catch(() => {})
+      }
+    },
+  }
+}
