@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import compress from '@fastify/compress'
+import { share } from '../time/share.ts'
 import { requireAccess } from './auth/rights.ts'
 import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
@@ -25,13 +26,16 @@ export interface ManagementNeeds extends BaseNeeds {
 
 const config = { access: 'open', returnsPersonalData: false } as const
 const COMPRESSED_BYTES_MIN = 1_024
+/** A reading takes milliseconds, also for clients that have left: a burst shares one. */
+const METRICS_SHARED = { validMs: 0, deadlineMs: 10_000 }
 
 /**
  * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json`, the
  * console at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(needs: ManagementNeeds): HttpApp {
-  const { document, startup, startupWarning, exposeMetrics } = needs
+  const { document, startup, startupWarning } = needs
+  const exposeMetrics = share(needs.exposeMetrics, METRICS_SHARED, () => performance.now())
   const app = createBase(needs)
   app.addHook('onRoute', requireAccess)
   requireHost(app, needs.hosts)

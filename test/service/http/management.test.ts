@@ -6,6 +6,7 @@ import t from 'tap'
 import { buildApp } from '../../../src/service/http/public.ts'
 import { serve } from '../../../src/service/http/server/server.ts'
 import { aManagement } from '../../console/routes/fixture.ts'
+import { until } from '../../stack/until.ts'
 import { anyTokensOf, dependencies } from './fixture.ts'
 
 const TOKENS = anyTokensOf({ keySetUrl: 'http://127.0.0.1:9/keys' })
@@ -143,6 +144,24 @@ t.test('/metrics returns the metrics with their content type', async (t) => {
   const response = await fetch(`${url}/metrics`)
   t.equal(response.headers.get('content-type'), 'text/x')
   t.equal(await response.text(), 'up 1\n')
+})
+
+t.test('requests for /metrics at one time share one reading, and later ones read anew', async (t) => {
+  let count = 0
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const exposeMetrics = async () => {
+    const number = ++count
+    await released
+    return { contentType: 'text/x', text: `readings ${number}\n` }
+  }
+  const { app } = aManagement({ exposeMetrics })
+  t.teardown(() => app.close())
+  const read = async () => (await app.inject('/metrics')).body
+  const together = [read(), read(), read()]
+  await until(() => count > 0, { what: 'the first reading' })
+  release()
+  t.same(await Promise.all(together), ['readings 1\n', 'readings 1\n', 'readings 1\n'])
+  t.equal(await read(), 'readings 2\n')
 })
 
 t.test('a request for a foreign host name is refused on every route', async (t) => {
