@@ -57,4 +57,10 @@ t.test('a database that takes no writes is reported until it does', { buffered: 
   t.match(await put(), { status: 200 })
   await world.caughtUp()
   t.equal(await rowCount(world), 1)
+
+  await alter('SET synchronous_commit = off')
+  t.match(await command(['doctor'], { ...world.env, DATABASE_URL: url.href }), {
+    stdout:
+      /^warning +database .*synchronous_commit off: a crash .*loses opt-outs.*\n +→ set synchronous_commit of the server, .* to on/m,
+  })
 })

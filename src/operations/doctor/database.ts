@@ -36,7 +36,7 @@ export const databaseCheck: Check = {
   prefix: 'DATABASE_',
   run: async ({ database }) => {
     const server = await describeServer(database.url)
-    const { version, encoding, tls, isPooled, isReadOnly, isStandby, isWide, refused } = server
+    const { version, encoding, tls, isPooled, isReadOnly, isStandby, isWide, refused, lossy } = server
     if (!isWide) throw new Problem('small statements are answered, and large ones are not', LARGE_PACKETS)
     const fault = encodingFault(encoding)
     if (fault !== null) throw new Problem(fault.problem, fault.remedy)
@@ -47,6 +47,11 @@ export const databaseCheck: Check = {
         'set default_transaction_read_only of the server, the database or the user to off, or point DATABASE_URL at another server',
       )
     const words = `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
+    if (lossy.length > 0)
+      return {
+        warning: `${words}, with ${lossy.join(' and ')} off: a crash of the server loses opt-outs that were acknowledged, and messages are sent twice`,
+        remedy: `set ${lossy.join(' and ')} of the server, the database or the user to on`,
+      }
     return refused.length === 0
       ? words
       : { warning: `${words}, refuses ${refused.join(', ')}`, remedy: WITHOUT_WISHES }

@@ -11,6 +11,8 @@ export interface Server {
   readonly isPooled: boolean
   /** The names of our settings that the server or a pooler refuses. */
   readonly refused: readonly string[]
+  /** The names of settings by which a crash of the server loses what it has committed. */
+  readonly lossy: readonly string[]
   readonly isReadOnly: boolean
   /** The server follows a primary, or is being restored. */
   readonly isStandby: boolean
@@ -30,13 +32,17 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
       Omit<Server, 'isPooled' | 'refused' | 'isReadOnly' | 'isWide' | 'aheadMs'> & { serverMs: number }
     >(`
       SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, ssl AS tls,
-        pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "serverMs"
+        pg_is_in_recovery() AS "isStandby", extract(epoch FROM clock_timestamp())::float8 * 1000 AS "serverMs",
+        ARRAY(
+          SELECT name FROM unnest('{fsync, full_page_writes, synchronous_commit}'::text[]) AS name WHERE current_setting(name) = 'off'
+        ) AS lossy
       FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
     const answeredMs = Date.now()
     const unknown = {
       version: 'unknown',
       encoding: 'unknown',
       tls: false,
+      lossy: [],
       isStandby: false,
       serverMs: answeredMs,
     }
