@@ -471,7 +471,7 @@ const STAYS: Readonly<Record<string, readonly string[]>> = {
       (name) => `decision.${name}`,
     ),
     ...['rejected_message.code', 'rejected_message.erased_sha256'],
-    ...['redrive.result', 'redrive.locator', 'redrive.code'],
+    ...['redrive.result', 'redrive.locator', 'redrive.code', 'replica.troubles'],
     ...['kind', 'state', 'progress', 'counts', 'unchanged'].map((name) => `request.${name}`),
     ...[
       'migration.name',

@@ -36,6 +36,7 @@ const METRICS_SHARED = { validMs: 0, deadlineMs: 10_000 }
 export function buildManagement(needs: ManagementNeeds): HttpApp {
   const { document, startup, startupWarning } = needs
   const exposeMetrics = share(needs.exposeMetrics, METRICS_SHARED, () => performance.now())
+  const described = JSON.stringify(document)
   const app = createBase(needs)
   app.addHook('onRoute', requireAccess)
   requireHost(app, needs.hosts)
@@ -53,7 +54,9 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
       const warning = startupWarning()
       return { status: 'started', ...(warning !== null && { warning }) } as never
     })
-    open.get('/openapi.json', { config }, async () => document as never)
+    open.get('/openapi.json', { config }, async (_, reply) =>
+      reply.type('application/json').send(described as never),
+    )
   })
   needs.console?.(app)
   return app
