@@ -65,7 +65,9 @@ export async function* prune(
   for (const status of STATUSES) yield* pruneEntries(pool, status, limits, pruning)
   yield* pruneOrphans(pool, limits, pruning)
   yield* pruneRequests(pool, limits, pruning)
-  if (pruning !== null) yield* pruneRedrives(pool)
+  if (pruning === null) return
+  yield* pruneRedrives(pool)
+  await pruneReasons(pool, limits)
 }
 
 const entryRow = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
@@ -234,6 +236,13 @@ async function* pruneRequests(
     after = ids.at(-1) ?? after
     count = ids.length
   }
+}
+
+/** Reasons of changed checkpoints: an erasure finds those that name an entry by the entry, which is gone. */
+async function pruneReasons(pool: DatabasePool, { before }: PruneLimits): Promise<void> {
+  await pool.query(sql.unsafe`
+    UPDATE notifications.checkpoint_change SET because = 'pruned'
+    WHERE changed_at < ${before}::timestamptz AND because NOT IN ('pruned', 'erased')`)
 }
 
 const redrivePage = z.object({ end: z.bigint().nullable(), count: z.number() })

@@ -22,7 +22,8 @@ export const pruneCommand = (world: World) =>
       notes: `A pruned event that is published again counts as new: its member is told twice.
 Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
-preferences with their history, the archive of rules and templates, and the records of erasures and prunings.
+preferences with their history, the archive of rules and templates, and the records of erasures, prunings and
+changed checkpoints, these without their old reasons.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.`,
       exitCodes: '0 done, 1 failed',
       example: 'prune --older-than 400d --dry-run',

@@ -85,6 +85,20 @@ t.test('an old rejected message goes, whatever clock the 1,000 before it were re
   t.same(rows, [{ last: 1_000 }])
 })
 
+t.test('a changed checkpoint stays, and its reason goes once it is old', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.checkpoint_change (topic, partition_id, to_offset, changed_by, because, changed_at)
+    VALUES ('claims', 0, 7, 'o', 'CLM-1 was told twice', now() - interval '1 day'), ('claims', 1, 7, 'o', 'young', now())`)
+  await pruneAll(Date.now() - 60_000)
+  const { rows } = await client.query(
+    'SELECT partition_id, because FROM notifications.checkpoint_change ORDER BY partition_id',
+  )
+  t.same(rows, [
+    { partition_id: 0, because: 'pruned' },
+    { partition_id: 1, because: 'young' },
+  ])
+})
+
 t.test('a redrive goes with its message, also if that went before', async (t) => {
   await client.query(`
     TRUNCATE notifications.rejected_message, notifications.redrive;
