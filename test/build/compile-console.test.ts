@@ -7,7 +7,7 @@ import t from 'tap'
 const script = new URL('../../src/build/compile-console.ts', import.meta.url).pathname
 const folder = t.testdir({ 'main-OLD.js': 'of another build' })
 /** Parts that are loaded when they are needed. */
-const LATER = ['rejected', 'rules', 'sign-in', 'workbench']
+const LATER = ['rejected', 'requests', 'rules', 'sign-in', 'workbench']
 const compile = async () => (await promisify(execFile)(process.execPath, [script, folder])).stdout
 
 t.test('the console is bundled into files named by their contents', async (t) => {

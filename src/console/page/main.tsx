@@ -16,13 +16,12 @@ import { AskHost } from './ask.tsx'
 import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
 import { parseRoute, type Route } from './route.ts'
 import { Status } from './status.tsx'
-import { formatNumber } from './text.ts'
+import { formatNumber, visible } from './text.ts'
 import { useData, Visit } from './use-data.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PartyView } from './views/party.tsx'
-import { RequestsView, RequestView } from './views/requests.tsx'
 import { Search, SearchView } from './views/search.tsx'
 import { SignInForm } from './views/token.tsx'
 
@@ -35,7 +34,10 @@ const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
   parties: (route) => (route.path[1]?.trim() ? <PartyView {...route} /> : <NotFound />),
   search: SearchView,
   rejected: later('Unreadable messages', async () => (await import('./views/rejected.tsx')).RejectedView),
-  requests: (route) => (route.path.length > 1 ? <RequestView {...route} /> : <RequestsView {...route} />),
+  requests: later(
+    ({ path: [, id] }) => (id === undefined ? 'Requests' : `Request ${visible(id)}`),
+    async () => (await import('./views/requests.tsx')).RequestsView,
+  ),
   rules: later('Rules', async () => (await import('./views/rules.tsx')).RulesView),
   workbench: later('Workbench', async () => (await import('./views/workbench.tsx')).WorkbenchView),
 }
@@ -150,7 +152,10 @@ function NotFound() {
 }
 
 /** A view whose code is loaded when it is first opened, below its title. */
-function later(name: string, load: () => Promise<FunctionComponent<Route>>): FunctionComponent<Route> {
+function later(
+  name: string | ((route: Route) => string),
+  load: () => Promise<FunctionComponent<Route>>,
+): FunctionComponent<Route> {
   return (route) => {
     const [View, setView] = useState<FunctionComponent<Route> | null>(null)
     const [problem, setProblem] = useState<string | null>(null)
@@ -162,7 +167,7 @@ function later(name: string, load: () => Promise<FunctionComponent<Route>>): Fun
     }, [])
     return (
       <>
-        <Title name={name} />
+        <Title name={typeof name === 'string' ? name : name(route)} />
         {View === null ? <Problem problem={problem} title={NOT_LOADED} /> : <View {...route} />}
       </>
     )

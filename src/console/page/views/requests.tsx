@@ -5,21 +5,25 @@ import type { StoredRequest } from '../../../service/model/request/schemas.ts'
 import { post, RequestError } from '../api.ts'
 import { followInterval, RequestState, Resume, Unchanged, useRefusal } from '../ask.tsx'
 import { List, type Row, timeCell } from '../list.tsx'
-import { Button, Card, Facts, Problem, State, Time, Title } from '../parts.tsx'
+import { Button, Card, Facts, Problem, State, Time } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
-import { localTime, sentence, visible } from '../text.ts'
+import { localTime, sentence } from '../text.ts'
 import { useData, Visit } from '../use-data.ts'
 
 const EVERY_MS = 5_000
 const listInterval = ({ items }: Page<StoredRequest>) =>
   items.some(({ endedAt }) => endedAt === null) ? EVERY_MS : null
 
-/** Requests to the service, newest first. */
+/** All requests, or the one that the path names. */
 export function RequestsView(route: Route) {
+  return route.path.length > 1 ? <OneRequest {...route} /> : <AllRequests {...route} />
+}
+
+/** Requests to the service, newest first. */
+function AllRequests(route: Route) {
   const pages = useData<Page<StoredRequest>>(['requests'], { cursor: route.query.cursor }, listInterval)
   return (
     <>
-      <Title name="Requests" />
       <p class="text-light">What people asked the service to do: who, why, and with which results.</p>
       <List
         label="Requests"
@@ -49,12 +53,11 @@ function renderRow(request: StoredRequest): Row {
 }
 
 /** One request with its results; an open one can be cancelled. */
-export function RequestView({ path: [, id = ''] }: Route) {
+function OneRequest({ path: [, id = ''] }: Route) {
   const loaded = useData<StoredRequest>(['requests', id], {}, followInterval)
   const { data } = loaded
   return (
     <>
-      <Title name={`Request ${visible(id)}`} />
       <State loaded={loaded} />
       {data !== null && <Shown request={data} />}
     </>
