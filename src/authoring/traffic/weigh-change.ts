@@ -72,7 +72,8 @@ export function weighChange(
       told.set(facts.eventType, channels)
     }
     if (decidedAlike(results.before, results.after)) continue
-    const key = JSON.stringify(results)
+    // One sentence for all: the preferred channels of members who are not told may differ.
+    const key = changeInWords(results, '')
     const change: WeighedChange = changes.get(key) ?? { ...results, count: 0, events: new Map(), facts: [] }
     change.count += count
     change.events.set(facts.eventType, (change.events.get(facts.eventType) ?? 0) + count)

@@ -157,6 +157,20 @@ t.test('with the traffic, a change says how many events of the last month it con
   t.notOk(summary.reviews.some(({ faults }) => faults.length > 0))
 })
 
+t.test('members of any channel who are not told are counted in one sentence', async (t) => {
+  const optedOut = ['EMAIL', 'IN_APP'].map(
+    (channel) => `claim.paid,found,yes,${channel},yes,yes,20,2026-10-29,2026-11-27\n`,
+  )
+  const { summary } = await reviewOf(
+    { table: table.replace('event type opted out', 'opted out by the member') },
+    TRAFFIC.replace('(others)', `${optedOut.join('')}(others)`),
+  )
+  t.match(summary.traffic?.changes, { length: 1 })
+  t.match(summary.traffic?.changes, [
+    /^40 from SKIP \(event type opted out\) to SKIP \(opted out by the member\) for claim\.paid/,
+  ])
+})
+
 t.test('a rule that mutes those who prefer one channel says who is still told', async (t) => {
   const { summary } = await reviewOf({ table: MUTED }, TRAFFIC)
   t.equal(summary.traffic?.notes[0], 'Still sent of invoice.paid: 12 by text message')
