@@ -88,9 +88,9 @@ export function weighChange(
     summary: summarise(traffic, ordered, listUnseen(traffic, diff)),
     changes: ordered.map((change) => describeChange(change, promises)),
     notes: [
-      ...describeTold(ordered, told),
+      ...describeTold(ordered, told, traffic),
       ...describeReaches(before, after, traffic),
-      ...describeUnused(after, used),
+      ...describeUnused(after, used, traffic),
       ...describeUnknown(traffic, diff, wallMs),
     ],
   }
@@ -104,10 +104,12 @@ function summarise(traffic: Traffic, changes: readonly WeighedChange[], unseen: 
   }))
   const told = kinds.filter(({ count }) => count > 0).map(({ kind, count }) => `${inDigits(count)} ${kind}`)
   const all = `Of about ${inDigits(sum(traffic.groups) + traffic.restCount)} events in ${counted(daysOf(traffic), 'day')}`
-  if (told.length === 0)
+  if (told.length === 0) {
+    const unless = unlessInRest(traffic)
     return unseen.length === 0
-      ? `${all}, none changes`
-      : `${all}, none was of ${unseen.join(', ')}, and no other changes`
+      ? `${all}, none changes${unless}`
+      : `${all}, none was of ${unseen.join(', ')}${unless}, and no other changes`
+  }
   return `${all}, ${inDigits(sum(changes))} change: ${told.join(', ')}`
 }
 
@@ -115,6 +117,7 @@ function summarise(traffic: Traffic, changes: readonly WeighedChange[], unseen: 
 function describeTold(
   changes: readonly WeighedChange[],
   told: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  traffic: Traffic,
 ): string[] {
   const lost = changes.filter((change) => classifyChange(change) === 'no longer sent')
   const types = new Set(lost.flatMap(({ events }) => [...events.keys()]))
@@ -125,7 +128,7 @@ function describeTold(
       byChannel.set(channel, (byChannel.get(channel) ?? 0) + count)
   const counts = [...byChannel].map(([channel, count]) => `${inDigits(count)} by ${nameOfChannel(channel)}`)
   const what = types.size > SHOWN_TYPES_MAX ? `these ${types.size} types` : [...types].join(', ')
-  return [`Still sent of ${what}: ${counts.join(', ') || 'none'}`]
+  return [`Still sent of ${what}: ${counts.join(', ') || `none${unlessInRest(traffic)}`}`]
 }
 
 /** Example: `785 from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now); promise: "…"`. */
@@ -156,9 +159,15 @@ function describeReaches(before: RuleTable, after: RuleTable, { groups }: Traffi
   })
 }
 
-function describeUnused({ rules }: RuleTable, used: ReadonlySet<string>): string[] {
+function describeUnused({ rules }: RuleTable, used: ReadonlySet<string>, traffic: Traffic): string[] {
   const unused = rules.filter(({ id }) => !used.has(id)).map(({ id }) => `"${id}"`)
-  return unused.length === 0 ? [] : [`Rules that would have decided none of them: ${unused.join(', ')}`]
+  if (unused.length === 0) return []
+  return [`Rules that would have decided none of them${unlessInRest(traffic)}: ${unused.join(', ')}`]
+}
+
+/** Nobody knows the facts of the rest, nor their types. */
+function unlessInRest({ restCount }: Traffic): string {
+  return restCount === 0 ? '' : ', unless in a small group'
 }
 
 /** Event types that a change names, and that did not come. */
@@ -181,7 +190,9 @@ function describeUnknown(traffic: Traffic, diff: RuleTableDiff, wallMs: number):
     ...(traffic.restCount > 0
       ? [`${inDigits(traffic.restCount)} of them, in small groups, are not decided again`]
       : []),
-    ...(unseen.length > 0 ? [`Types that did not come in this time: ${unseen.join(', ')}`] : []),
+    ...(unseen.length > 0
+      ? [`Types that did not come in this time${unlessInRest(traffic)}: ${unseen.join(', ')}`]
+      : []),
   ]
 }
 

@@ -152,7 +152,10 @@ t.test('with the traffic, a change says how many events of the last month it con
   t.match(summary.traffic?.changes, [
     /^785 from SEND by email to SKIP \(muted\) for invoice\.paid \(rule "email" before, rule "muted" now\)/,
   ])
-  t.match(summary.traffic?.notes.join('\n'), /Rules that would have decided none of them: .*"opted-out"/)
+  t.match(
+    summary.traffic?.notes.join('\n'),
+    /Rules that would have decided none of them, unless in a small group: .*"opted-out"/,
+  )
   t.match(formatProposal(summary), '### Of about 9,854 events in 30 days, 785 change: 785 no longer sent')
   t.notOk(summary.reviews.some(({ faults }) => faults.length > 0))
 })
@@ -181,7 +184,27 @@ t.test('a change of a type that did not come does not look as if it changed noth
     { table: MUTED.replace('invoice.paid', 'claim.paid') },
     TRAFFIC.replaceAll('claim.paid', 'claim.approved'),
   )
+  const unless = 'unless in a small group'
+  t.match(summary.traffic?.summary, `, none was of claim.paid, ${unless}, and no other changes`)
+  t.match(summary.traffic?.notes.join('\n'), `Types that did not come in this time, ${unless}: claim.paid`)
+  t.match(summary.traffic?.notes.join('\n'), `Rules that would have decided none of them, ${unless}: `)
+})
+
+t.test('that nothing changes, or nobody is still told, is not said of small groups', async (t) => {
+  const unless = 'unless in a small group'
+  const unchanged = await reviewOf({ table: MUTED.replace(',EMAIL,', ',IN_APP,') }, TRAFFIC)
+  t.match(unchanged.summary.traffic?.summary, `, none changes, ${unless}`)
+  const untold = await reviewOf({ table: MUTED }, TRAFFIC.replace(/^invoice\.paid,.*SMS.*\n/m, ''))
+  t.equal(untold.summary.traffic?.notes[0], `Still sent of invoice.paid: none, ${unless}`)
+})
+
+t.test('without small groups, a type that is not counted did not come', async (t) => {
+  const { summary } = await reviewOf(
+    { table: MUTED.replace('invoice.paid', 'claim.paid') },
+    TRAFFIC.replaceAll('claim.paid', 'claim.approved').replace(',57,', ',0,'),
+  )
   t.match(summary.traffic?.summary, /, none was of claim\.paid, and no other changes$/)
+  t.match(summary.traffic?.notes.join('\n'), 'Types that did not come in this time: claim.paid')
 })
 
 t.test('a promise that covers a part of the changed events is not told', async (t) => {
