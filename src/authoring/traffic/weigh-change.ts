@@ -9,6 +9,7 @@ import { changedRules, describeReach } from '../check/reach.ts'
 import {
   type BeforeAfter,
   CHANGE_KINDS,
+  type ChangeKind,
   classifyChange,
   decidedAlike,
   type RuleTableDiff,
@@ -33,6 +34,8 @@ export interface TrafficEffect {
 }
 
 const SHOWN_TYPES_MAX = 5
+/** Changes after which a channel has fewer messages. */
+const TAKEN_KINDS: readonly ChangeKind[] = ['no longer sent', 'sent by another channel']
 const DAY_MS = 86_400_000
 
 /** Weighs a change by the text of `rules/traffic.csv`. `effect` is null if there is no such file, or no decision differs. */
@@ -113,14 +116,17 @@ function summarise(traffic: Traffic, changes: readonly WeighedChange[], unseen: 
   return `${all}, ${inDigits(sum(changes))} change: ${told.join(', ')}`
 }
 
-/** Sentences about members who are still told of types that lose messages: a rule that mutes a type may leave out those who prefer another channel. */
+/**
+ * Sentences about members who are still told of types that lose messages or change their channel: a rule that mutes or redirects a type
+ * may leave out those who prefer another channel, or have no such address.
+ */
 function describeTold(
   changes: readonly WeighedChange[],
   told: ReadonlyMap<string, ReadonlyMap<string, number>>,
   traffic: Traffic,
 ): string[] {
-  const lost = changes.filter((change) => classifyChange(change) === 'no longer sent')
-  const types = new Set(lost.flatMap(({ events }) => [...events.keys()]))
+  const meant = changes.filter((change) => TAKEN_KINDS.includes(classifyChange(change)))
+  const types = new Set(meant.flatMap(({ events }) => [...events.keys()]))
   if (types.size === 0) return []
   const byChannel = new Map<string, number>()
   for (const type of types)

@@ -179,6 +179,22 @@ t.test('a rule that mutes those who prefer one channel says who is still told', 
   t.equal(summary.traffic?.notes[0], 'Still sent of invoice.paid: 12 by text message')
 })
 
+t.test('a rule that sends by another channel says who is still told by others', async (t) => {
+  const row = rule({
+    ...{ rule: 'by-email', eventType: 'claim.paid', party: 'found', emailOnFile: 'yes' },
+    ...{ outcome: 'SEND', sendBy: 'EMAIL', reason: '', because: 'Claims go by email.' },
+  })
+  const bySms = ['yes', 'no'].map(
+    (email) => `claim.paid,found,no,SMS,${email},yes,40,2026-10-29,2026-11-27\n`,
+  )
+  const { summary } = await reviewOf(
+    { table: above('no-email', [row]) },
+    TRAFFIC.replace('(others)', `${bySms.join('')}(others)`),
+  )
+  t.match(summary.traffic?.changes, [/^40 from SEND by text message to SEND by email for claim\.paid/])
+  t.equal(summary.traffic?.notes[0], 'Still sent of claim.paid: 9,040 by email, 40 by text message')
+})
+
 t.test('a change of a type that did not come does not look as if it changed nothing', async (t) => {
   const { summary } = await reviewOf(
     { table: MUTED.replace('invoice.paid', 'claim.paid') },
