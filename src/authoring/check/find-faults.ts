@@ -58,6 +58,8 @@ interface RuleFault {
   readonly row: number
   readonly text: string
   readonly end: string
+  /** Another remedy, said after the one that is found. */
+  readonly orElse?: string
 }
 
 function mergeFaults({ id, row }: Rule, faults: readonly RuleFault[], remedy: string | null): Fault[] {
@@ -68,7 +70,7 @@ function mergeFaults({ id, row }: Rule, faults: readonly RuleFault[], remedy: st
   return faults.map((fault) => ({
     row: fault.row,
     column: null,
-    text: remedy === null ? `${fault.text}${fault.end}` : `${fault.text}: ${remedy}`,
+    text: remedy === null ? `${fault.text}${fault.end}` : `${fault.text}: ${remedy}${fault.orElse ?? ''}`,
   }))
 }
 
@@ -102,6 +104,9 @@ function neverApplying(
   const hidden = [...byHiders.values()].map((group): RuleFault => {
     const [{ rule, covered, hiders }] = group as [(typeof dead)[0]]
     const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
+    const isSound = answers.every((answer) => answer.rule !== first || findWrong(first, answer) === null)
+    // Whoever mutes a type for all wants no exception.
+    const orDelete = (hidden: string) => (isSound ? `, or delete ${hidden}` : '')
     if (group.length > 1) {
       const names = group.map((one) => `"${one.rule.id}"`)
       const never = `rules ${listSome(names, NAMED_COUNT_MAX)} can never apply`
@@ -110,6 +115,7 @@ function neverApplying(
         row: first.row,
         text: `${never}: rule "${first.id}" above decides all of it`,
         end: ': fill in more of its cells, or delete it',
+        orElse: orDelete('those that never apply'),
       }
     }
     const above =
@@ -122,6 +128,7 @@ function neverApplying(
       row: rule.row,
       text,
       end: `: ${describePlaces(rule, covered, { rules, answers }, findWrong)}`,
+      orElse: hiders.length === 1 ? orDelete(`rule "${rule.id}"`) : '',
     }
   })
   return [hidden, contradictory]

@@ -83,7 +83,7 @@ t.test('faults with one cause are one, with a count and the row to move to', asy
     rule({ rule: 'z', eventType: 'x', party: 'missing', reason: 'z' }),
   ]
   t.strictSame(await faultsIn(above('unresolved', two)), [
-    'row 2: rules "y", "z" can never apply: rule "x" above decides all of it: move rule "x" below row 3 ("y")',
+    'row 2: rules "y", "z" can never apply: rule "x" above decides all of it: move rule "x" below row 3 ("y"), or delete those that never apply',
   ])
 })
 
@@ -96,7 +96,7 @@ t.test('a rule hidden by rules above it is refused, and they are named', async (
       ]),
     ),
     [
-      'row 3: rule "narrow" can never apply: rule "unresolved" (row 2) above decides all of it: move rule "unresolved" below row 3 ("narrow")',
+      'row 3: rule "narrow" can never apply: rule "unresolved" (row 2) above decides all of it: move rule "unresolved" below row 3 ("narrow"), or delete rule "narrow"',
     ],
   )
   t.strictSame(
