@@ -14,7 +14,7 @@ import { checkTemplates, type TemplateReport } from '../templates/check-template
 import { findConflict } from '../templates/parse.ts'
 import { diffPreviews } from '../templates/preview.ts'
 import { listEventTypes, type TemplateFile } from '../templates/read-templates.ts'
-import { weighByFile } from '../traffic/weigh-change.ts'
+import { weighByFile, withOrigin } from '../traffic/weigh-change.ts'
 import { type ChangeSummary, summaryToMarkdown } from './change-summary.ts'
 import { diffRuleTables } from './compare-tables.ts'
 import { type Cells, diffRows, type RowChange } from './diff-rows.ts'
@@ -87,12 +87,16 @@ export async function loadVersion(
   }
 }
 
-/** All effects of a change. `outcomes`: the accepted ones; `traffic`: the text of `rules/traffic.csv`, if there is one. */
+/**
+ * All effects of a change. `outcomes`: the accepted ones; `traffic`: the text of `rules/traffic.csv`, if there is one; `trafficBefore`:
+ * the one without the change.
+ */
 export function summariseChange(
   before: Version,
   after: Version,
   outcomes: string,
   traffic: string | null,
+  trafficBefore = traffic,
 ): ChangeSummary {
   const { table, promises, texts, ruleTable } = after
   const tables = before.ruleTable && ruleTable && { before: before.ruleTable, after: ruleTable }
@@ -113,7 +117,7 @@ export function summariseChange(
       { file: 'rules/traffic.csv', faults: weighed.faults, warnings: [] },
     ],
     diff,
-    traffic: weighed.effect,
+    traffic: withOrigin(weighed.effect, trafficBefore, traffic),
     texts: textsBefore && texts.report.templates && diffPreviews(textsBefore, texts.report.templates),
     rows: [
       ...diffSheets('promise', PROMISE_SHEET, before.files.promises, after.files.promises),

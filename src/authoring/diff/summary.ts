@@ -51,12 +51,13 @@ async function summarise(world: World, { against, json }: Options): Promise<void
   // By the present ones, the old name of a renamed template would be a fault.
   const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
   const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
+  const trafficThen = await readFileAt(against, TRAFFIC).catch(() => null)
   const seen = listTrafficTypes(traffic)
   const load = (files: Files, accepted: string, rules: readonly Rule[] = []) =>
     loadVersion(files, readTexts(files.templates, accepted, seen), { rules })
   const before = await load(await filesAt(against), outcomesThen)
   const after = await load(await filesNow(), outcomes, before.ruleTable?.rules)
-  const summary = summariseChange(before, after, outcomes, traffic)
+  const summary = summariseChange(before, after, outcomes, traffic, trafficThen)
   const [mapBefore, mapNow] = await Promise.all([readFileAt(against, ENVELOPE_MAP), readText(ENVELOPE_MAP)])
   const all = {
     ...summary,

@@ -52,6 +52,20 @@ export function weighByFile(
   return { effect, faults }
 }
 
+/** The effect by counts that came with the change, which says so; the same if they are as before. */
+export function withOrigin(
+  effect: TrafficEffect | null,
+  before: string | null,
+  now: string | null,
+): TrafficEffect | null {
+  const [traffic, present] = [before, now].map((text) => (text === null ? null : readTraffic(text).traffic))
+  if (effect === null || JSON.stringify(traffic) === JSON.stringify(present)) return effect
+  const had = !traffic
+    ? 'there was no rules/traffic.csv that can be read'
+    : `rules/traffic.csv had about ${inDigits(countAll(traffic))} events`
+  return { ...effect, notes: [`These counts came with the change: before, ${had}`, ...effect.notes] }
+}
+
 /** @internal Decides the events of a period by both tables. `wallMs` tells the age of the counts. */
 export function weighChange(
   before: RuleTable,
@@ -106,7 +120,7 @@ function summarise(traffic: Traffic, changes: readonly WeighedChange[], unseen: 
     count: sum(changes.filter((change) => classifyChange(change) === kind)),
   }))
   const told = kinds.filter(({ count }) => count > 0).map(({ kind, count }) => `${inDigits(count)} ${kind}`)
-  const all = `Of about ${inDigits(sum(traffic.groups) + traffic.restCount)} events in ${counted(daysOf(traffic), 'day')}`
+  const all = `Of about ${inDigits(countAll(traffic))} events in ${counted(daysOf(traffic), 'day')}`
   if (told.length === 0) {
     const unless = unlessInRest(traffic)
     return unseen.length === 0
@@ -204,6 +218,10 @@ function describeUnknown(traffic: Traffic, diff: RuleTableDiff, wallMs: number):
 
 function daysOf({ firstDay, lastDay }: Traffic): number {
   return Math.round((Date.parse(lastDay) - Date.parse(firstDay)) / DAY_MS) + 1
+}
+
+function countAll({ groups, restCount }: Traffic): number {
+  return sum(groups) + restCount
 }
 
 function sum(some: readonly { readonly count: number }[]): number {

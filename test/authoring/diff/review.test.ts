@@ -30,13 +30,18 @@ const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
 const FILES = { table, promises, templates }
 
 /** The review of files that differ from those in force. */
-async function reviewOf(change: Partial<Files>, traffic: string | null = null, accepted = outcomes) {
+async function reviewOf(
+  change: Partial<Files>,
+  traffic: string | null = null,
+  accepted = outcomes,
+  trafficBefore = traffic,
+) {
   const [before, after] = await Promise.all(
     [FILES, { ...FILES, ...change }].map((files) =>
       loadVersion(files, readTexts(files.templates, outcomes, [])),
     ),
   )
-  const summary = summariseChange(before as Version, after as Version, accepted, traffic)
+  const summary = summariseChange(before as Version, after as Version, accepted, traffic, trafficBefore)
   return { ...(after as Version), summary }
 }
 
@@ -232,6 +237,22 @@ t.test('a promise that covers a part of the changed events is not told', async (
   )
   const both = await reviewOf({ table: MUTED }, withPhone)
   t.notMatch(both.summary.traffic?.changes[0], '; promise: ')
+})
+
+t.test('counts that a change brings along are said first', async (t) => {
+  const fewer = TRAFFIC.replace('785', '10')
+  for (const [before, words] of [
+    [TRAFFIC, 'before, rules/traffic.csv had about 9,854 events'],
+    [null, 'before, there was no rules/traffic.csv that can be read'],
+    ['damaged', 'before, there was no rules/traffic.csv that can be read'],
+  ] as const) {
+    const { summary } = await reviewOf({ table: MUTED }, fewer, outcomes, before)
+    t.equal(summary.traffic?.notes[0], `These counts came with the change: ${words}`)
+  }
+  for (const same of [fewer, fewer.replaceAll('\n', '\r\n')]) {
+    const { summary } = await reviewOf({ table: MUTED }, fewer, outcomes, same)
+    t.notMatch(summary.traffic?.notes.join('\n'), 'These counts')
+  }
 })
 
 t.test('a damaged traffic file is a fault of its own; without one, all works as before', async (t) => {
