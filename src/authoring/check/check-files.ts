@@ -106,8 +106,8 @@ function reportTable(
     warnings: [
       ...warnOfChannels(enumeration),
       ...unknown.warnings,
-      ...findCopiedReasons(rules, rulesBefore),
       ...(rulesBefore ? findShortReach(rules, answers, rulesBefore, findWrong) : []),
+      ...findCopiedReasons(rules, rulesBefore),
     ],
     summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
   }

@@ -64,6 +64,9 @@ export function summaryToMarkdown({
   return parts.filter((part) => part !== '').join('\n')
 }
 
+/** Of more warnings the rest is folded away: each row of a large table may have one. */
+const SHOWN_WARNINGS_MAX = 8
+
 function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular: string): string {
   const items = reviews.flatMap((review) =>
     review[what].map(({ lines = [], ...fault }) =>
@@ -73,7 +76,14 @@ function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular:
       ].join('\n'),
     ),
   )
-  return items.length === 0 ? '' : `### ${counted(items.length, singular)}\n\n${items.join('\n')}\n`
+  if (items.length === 0) return ''
+  const shownMax = what === 'warnings' ? SHOWN_WARNINGS_MAX : items.length
+  const [shown, rest] = [items.slice(0, shownMax), items.slice(shownMax)]
+  const folded =
+    rest.length === 0
+      ? ''
+      : `\n<details><summary>${counted(rest.length, `more ${singular}`)}</summary>\n\n${rest.join('\n')}\n\n</details>\n`
+  return `### ${counted(items.length, singular)}\n\n${shown.join('\n')}\n${folded}`
 }
 
 const ENVELOPE_RISKS =

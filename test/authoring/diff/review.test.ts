@@ -255,6 +255,30 @@ t.test('counts that a change brings along are said first', async (t) => {
   }
 })
 
+t.test('many warnings are folded, so that the changes stay in view', async (t) => {
+  const copies = (count: number) =>
+    above(
+      'no-email',
+      Array.from({ length: count }, (_, at) =>
+        rule({
+          rule: `copy-${at}`,
+          eventType: `exactly claim.step_${at}`,
+          party: 'found',
+          because: 'Copied.',
+        }),
+      ),
+    )
+  // One for each unknown type, for each copy but the first, and for the texts.
+  const shown = formatProposal((await reviewOf({ table: copies(4) })).summary)
+  t.match(shown, /^### 8 warnings$/m)
+  t.notMatch(shown, 'more warning')
+  const folded = formatProposal((await reviewOf({ table: copies(5) })).summary)
+  t.match(
+    folded,
+    /^### 10 warnings\n\n(- .*\n){8}\n<details><summary>2 more warnings<\/summary>\n\n(- .*\n){2}\n<\/details>\n/m,
+  )
+})
+
 t.test('a damaged traffic file is a fault of its own; without one, all works as before', async (t) => {
   const { summary } = await reviewOf({ table: MUTED }, TRAFFIC.replace('785', 'many'))
   t.equal(summary.traffic, null)
