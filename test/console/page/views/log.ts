@@ -10,9 +10,6 @@ test('a row shows the result, and opens its entry wherever it is clicked', async
   const { page } = await openView(t, '#/log', withEntry(GIVEN_UP))
   const row = page.getByRole('row', { name: 'claim.rejected' })
   await row.waitFor()
-  // What arrives late stands above the rows, which the clicks below would miss while they move.
-  await page.waitForLoadState('networkidle')
-  await page.getByText('blocked partition').waitFor()
   t.equal(await page.locator('a a, a button').count(), 0)
   t.equal(await row.getByRole('link').count(), 1)
   t.match(
@@ -22,11 +19,11 @@ test('a row shows the result, and opens its entry wherever it is clicked', async
   t.match(await page.evaluate(SIGN_OF_BADGE), /^"" polygon/, 'a sign that needs no font says the status too')
   const [opened] = await Promise.all([
     page.context().waitForEvent('page'),
-    row.getByText('Email').click({ button: 'middle', force: true }),
+    row.locator('[data-column="Channel"] a').click({ button: 'middle' }),
   ])
   await opened.waitForURL(/#\/log\/NTF-/)
-  const { x, y, width, height } = (await row.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
-  await page.mouse.click(x + width * 0.3, y + height - 2)
+  const { width, height } = (await row.boundingBox()) ?? { width: 0, height: 0 }
+  await row.click({ position: { x: width * 0.3, y: height - 2 } })
   await page.waitForURL(/#\/log\/NTF-/)
 })
 
