@@ -237,19 +237,21 @@ t.test('a faulty variable skips only the checks that depend on it', async (t) =>
   t.notMatch(found.stdout, 'pa55word')
 })
 
+/** What a replica of another rule table tells its group. */
+const BUILD = {
+  version: '1.1.0',
+  ruleTableRevision: 'a'.repeat(64),
+  envelopeMapRevision: null,
+  startedMs: Date.now(),
+  replica: null,
+}
+
 t.test('partitions that no member of the group reads are a fault', async (t) => {
   // Other groups on one database are a fault of their own.
   const own = await aWorld(t, { partitionCount: 1 })
   const { groupId } = own
   const { claims, billing } = own.topics
-  const build = {
-    version: '1.1.0',
-    ruleTableRevision: 'a'.repeat(64),
-    envelopeMapRevision: null,
-    startedMs: Date.now(),
-    replica: null,
-  }
-  const subscription = encodeSubscription(Object.values(own.topics), build)
+  const subscription = encodeSubscription(Object.values(own.topics), BUILD)
   const leader = new kafkajs.Kafka({
     brokers: [own.brokers],
     logLevel: kafkajs.logLevel.NOTHING,
@@ -284,14 +286,7 @@ t.test('two rule tables in one group are named at once', async (t) => {
   const own = await aWorld(t, { partitionCount: 1 })
   const service = await own.serve()
   await service.logged(/^joined the consumer group$/)
-  const build = {
-    version: '1.1.0',
-    ruleTableRevision: 'a'.repeat(64),
-    envelopeMapRevision: null,
-    startedMs: Date.now(),
-    replica: null,
-  }
-  const protocol = () => encodeSubscription(Object.values(own.topics), build)
+  const protocol = () => encodeSubscription(Object.values(own.topics), BUILD)
   const other = new kafkajs.Kafka({ brokers: [own.brokers], logLevel: kafkajs.logLevel.NOTHING }).consumer({
     groupId: own.groupId,
     partitionAssigners: [(config) => ({ ...kafkajs.PartitionAssigners.roundRobin(config), protocol })],

@@ -1,7 +1,11 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { currentDatabase } from '../read/list-replicas.ts'
 
-/** Records that a replica runs, and what stops it (JSON of `ReplicaTroubles`). Takes the row of one that has been gone for a day, so that restarts do not add up. */
+/**
+ * Records that a replica runs. Takes the row of one that has been gone for a day, so that restarts do not add up.
+ *
+ * @param troubles what stops it, as JSON of `ReplicaTroubles`; null if nothing does
+ */
 export async function announceReplica(
   pool: CommonQueryMethods,
   {
