@@ -28,6 +28,8 @@ fi
 # and passes signals on.
 exec 3<&0
 node "$@" <&3 3<&- &
+# Until it runs Node.js, the child has a copy of the handler above, which would swallow the signal.
+while [ "/proc/$!/exe" -ef "/proc/$$/exe" ]; do sleep 0.01; done
 node=$!
 [ "$stop" ] && kill -TERM "$node"
 while kill -0 "$node" 2>/dev/null; do
