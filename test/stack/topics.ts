@@ -72,12 +72,13 @@ export async function ensureTopics(
     try {
       const topics = names.map((topic) => ({ topic, numPartitions, ...(isReplicated(topic) && REPLICATED) }))
       await admin.createTopics({ topics, waitForLeaders: false })
-      // kafkajs's own wait gives up where a busy broker does not know the topic for a moment.
-      const haveLeaders = async () => {
-        const metadata = await admin.fetchTopicMetadata({ topics: [...names] })
-        return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
+      // kafkajs's own wait gives up where a busy broker does not know the topic for a moment. A leader that does not serve all of its
+      // partitions yet would be sent messages again, those that it has taken, too.
+      const areServed = async () => {
+        const offsets = await Promise.all(names.map((name) => admin.fetchTopicOffsets(name).catch(() => [])))
+        return offsets.every(({ length }) => length > 0)
       }
-      await until(haveLeaders, { what: 'the topics to have leaders' })
+      await until(areServed, { what: 'the leaders to serve the topics' })
     } catch (error) {
       // The mock has no controller. It makes a topic when it is asked for it.
       if ((error as Error).name !== 'KafkaJSBrokerNotFound') throw error
