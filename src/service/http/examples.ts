@@ -46,7 +46,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
     because: 'The member prefers email, and we have an email address.',
     next: 'Nothing. It is not delivered later, even if a transport is connected.',
     timeline: [
-      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.paid arrived.' },
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.paid was processed.' },
       { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'Email recorded, not delivered.' },
     ],
   },

@@ -75,7 +75,7 @@ async function testConsole(): Promise<void> {
       t.ok(((await why.boundingBox())?.y ?? 1_000) < 300, 'it is on top')
       t.match(
         await why.innerText(),
-        /Member unknown-1 got no message about CLM-1 \(policy\.issued\)\. The event arrived on \d+ \w+ \d{4}, \d\d:\d\d\./,
+        /Member unknown-1 got no message about CLM-1 \(policy\.issued\)\. The event was processed on \d+ \w+ \d{4}, \d\d:\d\d\./,
       )
       return /Policy administration does not know the member, so there is nobody to write to\./
     })

@@ -40,7 +40,7 @@ export const ENTRY: ExplainedLogEntry = {
     ...EXPLAINED_ENTRY_EXAMPLE.story,
     what: 'On 2026-01-31T12:00:00.500000Z, the email “Your claim” about CLM-1 for member PTY-1 was recorded only: no transport is connected, so nothing was delivered.',
     timeline: [
-      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.rejected arrived.' },
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.rejected was processed.' },
       { at: '2026-01-31T12:00:00.500000Z', until: null, words: 'Email recorded, not delivered.' },
     ],
   },

@@ -6,7 +6,6 @@ import { describeOptOut } from '../../../service/decide/party/preference-changes
 import type { PreferenceHistory } from '../../../service/decide/party/preferences.ts'
 import type { ExplainedLogEntry } from '../../../service/model/log/log-entry.ts'
 import { describeStatus, nameOfAttempt } from '../../../service/model/log/status.ts'
-import type { ServiceStatus } from '../../../service/model/service-status.ts'
 import { Ask, usePreview, useRefusal } from '../ask.tsx'
 import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
@@ -53,12 +52,7 @@ function Next({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => voi
   const mayAsk = useRefusal() === null && isFinal
   const wanted = { kind: 'retry', locators: [locator] }
   const [group] = usePreview(mayAsk ? wanted : null).data?.groups ?? []
-  const isHeld = useHold(entry)
-  const told = group?.isUnchanged
-    ? `Nothing. Trying again would not help: ${group.reason}.`
-    : isHeld
-      ? 'It will be tried again once messages are resumed.'
-      : story.next
+  const told = group?.isUnchanged ? `Nothing. Trying again would not help: ${group.reason}.` : story.next
   const next = (
     <p>
       <strong>Next:</strong> <Told sentence={told} />
@@ -78,14 +72,6 @@ function Next({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => voi
       </p>
     </>
   )
-}
-
-/** True if a hold puts off the retry of an entry. */
-function useHold(entry: ExplainedLogEntry): boolean {
-  const interval = refreshInterval(entry)
-  const { holds = [] } = useData<ServiceStatus>(['status'], {}, interval).data ?? {}
-  const topic = entry.decisions.at(-1)?.topic ?? ''
-  return interval !== null && holds.some(({ topics }) => topics === null || topics.includes(topic))
 }
 
 function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {

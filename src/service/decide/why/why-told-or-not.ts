@@ -42,7 +42,7 @@ function describeWhat(entry: Entry) {
   const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
   const message = `${subject === null ? name : `${name} “${subject}”`}${about}`
   const event = about === '' ? ` about ${eventType}` : `${about} (${eventType})`
-  const arrived = `The event arrived on ${createdAt}.`
+  const processed = `The event was processed on ${createdAt}.`
   if (status === 'SENT') {
     const kind = channelKind(channel)
     const sent = entry.recordedOnly
@@ -50,10 +50,10 @@ function describeWhat(entry: Entry) {
       : `was ${sentBy(entry)}`
     return `On ${sentAt}, the ${message} for member ${partyLocator} ${kind?.address === null ? `was ${kind.stored}` : sent}.`
   }
-  if (partyLocator === null) return `Nobody got a message${event}. ${arrived}`
-  if (status === 'SKIPPED') return `Member ${partyLocator} got no message${event}. ${arrived}`
+  if (partyLocator === null) return `Nobody got a message${event}. ${processed}`
+  if (status === 'SKIPPED') return `Member ${partyLocator} got no message${event}. ${processed}`
   const got = entry.givenUp ? 'got no message' : 'has had no message yet'
-  return `Member ${partyLocator} ${got}${event}: the ${name} was not sent. ${arrived}`
+  return `Member ${partyLocator} ${got}${event}: the ${name} was not sent. ${processed}`
 }
 
 function describeWhy({ status, failureReason, decisions }: Entry): string | null {
@@ -84,6 +84,7 @@ function describeNext(entry: Entry): string {
     return `Nothing. The member opted out${at === null ? '' : ` on ${at}`}.`
   }
   if (nextRetry === null) return 'Nothing. It is not tried again.'
+  if (nextRetry.isHeld) return `It will be tried again once messages are resumed.${remedy}`
   if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${remedy}`
   if (remedy !== '') return `It will be tried again until it is given up.${remedy}`
   return 'It will be tried again, but it is late: retries wait while policy administration or the service is down.'
@@ -106,7 +107,7 @@ function listSteps(entry: Entry): Story['timeline'] {
   const moments = new Map<string, Story['timeline'][number]>()
   const add = (at: string, words: string, until: string | null = null) =>
     moments.set(`${at} ${words}`, { at, until, words })
-  add(createdAt, `The event ${eventType} arrived.`)
+  add(createdAt, `The event ${eventType} was processed.`)
   for (const { preferenceChange: change, erasedAt, facts } of decisions) {
     if (erasedAt !== null) add(erasedAt, 'The text was erased.')
     if (change === null) continue

@@ -70,8 +70,8 @@ export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
 
 /** One log entry with the decisions behind it, oldest first. */
 export const recordedLogEntry = listedRow.extend({
-  /** Null if the service does not retry it. Overdue: more than an interval ago. */
-  nextRetry: z.object({ at: z.string(), isOverdue: z.boolean() }).nullable(),
+  /** Null if the service does not retry it. Overdue: more than an interval ago. Held: not before a hold ends. */
+  nextRetry: z.object({ at: z.string(), isOverdue: z.boolean(), isHeld: z.boolean() }).nullable(),
   decisions: z.array(recordedDecision),
 })
 export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>

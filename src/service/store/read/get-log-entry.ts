@@ -4,21 +4,29 @@ import { RETRY_INTERVAL_MS } from '../../decide/attempt/retry-entry.ts'
 import { recordedDecision, storedFacts, storedVariables } from '../../decide/decision/recorded-decision.ts'
 import type { Variables } from '../../decide/templates/template.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../model/log/log-entry.ts'
+import { findHold } from '../../model/request/hold.ts'
 import { isoTime } from '../sql/columns.ts'
 import { type GivenUpLimits, isToBeRetried } from '../sql/given-up.ts'
 import { listedColumns, RECORDED_ONLY, WITH_LAST } from '../sql/log-columns.ts'
 import { ORIGIN_IN_JSON } from '../sql/origin-columns.ts'
+import { holdsRow, selectHolds } from './read-holds.ts'
 
 const recordedRow = recordedLogEntry.extend({
+  nextRetry: recordedLogEntry.shape.nextRetry.unwrap().omit({ isHeld: true }).nullable(),
   decisions: z.array(recordedDecision.extend({ facts: storedFacts })),
+  ...holdsRow.shape,
 })
 
-export function getLogEntry(
+export async function getLogEntry(
   pool: DatabasePool,
   limits: GivenUpLimits,
   locator: string,
 ): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(limits, locator))
+  const found = await pool.maybeOne(logEntryQuery(limits, locator))
+  if (found === null) return null
+  const { holds, nextRetry, ...entry } = found
+  const isHeld = findHold(holds, entry.decisions.at(-1)?.topic ?? null) !== null
+  return { ...entry, nextRetry: nextRetry && { ...nextRetry, isHeld } }
 }
 
 /** The distinct variables of an entry's texts; none if they were erased. */
@@ -30,7 +38,7 @@ export async function readVariables(pool: DatabasePool, locator: string): Promis
 
 function logEntryQuery(limits: GivenUpLimits, locator: string) {
   return sql.type(recordedRow)`
-    SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", ARRAY(
+    SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", ${selectHolds()}, ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,

@@ -1,6 +1,5 @@
 import type { Request as PageRequest } from 'playwright-core'
 import { ENTRY } from '../../../service/http/fixture.ts'
-import { aConsole, TIME } from '../../routes/fixture.ts'
 import { test } from '../browser.ts'
 import { GIVEN_UP, openView, withEntry } from '../open-view.ts'
 
@@ -32,29 +31,6 @@ test('an entry is refreshed while it waits for a retry, and not afterwards', asy
   t.notOk(reads.some((url) => url.includes('/log/')))
 })
 
-test('an entry that waits for a retry promises none while its messages are held', async (t) => {
-  const entry = {
-    ...ENTRY,
-    status: 'FAILED' as const,
-    story: { ...ENTRY.story, next: 'It will be tried again at about 12:05.' },
-  }
-  const [{ topic = '' } = {}] = ENTRY.decisions
-  const hold = { id: '7', by: 'ada', because: 'a wrong text', since: TIME, waiting: 0 }
-  let topics: string[] | null = ['another']
-  const { status } = aConsole()
-  const { page } = await openView(t, `#/log/${ENTRY.locator}`, {
-    ...withEntry({ ...GIVEN_UP, ...entry }),
-    status: async () => ({ ...(await status()), holds: [{ ...hold, topics }] }),
-  })
-  const next = page.getByRole('region', { name: 'What happened' }).getByText('Next:').locator('..')
-  await page.getByText('Messages are held (another)').waitFor()
-  t.equal(await next.innerText(), 'Next: It will be tried again at about 12:05.')
-  for (topics of [null, [topic]]) {
-    await page.reload()
-    await next.getByText('It will be tried again once messages are resumed.').waitFor({ timeout: 5_000 })
-  }
-})
-
 test('an entry leads to its trace, and to all that its rule decided alike', async (t) => {
   const { page } = await openView(t, `#/log/${ENTRY.locator}`, withEntry(GIVEN_UP))
   await page.getByText('Technical').click()
@@ -78,7 +54,7 @@ test('an entry is a story in local times, with all ids folded', async (t) => {
     .waitFor()
   t.match(
     await page.getByRole('region', { name: 'Timeline' }).innerText(),
-    /13:00 The event claim\.rejected arrived\./,
+    /13:00 The event claim\.rejected was processed\./,
   )
   await story.getByText('The member prefers email, and we have an email address.').waitFor()
   await page

@@ -236,13 +236,13 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
     receipt: null,
   } as const
   t.strictSame(await storyOf(entry, [skipped]), {
-    what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event arrived on ${T(0)}.`,
+    what: `Member PTY-1 got no message about CLM-1 (claim.rejected). The event was processed on ${T(0)}.`,
     because: 'The member asked not to be told of events of this type.',
     next: `Nothing. The member opted out on ${optedOutAt}.`,
     timeline: [
       { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
       { at: changedAt, until: null, words: 'Preferences were set by ada: text message.' },
-      { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
+      { at: T(0), until: null, words: 'The event claim.rejected was processed.' },
       { at: T(0), until: null, words: 'Not told.' },
     ],
   })
@@ -276,23 +276,25 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
     failureReason: FAILED.reason,
     channel: 'SMS',
     receipt: null,
-    nextRetry: { at: T(5), isOverdue: false },
+    nextRetry: { at: T(5), isOverdue: false, isHeld: false },
   } as const
   const retries = [1, 2, 3, 4].map(unresolved)
   const story = await storyOf(entry, [unresolved(0), ...retries])
   t.strictSame(story.timeline, [
-    { at: T(0), until: null, words: 'The event claim.rejected arrived.' },
+    { at: T(0), until: null, words: 'The event claim.rejected was processed.' },
     { at: T(0), until: null, words: 'Not sent.' },
     { at: T(1), until: T(4), words: 'Tried again 4 times: not sent.' },
   ])
   t.match(story, {
-    what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event arrived on ${T(0)}.`,
+    what: `Member PTY-1 has had no message yet about CLM-1 (claim.rejected): the text message was not sent. The event was processed on ${T(0)}.`,
     because: 'We could not find out how to reach the member at that time.',
     next: `It will be tried again at about ${T(5)}.`,
   })
-  const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
+  const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true, isHeld: false } }
   t.match((await storyOf(overdue, retries)).next, /^It will be tried again, but it is late: /)
   t.notMatch((await storyOf(overdue, retries)).next, T(5), 'no time that has passed')
+  const held = { ...entry, nextRetry: { ...entry.nextRetry, isHeld: true } }
+  t.equal((await storyOf(held, retries)).next, 'It will be tried again once messages are resumed.')
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
     because: 'We could not find out how to reach the member at that time.',
@@ -322,7 +324,7 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
 
 t.test('an entry that another version must send says so, whether it waits or was given up', async (t) => {
   const waits = { status: 'FAILED', failureReason: 'x', receipt: null } as const
-  const nextRetry = { at: T(5), isOverdue: true }
+  const nextRetry = { at: T(5), isOverdue: true, isHeld: false }
   const unknown = { ...FAILED, attempt: 0, decidedAt: T(0), ruleId: '(unknown channel)', channel: 'PIGEON' }
   const push = { ...waits, channel: 'PIGEON' }
   const version =
@@ -333,7 +335,7 @@ t.test('an entry that another version must send says so, whether it waits or was
     `It will be tried again until it is given up. ${version}`,
   )
   t.equal(
-    await next({ ...push, nextRetry: { at: T(5), isOverdue: false } }, [unknown]),
+    await next({ ...push, nextRetry: { at: T(5), isOverdue: false, isHeld: false } }, [unknown]),
     `It will be tried again at about ${T(5)}. ${version}`,
   )
   t.equal(

@@ -7,6 +7,8 @@ import { archiveEnvelopeMap } from '../../../../src/service/store/write/archive-
 import { ensureCheckpoint } from '../../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
 import { putPreferences } from '../../../../src/service/store/write/put-preferences.ts'
+import { addRequest } from '../../../../src/service/store/write/request-row.ts'
+import { resumeHolds } from '../../../../src/service/store/write/resume-holds.ts'
 import { aLookedUpBatch, aMaker, commitRequested } from '../../attempt/store.contract.ts'
 import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
@@ -31,7 +33,16 @@ t.test('an entry has its decisions, oldest first', async (t) => {
     10,
   )
   const nextRetry = async () => (await getLogEntry(pool, LIMITS, open.locator))?.nextRetry
-  t.match(await nextRetry(), { at: TIME, isOverdue: false })
+  t.match(await nextRetry(), { at: TIME, isOverdue: false, isHeld: false })
+  for (const [target, isHeld] of [
+    [{ topics: ['another'] }, false],
+    [{ topics: ['claims'] }, true],
+    [{}, true],
+  ] as const) {
+    const id = await addRequest(pool, { kind: 'hold', target }, 'alice', 'a test')
+    t.match(await nextRetry(), { isHeld }, JSON.stringify(target))
+    await resumeHolds(pool, [id], 'alice', 'a test')
+  }
   const attempted = 'UPDATE notifications.notification_log SET last_attempt_at = now() - $1::interval'
   await client.query(attempted, ['3 minutes'])
   t.match(await nextRetry(), { isOverdue: true })
