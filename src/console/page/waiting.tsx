@@ -1,15 +1,25 @@
 import type { ServiceStatus } from '../../service/model/service-status.ts'
+import { buildHref } from './route.ts'
 import { counted } from './text.ts'
 import { useData } from './use-data.ts'
 
-/** An event that waits has no entry, by which anything would be found. */
+/** An event that waits, or that could not be read, has no entry, by which anything would be found. */
 export function Waiting() {
-  const { waiting, isHeld } = useWaiting()
-  if (!waiting) return null
+  const { waiting, rejected, isHeld } = useWaiting()
   return (
-    <p class="notice">
-      {countWaiting(waiting)} and cannot be found yet{isHeld && ', and messages are held'}.
-    </p>
+    <>
+      {waiting ? (
+        <p class="notice">
+          {countWaiting(waiting)} and cannot be found yet{isHeld && ', and messages are held'}.
+        </p>
+      ) : null}
+      {rejected ? (
+        <p class="notice">
+          <a href={buildHref(['rejected'])}>{counted(rejected, 'message', 'messages')} could not be read</a>:
+          what they are about cannot be found either.
+        </p>
+      ) : null}
+    </>
   )
 }
 
@@ -26,7 +36,7 @@ export function MayLack({ what }: { what: string }) {
 
 function useWaiting() {
   const { totals, holds = [] } = useData<ServiceStatus>(['status']).data ?? {}
-  return { waiting: totals?.waiting, isHeld: holds.length > 0 }
+  return { waiting: totals?.waiting, rejected: totals?.rejected, isHeld: holds.length > 0 }
 }
 
 const countWaiting = (waiting: number) => counted(waiting, 'event waits', 'events wait')

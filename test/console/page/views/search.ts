@@ -72,6 +72,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   await page.getByText('No exact match').waitFor()
   const links = page.getByRole('main').getByRole('link')
   t.same(await links.allInnerTexts(), [
+    '507 messages could not be read',
     'All events of the type claim.paid',
     'All events of the type claim.rejected',
   ])
@@ -83,6 +84,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
     )
     .waitFor()
   await page.getByText('1,300 events wait and cannot be found yet.').waitFor()
+  await page.getByText('507 messages could not be read: what they are about').waitFor()
   await page.getByRole('link', { name: 'Or filter all entries' }).waitFor()
   t.same(await accessibilityFaults(page), [])
 })
