@@ -12,7 +12,7 @@ const RECENT_MS = 60_000
 /**
  * Returns a function that takes partitions without a checkpoint, and warns once of their messages from before the start: those that were
  * there when it was made, and those with an older time, which a producer may copy there at any time. Says their number, and the time of the
- * oldest. Other messages that arrive while the process joins the group are not from before it. Nothing waits.
+ * oldest. Other messages that arrive while the process joins the group are not from before it. Nothing waits; a look that fails is repeated.
  */
 export function createWarnOfHistory(
   brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'fetch'>,
@@ -24,8 +24,7 @@ export function createWarnOfHistory(
   // A topic or a broker may be missing at the start: the times of messages tell as well.
   const atStart = brokers.readEnds(topics, READ_COMMITTED).catch(() => null)
 
-  async function warn(): Promise<void> {
-    const partitions = added.splice(0)
+  async function warn(partitions: readonly TopicPartition[]): Promise<void> {
     const ends = await brokers.readEnds([...new Set(partitions.map(({ topic }) => topic))], READ_COMMITTED)
     const filled = partitions
       .flatMap((one) => ends.get(partitionKey(one)) ?? [])
@@ -50,12 +49,22 @@ export function createWarnOfHistory(
     )
   }
 
+  async function look(): Promise<void> {
+    const partitions = [...added]
+    try {
+      await warn(partitions)
+      added.splice(0, partitions.length)
+    } catch (error) {
+      log.debug({ err: error }, 'could not read the messages from before the first start')
+    }
+    if (added.length > 0) lookSoon()
+  }
+
+  function lookSoon(): void {
+    setTimeout(() => void look(), STARTS_MS_MAX).unref()
+  }
+
   return (partition) => {
-    if (added.push(partition) > 1) return
-    const send = () =>
-      warn().catch((error) =>
-        log.debug({ err: error }, 'could not read the messages from before the first start'),
-      )
-    setTimeout(send, STARTS_MS_MAX).unref()
+    if (added.push(partition) === 1) lookSoon()
   }
 }
