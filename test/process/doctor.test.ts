@@ -64,6 +64,12 @@ t.test('a check without faults says so, with exit code 0', async (t) => {
 })
 
 t.test('unintentionally open routes are a warning, an unusable key set is a fault', async (t) => {
+  t.match((await doctor({ HOST: '0.0.0.0' })).find('identity provider'), {
+    status: 'warning',
+    detail: /^HOST lets other machines in, and all routes are open: /,
+    remedy: /^set IDP_JWKS_URI/,
+  })
+
   const idp = await startIdentityProvider()
   t.teardown(() => idp.stop())
   const found = await doctor({ IDP_JWKS_URI: idp.keySetUrl })

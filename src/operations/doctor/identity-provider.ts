@@ -1,19 +1,33 @@
 import { EnvHttpProxyAgent } from 'undici'
 import { readText } from '../../service/app/rule-files.ts'
+import { isLoopback } from '../../service/config/loopback.ts'
 import { loadKeys } from '../../service/http/auth/load-keys.ts'
 import type { Refusal } from '../../service/http/auth/token-claims.ts'
 import { createLog } from '../../service/telemetry/log.ts'
 import { counted } from '../../service/text/count.ts'
-import { type Check, certificateRemedies, PROXY_REMEDIES, Problem, unreachable } from './remedies.ts'
+import {
+  type Check,
+  certificateRemedies,
+  PROXY_REMEDIES,
+  Problem,
+  unreachable,
+  type Warning,
+} from './remedies.ts'
 import { tryToken } from './try-token.ts'
 
 const REACH_PROVIDER = 'check the host and port of IDP_JWKS_URI, and that this machine can reach them'
 
+const OPEN: Warning = {
+  warning:
+    'HOST lets other machines in, and all routes are open: whoever reaches it reads the whole log, and changes preferences',
+  remedy: 'set IDP_JWKS_URI to require tokens, or let only a gateway that checks them reach the service',
+}
+
 export const identityProviderCheck: Check = {
   name: 'identity provider',
   prefix: 'IDP_',
-  run: async ({ tokens }) => {
-    if (tokens === null) return null
+  run: async ({ tokens, http }) => {
+    if (tokens === null) return isLoopback(http.host) ? null : OPEN
     const { keys, foundCount } = await loadKeys(tokens.keySetUrl, new EnvHttpProxyAgent())
     if (keys.length === 0)
       throw new Problem(
