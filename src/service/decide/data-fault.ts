@@ -45,7 +45,7 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
   'one-reference':
     'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if these events are all about one. Entries that were sent stay so; `retry --read-again` the others',
   'event-id':
-    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if members know the event ids. Entries that were sent stay so; `retry --read-again` the others',
+    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; or "eventId", if it leads there: only the first event of each id is told. Right if members know the event ids. Entries that were sent stay so; `retry --read-again` the others',
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
   ...(Object.fromEntries(
