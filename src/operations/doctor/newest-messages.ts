@@ -57,7 +57,7 @@ const NAMED_COUNT_MAX = 5
 /** The counts of messages that have the place of a field say more. */
 const TOLD_BY_PLACE: readonly DataFaultCode[] = ['no-party', 'no-reference']
 const COMPARE =
-  'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/service/consume/README.md'
+  'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/service/consume/README.md; then `rejected redrive` what was rejected, and `retry --read-again` what was skipped'
 const REPEATED =
   'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told'
 const REFERENCE = 'check "locator" in rules/envelope.json'

@@ -30,6 +30,11 @@ const SAMPLES: readonly (readonly [string, Value[], ...(readonly [boolean, RegEx
   ['all is well', some(20, (i) => ({ claim: `CLM-${i}` }))],
   ['four without a party', some(4, noParty), [false, /"partyLocator".*0 of 4/, /envelope.json/]],
   ['five without a party', some(5, noParty), [true, /"partyLocator".*0 of 5/, /envelope.json/]],
+  [
+    'five without an id',
+    some(5, () => ({ id: undefined })),
+    [true, /"eventId".*0 of 5/, /then `rejected redrive` what was rejected, and `retry --read-again`/],
+  ],
   ['four without a text', some(4, noText), [false, /none of 4 events/, /"eventType"/]],
   ['five without a text', some(5, noText), [true, /none of 5 events/, /"eventType"/]],
   [
