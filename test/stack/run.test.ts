@@ -136,6 +136,26 @@ t.test('make run leaves nothing behind at a SIGTERM during its start', async (t)
   t.strictSame(pids ? pids.filter(isRunning) : null, [])
 })
 
+t.test('make run has the rules of the product, and ends with make', async (t) => {
+  const child = spawn('make', ['run', 'HOUSE=/nowhere'], {
+    cwd: ROOT,
+    env: { ...PLAIN_ENV, ...LOCAL, PORT: '0' },
+    stdio: 'ignore',
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const pids = await until(
+    () => {
+      const pids = descendants(child.pid ?? 0)
+      const isUnderWay = pids.some((pid) => commandOf(pid).includes('keeper.ts'))
+      return (isUnderWay || child.exitCode !== null) && pids
+    },
+    { what: 'the start to be under way', intervalMs: 10 },
+  )
+  t.equal(child.exitCode, null)
+  child.kill('SIGTERM')
+  await until(() => pids && !pids.some(isRunning), { what: 'all of it to end', timeoutMs: 20_000 })
+})
+
 function commandOf(pid: number): string {
   return spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout
 }
