@@ -58,8 +58,6 @@ const NAMED_COUNT_MAX = 5
 const TOLD_BY_PLACE: readonly DataFaultCode[] = ['no-party', 'no-reference']
 const COMPARE =
   'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/service/consume/README.md; then `rejected redrive` what was rejected, and `retry --read-again` what was skipped'
-const REPEATED =
-  'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told'
 const REFERENCE = 'check "locator" in rules/envelope.json'
 
 export const envelopeMapCheck: Check = {
@@ -259,12 +257,12 @@ function findRepeated({ messages, map, events }: Sample): SampleFault[] {
     )
   if (different.length > 0) {
     const detail = `${counted(different.length, 'event id')} (${place}) stood for different events: ${list(different)}`
-    return [{ detail, remedy: REPEATED, isFailure: true }]
+    return [{ detail, remedy: DATA_FAULTS['repeated-id'], isFailure: true }]
   }
   const count = groups.flatMap(([, group]) => group).length
   const detail = `${count} of ${counted(messages.length, 'message')} share an event id (${place}) with a message of other bytes: ${list(groups)}`
   const isFailure = messages.length >= FAULTY_COUNT_MIN && count * 2 > messages.length
-  return [{ detail, remedy: REPEATED, isFailure }]
+  return [{ detail, remedy: DATA_FAULTS['repeated-id'], isFailure }]
 }
 
 function countDistinct<Item>(items: readonly Item[], keyOf: (item: Item) => string | undefined): number {

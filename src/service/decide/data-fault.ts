@@ -23,6 +23,7 @@ export type DataFaultCode =
   | 'one-party'
   | 'one-reference'
   | 'event-id'
+  | 'repeated-id'
   | 'not-found'
   | AddressFaultCode
 
@@ -46,6 +47,8 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
     'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if these events are all about one. Entries that were sent stay so; `retry --read-again` the others',
   'event-id':
     'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; or "eventId", if it leads there: only the first event of each id is told. Right if members know the event ids. Entries that were sent stay so; `retry --read-again` the others',
+  'repeated-id':
+    'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told; right if checkpoints were moved back, or a topic was recreated',
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
   ...(Object.fromEntries(

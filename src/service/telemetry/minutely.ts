@@ -34,12 +34,13 @@ const ANSWER_LIMITS: Limits = {
 /** A share is judged of this many, and until then the newest are added up. */
 const WINDOW_COUNT = 50
 
-const DUPLICATES =
-  'more than half of the messages of the last minute had the event id of a logged event, and nobody was told: right if ' +
-  'checkpoints were moved back or a topic was recreated; else "eventId" in rules/envelope.json names something that several ' +
-  'events share'
+const REPEATED_ID = 'repeated-id'
 
 const LOOKS_WRONG = 'the data looks wrong'
+
+function toNotice(subject: string, code: DataFaultCode, detail: string): Notice {
+  return { subject, text: `${LOOKS_WRONG}: ${detail}`, remedy: DATA_FAULTS[code] }
+}
 
 interface CountedEvents {
   readonly labels: Readonly<Partial<Record<string, string | number>>>
@@ -67,6 +68,7 @@ export function createMinutely(
   const read = [rejected, outcomes, events, fields, addresses, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
   let isCleanMinute = true
+  let repeated: string | null = null
 
   function judge(
     log: Logger,
@@ -118,14 +120,22 @@ export function createMinutely(
     if (found.length === 0 || count >= limits.alerted) window.counted = []
   }
 
-  const notices = (): readonly Notice[] =>
-    [...windows].flatMap(([topic, { faults }]) =>
-      (faults ?? []).map(({ code, detail }) => ({
-        subject: `${code} of ${topic}`,
-        text: `${LOOKS_WRONG}: ${detail}`,
-        remedy: DATA_FAULTS[code],
-      })),
-    )
+  /** A message whose event id is logged has no topic's events to be judged with. */
+  function judgeIds(log: Logger, areDuplicates: boolean, duplicateCount: number, messageCount: number): void {
+    const isSure = areDuplicates && messageCount >= WINDOW_COUNT
+    const detail = `${duplicateCount} of ${counted(messageCount, 'message')} of the last minute had the event id of a logged event, and told nobody`
+    if (areDuplicates && messageCount >= EVENT_LIMITS.judged)
+      log.warn({ fault: REPEATED_ID, remedy: DATA_FAULTS[REPEATED_ID] }, `${LOOKS_WRONG}: ${detail}`)
+    if (isSure || repeated !== null) dataFaults.set({ fault: REPEATED_ID, topic: '' }, isSure ? 1 : 0)
+    repeated = isSure ? detail : null
+  }
+
+  const notices = (): readonly Notice[] => [
+    ...(repeated === null ? [] : [toNotice(REPEATED_ID, REPEATED_ID, repeated)]),
+    ...[...windows].flatMap(([topic, { faults }]) =>
+      (faults ?? []).map(({ code, detail }) => toNotice(`${code} of ${topic}`, code, detail)),
+    ),
+  ]
 
   const logMinute = async (log: Logger): Promise<void> => {
     const [
@@ -150,8 +160,7 @@ export function createMinutely(
     const messageCount = duplicateCount + sum(newEvents) + sum(newRejected)
     const areDuplicates = duplicateCount * 2 > messageCount
     isCleanMinute = newRejected.length === 0 && !areDuplicates
-    if (areDuplicates && messageCount >= EVENT_LIMITS.judged)
-      log.warn({ duplicateCount, messageCount }, DUPLICATES)
+    if (messageCount > 0) judgeIds(log, areDuplicates, duplicateCount, messageCount)
     for (const [topic, some] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string)) {
       const fresh = [...some, ...newFields.filter(({ labels }) => labels.topic === topic)]
       judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isDoubtfulEvent, (all) => [
