@@ -78,6 +78,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
   const { status, partyLocator, failureReason, body, story, reference } = entry
   const rule = entry.decisions.at(-1)?.ruleId
   const state = status !== 'SENT' ? 'NOT SENT' : entry.recordedOnly ? 'RECORDED, NOT DELIVERED' : status
+  const isAddressed = status === 'SENT' || entry.decisions.some(({ outcome }) => outcome === 'SEND')
   return (
     <>
       <section
@@ -122,7 +123,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
             }
           >
             <Message subject={shownSubject(entry.channel, entry.subject)} body={body} />
-            {channelKind(entry.channel)?.address !== null && (
+            {isAddressed && channelKind(entry.channel)?.address !== null && (
               <p class="text-light">
                 The address is not stored here: policy administration had it, and can correct it.
               </p>

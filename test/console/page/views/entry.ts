@@ -66,6 +66,25 @@ test('an entry is a story in local times, with all ids folded', async (t) => {
     t.notOk(await page.getByText(id).first().isVisible(), `${id} is folded`)
 })
 
+test('an entry says who had the address only if a send was tried', async (t) => {
+  const address = 'The address is not stored here'
+  const [first] = GIVEN_UP.decisions
+  if (first === undefined) throw new Error('no decision')
+  const facts = { ...first.facts, party: 'unresolved' as const }
+  for (const [decision, count] of [
+    [{ ...first, outcome: 'SEND' as const }, 1],
+    [{ ...first, outcome: 'FAIL' as const, facts }, 0],
+  ] as const) {
+    const { page } = await openView(
+      t,
+      `#/log/${ENTRY.locator}`,
+      withEntry({ ...GIVEN_UP, decisions: [decision] }),
+    )
+    await page.getByRole('region', { name: /^Message/ }).waitFor()
+    t.equal(await page.getByText(address).count(), count, decision.outcome)
+  }
+})
+
 test('the entry of an earlier message says that the member is opted out since', async (t) => {
   const sent = { ...ENTRY, because: null, partyLocator: 'PTY-1', eventType: 'claim.paid' }
   const { page } = await openView(t, `#/log/${ENTRY.locator}`, withEntry(sent))
