@@ -23,20 +23,26 @@ export function Waiting() {
   )
 }
 
-/** For a list about one member or claim: while messages are held it may lack the newest. The broker does not say about whom they are. */
+/**
+ * For a list about one member or claim: while messages are held or a partition is blocked it may lack the newest. The broker does
+ * not say about whom they are.
+ */
 export function MayLack({ what }: { what: string }) {
-  const { waiting, isHeld } = useWaiting()
-  if (!waiting || !isHeld) return null
+  const { waiting, isHeld, stopped } = useWaiting()
+  const count = isHeld ? waiting : stopped
+  if (!count) return null
   return (
     <p class="notice">
-      {countWaiting(waiting)}, since messages are held: some may be about this {what}.
+      {countWaiting(count)}, since {isHeld ? 'messages are held' : 'a partition is blocked'}: some may be
+      about this {what}.
     </p>
   )
 }
 
 function useWaiting() {
-  const { totals, holds = [] } = useData<ServiceStatus>(['status']).data ?? {}
-  return { waiting: totals?.waiting, rejected: totals?.rejected, isHeld: holds.length > 0 }
+  const { totals, holds = [], blocked = [] } = useData<ServiceStatus>(['status']).data ?? {}
+  const stopped = blocked.reduce((sum, one) => sum + (one.waiting ?? 0), 0)
+  return { waiting: totals?.waiting, rejected: totals?.rejected, isHeld: holds.length > 0, stopped }
 }
 
 const countWaiting = (waiting: number) => counted(waiting, 'event waits', 'events wait')

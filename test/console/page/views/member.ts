@@ -81,6 +81,18 @@ test('a list about one member or claim says that events wait while messages are 
   await page.getByText(wait).waitFor({ state: 'detached' })
 })
 
+test('a list about one member or claim says that events wait in a blocked partition', async (t) => {
+  const { page, url } = await openView(t, '#/parties/nobody', { logEntries: EMPTY })
+  for (const [hash, what] of [
+    ['#/parties/nobody', 'member'],
+    ['#/log?reference=CLM-1', 'claim, policy or invoice'],
+  ]) {
+    await page.goto(`${url}/console${hash}`)
+    const wait = `1,204 events wait, since a partition is blocked: some may be about this ${what}.`
+    await page.getByText(wait).waitFor({ timeout: 5_000 })
+  }
+})
+
 test('an opt-out that no change on record explains says so', async (t) => {
   const { page } = await openView(t, '#/parties/PTY-1', {
     preferences: {
