@@ -47,11 +47,7 @@ export function Download({ query, name, remarks = [] }: DownloadProps) {
       rest = rest.slice(count)
     }
     let entryCount = 0
-    const found = () => {
-      const others = lines.length - 1 - entryCount
-      const entries = counted(entryCount, 'entry', 'entries')
-      return others === 0 ? entries : `${entries}, and ${counted(others, 'line', 'lines')} about preferences`
-    }
+    const found = () => countEntries(entryCount, lines.length - 1 - entryCount)
     for (let cursor: string | null | undefined; cursor !== null; ) {
       setWords(`Loaded ${found()}…`)
       const asked = { ...query, cursor, limit: PAGE_ITEMS }
@@ -88,6 +84,14 @@ export function Download({ query, name, remarks = [] }: DownloadProps) {
       <span role="status">{words}</span>
     </p>
   )
+}
+
+/** Example: "5 entries, and 2 lines about preferences". */
+export function countEntries(entryCount: number, remarkCount: number): string {
+  const entries = counted(entryCount, 'entry', 'entries')
+  return remarkCount === 0
+    ? entries
+    : `${entries}, and ${counted(remarkCount, 'line', 'lines')} about preferences`
 }
 
 /** A message without a subject has its text in place of it. */

@@ -132,6 +132,8 @@ interface ListProps<Item> {
   readonly pages: Loaded<Page<Item>>
   readonly renderRow: (item: Item) => Row
   readonly noun: readonly [one: string, many: string]
+  /** Counts the items in words, if not all of them are what `noun` says. */
+  readonly count?: (items: readonly Item[]) => string
   /** Further parameters of the next page's address. */
   readonly following?: Query
 }
@@ -139,6 +141,7 @@ interface ListProps<Item> {
 /** A searchable list in pages. The address contains the page, so that Back returns to it. */
 export function List<Item>(props: ListProps<Item>) {
   const { label, route, filters, pages, renderRow, noun, following } = props
+  const { count = ({ length }) => counted(length, ...noun) } = props
   const { data, problem, retry } = pages
   const { items, nextCursor } = data ?? { items: [], nextCursor: null }
   const values = pickValues(filters, route.query)
@@ -152,7 +155,7 @@ export function List<Item>(props: ListProps<Item>) {
   const known = ['cursor', ...filters.map(({ name }) => name), ...Object.keys(following ?? {})]
   const unknown = Object.keys(route.query).filter((name) => !known.includes(name))
   const isPart = route.query.cursor !== undefined || nextCursor !== null
-  const found = items.length > 0 ? counted(items.length, ...noun) : describeEmpty(noun[1], active, isPart)
+  const found = items.length > 0 ? count(items) : describeEmpty(noun[1], active, isPart)
   return (
     <>
       {filters.length > 0 && <Filters filters={filters} route={route} />}

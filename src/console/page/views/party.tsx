@@ -3,7 +3,7 @@ import { describeChange, describeOptOut } from '../../../service/decide/party/pr
 import type { PreferenceChange, PreferenceHistory } from '../../../service/decide/party/preferences.ts'
 import type { ListedLogEntry } from '../../../service/model/log/log-entry.ts'
 import type { Page } from '../../../service/model/log/log-page.ts'
-import { Download, type Remark } from '../download.tsx'
+import { countEntries, Download, type Remark } from '../download.tsx'
 import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
 import { Similar } from '../offers.tsx'
 import { Facts, State, Title, Told, Value } from '../parts.tsx'
@@ -54,6 +54,7 @@ export function PartyView(route: Route) {
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
             renderRow={renderRow}
             noun={['entry', 'entries']}
+            count={countItems}
           />
           {loaded.data?.isMore && <p>Only the last 100 changes of preferences are shown.</p>}
           <Download
@@ -93,6 +94,11 @@ function changesWithin(
 
 function readTime(item: ListedLogEntry | PreferenceChange): string {
   return 'locator' in item ? item.createdAt : item.changedAt
+}
+
+function countItems(items: readonly (ListedLogEntry | PreferenceChange)[]): string {
+  const entryCount = items.filter((item) => 'locator' in item).length
+  return countEntries(entryCount, items.length - entryCount)
 }
 
 function renderRow(item: ListedLogEntry | PreferenceChange): Row {

@@ -30,6 +30,7 @@ test('the page of a member is one timeline of messages and changes, without addr
     /^31 Jan 2026, 12:00 Failed/,
     /^31 Jan 2026, 11:00 Preferences – – Text message Prefers text message$/,
   ])
+  await page.getByText('2 entries, and 3 lines about preferences').waitFor({ timeout: 5_000 })
   t.notMatch(await page.locator('main').innerText(), PREFERENCES.phone)
   await page.getByText('claim.paid since 31 Jan 2026, 14:00').waitFor()
   const { content } = await download(page, 'Download as CSV')
