@@ -61,6 +61,21 @@ t.test('event types that change alike share a change', async (t) => {
   for (const { eventClasses } of changes) t.equal(eventClasses.length, 2)
 })
 
+t.test('types that no cell names are described by the few that cells name', async (t) => {
+  const quiet = { party: 'found', reason: 'quiet', because: 'We tell of three families.' }
+  const change = async (eventType: string) => {
+    const after = await createTable(above('no-email', [rule({ ...quiet, eventType })]))
+    const [, sentence = ''] = describeDiff(diffRuleTables(await createTable(DEFAULT_TABLE), after))
+    return sentence
+  }
+  t.match(
+    await change('not claim.* or invoice.* or policy.*'),
+    / for every event type but invoice\.\*, policy\.\*, claim\.\* \(/,
+  )
+  const many = Array.from({ length: 9 }, (_, i) => `claim.type_${i}`)
+  t.match(await change(`not ${many.join(' or ')}`), / for any other event type \(/, 'too many to list')
+})
+
 t.test('all types but those that a cell names are described by those', async (t) => {
   const [, sentence = ''] = await said('opted-out,,', 'opted-out,claim.*,')
   t.match(sentence, / for every event type but claim\.\* \(rule "opted-out" before, rule "\w+" now\):$/)

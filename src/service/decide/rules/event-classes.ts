@@ -4,6 +4,9 @@ import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 /** All event types that no cell names, even by a wildcard. */
 export const UNNAMED = 'any other event type'
 
+/** So many names say more than `UNNAMED`, which may include types that have texts. */
+const EXCEPTED_COUNT_MAX = 8
+
 /** Event types that no rule tells apart. */
 export interface EventClass {
   readonly representative: string
@@ -67,7 +70,10 @@ export function foldEventTypes(
   return { classes, findClass: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
-/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is no longer; at most `countMax` names. */
+/**
+ * Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that lists no more or only
+ * a few; at most `countMax` names.
+ */
 export function describeClasses(
   some: readonly EventClass[],
   all: readonly EventClass[],
@@ -77,7 +83,7 @@ export function describeClasses(
   const own = listWords(some)
   const others = listWords(all.filter((eventClass) => !some.includes(eventClass)))
   const [unnamed] = all
-  return some.some((one) => one === unnamed) && others.length <= own.length
+  return some.some((one) => one === unnamed) && others.length <= Math.max(own.length, EXCEPTED_COUNT_MAX)
     ? `every event type but ${listSome(others, countMax)}`
     : listSome(own, countMax)
 }
