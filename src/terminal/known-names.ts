@@ -11,9 +11,11 @@ import { loadArchivedRules } from '../service/app/in-force.ts'
 import { TEMPLATE_EVENT_TYPES } from '../service/app/rule-files.ts'
 import { WITHOUT_RULE } from '../service/decide/decision/skip-pruned.ts'
 import type { PastRule } from '../service/decide/rules/rule.ts'
+import { describeHold } from '../service/model/request/hold.ts'
 import type { DatabasePool } from '../service/store/connection/pool.ts'
 import { listEventTypes } from '../service/store/read/event-types.ts'
 import { listArchived } from '../service/store/read/read-archive.ts'
+import { readHolds } from '../service/store/read/read-holds.ts'
 import { didYouMean, nearest } from '../service/text/nearest.ts'
 import { printable } from '../service/text/sanitize.ts'
 import { UsageError } from './options.ts'
@@ -62,8 +64,17 @@ export async function findNamed(world: World, pool: DatabasePool, text: string):
   for (const ending of found.endings) note(world, describeEnding(ending))
   if (found.similar.length + found.endings.length === 0)
     note(world, `${LOOKED_FOR}\n${SEARCH_ON} \`log --since 30d\` lists everything.`)
+  await noteHolds(world, pool)
   world.exitCode = 1
   return null
+}
+
+/** An event that waits for the end of a hold has no entry, by which anything would be found. */
+async function noteHolds(world: World, pool: DatabasePool): Promise<void> {
+  const holds = (await readHolds(pool)).map(
+    (hold) => `${hold.topics?.join(', ') ?? 'all topics'} ${describeHold(hold)}`,
+  )
+  if (holds.length > 0) note(world, `messages are held: ${printable(holds.join('; '))}: its event may wait`)
 }
 
 /** Notes that nothing of this kind bears a name that was given as a filter, and what is similar. */

@@ -64,9 +64,13 @@ t.test('no message is sent between a hold and the resume, and each event has its
   t.equal(gauge, 1)
   const { stdout } = await command(['doctor'], world.env)
   t.match(stdout, /messages are held: all topics held by alice since .* because a wrong text/)
+  const waits =
+    /^messages are held: all topics held by alice since .* because a wrong text: its event may wait$/m
+  t.match(await command(['why', 'no-row-yet'], env), { code: 1, stderr: waits })
   t.match(await resume(), { code: 0, stderr: /no hold is in force/ })
   await world.caughtUp()
   t.same((await loggedIds()).sort(), published.sort())
+  t.notMatch((await command(['why', 'no-row-yet'], env)).stderr, /held/)
   t.same(sent.sort(), published)
 })
 
