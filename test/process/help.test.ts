@@ -47,6 +47,16 @@ t.test('the program lists each command, and prints the help of one', async (t) =
   t.strictSame(await spawned(['rules', 'diff', '--help'], {}), { code: 0, stdout: help, stderr: '' })
 })
 
+t.test('the README names each command that asks first', async (t) => {
+  const readme = readFileSync(join(import.meta.dirname, '../../src/operations/README.md'), 'utf8')
+  const [named = ''] = /^- .* ask first/m.exec(readme) ?? []
+  for (const [path] of all.filter(([, help]) => /^ {2}--yes /m.test(help)))
+    t.ok(
+      [path.join(' '), path[0]].some((name) => named.includes(`\`${name}\``)),
+      path.join(' '),
+    )
+})
+
 for (const [path, help] of all) {
   const name = ['notifications-service', ...path].join(' ')
   const isGroup = /^Commands:$/m.test(help) && path.length > 0
