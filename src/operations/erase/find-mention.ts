@@ -63,9 +63,12 @@ export function isUnreadable(value: Uint8Array | null): boolean {
   return value !== null && value.length > 0 && readValue(value) === null
 }
 
-/** The longest part of a locator that URLs, forms, JSON and XML leave as it is: what PostgreSQL looks for. */
+/**
+ * The longest part of a locator that URLs, forms, JSON, XML and Unicode's compositions leave as it is: what PostgreSQL looks for. Forms
+ * escape a tilde, and a letter before an accent is none once they are composed.
+ */
 export function fixedPart(locator: string): string {
-  const runs = locator.match(/[A-Za-z0-9._~-]+/g) ?? []
+  const runs = locator.match(/[A-Za-z0-9._-]+(?!\p{M})/gu) ?? []
   return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '')
 }
 

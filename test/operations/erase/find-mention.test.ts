@@ -347,6 +347,15 @@ t.test('the part of a locator that PostgreSQL looks for is in each spelling', as
   t.equal(fixedPart('Jane M\u00fcller-1'), 'ller-1')
   t.equal(fixedPart('a"b\\cd'), 'cd')
   t.equal(fixedPart('\u00e9'), '')
+  for (const party of ['joe~smith', 'cafe\u0301', 'caf\u00e9', 'a-cafe\u0301\u0323', 'x\u212a-1'])
+    for (const spelling of [
+      new URLSearchParams({ party }).toString(),
+      encodeURIComponent(party),
+      party.normalize('NFC'),
+      party.normalize('NFD'),
+      party,
+    ])
+      t.ok(spelling.includes(fixedPart(party)), `${party} in ${spelling}`)
 })
 
 t.test('values with an envelope are distinguished from those without', async (t) => {
