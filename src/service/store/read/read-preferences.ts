@@ -19,7 +19,7 @@ const optedOutEvents = z
   .unknown()
   .transform((stored) => (Array.isArray(stored) ? stored.filter((type) => typeof type === 'string') : []))
 
-/** Preferences as read, from the history too. */
+/** Preferences as read. */
 export const preferencesRow = storedPreferences.extend({ optedOutEvents })
 
 export const PREFERENCES_COLUMNS = sql.fragment`
@@ -49,9 +49,25 @@ export function getPreferences(pool: DatabasePool, partyLocator: string): Promis
     SELECT ${PREFERENCES_COLUMNS} FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}`)
 }
 
+const NOTHING_READ: StoredPreferences = {
+  email: null,
+  phone: null,
+  preferredChannel: 'unknown',
+  optedOutEvents: [],
+}
+/** The history has no constraints: what another version stored in another form is not shown, and hides no other change. */
+const changedPreferences = z
+  .object({
+    email: storedPreferences.shape.email.catch(NOTHING_READ.email),
+    phone: storedPreferences.shape.phone.catch(NOTHING_READ.phone),
+    preferredChannel: storedPreferences.shape.preferredChannel.catch(NOTHING_READ.preferredChannel),
+    optedOutEvents,
+  })
+  .catch({ ...NOTHING_READ, optedOutEvents: [] })
+
 const changeRow = preferenceChange.extend({
-  before: preferencesRow.nullable(),
-  after: preferencesRow,
+  before: changedPreferences.nullable(),
+  after: changedPreferences,
   found: z.int(),
   id: z.bigint(),
 })

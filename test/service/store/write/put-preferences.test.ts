@@ -201,6 +201,24 @@ t.test('opt-outs in the form of another version are no names, and are noticed', 
   t.equal((await listPreferences(pool, { limit: 50, after: null })).items.length, forms.length)
 })
 
+t.test('a change in the form of another version hides none of the others', async (t) => {
+  await putPreferences(pool, 'party-1', SMS, 'a')
+  for (const stored of ['{}', '{"email": {}, "phone": 1, "preferredChannel": ["SMS"]}', '"x"', '[]', 'null'])
+    await client.query(
+      `INSERT INTO notifications.preference_change (party_locator, changed_by, before, after) VALUES ('party-1', 'b', $1, $1)`,
+      [stored],
+    )
+  await putPreferences(pool, 'party-1', IN_APP, 'c')
+  const { items } = await listPreferenceChanges(pool, 'party-1', { limit: 50, after: null })
+  const unread = { email: null, phone: null, preferredChannel: 'unknown', optedOutEvents: [] }
+  t.match(items, [
+    { changedBy: 'c', before: SMS, after: IN_APP },
+    { changedBy: 'b', before: null, after: unread },
+    ...Array.from({ length: 4 }, () => ({ changedBy: 'b', before: unread, after: unread })),
+    { changedBy: 'a', before: null, after: SMS },
+  ])
+})
+
 t.test('the list has every party once, by code point, page by page', async (t) => {
   const parties = [...Array.from({ length: 24 }, (_, i) => `party-${i}`), 'ä', 'Z', 'a', '😀', '\uffee', ' ']
   for (const party of parties) await putPreferences(pool, party, SMS, null)
