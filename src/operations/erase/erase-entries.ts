@@ -252,7 +252,9 @@ export function eraseEntries(
     const decided = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.decision
       SET erased_at = now(), variables = NULL, send_error = CASE WHEN send_error IS NOT NULL THEN 'erased' END,
-        receipt = CASE WHEN receipt IS NOT NULL THEN 'erased' END
+        receipt = CASE WHEN receipt IS NOT NULL THEN 'erased' END,
+        -- Of version 1.0.0, which had no requests. Their reasons are erased with them.
+        retried_because = CASE WHEN retried_because IS NOT NULL AND request_id IS NULL THEN 'erased' ELSE retried_because END
       WHERE ${these} AND erased_at IS NULL RETURNING locator`)
     const counts = {
       logEntries: new Set([...retries, ...sent, ...decided]).size,

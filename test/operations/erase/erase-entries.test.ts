@@ -207,6 +207,25 @@ t.test('decisions without a row are erased too', async (t) => {
   t.match(await statusesWithText(), [{ event_id: 'other' }])
 })
 
+t.test('the reason of a retry without a request is blanked with the decision', async (t) => {
+  // As version 1.0.0 stored them. The reason of a request is erased with the request.
+  await client.query(`
+    UPDATE notifications.decision SET retried_by = 'o', retried_because = 'party-1 called',
+      request_id = CASE event_id WHEN 'skipped' THEN 1 END
+    WHERE event_id <> 'refused'`)
+  await erase('party-1')
+  const reasons = await rowsOf(
+    'SELECT event_id AS id, retried_by AS by, retried_because AS because FROM notifications.decision ORDER BY 1',
+  )
+  t.same(reasons, [
+    { id: 'failed', by: 'o', because: 'erased' },
+    { id: 'other', by: 'o', because: 'party-1 called' },
+    { id: 'refused', by: null, because: null },
+    { id: 'sent', by: 'o', because: 'erased' },
+    { id: 'skipped', by: 'o', because: 'party-1 called' },
+  ])
+})
+
 t.test('a row without a decision is blanked too', async (t) => {
   await client.query('DELETE FROM notifications.decision')
   t.match(await erase('party-1'), { logEntries: 3, retries: 2 })
