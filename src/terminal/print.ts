@@ -9,8 +9,9 @@ let shownAtMs: number | null = null
 /** Control and formatting characters but tabs and line breaks: a terminal obeys them, or shows text in another order. */
 const OBEYED = /(?![\t\n]|\r?$)[\p{Cc}\p{Cf}]/gu
 
-/** A line for a terminal: what it would obey is written as JSON escapes it, so that JSON stays what it was. */
-function escaped(line: string): string {
+/** On a terminal, what it would obey is written as JSON escapes it, so that JSON stays what it was. */
+function shownAt({ isTTY = false }: Output, line: string): string {
+  if (!isTTY) return line
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   return line.replace(OBEYED, (found) => found.split('').map(toEscape).join(''))
 }
@@ -19,15 +20,14 @@ function escaped(line: string): string {
 export async function print({ stdout, stderr }: World, ...lines: readonly string[]): Promise<void> {
   clearProgress(stderr)
   for (const line of lines) {
-    const shown = stdout.isTTY ? escaped(line) : line
-    if (!stdout.write(`${shown}\n`)) await once(stdout, 'drain')
+    if (!stdout.write(`${shownAt(stdout, line)}\n`)) await once(stdout, 'drain')
   }
 }
 
-/** Writes a line for people to standard error. */
+/** Writes a line for people to standard error, escaped on a terminal. */
 export function note({ stderr }: World, line: string): void {
   clearProgress(stderr)
-  stderr.write(`${line}\n`)
+  stderr.write(`${shownAt(stderr, line)}\n`)
 }
 
 /** Shows the progress of a long command on a terminal, in a line that the next output replaces; elsewhere writes nothing. */

@@ -4,6 +4,7 @@ import { createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import t from 'tap'
+import { doctorCommand } from '../../src/operations/doctor/doctor.ts'
 import { encodeSubscription } from '../../src/service/consume/assigner.ts'
 import { STATED_FACT_LIST } from '../../src/service/decide/event/stated-facts.ts'
 import { openDatabase } from '../service/store/fixtures.ts'
@@ -15,7 +16,7 @@ import { joinByNewProtocol } from '../stack/new-protocol-member.ts'
 import { createTopics, withTransactions } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { command, spawned } from './command.ts'
+import { command, spawned, worldOf } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has neither transactions nor KIP-848'
@@ -51,6 +52,23 @@ const ALL_WELL = {
   ),
   'identity provider': 'skipped',
 }
+
+t.test('on a terminal nothing of what people and producers wrote is obeyed', async (t) => {
+  await world.sql(
+    `INSERT INTO notifications.request (kind, target, requested_by, because) VALUES ('hold', '{}', 'o', $1)`,
+    ['x\u001b[2J\u009b2J\u202e'],
+  )
+  for (const args of [[], ['--json']]) {
+    const written: string[] = []
+    const { promise: exited, resolve: exit } = Promise.withResolvers<number>()
+    const terminal = worldOf((_, text) => written.push(text), { isTTY: true, env: world.env, exit })
+    await doctorCommand(terminal).parseAsync(args, { from: 'user' })
+    await exited
+    t.match(written.join(''), /because x\\u001b\[2J\\u009b2J\\u202e/)
+    t.notMatch(written.join(''), /(?!\n)\p{Cc}|\p{Cf}/u)
+  }
+  await world.sql('DELETE FROM notifications.request')
+})
 
 t.test('a check without faults says so, with exit code 0', async (t) => {
   t.match(await doctor({}), { code: 0, ok: true, statuses: ALL_WELL, stderr: '' })

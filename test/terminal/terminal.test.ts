@@ -62,6 +62,12 @@ for (const isTTY of [true, false]) {
         written,
         lines.map((line) => `${line}\n`),
       )
+    const noted: string[] = []
+    note(
+      worldOf((_, text) => noted.push(text), { isTTY }),
+      subject,
+    )
+    t.equal(noted[0], written[0], 'nor of a note')
   })
 }
 

@@ -5,6 +5,7 @@ import { CodedError } from '../../service/text/error-codes.ts'
 import { errorMessage } from '../../service/text/faults.ts'
 import { withTimeout } from '../../service/time/with-timeout.ts'
 import { newCommand } from '../../terminal/options.ts'
+import { print } from '../../terminal/print.ts'
 import type { World } from '../../terminal/world.ts'
 import { CHECKS } from './checks.ts'
 import { type Check, chooseRemedy, type Options } from './remedies.ts'
@@ -40,16 +41,17 @@ async function doctor(
   const results: Result[] = []
   for await (const result of diagnose(world.env, options)) {
     results.push(result)
-    if (!json) world.stdout.write(formatResult(result))
+    if (!json) await print(world, formatResult(result))
   }
   const count = (wanted: Result['status']) => results.filter(({ status }) => status === wanted).length
   const [failedCount, warningCount] = [count('failed'), count('warning')]
   const ok = failedCount === 0
   const summary = json
-    ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
-    : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.\n`
+    ? JSON.stringify({ ok, checks: results }, null, 2)
+    : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.`
+  await print(world, summary)
   // Exits at once, since a check that timed out may still have open connections.
-  await new Promise((written) => world.stdout.write(summary, written))
+  await new Promise((written) => world.stdout.write('', written))
   world.exit(ok ? 0 : 1)
 }
 
@@ -132,5 +134,5 @@ function describeCauses(error: unknown): string {
 function formatResult({ name, status, detail, remedy }: Result): string {
   const indent = ' '.repeat(33)
   const lines = [detail.replaceAll('\n', `\n${indent}`), ...(remedy === null ? [] : [`${indent}→ ${remedy}`])]
-  return `${status.padEnd(9)}${name.padEnd(24)}${lines.join('\n')}\n`
+  return `${status.padEnd(9)}${name.padEnd(24)}${lines.join('\n')}`
 }
