@@ -141,6 +141,9 @@ const IS_RELIED_ON = {
   rowSecurity: true,
   idOwner: true,
   trigger: false,
+  rule: false,
+  heir: false,
+  limit: false,
 } as const
 
 /**
@@ -178,6 +181,15 @@ export async function findSchemaChanges(
           SELECT 'trigger', tgname, NULL FROM pg_trigger
           WHERE tgrelid = made.oid AND NOT tgisinternal AND tgenabled IN ('O', 'A')
           UNION ALL
+          SELECT 'rule', rulename, NULL FROM pg_rewrite WHERE ev_class = made.oid AND made.relkind = 'r'
+          UNION ALL
+          SELECT 'heir', inhrelid::regclass::name, NULL FROM pg_inherits WHERE inhparent = made.oid AND made.relkind = 'r'
+          UNION ALL
+          SELECT 'limit', conname, NULL FROM pg_constraint WHERE conrelid = made.oid AND contype IN ('c', 'f', 'x')
+          UNION ALL
+          SELECT 'limit', relname, NULL FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+          WHERE indrelid = made.oid AND indisunique
+          UNION ALL
           SELECT 'idOwner', rolname, NULL FROM pg_proc JOIN pg_roles ON
             CASE WHEN prosecdef THEN pg_roles.oid = proowner ELSE rolname = current_user END
           WHERE pg_proc.oid = to_regprocedure('notifications.next_id()') AND made.oid = to_regclass('notifications.id_counter')
@@ -193,7 +205,14 @@ export async function findSchemaChanges(
     const has = there.get(`${kind} ${table} ${name}`)
     return has === undefined || (columns !== null && has !== null && !areSame(columns, has))
   })
-  return [...missing, ...found.filter(isAddition).filter(({ table }) => tables.has(table))]
+  const madeNames = new Set(made.map(({ table, name }) => `${table} ${name}`))
+  const added = found
+    .filter(isAddition)
+    .filter(
+      ({ kind, table, name }) =>
+        tables.has(table) && (kind !== 'limit' || !madeNames.has(`${table} ${name}`)),
+    )
+  return [...missing, ...added]
 }
 
 /** `""` stands for any quoted name. */

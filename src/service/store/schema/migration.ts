@@ -156,7 +156,7 @@ export function textFault(
 
 export const COMPARE_ALL = 'run `migrate` as the owner of the schema, which names all that differs'
 
-/** What somebody added to a table, or to the counter of ids; `name` is that of a trigger or a role. */
+/** What somebody added to a table, or to the counter of ids; `name` is that of a trigger, a role or the like. */
 export interface Addition {
   readonly kind: keyof typeof ADDITION_FAULTS
   readonly table: string
@@ -180,6 +180,18 @@ const ADDITION_FAULTS = {
   trigger: (table: string, name: string) => ({
     problem: `the trigger ${name} of ${table} may change or drop what the service writes`,
     remedy: `run DROP TRIGGER ${name} ON ${table} as the owner of the schema, unless it is meant`,
+  }),
+  rule: (table: string, name: string) => ({
+    problem: `the rule ${name} of ${table} may change or drop what the service writes`,
+    remedy: `run DROP RULE ${name} ON ${table} as the owner of the schema, unless it is meant`,
+  }),
+  heir: (table: string, name: string) => ({
+    problem: `the table ${name} inherits from ${table}, so that its rows are read as those of the service`,
+    remedy: `run ALTER TABLE ${name} NO INHERIT ${table} as the owner of the schema, unless it is meant`,
+  }),
+  limit: (table: string, name: string) => ({
+    problem: `${name} of ${table} may refuse what the service writes`,
+    remedy: `drop the constraint or unique index ${name} as the owner of the schema, unless it is meant`,
   }),
 }
 

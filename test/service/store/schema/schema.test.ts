@@ -517,6 +517,41 @@ t.test('a trigger is named, and keeps nobody from working', async (t) => {
   await client.query('DROP TRIGGER trap ON notifications.decision; DROP FUNCTION trap()')
 })
 
+t.test('a rule, an inheriting table, and a key or constraint of others are named, too', async (t) => {
+  const table = 'notifications.decision'
+  for (const [change, undo, problem] of [
+    [
+      `CREATE RULE trap AS ON INSERT TO ${table} DO INSTEAD NOTHING`,
+      `DROP RULE trap ON ${table}`,
+      'the rule trap of notifications.decision may change or drop what the service writes',
+    ],
+    [
+      `CREATE TABLE copy () INHERITS (${table})`,
+      'DROP TABLE copy',
+      'the table copy inherits from notifications.decision, so that its rows are read as those of the service',
+    ],
+    [
+      `ALTER TABLE ${table} ADD CONSTRAINT trap CHECK (attempt < 3)`,
+      `ALTER TABLE ${table} DROP CONSTRAINT trap`,
+      'trap of notifications.decision may refuse what the service writes',
+    ],
+    [
+      `CREATE UNIQUE INDEX trap ON ${table} (event_id)`,
+      'DROP INDEX notifications.trap',
+      'trap of notifications.decision may refuse what the service writes',
+    ],
+  ] as const) {
+    await client.query(change)
+    t.equal(await fault(), null, change)
+    t.match(partFault(await findSchemaChanges(pool, migrations)), {
+      problem,
+      remedy: /^(run DROP|run ALTER|drop) .* as the owner of the schema, unless it is meant$/,
+    })
+    await client.query(undo)
+    t.same(await findSchemaChanges(pool, migrations), [])
+  }
+})
+
 t.test('the spelling of the database is no difference, and another body of a function is', async (t) => {
   const database = new URL(url).pathname.slice(1)
   const log = { info: () => {} }
