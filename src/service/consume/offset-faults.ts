@@ -91,7 +91,7 @@ export function describeLost(count: bigint): string {
 }
 
 export const LOST_REMEDY =
-  'members of these events are told again, with the same idempotency keys; if they must not be, run `checkpoints set --to committed` before the start (`checkpoints` lists what it sets), not `--to latest`, which passes over events that nobody was told of; give a copy of a database that is in use elsewhere an MQ_GROUP_ID of its own'
+  'if a copy of this database works in this consumer group, give the copy an MQ_GROUP_ID of its own, and set no checkpoint, which would pass over what the copy took; else members of these events are told again, with the same idempotency keys; if they must not be, run `checkpoints set --to committed` before the start (`checkpoints` lists what it sets), not `--to latest`, which passes over events that nobody was told of'
 
 export function describeDatabase({ id, place }: DatabaseName): string {
   return place === '' ? id : `${id} (${place})`
