@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Backlog } from '../model/backlog.ts'
 import type { Blocked } from '../model/block-reasons.ts'
 import type { Notice } from '../model/service-status.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 
 export interface GaugeNeeds {
   readonly version: string
@@ -21,6 +22,9 @@ export interface GaugeNeeds {
   /** The topics of this process that are held. Rejects if the database does not answer. */
   readonly heldTopics: () => Promise<readonly string[]>
 }
+
+/** With the backlog, less than Prometheus's default timeout of 10 s. */
+const HOLDS_MS_MAX = 2_000
 
 /** Registers the gauges. `readGauges` sets them at a scrape, all but `dataFaults`, and costs nothing until it is called. */
 export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
@@ -112,7 +116,13 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
       age.set({ topic, partition }, oldestAgeS)
     }
     // While the database does not answer, the last known holds stay.
-    const heldTopics = backlog.databaseReachable ? await needs.heldTopics().catch(() => null) : null
+    const heldTopics = backlog.databaseReachable
+      ? await withTimeout(
+          HOLDS_MS_MAX,
+          needs.heldTopics().catch(() => null),
+          () => null,
+        )
+      : null
     if (heldTopics !== null) for (const one of [held, heldEvents]) one.reset()
     for (const topic of heldTopics ?? []) {
       held.set({ topic }, 1)

@@ -28,7 +28,7 @@ const BACKLOG: Backlog = {
 }
 
 /** Reads the metrics, each time with this backlog. */
-function theMetrics() {
+function theMetrics(heldTopics = async () => ['claims']) {
   let backlog = BACKLOG
   const metrics = createMetrics({
     version: '1.2.3',
@@ -49,7 +49,7 @@ function theMetrics() {
     notices: () => [],
     foreign: () => [{ id: 'other' }],
     isPolicyAdministrationDown: () => true,
-    heldTopics: async () => ['claims'],
+    heldTopics,
   })
   const read = async (change: Partial<Backlog> = {}) => {
     backlog = { ...BACKLOG, ...change }
@@ -76,6 +76,11 @@ const batchOf = (count: number, minute = 0) => ({
     ...aMessage(BigInt(i)),
     timestampMs: BigInt(minute * 60_000),
   })),
+})
+
+t.test('a scrape does not wait for holds that the database does not tell', async (t) => {
+  const { read } = theMetrics(() => new Promise(() => {}))
+  t.equal((await read()).value('notifications_database_reachable'), 1)
 })
 
 t.test('a row whose sender failed is counted as FAILED', async (t) => {
