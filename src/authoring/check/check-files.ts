@@ -33,6 +33,8 @@ export interface Against {
   readonly rules?: readonly Rule[]
   /** Event types of recent events; null if nobody knows. */
   readonly seenEventTypes?: readonly string[] | null
+  /** Some of the types that came, by `rules/traffic.csv`. */
+  readonly trafficTypes?: readonly string[]
 }
 
 /** Reviews a rule table and its promises together: faults of one file do not hide those of the other. */
@@ -57,7 +59,12 @@ export async function checkRuleFiles(
   )
   if (rules === null) {
     const readable = readEventTypes(tableText, knownEventTypes)
-    const unknown = findUnknownEventTypes(readable, knownEventTypes, against.seenEventTypes)
+    const unknown = findUnknownEventTypes(
+      readable,
+      knownEventTypes,
+      against.seenEventTypes,
+      against.trafficTypes,
+    )
     return {
       table: { ...faulty([...ruleFaults, ...unknown.faults]), warnings: unknown.warnings },
       promises: faulty(promiseFaults),
@@ -95,10 +102,10 @@ function reportTable(
   findRemedy: (rule: Rule) => string | null,
   findWrong: FindWrong,
   knownEventTypes: readonly string[],
-  { rules: rulesBefore, seenEventTypes }: Against,
+  { rules: rulesBefore, seenEventTypes, trafficTypes }: Against,
 ): FileReport {
   const { rules, classes, situations, answers } = enumeration
-  const unknown = findUnknownEventTypes(rules, knownEventTypes, seenEventTypes)
+  const unknown = findUnknownEventTypes(rules, knownEventTypes, seenEventTypes, trafficTypes)
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
@@ -117,9 +124,9 @@ function reportPromises(
   promises: readonly RulePromise[],
   broken: readonly PromiseFault[],
   knownEventTypes: readonly string[],
-  { seenEventTypes }: Against,
+  { seenEventTypes, trafficTypes }: Against,
 ): FileReport<PromiseFault> {
-  const unknown = findUnknownEventTypes(listNaming(promises), knownEventTypes, seenEventTypes)
+  const unknown = findUnknownEventTypes(listNaming(promises), knownEventTypes, seenEventTypes, trafficTypes)
   return {
     faults: [...broken, ...unknown.faults],
     warnings: unknown.warnings,

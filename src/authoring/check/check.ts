@@ -5,6 +5,7 @@ import {
   RULE_TABLE,
   readText,
   TEMPLATE_EVENT_TYPES,
+  TRAFFIC,
 } from '../../service/app/rule-files.ts'
 import {
   type EnvelopeMap,
@@ -17,6 +18,7 @@ import { workflowCommand } from '../../terminal/annotations.ts'
 import { fileOption, newCommand } from '../../terminal/options.ts'
 import { note, print } from '../../terminal/print.ts'
 import type { World } from '../../terminal/world.ts'
+import { listTrafficTypes } from '../traffic/traffic-sheet.ts'
 import { checkRuleFiles, type FileReport } from './check-files.ts'
 import { describeUnguarded, findUnguarded } from './find-unguarded.ts'
 
@@ -45,7 +47,8 @@ interface Options {
 
 async function check(world: World, options: Options): Promise<void> {
   const texts = await Promise.all([readText(options.table), readText(options.promises)])
-  const checked = await checkRuleFiles(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
+  const trafficTypes = listTrafficTypes(await readText(TRAFFIC).catch(() => null))
+  const checked = await checkRuleFiles(texts[0], texts[1], TEMPLATE_EVENT_TYPES, { trafficTypes })
   const { table, promises, promised, enumeration } = checked
   const unguarded =
     options.unguarded && enumeration !== null

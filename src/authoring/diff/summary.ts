@@ -54,7 +54,7 @@ async function summarise(world: World, { against, json }: Options): Promise<void
   const trafficThen = await readFileAt(against, TRAFFIC).catch(() => null)
   const seen = listTrafficTypes(traffic)
   const load = (files: Files, accepted: string, rules: readonly Rule[] = []) =>
-    loadVersion(files, readTexts(files.templates, accepted, seen), { rules })
+    loadVersion(files, readTexts(files.templates, accepted, seen), { rules, trafficTypes: seen })
   const before = await load(await filesAt(against), outcomesThen)
   const after = await load(await filesNow(), outcomes, before.ruleTable?.rules)
   const summary = summariseChange(before, after, outcomes, traffic, trafficThen)

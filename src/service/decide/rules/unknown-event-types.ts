@@ -6,11 +6,13 @@ import type { Rule } from './rule.ts'
  * Event types in rules that have no template and, where `seenEventTypes` are known, no recent event: one fault or warning each,
  * with the nearest known types. A type one or two characters from one with a template is a fault, unless marked `exactly`: it
  * would mute or send something by mistake. For a type near to a family, such as `claim`, the family's wildcard is the nearest.
+ * `trafficTypes`, some of those that came, are no reason for a warning; a fault stays one, since the service does not know them.
  */
 export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
   knownEventTypes: readonly string[],
   seenEventTypes: readonly string[] | null = null,
+  trafficTypes: readonly string[] = [],
 ): { readonly faults: readonly Fault[]; readonly warnings: readonly Fault[] } {
   const seen = (seenEventTypes ?? []).filter((name) => !knownEventTypes.includes(name))
   const all = [...knownEventTypes, ...seen]
@@ -20,21 +22,30 @@ export function findUnknownEventTypes(
     if (when.eventType === null) return []
     const { names, prefixes, exactly } = when.eventType
     const place = { row, column: 'event type' }
-    const tell = (value: string, choices: readonly string[]) => {
-      const isMeant = exactly.includes(value)
+    const tell = (value: string, choices: readonly string[], others: readonly string[]) => {
       const family = families.find((one) => isSlip(value, one.slice(0, -2)))
-      const meant = isMeant ? [] : family === undefined ? nearestOnes(value, choices) : [family]
+      const near = exactly.includes(value) ? [] : nearestOnes(value, choices)
       const event = seenEventTypes === null ? '' : ', and no event of the last 30 days has it'
-      const text = `there is no template for "${value}"${event}${didYouMean(meant)}`
-      const isSlipOfTemplate = meant.some((one) => !seen.includes(one) && isSlip(value, one))
-      if (family !== undefined || !isSlipOfTemplate) return { isFault: false, fault: { ...place, text } }
-      return { isFault: true, fault: { ...place, text: `${text} If not, write "exactly ${value}".` } }
+      const text = (meant: readonly string[]) =>
+        `there is no template for "${value}"${event}${didYouMean(meant)}`
+      const isSlipOfTemplate = near.some((one) => !seen.includes(one) && isSlip(value, one))
+      if (family === undefined && isSlipOfTemplate)
+        return [
+          { isFault: true, fault: { ...place, text: `${text(near)} If not, write "exactly ${value}".` } },
+        ]
+      if (others.includes(value)) return []
+      const meant = exactly.includes(value)
+        ? []
+        : family === undefined
+          ? nearestOnes(value, [...choices, ...others])
+          : [family]
+      return [{ isFault: false, fault: { ...place, text: text(meant) } }]
     }
     return [
-      ...names.filter((name) => !all.includes(name)).map((name) => tell(name, all)),
+      ...names.filter((name) => !all.includes(name)).flatMap((name) => tell(name, all, trafficTypes)),
       ...prefixes
-        .filter((prefix) => !all.some((name) => name.startsWith(prefix)))
-        .map((prefix) => tell(`${prefix}*`, families)),
+        .filter((prefix) => ![...all, ...trafficTypes].some((name) => name.startsWith(prefix)))
+        .flatMap((prefix) => tell(`${prefix}*`, families, [])),
     ]
   })
   return {

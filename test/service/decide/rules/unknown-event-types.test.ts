@@ -5,9 +5,9 @@ import { rule, table } from '../../../authoring/build.ts'
 import { EVENT_TYPES } from '../../../authoring/templates/specified-event-types.ts'
 import { inWords } from '../../build.ts'
 
-function foundIn(eventTypes: string) {
+function foundIn(eventTypes: string, trafficTypes: readonly string[] = []) {
   const rules = loadRuleTable(table(rule({ eventType: eventTypes })))
-  return inWords(findUnknownEventTypes(rules, EVENT_TYPES))
+  return inWords(findUnknownEventTypes(rules, EVENT_TYPES, null, trafficTypes))
 }
 
 t.test('an event type without a template causes a warning that names the nearest with one', async (t) => {
@@ -32,6 +32,18 @@ t.test('an event type of a recent event is known, and one near to it is a warnin
     ],
   })
 })
+
+t.test(
+  'an event type of the traffic causes no warning, and is named; a slip of a template stays a fault',
+  async (t) => {
+    const nothing = { faults: [], warnings: [] }
+    t.strictSame(foundIn('claim.opened or refund.*', ['claim.opened', 'refund.sent']), nothing)
+    t.match(foundIn('claim.opend', ['claim.opened']).warnings, [
+      /"claim\.opend"; did you mean "claim\.opened"\?$/,
+    ])
+    t.match(foundIn('invoice.payed', ['invoice.payed']).faults, [/"invoice\.paid"\? If not, write "exactly/])
+  },
+)
 
 t.test('a misspelt event type is a fault, unless it is marked as exact', async (t) => {
   t.strictSame(foundIn('invoice.payed'), {
