@@ -24,6 +24,7 @@ SKIPPED := awk '/ \# SKIP /{ sub(/.* \# SKIP /, ""); count[$$0]++ } \
 AGAINST ?= main
 export AGAINST
 # A folder with rules/ and templates/ to use in place of this one's, as in make rules-check HOUSE=../house. See src/deploy/README.md.
+GIVEN_HOUSE := $(HOUSE)
 override export HOUSE := $(abspath $(HOUSE))
 # Another checkout to measure against, as in make bench BEFORE=../old. Recipes run in another folder.
 override export BEFORE := $(abspath $(BEFORE))
@@ -67,6 +68,7 @@ node_modules/.tap-plugins: node_modules/.package-lock.json .taprc
 # signals from bash.
 run: override export HOUSE :=
 run: build ## Start a local stack and the service, publish events, show the results (PORT)
+	@$(if $(GIVEN_HOUSE),echo "HOUSE is not used: this shows the product's own rules and texts. Check yours by make rules-check HOUSE=…" >&2)
 	@bash -c 'if [ -t 0 ]; then set -m; fi; $(NODE) test/stack/run.ts; exit $$?'
 
 # Hundreds of short processes: Node keeps what it compiled, and Java compiles quickly rather than well.
