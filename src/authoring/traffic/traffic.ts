@@ -1,5 +1,5 @@
 import { newCommand } from '../../terminal/options.ts'
-import { print, showProgress } from '../../terminal/print.ts'
+import { note, print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
 import { countEvents } from './count-events.ts'
@@ -19,6 +19,12 @@ fewer than ten events are summed up. DATABASE_URL names the database.`,
         const traffic = await countEvents(pool, Date.now(), (count) =>
           showProgress(world, `${count} events counted`),
         )
+        const { firstDay, lastDay, groups, restCount } = traffic
+        if (groups.length === 0 && restCount === 0)
+          note(
+            world,
+            `warning: no event was decided from ${firstDay} to ${lastDay}, and later ones are not counted: summaries would say that no event concerns anybody`,
+          )
         await print(world, json ? JSON.stringify(traffic) : formatTraffic(traffic).trimEnd())
       }),
     )
