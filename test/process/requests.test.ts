@@ -126,7 +126,10 @@ t.test('a dry run counts the entries by their reasons, and asks for nothing', as
   t.match(stdout, /^3 items\n {2}1 {2}/)
   for (const reason of ['contact could not be resolved: HTTP 500', 'party not found', 'event type opted out'])
     t.match(stdout, new RegExp(`^ {2}1 {2}${reason}$`, 'm'))
-  t.match(stderr, /^Dry run, nothing was asked for: retry of all log entries not told/)
+  t.match(
+    stderr,
+    /^Failed entries that wait .*\nDry run, nothing was asked for: retry of all log entries not told/,
+  )
   t.match(
     (await retry(waiting, '--dry-run')).stdout,
     /1 {2}would be left unchanged: the service still retries it by itself/,

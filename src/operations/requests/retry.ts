@@ -5,6 +5,7 @@ import { withWriteOptions } from '../../terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from '../../terminal/known-names.ts'
 import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
 import { newCommand, sinceOption, UsageError, untilOption } from '../../terminal/options.ts'
+import { note } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './follow.ts'
@@ -36,6 +37,9 @@ ${ASK_HELP}`,
     .option('--json', 'print the request as one JSON object when it has ended')
     .action((locators: readonly string[] = [], options: Options) => retry(world, locators, options))
 
+const RETRIED =
+  'Failed entries that wait for a retry are not among them: the service tries them again by itself'
+
 interface Options extends AskOptions {
   readonly since?: Since
   readonly until?: Since
@@ -54,6 +58,7 @@ async function retry(world: World, locators: readonly string[], options: Options
   await withDatabase(world, async (pool) => {
     if (rule !== undefined) await checkRule(pool, rule)
     if (eventType !== undefined) noteUnknownEventType(world, eventType)
+    if (isByFilter) note(world, RETRIED)
     const chosen = locators.length > 0 ? { locators } : { filter }
     await ask(world, pool, { kind: 'retry', ...chosen, readAgain }, options)
   })
