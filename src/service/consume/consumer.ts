@@ -54,6 +54,7 @@ export class Consumer {
   readonly #options: ConsumerOptions
   readonly #log: Logger
   readonly #cluster: Cluster
+  readonly #joins: Cluster
   readonly #membership: Membership
   readonly #commits: ReturnType<typeof createOffsetCommits>
   readonly #fetcher: Fetcher
@@ -73,12 +74,14 @@ export class Consumer {
     const { connection, groupId, sessionTimeoutMs, build, batchCountMax } = options
     const { database } = needs
     const cluster = new Cluster(connection, groupId, log)
-    const membership = new Membership({ cluster, groupId, database, build, sessionTimeoutMs, log })
+    const joins = new Cluster(connection, groupId, log)
+    const membership = new Membership({ cluster, joins, groupId, database, build, sessionTimeoutMs, log })
     const fetcher = new Fetcher({ cluster, sleep: pause, ...CLOCKS, log })
     const { fetchable } = fetcher
     this.#options = options
     this.#log = log
     this.#cluster = cluster
+    this.#joins = joins
     this.#membership = membership
     this.#fetcher = fetcher
     this.foreign = new ForeignDatabases(database, groupId, log)
@@ -168,6 +171,7 @@ export class Consumer {
     const assignment = await this.#membership.join(topics)
     if (this.#stopping.signal.aborted) return
     this.#failureCount = 0
+    this.#waitsFor = JOINING
     this.#hasJoined = true
     this.#assignment = assignment
     // Other members may own the partitions of these commits now.
@@ -236,6 +240,7 @@ export class Consumer {
       LEAVE_WAIT_MS,
     )
     this.#cluster.close()
+    this.#joins.close()
     await this.#ended
   }
 

@@ -42,6 +42,8 @@ export type Standing = 'member' | 'rebalancing' | 'unknown'
 
 interface MembershipOptions {
   readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
+  /** Connections for joins alone: a broker answers nothing else on a connection until the slowest member has joined. */
+  readonly joins: Pick<Cluster, 'ask' | 'findCoordinator'>
   readonly groupId: string
   /** The database that has the checkpoints. */
   readonly database: DatabaseName
@@ -136,16 +138,14 @@ export class Membership {
 
   async #joinOnce(topics: readonly string[]): Promise<Assignment> {
     const { groupId, build, sessionTimeoutMs: sessionTimeout } = this.#options
-    const joined = await this.#ask(
-      (broker) =>
-        broker.joinGroup({
-          groupId,
-          sessionTimeout,
-          rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-          memberId: this.#memberId,
-          groupProtocols: [encodeSubscription(topics, build)],
-        }),
-      JOIN_MAX_MS,
+    const joined = await this.#join((broker) =>
+      broker.joinGroup({
+        groupId,
+        sessionTimeout,
+        rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+        memberId: this.#memberId,
+        groupProtocols: [encodeSubscription(topics, build)],
+      }),
     )
     const { generationId, memberId, leaderId, members } = joined
     this.#memberId = memberId
@@ -153,7 +153,7 @@ export class Membership {
     const groupAssignment =
       leaderId === memberId ? await this.#assignAll(members.map(decodeSubscription)) : []
     const request = { groupId, generationId, memberId, groupAssignment }
-    const { memberAssignment } = await this.#ask((broker) => broker.syncGroup(request), JOIN_MAX_MS)
+    const { memberAssignment } = await this.#join((broker) => broker.syncGroup(request))
     return decodeAssignment(memberAssignment)
   }
 
@@ -186,12 +186,23 @@ export class Membership {
     return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)))
   }
 
-  async #ask<T>(request: (broker: Broker) => Promise<T>, maxMs?: number): Promise<T> {
+  async #join<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
+    const { joins, groupId } = this.#options
+    const coordinator = await joins.findCoordinator(groupId)
+    if (coordinator !== this.#coordinator) this.#coordinator = null
+    return this.#answerOf(coordinator, joins.ask(coordinator, request, JOIN_MAX_MS))
+  }
+
+  async #ask<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
     const { cluster, groupId } = this.#options
     const coordinator = this.#coordinator ?? (await cluster.findCoordinator(groupId))
     this.#coordinator = coordinator
+    return this.#answerOf(coordinator, cluster.ask(coordinator, request))
+  }
+
+  async #answerOf<T>(coordinator: number, asked: Promise<T>): Promise<T> {
     try {
-      const answer = await this.#unlessMoved(coordinator, cluster.ask(coordinator, request, maxMs))
+      const answer = await this.#unlessMoved(coordinator, asked)
       this.#answeredMs = performance.now()
       return answer
     } catch (error) {

@@ -71,16 +71,16 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
       { error: null, leaders: new Map(numbers.map((partition) => [partition, 1])) },
     ]),
   )
-  const membership = new Membership({
-    cluster: {
-      ask: (node, request) => request(brokerAt(node)),
-      findCoordinator: async () => {
-        await cluster.found
-        return cluster.coordinator
-      },
-      topics: async () => found,
-      refresh: async () => {},
+  const requests = {
+    ask: <T>(node: number, request: (broker: Broker) => Promise<T>) => request(brokerAt(node)),
+    findCoordinator: async () => {
+      await cluster.found
+      return cluster.coordinator
     },
+  }
+  const membership = new Membership({
+    cluster: { ...requests, topics: async () => found, refresh: async () => {} },
+    joins: requests,
     groupId: 'group',
     database: { id: '00000000-0000-4000-8000-000000000001', place: '' },
     build: BUILD,
