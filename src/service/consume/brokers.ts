@@ -101,6 +101,15 @@ async function readEnds(
       leader < 0 ? [] : [{ topic, partition }],
     ),
   )
+  return endsOf(cluster, partitions, isolationLevel, reachableMaxMs)
+}
+
+async function endsOf(
+  cluster: Cluster,
+  partitions: readonly TopicPartition[],
+  isolationLevel: IsolationLevel,
+  reachableMaxMs?: number,
+): Promise<ReadonlyMap<string, PartitionEnds>> {
   const [earliest, ends] = await Promise.all([
     listOffsets(cluster, partitions, EARLIEST, isolationLevel, reachableMaxMs),
     listOffsets(cluster, partitions, END, isolationLevel, reachableMaxMs),
@@ -114,10 +123,12 @@ async function readEnds(
   )
 }
 
-/** Rejects if no broker leads the partition. */
+/** Asks the partition's leader alone: another broker may hang. Rejects if no broker leads the partition. */
 export async function readPartitionEnds(cluster: Cluster, partition: TopicPartition): Promise<Ends> {
   const key = partitionKey(partition)
-  const ends = (await readEnds(cluster, [partition.topic], READ_COMMITTED)).get(key)
+  await cluster.topics([partition.topic])
+  const isLed = (cluster.leaderOf(partition) ?? -1) >= 0
+  const ends = isLed ? (await endsOf(cluster, [partition], READ_COMMITTED)).get(key) : undefined
   if (ends === undefined) throw new Error(`no broker leads ${key}`)
   return ends
 }

@@ -1,7 +1,9 @@
 import { createServer, type Socket } from 'node:net'
+import type Broker from 'kafkajs/src/broker/index.js'
 import { pino } from 'pino'
 import t from 'tap'
-import { createBrokers, createFetch } from '../../../src/service/consume/brokers.ts'
+import { createBrokers, createFetch, readPartitionEnds } from '../../../src/service/consume/brokers.ts'
+import type { Cluster } from '../../../src/service/consume/cluster.ts'
 import { READ_COMMITTED } from '../../../src/service/consume/fetch-request.ts'
 import { withTimeout } from '../../../src/service/time/with-timeout.ts'
 import { listen } from '../../stack/listen.ts'
@@ -63,4 +65,29 @@ t.test('a fetch waits for the one before it of the same broker, and of no other'
   await frozen
   t.match(await behind, { error: null })
   t.same(asked, [1, 2, 1])
+})
+
+t.test('the ends of a partition are asked of its leader alone', { timeout: 5_000 }, async (t) => {
+  const leaders = new Map([
+    [0, 0],
+    [1, 1],
+  ])
+  const broker = {
+    listOffsets: async ({ topics: [topic] }: { topics: { partitions: { timestamp: string }[] }[] }) => ({
+      responses: [
+        {
+          topic: 'claims',
+          partitions: [{ partition: 0, offset: topic?.partitions[0]?.timestamp === '-2' ? '3' : '7' }],
+        },
+      ],
+    }),
+  } as unknown as Broker
+  const cluster = {
+    topics: async () => new Map([['claims', { error: null, leaders }]]),
+    leaderOf: ({ partition }: { partition: number }) => leaders.get(partition),
+    ask: (node: number, request: (broker: Broker) => unknown) =>
+      node === 1 ? new Promise(() => {}) : request(broker),
+  } as unknown as Cluster
+  t.match(await readPartitionEnds(cluster, { topic: 'claims', partition: 0 }), { earliest: 3n, end: 7n })
+  await t.rejects(readPartitionEnds(cluster, { topic: 'claims', partition: 2 }), /no broker leads claims\/2/)
 })
