@@ -6,6 +6,8 @@ import { readMessages } from './read-messages.ts'
 
 /** The partitions of an assignment begin within this time. */
 const STARTS_MS_MAX = 1_000
+/** Between two looks that fail. */
+const PAUSE_MS_MAX = 60_000
 /** The clock of a producer may be behind: what is published meanwhile is not older. */
 const RECENT_MS = 60_000
 
@@ -24,12 +26,14 @@ export function createWarnOfHistory(
   // A topic or a broker may be missing at the start: the times of messages tell as well.
   const atStart = brokers.readEnds(topics, READ_COMMITTED).catch(() => null)
 
-  async function warn(partitions: readonly TopicPartition[]): Promise<void> {
+  /** Resolves to the partitions that no broker leads. */
+  async function warn(partitions: readonly TopicPartition[]): Promise<readonly TopicPartition[]> {
     const ends = await brokers.readEnds([...new Set(partitions.map(({ topic }) => topic))], READ_COMMITTED)
     const filled = partitions
       .flatMap((one) => ends.get(partitionKey(one)) ?? [])
       .filter(({ earliest, end }) => earliest < end)
-    if (filled.length === 0) return
+    const leaderless = partitions.filter((one) => !ends.has(partitionKey(one)))
+    if (filled.length === 0) return leaderless
     const recent = await brokers.firstSince(filled, startedMs - RECENT_MS, READ_COMMITTED)
     const endsAtStart = await atStart
     const unread = filled.flatMap((one) => {
@@ -38,7 +42,7 @@ export function createWarnOfHistory(
       const end = firstRecent > endAtStart ? firstRecent : endAtStart
       return one.earliest < end ? [{ ...one, end }] : []
     })
-    if (unread.length === 0) return
+    if (unread.length === 0) return leaderless
     const places = unread.map(({ topic, partition, earliest: offset }) => ({ topic, partition, offset }))
     const messages = [...(await readMessages(brokers, places)).values()]
     const times = messages.flatMap((message) => Number(message?.timestampMs ?? -1n)).filter((ms) => ms >= 0)
@@ -47,24 +51,25 @@ export function createWarnOfHistory(
       { partitions: unread.map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`), oldest },
       `no checkpoint: up to ${unread.reduce((sum, one) => sum + one.end - one.earliest, 0n)} messages from before the first start are processed, and the people they are about told; \`checkpoints set\` decides otherwise before a start`,
     )
+    return leaderless
   }
 
-  async function look(): Promise<void> {
+  async function look(pauseMs: number): Promise<void> {
     const partitions = [...added]
     try {
-      await warn(partitions)
-      added.splice(0, partitions.length)
+      const unread = await warn(partitions)
+      added.splice(0, partitions.length, ...unread)
     } catch (error) {
       log.debug({ err: error }, 'could not read the messages from before the first start')
     }
-    if (added.length > 0) lookSoon()
+    if (added.length > 0) lookAfter(Math.min(pauseMs * 2, PAUSE_MS_MAX))
   }
 
-  function lookSoon(): void {
-    setTimeout(() => void look(), STARTS_MS_MAX).unref()
+  function lookAfter(pauseMs: number): void {
+    setTimeout(() => void look(pauseMs), pauseMs).unref()
   }
 
   return (partition) => {
-    if (added.push(partition) === 1) lookSoon()
+    if (added.push(partition) === 1) lookAfter(STARTS_MS_MAX)
   }
 }
