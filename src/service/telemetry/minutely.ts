@@ -37,6 +37,10 @@ const WINDOW_COUNT = 50
 const REPEATED_ID = 'repeated-id'
 
 const LOOKS_WRONG = 'the data looks wrong'
+const LOOKS_RIGHT = 'the data looks right again'
+
+/** Messages since their ids were judged, and whether the log has the fault that they show. */
+const NO_IDS = { duplicates: 0, messages: 0, isTold: false }
 
 function toNotice(subject: string, code: DataFaultCode, detail: string): Notice {
   return { subject, text: `${LOOKS_WRONG}: ${detail}`, remedy: DATA_FAULTS[code] }
@@ -68,6 +72,7 @@ export function createMinutely(
   const read = [rejected, outcomes, events, fields, addresses, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
   let isCleanMinute = true
+  let ids = NO_IDS
   let repeated: string | null = null
 
   function judge(
@@ -89,7 +94,9 @@ export function createMinutely(
     const found = possible.filter(({ isSure }) => isSure)
     if (count < limits.judged && found.length === 0) return
     if (window.faults === null && found.length === 0) {
-      const areClean = window.isClean && sum(window.counted.filter(isDoubtful)) * 2 <= count
+      // Of fields, only some of a batch are looked at.
+      const kinds = [...Map.groupBy(window.counted, ({ labels }) => labels.field).values()]
+      const areClean = window.isClean && kinds.every((some) => sum(some.filter(isDoubtful)) * 2 <= sum(some))
       if (areClean && possible.length === 0) log.info({ topic, count }, `the first ${noun} look right`)
       for (const { code, detail } of possible)
         log.info(
@@ -114,20 +121,33 @@ export function createMinutely(
     for (const { code } of before) {
       if (isIn(found, code)) continue
       dataFaults.set({ fault: code, topic }, 0)
-      log.info({ fault: code, topic }, 'the data looks right again')
+      log.info({ fault: code, topic }, LOOKS_RIGHT)
     }
     window.faults = found
     if (found.length === 0 || count >= limits.alerted) window.counted = []
   }
 
-  /** A message whose event id is logged has no topic's events to be judged with. */
-  function judgeIds(log: Logger, areDuplicates: boolean, duplicateCount: number, messageCount: number): void {
-    const isSure = areDuplicates && messageCount >= WINDOW_COUNT
-    const detail = `${duplicateCount} of ${counted(messageCount, 'message')} of the last minute had the event id of a logged event, and told nobody`
-    if (areDuplicates && messageCount >= EVENT_LIMITS.judged)
-      log.warn({ fault: REPEATED_ID, remedy: DATA_FAULTS[REPEATED_ID] }, `${LOOKS_WRONG}: ${detail}`)
-    if (isSure || repeated !== null) dataFaults.set({ fault: REPEATED_ID, topic: '' }, isSure ? 1 : 0)
-    repeated = isSure ? detail : null
+  /** Messages whose event id is logged are no events of a topic: all topics are judged together. */
+  function judgeIds(log: Logger, duplicateCount: number, messageCount: number): void {
+    ids = {
+      ...ids,
+      duplicates: ids.duplicates + duplicateCount,
+      messages: ids.messages + messageCount,
+    }
+    if (ids.messages < EVENT_LIMITS.judged) return
+    const isFault = ids.duplicates * 2 > ids.messages
+    const detail = `${ids.duplicates} of ${counted(ids.messages, 'message')} had the event id of a logged event, and told nobody`
+    const about = { fault: REPEATED_ID, topic: '' }
+    if (isFault && !ids.isTold)
+      log.warn({ ...about, remedy: DATA_FAULTS[REPEATED_ID] }, `${LOOKS_WRONG}: ${detail}`)
+    if (ids.messages < WINDOW_COUNT) {
+      ids = { ...ids, isTold: ids.isTold || isFault }
+      return
+    }
+    if (isFault || repeated !== null) dataFaults.set(about, isFault ? 1 : 0)
+    if (!isFault && ids.isTold) log.info(about, LOOKS_RIGHT)
+    repeated = isFault ? detail : null
+    ids = { ...NO_IDS, isTold: isFault }
   }
 
   const notices = (): readonly Notice[] => [
@@ -160,7 +180,7 @@ export function createMinutely(
     const messageCount = duplicateCount + sum(newEvents) + sum(newRejected)
     const areDuplicates = duplicateCount * 2 > messageCount
     isCleanMinute = newRejected.length === 0 && !areDuplicates
-    if (messageCount > 0) judgeIds(log, areDuplicates, duplicateCount, messageCount)
+    judgeIds(log, duplicateCount, messageCount)
     for (const [topic, some] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string)) {
       const fresh = [...some, ...newFields.filter(({ labels }) => labels.topic === topic)]
       judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isDoubtfulEvent, (all) => [
