@@ -5,12 +5,15 @@ import type { PreferenceChange } from './preferences.ts'
 /** Since when a party has been opted out of an event type, by changes newest first: `since 2026-01-31T12:00:00.000000Z`. */
 export function describeOptOut(changes: readonly PreferenceChange[], eventType: string): string {
   const first = changes.find(({ before }) => !coversEventType(before?.optedOutEvents ?? [], eventType))
+  if (first?.isUnreadable) return `since ${first.changedAt}, or before`
   if (first && coversEventType(first.after.optedOutEvents, eventType)) return `since ${first.changedAt}`
   return `since before ${changes.at(-1)?.changedAt ?? 'changes were recorded'}`
 }
 
 /** A change of preferences in words: `Opted out of claim.paid, by ada`. */
-export function describeChange({ changedBy, before, after }: PreferenceChange): string {
+export function describeChange({ changedBy, before, after, isUnreadable }: PreferenceChange): string {
+  const by = changedBy === null ? '' : `, by ${changedBy}`
+  if (isUnreadable) return `Changed in a form that this version of the service cannot read${by}`
   const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
   const out = is.filter((type) => !coversEventType(was, type))
   const back = was.filter((type) => !coversEventType(is, type))
@@ -24,5 +27,5 @@ export function describeChange({ changedBy, before, after }: PreferenceChange): 
       'addresses changed (not used for sending)',
   ].filter((words) => words !== false)
   const words = said.length === 0 ? 'saved without a change' : said.join('; ')
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${changedBy === null ? '' : `, by ${changedBy}`}`
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${by}`
 }

@@ -57,6 +57,8 @@ export const preferenceChange = z.object({
   changedBy: z.string().nullable(),
   before: storedPreferences.nullable(),
   after: storedPreferences,
+  /** True if another version stored it in a form that this one cannot read: what is there is not known. */
+  isUnreadable: z.literal(true).optional(),
 })
 export type PreferenceChange = Readonly<z.infer<typeof preferenceChange>>
 

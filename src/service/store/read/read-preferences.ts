@@ -49,21 +49,14 @@ export function getPreferences(pool: DatabasePool, partyLocator: string): Promis
     SELECT ${PREFERENCES_COLUMNS} FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}`)
 }
 
-const NOTHING_READ: StoredPreferences = {
+const UNREADABLE: StoredPreferences = {
   email: null,
   phone: null,
   preferredChannel: 'unknown',
   optedOutEvents: [],
 }
-/** The history has no constraints: what another version stored in another form is not shown, and hides no other change. */
-const changedPreferences = z
-  .object({
-    email: storedPreferences.shape.email.catch(NOTHING_READ.email),
-    phone: storedPreferences.shape.phone.catch(NOTHING_READ.phone),
-    preferredChannel: storedPreferences.shape.preferredChannel.catch(NOTHING_READ.preferredChannel),
-    optedOutEvents,
-  })
-  .catch({ ...NOTHING_READ, optedOutEvents: [] })
+/** The history has no constraints: a change in another form hides no other. */
+const changedPreferences = storedPreferences.catch(UNREADABLE)
 
 const changeRow = preferenceChange.extend({
   before: changedPreferences.nullable(),
@@ -90,7 +83,9 @@ export async function listPreferenceChanges(
   const shown = rows.slice(0, limit)
   const isMore = shown.length < (rows[0]?.found ?? 0)
   return {
-    items: shown.map(({ found: _, id: __, ...change }) => change),
+    items: shown.map(({ found: _, id: __, ...change }) =>
+      [change.before, change.after].includes(UNREADABLE) ? { ...change, isUnreadable: true } : change,
+    ),
     next: isMore ? (shown.at(-1)?.id ?? null) : null,
   }
 }

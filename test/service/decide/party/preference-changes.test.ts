@@ -23,6 +23,10 @@ t.test('an opt-out dates from the last change that brought it', async (t) => {
     describeOptOut([change('2', wanting('paid'), wanting('Paid ')), change('1', none, paid)], 'Paid '),
     'since 1',
   )
+  t.match(
+    describeOptOut([{ ...change('2', none, paid), isUnreadable: true }], 'paid'),
+    /^since .*, or before$/,
+  )
   t.equal(describeOptOut([], 'paid'), 'since before changes were recorded')
 })
 
@@ -30,5 +34,6 @@ t.test('a change is described by what it changed, and by whom', async (t) => {
   const opted = change('1', wanting(), wanting('paid'))
   t.equal(describeChange({ ...opted, changedBy: 'ada' }), 'Opted out of paid, by ada')
   t.equal(describeChange({ ...opted, before: opted.after }), 'Saved without a change')
+  t.match(describeChange({ ...opted, isUnreadable: true }), /^Changed in a form that .* cannot read$/)
   t.equal(describeChange(change('1', wanting('paid'), wanting('Paid '))), 'Saved without a change')
 })

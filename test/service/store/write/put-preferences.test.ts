@@ -213,9 +213,11 @@ t.test('a change in the form of another version hides none of the others', async
   const unread = { email: null, phone: null, preferredChannel: 'unknown', optedOutEvents: [] }
   t.match(items, [
     { changedBy: 'c', before: SMS, after: IN_APP },
-    { changedBy: 'b', before: null, after: unread },
-    ...Array.from({ length: 4 }, () => ({ changedBy: 'b', before: unread, after: unread })),
-    { changedBy: 'a', before: null, after: SMS },
+    { changedBy: 'b', before: null, after: unread, isUnreadable: true },
+    ...Array.from({ length: 4 }, () => ({
+      ...{ changedBy: 'b', before: unread, after: unread, isUnreadable: true },
+    })),
+    { changedBy: 'a', before: null, after: SMS, isUnreadable: undefined },
   ])
 })
 
