@@ -75,8 +75,11 @@ export const tokenCheck: Check = {
         ? 'and may read everything, since IDP_ADMIN_SCOPE is not set'
         : `with${admin === null ? '' : 'out'} the right of administrators`
     const detail = `accepted, ${reads}${admin === null ? '' : `: ${describeRefusal(party ?? admin)}`}\n${asks}`
-    const lacks = [admin, operator].flatMap((refusal) => refusal?.disagreements ?? [])
-    if (lacks.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM'))
+    const isElsewhere = (refusal: Refusal | null) =>
+      refusal?.disagreements.some(({ variable }) => variable === 'IDP_ADMIN_CLAIM')
+    if (isElsewhere(operator) && admin === null)
+      throw new Problem(detail, 'have tokens issued with both rights in one claim, that of IDP_ADMIN_CLAIM')
+    if (isElsewhere(operator) || isElsewhere(admin))
       throw new Problem(detail, 'set IDP_ADMIN_CLAIM to the place where the token has it')
     if (admin === null) return detail
     if (party === null)
