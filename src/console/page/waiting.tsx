@@ -28,8 +28,8 @@ export function Waiting() {
  * not say about whom they are.
  */
 export function MayLack({ what }: { what: string }) {
-  const { waiting, isHeld, stopped } = useWaiting()
-  const count = isHeld ? waiting : stopped
+  const { held, isHeld, stopped } = useWaiting()
+  const count = isHeld ? held : stopped
   if (!count) return null
   return (
     <p class="notice">
@@ -39,10 +39,20 @@ export function MayLack({ what }: { what: string }) {
   )
 }
 
+const EVERY_MS = 5_000
+
 function useWaiting() {
-  const { totals, holds = [], blocked = [] } = useData<ServiceStatus>(['status']).data ?? {}
-  const stopped = blocked.reduce((sum, one) => sum + (one.waiting ?? 0), 0)
-  return { waiting: totals?.waiting, rejected: totals?.rejected, isHeld: holds.length > 0, stopped }
+  const { totals, holds = [], blocked = [] } = useData<ServiceStatus>(['status'], {}, EVERY_MS).data ?? {}
+  const sum = (some: readonly { readonly waiting?: number | null | undefined }[]) =>
+    some.reduce((total, one) => total + (one.waiting ?? 0), 0)
+  const ofAll = holds.find(({ topics }) => topics === null)
+  return {
+    waiting: totals?.waiting,
+    rejected: totals?.rejected,
+    isHeld: holds.length > 0,
+    held: sum(ofAll === undefined ? holds : [ofAll]),
+    stopped: sum(blocked),
+  }
 }
 
 const countWaiting = (waiting: number) => counted(waiting, 'event waits', 'events wait')

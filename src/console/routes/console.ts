@@ -40,7 +40,7 @@ import type { Requests, Wanted } from './request-routes.ts'
 /** Producers seldom send a new type. */
 const EVENT_TYPES_SHARED = { validMs: 30_000, deadlineMs: 15_000 }
 /** Longer than the page's pause, so that a slow read is there for its next one. */
-const BACKLOG_SHARED = { validMs: 3_000, deadlineMs: 10_000 }
+const BACKLOG_SHARED = { validMs: 6_000, deadlineMs: 10_000 }
 const REJECTED_SHARED = { validMs: 15_000, deadlineMs: 15_000 }
 /** The state of the service does not wait longer for a count. */
 const COUNT_MS_MAX = 500
