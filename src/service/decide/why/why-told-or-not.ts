@@ -84,7 +84,8 @@ function describeNext(entry: Entry): string {
     return `Nothing. The member opted out${at === null ? '' : ` on ${at}`}.`
   }
   if (nextRetry === null) return 'Nothing. It is not tried again.'
-  if (nextRetry.isHeld) return `It will be tried again once messages are resumed.${remedy}`
+  if (nextRetry.isHeld)
+    return `It will be tried again once messages are resumed, unless it is too old by then.${remedy}`
   if (!nextRetry.isOverdue) return `It will be tried again at about ${nextRetry.at}.${remedy}`
   if (remedy !== '') return `It will be tried again until it is given up.${remedy}`
   return 'It will be tried again, but it is late: retries wait while policy administration or the service is down.'
