@@ -103,13 +103,15 @@ function startReplica({ release }: Pod) {
   return {
     fail: () =>
       metrics.stage('batch', aBatch(1), () => Promise.reject(new Error('no database'))).catch(() => {}),
-    process: async (topic: string, random: Random, count: number) => {
+    process: async (topic: string, minute: number, random: Random, count: number) => {
       const first = random.below(100_000)
       const byParty = new Map(
         Array.from({ length: count }, (_, i) => [`party-${first + i}`, aContact(random, first + i)]),
       )
       const inserted = [...byParty].map(([party, contact]) => anEvent(topic, random, party, contact))
-      await metrics.stage('batch', aBatch(count), async () => committedAt(0n, { inserted }))
+      // A producer repeats a message now and then.
+      const batch = aBatch(count + Number(random.chance(0.05)), topic, minute)
+      await metrics.stage('batch', batch, async () => committedAt(0n, { inserted }))
     },
     scrape: async (now: Backlog) => {
       backlog = now
@@ -118,13 +120,16 @@ function startReplica({ release }: Pod) {
     },
   }
 }
-const aBatch = (messageCount: number) => ({
-  topic: 'claims',
+const aBatch = (messageCount: number, topic = 'claims', minute = 0) => ({
+  topic,
   partition: 0,
   expectedCheckpoint: -1n,
   lastOffset: 0n,
   lastMessage: null,
-  messages: Array.from({ length: messageCount }, () => aMessage()),
+  messages: Array.from({ length: messageCount }, (_, i) => ({
+    ...aMessage(),
+    timestampMs: BigInt(Math.floor((minute + i / messageCount) * 60_000)),
+  })),
 })
 
 /** What Prometheus stores of a day, of the metrics that the alerts read. */
@@ -161,7 +166,7 @@ async function recordDay(seed: number, alerts: string) {
         const count = waiting[topic] ?? 0
         if (count > 0 && isDown(minute)) await replica.fail()
         else if (count > 0) {
-          await replica.process(topic, random, count)
+          await replica.process(topic, minute, random, count)
           waiting[topic] = 0
         }
       }
