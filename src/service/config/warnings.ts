@@ -168,6 +168,11 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
   ],
 ]
 
+/** Kubernetes kills a pod after this time; only the pod's manifest can say otherwise. */
+const POD_GRACE_MS = 30_000
+const POD_GRACE =
+  'SHUTDOWN_GRACE is longer than the 30 s after which Kubernetes kills a pod: terminationGracePeriodSeconds must be longer than it and preStop together'
+
 /** Prefixes of our variables. OTEL_* as a whole belongs to OpenTelemetry. */
 const OURS = /^(DATABASE|MQ|BATCH|POLICY_ADMIN|SMTP|IDP|MANAGEMENT|RETRY|SHUTDOWN)_|^OTEL_END/
 
@@ -180,6 +185,7 @@ export function findWarnings(set: Environment, values: Values): readonly string[
       names.filter((name) => rule.names.test(name)).map((name) => `${name} has no effect${rule.reason}`),
     ),
     ...RISKS.filter(([, when]) => when(values)).map(([warning]) => warning),
+    ...(set.KUBERNETES_SERVICE_HOST !== undefined && values.SHUTDOWN_GRACE > POD_GRACE_MS ? [POD_GRACE] : []),
   ]
 }
 
