@@ -10,7 +10,10 @@ import { listNaming, loadPromises, type RulePromise } from '../../service/decide
 import { loadRuleTable, readEventTypes } from '../../service/decide/rules/load-table.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { PromisesError, RuleTableError } from '../../service/decide/rules/table-errors.ts'
-import { findUnknownEventTypes } from '../../service/decide/rules/unknown-event-types.ts'
+import {
+  type EventTypesThatCame,
+  findUnknownEventTypes,
+} from '../../service/decide/rules/unknown-event-types.ts'
 import { counted } from '../../service/text/count.ts'
 import type { Fault } from '../../service/text/faults.ts'
 import { checkPromises, type PromiseFault } from './check-promises.ts'
@@ -28,13 +31,9 @@ export interface FileReport<F extends Fault = Fault> {
 }
 
 /** The rule files that a change is compared with. */
-export interface Against {
+export interface Against extends EventTypesThatCame {
   /** The rules that it changes. */
   readonly rules?: readonly Rule[]
-  /** Event types of recent events; null if nobody knows. */
-  readonly seenEventTypes?: readonly string[] | null
-  /** Some of the types that came, by `rules/traffic.csv`. */
-  readonly trafficTypes?: readonly string[]
 }
 
 /** Reviews a rule table and its promises together: faults of one file do not hide those of the other. */
@@ -59,12 +58,7 @@ export async function checkRuleFiles(
   )
   if (rules === null) {
     const readable = readEventTypes(tableText, knownEventTypes)
-    const unknown = findUnknownEventTypes(
-      readable,
-      knownEventTypes,
-      against.seenEventTypes,
-      against.trafficTypes,
-    )
+    const unknown = findUnknownEventTypes(readable, knownEventTypes, against)
     return {
       table: { ...faulty([...ruleFaults, ...unknown.faults]), warnings: unknown.warnings },
       promises: faulty(promiseFaults),
@@ -102,10 +96,11 @@ function reportTable(
   findRemedy: (rule: Rule) => string | null,
   findWrong: FindWrong,
   knownEventTypes: readonly string[],
-  { rules: rulesBefore, seenEventTypes, trafficTypes }: Against,
+  against: Against,
 ): FileReport {
   const { rules, classes, situations, answers } = enumeration
-  const unknown = findUnknownEventTypes(rules, knownEventTypes, seenEventTypes, trafficTypes)
+  const { rules: rulesBefore } = against
+  const unknown = findUnknownEventTypes(rules, knownEventTypes, against)
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
@@ -124,9 +119,9 @@ function reportPromises(
   promises: readonly RulePromise[],
   broken: readonly PromiseFault[],
   knownEventTypes: readonly string[],
-  { seenEventTypes, trafficTypes }: Against,
+  against: Against,
 ): FileReport<PromiseFault> {
-  const unknown = findUnknownEventTypes(listNaming(promises), knownEventTypes, seenEventTypes, trafficTypes)
+  const unknown = findUnknownEventTypes(listNaming(promises), knownEventTypes, against)
   return {
     faults: [...broken, ...unknown.faults],
     warnings: unknown.warnings,

@@ -2,6 +2,13 @@ import type { Fault } from '../../text/faults.ts'
 import { didYouMean, isSlip, nearestOnes } from '../../text/nearest.ts'
 import type { Rule } from './rule.ts'
 
+export interface EventTypesThatCame {
+  /** Event types of recent events; null if nobody knows. */
+  readonly seenEventTypes?: readonly string[] | null
+  /** Some of the types that came, by `rules/traffic.csv`. */
+  readonly trafficTypes?: readonly string[]
+}
+
 /**
  * Event types in rules that have no template and, where `seenEventTypes` are known, no recent event: one fault or warning each,
  * with the nearest known types. A type one or two characters from one with a template is a fault, unless marked `exactly`: it
@@ -11,8 +18,7 @@ import type { Rule } from './rule.ts'
 export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
   knownEventTypes: readonly string[],
-  seenEventTypes: readonly string[] | null = null,
-  trafficTypes: readonly string[] = [],
+  { seenEventTypes = null, trafficTypes = [] }: EventTypesThatCame = {},
 ): { readonly faults: readonly Fault[]; readonly warnings: readonly Fault[] } {
   const seen = (seenEventTypes ?? []).filter((name) => !knownEventTypes.includes(name))
   const all = [...knownEventTypes, ...seen]

@@ -7,7 +7,7 @@ import { inWords } from '../../build.ts'
 
 function foundIn(eventTypes: string, trafficTypes: readonly string[] = []) {
   const rules = loadRuleTable(table(rule({ eventType: eventTypes })))
-  return inWords(findUnknownEventTypes(rules, EVENT_TYPES, null, trafficTypes))
+  return inWords(findUnknownEventTypes(rules, EVENT_TYPES, { trafficTypes }))
 }
 
 t.test('an event type without a template causes a warning that names the nearest with one', async (t) => {
@@ -22,7 +22,7 @@ t.test('an event type without a template causes a warning that names the nearest
 
 t.test('an event type of a recent event is known, and one near to it is a warning', async (t) => {
   const rules = loadRuleTable(table(rule({ eventType: 'claim.withdrwan or claim.withdrawn or payments' })))
-  const found = findUnknownEventTypes(rules, EVENT_TYPES, ['claim.withdrawn'])
+  const found = findUnknownEventTypes(rules, EVENT_TYPES, { seenEventTypes: ['claim.withdrawn'] })
   const nobody = ', and no event of the last 30 days has it; did you mean'
   t.match(inWords(found), {
     faults: { length: 0 },
