@@ -173,7 +173,7 @@ function createStatus({
     const holds = fault === null ? await readHolds(database.httpPool()).catch(() => null) : []
     const others = fault === null ? await troublesOfOthers().catch(() => []) : []
     const down = others.find((one) => one.lookUps !== null)
-    const own = new Set(listPartitions(consumer?.assignment ?? {}).map(partitionKey))
+    const own = new Set(listPartitions(consumer?.membership.assignment ?? {}).map(partitionKey))
     const blocked = [
       ...showBlocked(consumer?.blocked ?? [], toIso),
       ...others.flatMap((one) => one.blocked).filter((one) => !own.has(partitionKey(one))),
@@ -187,7 +187,9 @@ function createStatus({
     return {
       isStarting: consumer === undefined,
       consuming:
-        consumer === undefined ? 'the service is starting' : (consumer.waitsFor ?? consumer.foreign.reason),
+        consumer === undefined
+          ? 'the service is starting'
+          : (consumer.membership.waitsFor ?? consumer.foreign.reason),
       database: fault ?? (holds === null ? 'it does not answer' : null),
       lookUps: lookUps ?? (down ? `${down.lookUps} for another replica` : null),
       lookUpsFailSince: failsSinceMs === null ? (down?.lookUpsFailSince ?? null) : toIso(failsSinceMs),

@@ -194,7 +194,7 @@ export async function createApp(
   /** Ready once the process has joined the consumer group, whatever happens later. */
   async function startup(): Promise<string | null> {
     if (worker === null) return (await database.fault()) ?? 'the service is starting'
-    return worker.consumer.hasJoined ? null : worker.consumer.waitsFor
+    return worker.consumer.membership.hasJoined ? null : worker.consumer.membership.waitsFor
   }
 
   /** A second call must wait for the first, which `disposeAsync` by itself does not. */
@@ -239,8 +239,8 @@ function metricsNeeds(
     addressPlaces: config.policyAdministration.addresses,
     attemptCountMax: config.retry.attemptCountMax,
     backlog: createBacklog({
-      assignment: () => worker()?.consumer.assignment ?? null,
-      oldestMs: (topic, partition) => worker()?.consumer.oldestMs(topic, partition) ?? null,
+      assignment: () => worker()?.consumer.membership.assignment ?? null,
+      oldestMs: (topic, partition) => worker()?.consumer.partitions.oldestMs(topic, partition) ?? null,
       // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
       // A broker that stands still must not hide how far the partitions of the others are behind.
       ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),

@@ -131,7 +131,8 @@ export function createWorker(needs: WorkerNeeds) {
     maker: createMaker(),
     parties,
     lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),
-    takeRequest: () => takeRequest(pool, listPartitions(consumer.assignment ?? {}), parties.isDown()),
+    takeRequest: () =>
+      takeRequest(pool, listPartitions(consumer.membership.assignment ?? {}), parties.isDown()),
     listRetryCandidates: (...page) => listRetryCandidates(pool, config.retry, ...page),
     readMessages: (places) => readMessages(brokers, places),
     listRejected: (target, after) =>

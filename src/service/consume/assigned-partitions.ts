@@ -1,21 +1,19 @@
 import { type Assignment, listPartitions, partitionKey } from '../decide/event/position.ts'
+import type { Fetcher } from './fetcher.ts'
 import type { CommittedOffset } from './group-offsets.ts'
 import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 /** The partitions that this member of the group owns now. */
 export class AssignedPartitions {
   readonly #needs: PartitionNeeds
+  readonly #fetcher: Pick<Fetcher, 'setPartitions'>
   readonly #consumers = new Map<string, PartitionConsumer>()
   /** The last consumer of each partition that was ever owned. */
   readonly #latest = new Map<string, PartitionConsumer>()
 
-  constructor(needs: PartitionNeeds) {
+  constructor(needs: PartitionNeeds, fetcher: Pick<Fetcher, 'setPartitions'>) {
     this.#needs = needs
-  }
-
-  /** Consumers of the partitions owned now. */
-  list(): Iterable<PartitionConsumer> {
-    return this.#consumers.values()
+    this.#fetcher = fetcher
   }
 
   /**
@@ -33,11 +31,13 @@ export class AssignedPartitions {
       this.#consumers.set(key, consumer)
       this.#latest.set(key, consumer)
     }
+    this.#fetcher.setPartitions(this.#consumers.values())
   }
 
   end(): void {
     for (const consumer of this.#consumers.values()) consumer.end()
     this.#consumers.clear()
+    this.#fetcher.setPartitions([])
   }
 
   /** Resolves when no batch of any assignment is running. */

@@ -1,237 +1,174 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type Broker from 'kafkajs/src/broker/index.js'
 import type { Logger } from 'pino'
 import type { Assignment } from '../decide/event/position.ts'
-import {
-  decodeAssignment,
-  decodeSubscription,
-  encodeAssignments,
-  encodeSubscription,
-  ONE_GROUP_PER_LIST,
-  type Subscriber,
-} from './assigner.ts'
-import type { Build } from './builds.ts'
-import type { Cluster } from './cluster.ts'
-import { type DatabaseName, encodeOffsets, type NextOffset } from './group-offsets.ts'
-import { errorType } from './kafka-client.ts'
-
-/** Maximum time that the group waits for the slowest member to join. */
-const REBALANCE_TIMEOUT_MS = 60_000
-/** The coordinator answers a join once the slowest member has joined. */
-const JOIN_MAX_MS = REBALANCE_TIMEOUT_MS + 5_000
-const JOIN_COUNT_MAX = 5
-/** After this time without an answer, another broker may coordinate the group. */
-const LATE_COORDINATOR_MS = 2_000
-
-/** Heartbeats in a session timeout. */
-const HEARTBEAT_COUNT = 10
-/** Time without an answer after which the coordinator counts as silent: also while a rebalance waits for a slow member. */
-const COORDINATOR_SILENT_MS = 9_000
-const SILENT_HEARTBEAT_COUNT = 3
-
-const REBALANCE = 'REBALANCE_IN_PROGRESS'
-const UNKNOWN_MEMBER = 'UNKNOWN_MEMBER_ID'
-/** Errors that tell a member about its group, and not about the coordinator. */
-const GROUP_ERRORS = [REBALANCE, UNKNOWN_MEMBER, 'ILLEGAL_GENERATION']
-
-/**
- * A member goes on. While the group rebalances, it keeps what it owns until all have joined again. Once it is unknown, or of an
- * earlier generation, others may own its partitions.
- */
-export type Standing = 'member' | 'rebalancing' | 'unknown'
+import { errorMessage } from '../text/faults.ts'
+import { backOffMs } from '../time/back-off.ts'
+import { withTimeout } from '../time/with-timeout.ts'
+import type { AssignedPartitions } from './assigned-partitions.ts'
+import { describeRemedy, unreachableBroker } from './describe-outage.ts'
+import type { GroupMember } from './group-member.ts'
+import type { CommittedOffset, createOffsetCommits } from './group-offsets.ts'
+import type { SubscribedTopics } from './subscribed-topics.ts'
 
 interface MembershipOptions {
-  readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
-  /** Connections for joins alone: a broker answers nothing else on a connection until the slowest member has joined. */
-  readonly joins: Pick<Cluster, 'ask' | 'findCoordinator'>
   readonly groupId: string
-  /** The database that has the checkpoints. */
-  readonly database: DatabaseName
-  readonly build: Build
-  readonly sessionTimeoutMs: number
+  /** The addresses of MQ_BROKERS. */
+  readonly brokers: readonly string[]
+  readonly member: GroupMember
+  readonly topics: SubscribedTopics
+  readonly partitions: AssignedPartitions
+  readonly commits: Pick<ReturnType<typeof createOffsetCommits>, 'clear'>
+  readonly readCommitted: () => Promise<readonly CommittedOffset[]>
+  /** Ends early when the signal aborts; never rejects. */
+  readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
 }
 
+/** Time between two looks while no topic exists. */
+const NO_TOPIC_MS = 5_000
+/** Maximum time that an assignment waits for the group's offsets. The coordinator has just answered. */
+const COMMITTED_WAIT_MS = 2_000
+const JOINING = 'joining the consumer group'
+
 /**
- * The membership in the consumer group. A lost coordinator does not end it: the next request goes to the one that follows, as the
- * same member. Rejects with kafkajs's error, or ETIMEDOUT.
+ * Keeps this process a member of the consumer group until stopped. See the table of states in the README: each state is a method.
+ * Waits with backoff for a broker that is down, for missing topics (the others continue) and after a lost connection.
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
-  #memberId = ''
-  #generationId = -1
-  #coordinator: number | null = null
-  #answeredMs = performance.now()
+  readonly #stopping: AbortSignal
+  #assignment: Assignment | null = null
+  #hasJoined = false
+  /** Failures since the last join. */
+  #failureCount = 0
+  #waitsFor = JOINING
 
-  constructor(options: MembershipOptions) {
+  constructor(options: MembershipOptions, stopping: AbortSignal) {
     this.#options = options
+    this.#stopping = stopping
   }
 
-  /** Time between two heartbeats. */
-  get heartbeatMs(): number {
-    return Math.floor(this.#options.sessionTimeoutMs / HEARTBEAT_COUNT)
-  }
-
-  /** True if the coordinator has not answered for several heartbeats. */
-  get isSilent(): boolean {
-    return this.#silentMs > Math.max(COORDINATOR_SILENT_MS, SILENT_HEARTBEAT_COUNT * this.heartbeatMs)
-  }
-
-  /** True if the coordinator has not answered for the session timeout, so that the group no longer keeps this member. */
-  get isExpired(): boolean {
-    return this.#silentMs > this.#options.sessionTimeoutMs
-  }
-
-  get #silentMs(): number {
-    return performance.now() - this.#answeredMs
-  }
-
-  /** Joins, and returns the partitions that this member owns now. Waits for the slowest member, 60 s at most. */
-  async join(topics: readonly string[]): Promise<Assignment> {
-    for (let joinCount = 1; ; joinCount++) {
+  async run(): Promise<void> {
+    while (!this.#stopping.aborted) {
       try {
-        return this.#keepSubscribed(await this.#joinOnce(topics), topics)
+        await this.#findTopics()
+        const { existing, partitionCounts } = this.#options.topics
+        if (existing.length === 0) {
+          await this.#waitForTopics()
+          continue
+        }
+        await this.#join(existing)
+        await this.#stay(partitionCounts)
       } catch (error) {
-        if (errorType(error) === UNKNOWN_MEMBER) this.#memberId = ''
-        if (!isGroupError(error) || joinCount === JOIN_COUNT_MAX) throw error
+        await this.#backOff(error)
       }
     }
   }
 
-  /** Sends a heartbeat. A failure rejects only once the membership has expired. */
-  async heartbeat(): Promise<Standing> {
-    const request = this.#identity
-    try {
-      await this.#ask((broker) => broker.heartbeat(request))
-    } catch (error) {
-      if (errorType(error) === REBALANCE) return 'rebalancing'
-      if (isGroupError(error)) return 'unknown'
-      if (this.isExpired) throw error
-      this.#options.log.debug({ err: error }, 'a heartbeat failed')
-    }
-    return 'member'
-  }
-
-  /** Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. */
-  async commit(offsets: readonly NextOffset[]): Promise<void> {
-    const request = { ...this.#identity, topics: encodeOffsets(offsets, this.#options.database) }
-    await this.#ask((broker) => broker.offsetCommit(request))
-  }
-
-  /** Leaves, so that the others need not wait for the end of the session. */
-  async leave(): Promise<void> {
-    const [groupId, memberId] = [this.#options.groupId, this.#memberId]
-    if (memberId === '') return
-    await this.#ask((broker) => broker.leaveGroup({ groupId, memberId }))
-    this.#memberId = ''
-  }
-
-  /** To be taken before the coordinator is looked up: offsets of one generation must not be committed by the next. */
-  get #identity() {
-    return {
-      groupId: this.#options.groupId,
-      memberId: this.#memberId,
-      groupGenerationId: this.#generationId,
-    }
-  }
-
-  async #joinOnce(topics: readonly string[]): Promise<Assignment> {
-    const { groupId, build, sessionTimeoutMs: sessionTimeout } = this.#options
-    const joined = await this.#join((broker) =>
-      broker.joinGroup({
-        groupId,
-        sessionTimeout,
-        rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-        memberId: this.#memberId,
-        groupProtocols: [encodeSubscription(topics, build)],
-      }),
-    )
-    const { generationId, memberId, leaderId, members } = joined
-    this.#memberId = memberId
-    this.#generationId = generationId
-    const groupAssignment =
-      leaderId === memberId ? await this.#assignAll(members.map(decodeSubscription)) : []
-    const request = { groupId, generationId, memberId, groupAssignment }
-    const { memberAssignment } = await this.#join((broker) => broker.syncGroup(request))
-    return decodeAssignment(memberAssignment)
-  }
-
-  /** As the leader of the group, assigns all partitions of all members' topics. */
-  async #assignAll(subscribers: readonly Subscriber[]) {
-    const { cluster, log } = this.#options
-    const topics = [...new Set(subscribers.flatMap((one) => one.topics))].sort()
-    await cluster.topics(topics)
-    await cluster.refresh()
-    const found = await cluster.topics(topics)
-    const unseen = topics.filter((topic) => found.get(topic)?.error !== null)
-    if (unseen.length > 0)
+  async #findTopics(): Promise<void> {
+    const { topics, log } = this.#options
+    await topics.find()
+    if (topics.missing.length > 0)
       log.warn(
-        { topics: unseen },
-        `no member of the consumer group reads topics of other members, which this one does not see: ${ONE_GROUP_PER_LIST}`,
+        { missing: namesOf(topics) },
+        'waiting for topics that do not exist yet, or that this user may not see; consuming the others',
       )
-    const partitions = topics.flatMap((topic) =>
-      [...(found.get(topic)?.leaders.keys() ?? [])].map((partition) => ({ topic, partition })),
-    )
-    return encodeAssignments(partitions, subscribers)
   }
 
-  #keepSubscribed(assignment: Assignment, topics: readonly string[]): Assignment {
-    const others = Object.keys(assignment).filter((topic) => !topics.includes(topic))
-    if (others.length === 0) return assignment
-    this.#options.log.warn(
-      { topics: others },
-      `the leader of the consumer group gave this member partitions of topics that it does not read: ${ONE_GROUP_PER_LIST}`,
-    )
-    return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)))
+  async #waitForTopics(): Promise<void> {
+    const { topics, sleep } = this.#options
+    this.#release()
+    this.#waitsFor = `none of the topics exists: create ${namesOf(topics).join(', ')}, or grant READ and DESCRIBE on them`
+    await sleep(NO_TOPIC_MS, this.#stopping)
   }
 
-  async #join<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
-    const { joins, groupId } = this.#options
-    const coordinator = await joins.findCoordinator(groupId)
-    if (coordinator !== this.#coordinator) this.#coordinator = null
-    return this.#answerOf(coordinator, joins.ask(coordinator, request, JOIN_MAX_MS))
+  async #join(topics: readonly string[]): Promise<void> {
+    const { groupId, member, partitions, commits, log } = this.#options
+    // After a failure, its reason stays until the next join succeeds.
+    if (this.#failureCount === 0) this.#waitsFor = JOINING
+    log.debug({ groupId, topics }, JOINING)
+    const assignment = await member.join(topics)
+    if (this.#stopping.aborted) return
+    this.#failureCount = 0
+    this.#waitsFor = JOINING
+    this.#hasJoined = true
+    this.#assignment = assignment
+    // Other members may own the partitions of these commits now.
+    commits.clear()
+    const committed = await this.#readCommitted()
+    if (this.#stopping.aborted) return
+    partitions.assign(assignment, committed)
+    log.info({ groupId, assignment }, 'joined the consumer group')
   }
 
-  async #ask<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
-    const { cluster, groupId } = this.#options
-    const coordinator = this.#coordinator ?? (await cluster.findCoordinator(groupId))
-    this.#coordinator = coordinator
-    return this.#answerOf(coordinator, cluster.ask(coordinator, request))
+  /** What the group has committed to Kafka, or nothing if the coordinator is late. */
+  async #readCommitted(): Promise<readonly CommittedOffset[]> {
+    const { groupId, readCommitted, log } = this.#options
+    return withTimeout(COMMITTED_WAIT_MS, readCommitted(), () => {
+      throw new Error(`no response within ${COMMITTED_WAIT_MS / 1_000} s`)
+    }).catch((error) => {
+      log.warn(
+        { groupId, reason: errorMessage(error) },
+        "the group's offsets cannot be compared with the checkpoints",
+      )
+      return []
+    })
   }
 
-  async #answerOf<T>(coordinator: number, asked: Promise<T>): Promise<T> {
-    try {
-      const answer = await this.#unlessMoved(coordinator, asked)
-      this.#answeredMs = performance.now()
-      return answer
-    } catch (error) {
-      if (isGroupError(error)) this.#answeredMs = performance.now()
-      else this.#coordinator = null
-      throw error
+  /** Stays a member until its topics have other partitions, or the coordinator wants it to join again. */
+  async #stay(partitionCounts: string): Promise<void> {
+    const { groupId, member, topics, sleep, log } = this.#options
+    while (topics.partitionCounts === partitionCounts) {
+      await sleep(member.heartbeatMs, this.#stopping)
+      if (this.#stopping.aborted) return
+      const standing = await member.heartbeat()
+      if (standing === 'rebalancing') log.debug({ groupId }, 'the group rebalances: joining again')
+      if (standing === 'unknown') this.#release()
+      if (standing !== 'member') return
     }
   }
 
-  /** Rejects once another broker coordinates the group: else one that hangs would be waited for until the timeout. */
-  async #unlessMoved<T>(coordinator: number, answer: Promise<T>): Promise<T> {
-    const { cluster, groupId } = this.#options
-    const answered = new AbortController()
-    const { signal } = answered
-    const moved = async (): Promise<never> => {
-      for (;;) {
-        await sleep(LATE_COORDINATOR_MS, undefined, { signal })
-        const found = await cluster.findCoordinator(groupId).catch(() => coordinator)
-        if (found !== coordinator) throw new Error(`broker ${found} coordinates the group now`)
-      }
-    }
-    try {
-      return await Promise.race([answer, moved()])
-    } finally {
-      answered.abort()
-    }
+  async #backOff(error: unknown): Promise<void> {
+    if (this.#stopping.aborted) return
+    if (this.#options.member.isExpired) this.#release()
+    const retryInMs = backOffMs(this.#failureCount++)
+    this.#report(error, retryInMs)
+    await this.#options.sleep(retryInMs, this.#stopping)
+  }
+
+  #report(error: unknown, retryInMs: number): void {
+    const { groupId, brokers, log } = this.#options
+    const remedy = describeRemedy(error, groupId, brokers)
+    const reason = `the broker refuses or does not respond (${errorMessage(error)})${remedy}`
+    // A broker that is down says nothing new every few seconds.
+    const level = reason === this.#waitsFor ? 'debug' : 'warn'
+    const fields = unreachableBroker(error) === null ? { err: error } : { reason: errorMessage(error) }
+    log[level]({ ...fields, brokers, retryInMs }, `waiting for the broker${remedy}`)
+    this.#waitsFor = reason
+  }
+
+  /** Others may own the partitions by now. */
+  #release(): void {
+    this.#assignment = null
+    this.#options.partitions.end()
+  }
+
+  /** The partitions that this member owns; null while it is in no group. */
+  get assignment(): Assignment | null {
+    return this.#stopping.aborted ? null : this.#assignment
+  }
+
+  /** True once this member has joined the group for the first time. */
+  get hasJoined(): boolean {
+    return this.#hasJoined
+  }
+
+  /** Null while this member is in the group and its broker answers; otherwise the reason for waiting. */
+  get waitsFor(): string | null {
+    if (this.assignment === null) return this.#waitsFor
+    return this.#options.member.isSilent ? 'the broker accepts no request of this member' : null
   }
 }
 
-function isGroupError(error: unknown): boolean {
-  return GROUP_ERRORS.includes(errorType(error) ?? '')
+function namesOf({ missing }: SubscribedTopics): string[] {
+  return missing.map(({ topic }) => topic)
 }

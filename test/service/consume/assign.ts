@@ -1,15 +1,16 @@
 import { pino } from 'pino'
 import { AssignedPartitions } from '../../../src/service/consume/assigned-partitions.ts'
 import { Condition } from '../../../src/service/consume/condition.ts'
+import type { Fetcher } from '../../../src/service/consume/fetcher.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
-import type { PartitionNeeds } from '../../../src/service/consume/partition.ts'
+import type { PartitionConsumer, PartitionNeeds } from '../../../src/service/consume/partition.ts'
 
 export interface Given
   extends Pick<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>,
     Partial<Omit<PartitionNeeds, 'ensureCheckpoint' | 'processNext'>> {}
 
 /** Partitions whose needs are harmless unless given. */
-export function assign(given: Given) {
+export function assign(given: Given, fetcher?: Fetcher) {
   const needs: PartitionNeeds = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
@@ -30,5 +31,14 @@ export function assign(given: Given) {
     log: pino({ level: 'silent' }),
     ...given,
   }
-  return { partitions: new AssignedPartitions(needs), budget: needs.budget }
+  let owned: readonly PartitionConsumer[] = []
+  const setPartitions = (partitions: Iterable<PartitionConsumer>) => {
+    owned = [...partitions]
+    fetcher?.setPartitions(owned)
+  }
+  return {
+    partitions: new AssignedPartitions(needs, { setPartitions }),
+    owned: () => owned,
+    budget: needs.budget,
+  }
 }

@@ -14,7 +14,7 @@ async function joined(numbers = [0]) {
   const clock = { nowMs: 0, aheadMs: 0 }
   const fetchable = new Condition()
   void fetchable.wait().then(() => calls.push('wanted'))
-  const { partitions } = assign({
+  const { partitions, owned } = assign({
     ensureCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
       return { offset: -1n, lastMessage: null }
@@ -35,7 +35,7 @@ async function joined(numbers = [0]) {
     wallMs: () => clock.nowMs + clock.aheadMs,
     monotonicMs: () => clock.nowMs,
   })
-  const find = (wanted: number) => [...partitions.list()].find(({ name }) => name.partition === wanted)
+  const find = (wanted: number) => owned().find(({ name }) => name.partition === wanted)
   /** One message, as a broker answers a request for it. */
   const deliver = async (consumer = find(0)) => {
     const bytes = writeBatch({ baseOffset: 0, records: [{ value: 'a' }] })

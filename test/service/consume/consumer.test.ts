@@ -123,9 +123,9 @@ const errorOf = (name: 'KafkaJSConnectionError', message: string) =>
 t.test('a member that no coordinator answers for its session joins again, as the same one', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims])
-  await until(() => consumer.hasJoined, { what: 'the first membership' })
+  await until(() => consumer.membership.hasJoined, { what: 'the first membership' })
   answer('heartbeat', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
-  await until(() => /lost/.test(consumer.waitsFor ?? ''), { what: 'the reason for waiting' })
+  await until(() => /lost/.test(consumer.membership.waitsFor ?? ''), { what: 'the reason for waiting' })
   answer('heartbeat', claims, proceed)
   await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
   await produce(brokers, [{ topic: claims, value: 'a' }])
@@ -135,7 +135,7 @@ t.test('a member that no coordinator answers for its session joins again, as the
 t.test('a member that the coordinator does not know any more joins anew', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
-  await until(() => consumer.hasJoined, { what: 'the first membership' })
+  await until(() => consumer.membership.hasJoined, { what: 'the first membership' })
   const unknown = errors.errorCodes.find(({ type }) => type === 'UNKNOWN_MEMBER_ID')?.code ?? 0
   answer('heartbeat', claims, () => {
     answer('heartbeat', claims, proceed)
@@ -149,7 +149,7 @@ t.test('a member that the coordinator does not know any more joins anew', async 
 t.test('a lost coordinator ends no membership, and holds up no partition', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf, joinCount } = await consume(t, [claims], { sessionTimeoutMs: 30_000 })
-  await until(() => consumer.hasJoined, { what: 'the membership' })
+  await until(() => consumer.membership.hasJoined, { what: 'the membership' })
   let refusedCount = 0
   answer('heartbeat', claims, () => {
     refusedCount++
@@ -171,7 +171,7 @@ t.test('a lost coordinator ends no membership, and holds up no partition', async
 t.test('a coordinator that does not answer holds up no partition', async (t) => {
   const { claims } = await createTopics(brokers, 1)
   const { consumer, valuesOf } = await consume(t, [claims])
-  await until(() => consumer.hasJoined, { what: 'the membership' })
+  await until(() => consumer.membership.hasJoined, { what: 'the membership' })
   const asked = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
   answer('heartbeat', claims, (send) => {

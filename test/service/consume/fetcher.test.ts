@@ -70,23 +70,25 @@ async function fetching(
     },
     log,
   })
-  const { partitions } = assign({
-    ensureCheckpoint: async (topic, partition) => {
-      if (isStarting({ topic, partition })) await new Promise(() => {})
-      return { offset: -1n, lastMessage: null }
+  const { partitions } = assign(
+    {
+      ensureCheckpoint: async (topic, partition) => {
+        if (isStarting({ topic, partition })) await new Promise(() => {})
+        return { offset: -1n, lastMessage: null }
+      },
+      processNext: async ({ take }) => {
+        const batch = await take()
+        if (batch === null) return null
+        for (const { value } of batch.messages) values.push(String(value))
+        return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
+      },
+      fetchable: fetcher.fetchable,
+      sleep: () => new Promise(() => {}),
+      log,
     },
-    processNext: async ({ take }) => {
-      const batch = await take()
-      if (batch === null) return null
-      for (const { value } of batch.messages) values.push(String(value))
-      return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
-    },
-    fetchable: fetcher.fetchable,
-    sleep: () => new Promise(() => {}),
-    log,
-  })
+    fetcher,
+  )
   partitions.assign({ claims: Array.from({ length: partitionCount }, (_, i) => i) }, [])
-  fetcher.setPartitions(partitions.list())
   void fetcher.run()
   await settled()
   return {

@@ -60,7 +60,7 @@ export function onePartition(given: Given = {}) {
   const clock = { nowMs: 0, aheadMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY, new Condition())
 
-  const { partitions } = assign({
+  const { partitions, owned } = assign({
     ensureCheckpoint: async () => {
       await given.ensureCheckpoint?.()
       return database.checkpoint
@@ -117,7 +117,7 @@ export function onePartition(given: Given = {}) {
     return last === undefined ? 0n : lastOf(last) + 1n
   }
 
-  const consumer = () => [...partitions.list()][0]
+  const consumer = () => owned()[0]
 
   /** The answer to the next request; null if nothing is wanted, or there is nothing. */
   function ask(batchCountMax = 100) {

@@ -199,8 +199,8 @@ class History {
     if (this.#processes.length > 1 || this.#isCalm) this.#processes.shift()?.partitions.end()
   }
 
-  #fetchStep({ member, partitions }: Process): void {
-    member.step([...partitions.list()][0])
+  #fetchStep({ member, owned }: Process): void {
+    member.step(owned()[0])
   }
 
   async #dispatch(batch: Batch): Promise<CommitResult> {

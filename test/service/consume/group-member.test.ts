@@ -5,7 +5,7 @@ import errors from 'kafkajs/src/protocol/error.js'
 import { pino } from 'pino'
 import t from 'tap'
 import { encodeSubscription } from '../../../src/service/consume/assigner.ts'
-import { Membership } from '../../../src/service/consume/membership.ts'
+import { GroupMember } from '../../../src/service/consume/group-member.ts'
 import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
@@ -78,7 +78,7 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
       return cluster.coordinator
     },
   }
-  const membership = new Membership({
+  const member = new GroupMember({
     cluster: { ...requests, topics: async () => found, refresh: async () => {} },
     joins: requests,
     groupId: 'group',
@@ -87,7 +87,7 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
     sessionTimeoutMs: 30_000,
     log: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   })
-  return { membership, calls, lines, cluster, assignments }
+  return { member, calls, lines, cluster, assignments }
 }
 
 const errorOf = (type: string) =>
@@ -105,11 +105,11 @@ const joinedAs = (memberId: string, members: Record<string, string[]> = {}) => (
 
 t.test('the leader assigns topics that only others read, and warns of hidden ones', async (t) => {
   const members = { a: ['claims'], b: ['billing', 'hidden'] }
-  const { membership, assignments, lines } = memberOf(
+  const { member, assignments, lines } = memberOf(
     { joinGroup: () => joinedAs('a', members) },
     { claims: [0, 1], billing: [0] },
   )
-  t.same(await membership.join(['claims']), { claims: [0, 1] })
+  t.same(await member.join(['claims']), { claims: [0, 1] })
   t.same(assignments, [
     { memberId: 'b', assignment: { billing: [0] } },
     { memberId: 'a', assignment: { claims: [0, 1] } },
@@ -123,29 +123,29 @@ t.test('a member ignores partitions of topics that it does not read, and warns o
     assignment: { claims: [0], billing: [1] },
     userData: Buffer.alloc(0),
   })
-  const { membership, lines } = memberOf({
+  const { member, lines } = memberOf({
     joinGroup: () => joinedAs('b'),
     syncGroup: () => ({ memberAssignment }),
   })
-  t.same(await membership.join(['claims']), { claims: [0] })
+  t.same(await member.join(['claims']), { claims: [0] })
   t.match(lines, [{ topics: ['billing'] }])
 })
 
 t.test('a member keeps its id until the coordinator does not know it, or it has left', async (t) => {
   let joinCount = 0
-  const { membership, calls } = memberOf({
+  const { member, calls } = memberOf({
     joinGroup: ({ memberId }) => {
       joinCount++
       if (joinCount === 3) throw errorOf('UNKNOWN_MEMBER_ID')
       return joinedAs(memberId || `member-${joinCount}`)
     },
   })
-  await membership.join(['claims'])
-  await membership.join(['claims'])
-  await membership.join(['claims'])
-  await membership.leave()
-  await membership.leave()
-  await membership.join(['claims'])
+  await member.join(['claims'])
+  await member.join(['claims'])
+  await member.join(['claims'])
+  await member.leave()
+  await member.leave()
+  await member.join(['claims'])
   t.same(
     calls.filter(({ name }) => name !== 'syncGroup').map(({ name, memberId }) => `${name} ${memberId}`),
     [
@@ -161,7 +161,7 @@ t.test('a member keeps its id until the coordinator does not know it, or it has 
 
 t.test('a rebalance during the join starts it again; any other error ends it', async (t) => {
   const failures = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']
-  const { membership, calls } = memberOf({
+  const { member, calls } = memberOf({
     joinGroup: () => joinedAs('b'),
     syncGroup: () => {
       const type = failures.shift()
@@ -169,14 +169,14 @@ t.test('a rebalance during the join starts it again; any other error ends it', a
       return undefined
     },
   })
-  t.same(await membership.join(['claims']), {})
+  t.same(await member.join(['claims']), {})
   t.equal(calls.length, 6)
   const refused = memberOf({
     joinGroup: () => {
       throw errorOf('GROUP_AUTHORIZATION_FAILED')
     },
   })
-  await t.rejects(refused.membership.join(['claims']), { name: 'KafkaJSProtocolError' })
+  await t.rejects(refused.member.join(['claims']), { name: 'KafkaJSProtocolError' })
   t.equal(refused.calls.length, 1)
 })
 
@@ -185,19 +185,19 @@ t.test(
   async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] })
     t.teardown(() => mock.timers.reset())
-    const { membership, calls, cluster } = memberOf({
+    const { member, calls, cluster } = memberOf({
       joinGroup: () => joinedAs('b'),
       heartbeat: ({ node }) => (node === 1 ? new Promise(() => {}) : undefined),
     })
-    await membership.join(['claims'])
-    const beat = membership.heartbeat()
+    await member.join(['claims'])
+    const beat = member.heartbeat()
     mock.timers.tick(2_000)
     await settled()
     t.equal(calls.at(-1)?.name, 'heartbeat', 'it still coordinates the group')
     cluster.coordinator = 2
     mock.timers.tick(2_000)
     t.equal(await beat, 'member', 'the group still knows it')
-    await membership.heartbeat()
+    await member.heartbeat()
     t.match(calls.at(-1), { name: 'heartbeat', node: 2, memberId: 'b' })
   },
 )
@@ -209,37 +209,32 @@ t.test('a heartbeat tells a rebalance from a member that the group does not know
     'ILLEGAL_GENERATION',
     'NOT_COORDINATOR_FOR_GROUP',
   ]
-  const { membership } = memberOf({
+  const { member } = memberOf({
     heartbeat: () => {
       throw errorOf(standings.shift() ?? '')
     },
   })
   t.same(
-    [
-      await membership.heartbeat(),
-      await membership.heartbeat(),
-      await membership.heartbeat(),
-      await membership.heartbeat(),
-    ],
+    [await member.heartbeat(), await member.heartbeat(), await member.heartbeat(), await member.heartbeat()],
     ['rebalancing', 'unknown', 'unknown', 'member'],
   )
 })
 
 t.test('offsets are committed by the generation that processed them, however late', async (t) => {
   let generationId = 0
-  const { membership, calls, cluster } = memberOf({
+  const { member, calls, cluster } = memberOf({
     joinGroup: () => ({ ...joinedAs('b'), generationId: ++generationId }),
     heartbeat: () => {
       throw new Error('the coordinator is lost')
     },
   })
-  await membership.join(['claims'])
-  await membership.heartbeat()
+  await member.join(['claims'])
+  await member.heartbeat()
   const found = Promise.withResolvers<void>()
   cluster.found = found.promise
-  const committed = membership.commit([{ topic: 'claims', partition: 0, next: 1n }])
+  const committed = member.commit([{ topic: 'claims', partition: 0, next: 1n }])
   cluster.found = Promise.resolve()
-  await membership.join(['claims'])
+  await member.join(['claims'])
   found.resolve()
   await committed
   t.match(calls.at(-1), { name: 'offsetCommit', groupGenerationId: 1 })
