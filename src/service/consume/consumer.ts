@@ -87,7 +87,6 @@ export class Consumer {
         member,
         topics,
         partitions,
-        commits,
         readCommitted: () => this.#readCommitted(),
         sleep: pause,
         log,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Broker from 'kafkajs/src/broker/index.js'
 import type { Logger } from 'pino'
-import type { Assignment } from '../decide/event/position.ts'
+import { type Assignment, listPartitions, partitionKey } from '../decide/event/position.ts'
 import {
   decodeAssignment,
   decodeSubscription,
@@ -61,6 +61,8 @@ export class GroupMember {
   /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
   #memberId = ''
   #generationId = -1
+  /** The partitions of this generation, by `topic/partition`. */
+  #owned: ReadonlySet<string> = new Set()
   #coordinator: number | null = null
   #answeredMs = performance.now()
 
@@ -91,7 +93,9 @@ export class GroupMember {
   async join(topics: readonly string[]): Promise<Assignment> {
     for (let joinCount = 1; ; joinCount++) {
       try {
-        return this.#keepSubscribed(await this.#joinOnce(topics), topics)
+        const assignment = this.#keepSubscribed(await this.#joinOnce(topics), topics)
+        this.#owned = new Set(listPartitions(assignment).map(partitionKey))
+        return assignment
       } catch (error) {
         if (errorType(error) === UNKNOWN_MEMBER) this.#memberId = ''
         if (!isGroupError(error) || joinCount === JOIN_COUNT_MAX) throw error
@@ -113,9 +117,14 @@ export class GroupMember {
     return 'member'
   }
 
-  /** Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. */
+  /**
+   * Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. What another member
+   * owns by now, whose offset is later, is left out.
+   */
   async commit(offsets: readonly NextOffset[]): Promise<void> {
-    const request = { ...this.#identity, topics: encodeOffsets(offsets, this.#options.database) }
+    const own = offsets.filter((one) => this.#owned.has(partitionKey(one)))
+    if (own.length === 0) return
+    const request = { ...this.#identity, topics: encodeOffsets(own, this.#options.database) }
     await this.#ask((broker) => broker.offsetCommit(request))
   }
 

@@ -92,7 +92,6 @@ export function createOffsetCommits(commit: (offsets: readonly NextOffset[]) => 
 
   return {
     flush,
-    clear: () => waiting.clear(),
     add(next: NextOffset): void {
       waiting.set(partitionKey(next), next)
       timer ??= setTimeout(flush, COMMIT_INTERVAL_MS).unref()

@@ -6,7 +6,7 @@ import { withTimeout } from '../time/with-timeout.ts'
 import type { AssignedPartitions } from './assigned-partitions.ts'
 import { describeRemedy, unreachableBroker } from './describe-outage.ts'
 import type { GroupMember } from './group-member.ts'
-import type { CommittedOffset, createOffsetCommits } from './group-offsets.ts'
+import type { CommittedOffset } from './group-offsets.ts'
 import type { SubscribedTopics } from './subscribed-topics.ts'
 
 interface MembershipOptions {
@@ -16,7 +16,6 @@ interface MembershipOptions {
   readonly member: GroupMember
   readonly topics: SubscribedTopics
   readonly partitions: AssignedPartitions
-  readonly commits: Pick<ReturnType<typeof createOffsetCommits>, 'clear'>
   readonly readCommitted: () => Promise<readonly CommittedOffset[]>
   /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
@@ -82,7 +81,7 @@ export class Membership {
   }
 
   async #join(topics: readonly string[]): Promise<void> {
-    const { groupId, member, partitions, commits, log } = this.#options
+    const { groupId, member, partitions, log } = this.#options
     // After a failure, its reason stays until the next join succeeds.
     if (this.#failureCount === 0) this.#waitsFor = JOINING
     log.debug({ groupId, topics }, JOINING)
@@ -92,8 +91,6 @@ export class Membership {
     this.#waitsFor = JOINING
     this.#hasJoined = true
     this.#assignment = assignment
-    // Other members may own the partitions of these commits now.
-    commits.clear()
     const committed = await this.#readCommitted()
     if (this.#stopping.aborted) return
     partitions.assign(assignment, committed)

@@ -23,6 +23,7 @@ type Call = {
   readonly node: number
   readonly memberId?: string
   readonly groupGenerationId?: number
+  readonly topics?: unknown
 }
 type Answers = Partial<
   Record<'joinGroup' | 'syncGroup' | 'heartbeat' | 'leaveGroup' | 'offsetCommit', (call: Call) => unknown>
@@ -37,8 +38,9 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
   const brokerAt = (node: number) => {
     const answer =
       (name: keyof Answers) =>
-      async ({ memberId, groupGenerationId }: Pick<Call, 'memberId' | 'groupGenerationId'>) => {
-        const call = { name, node, memberId, ...(groupGenerationId !== undefined && { groupGenerationId }) }
+      async ({ memberId, groupGenerationId, topics }: Omit<Call, 'name' | 'node'>) => {
+        const generation = groupGenerationId === undefined ? {} : { groupGenerationId }
+        const call = { name, node, memberId, ...generation, ...(topics === undefined ? {} : { topics }) }
         calls.push(call)
         return answers[name]?.(call)
       }
@@ -93,6 +95,10 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
 const errorOf = (type: string) =>
   errors.createErrorFromCode(errors.errorCodes.find((one) => one.type === type)?.code ?? 0)
 
+const assigned = (assignment: Record<string, number[]>) => ({
+  memberAssignment: MemberAssignment.encode({ version: 0, assignment, userData: Buffer.alloc(0) }),
+})
+
 const joinedAs = (memberId: string, members: Record<string, string[]> = {}) => ({
   generationId: 1,
   memberId,
@@ -118,14 +124,9 @@ t.test('the leader assigns topics that only others read, and warns of hidden one
 })
 
 t.test('a member ignores partitions of topics that it does not read, and warns of them', async (t) => {
-  const memberAssignment = MemberAssignment.encode({
-    version: 0,
-    assignment: { claims: [0], billing: [1] },
-    userData: Buffer.alloc(0),
-  })
   const { member, lines } = memberOf({
     joinGroup: () => joinedAs('b'),
-    syncGroup: () => ({ memberAssignment }),
+    syncGroup: () => assigned({ claims: [0], billing: [1] }),
   })
   t.same(await member.join(['claims']), { claims: [0] })
   t.match(lines, [{ topics: ['billing'] }])
@@ -224,6 +225,7 @@ t.test('offsets are committed by the generation that processed them, however lat
   let generationId = 0
   const { member, calls, cluster } = memberOf({
     joinGroup: () => ({ ...joinedAs('b'), generationId: ++generationId }),
+    syncGroup: () => assigned({ claims: [0] }),
     heartbeat: () => {
       throw new Error('the coordinator is lost')
     },
@@ -239,3 +241,22 @@ t.test('offsets are committed by the generation that processed them, however lat
   await committed
   t.match(calls.at(-1), { name: 'offsetCommit', groupGenerationId: 1 })
 })
+
+t.test(
+  'a batch that ends after a rebalance commits no offset of a partition that is another member’s',
+  async (t) => {
+    const { member, calls } = memberOf({
+      joinGroup: () => joinedAs('b'),
+      syncGroup: () => assigned({ claims: [1] }),
+    })
+    await member.join(['claims'])
+    await member.commit([0, 1].map((partition) => ({ topic: 'claims', partition, next: 1n })))
+    t.match(calls.at(-1), {
+      name: 'offsetCommit',
+      topics: [{ topic: 'claims', partitions: [{ partition: 1 }] }],
+    })
+    const callCount = calls.length
+    await member.commit([{ topic: 'claims', partition: 0, next: 2n }])
+    t.equal(calls.length, callCount)
+  },
+)

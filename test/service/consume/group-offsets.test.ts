@@ -21,10 +21,6 @@ t.test('one request commits the last offset of each partition that moved', async
   ])
   await commits.flush()
   t.equal(requests.length, 1, 'nothing is committed twice')
-  commits.add({ topic: 'claims', partition: 0, next: 10n })
-  commits.clear()
-  await commits.flush()
-  t.equal(requests.length, 1, 'cleared offsets are not committed')
 })
 
 t.test('a timer commits an offset within a second', async (t) => {
