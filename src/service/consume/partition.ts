@@ -107,7 +107,7 @@ export class PartitionConsumer {
   /** Resolves after `end`, when no batch is running. */
   readonly finished: Promise<void>
   #state: State
-  /** What the group had committed to Kafka before this assignment, until it is compared with the checkpoint; null if unknown. */
+  /** What the next start compares with the checkpoint: what the group had committed to Kafka; null: the checkpoint before. */
   #committed: CommittedOffset | null
   #checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
   /** The broker is known to have nothing before this offset. */
@@ -338,6 +338,8 @@ export class PartitionConsumer {
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     const { topic, partition } = this.name
     const checkpoint = this.#checkpoint.offset
+    // If the answer is lost, the partition starts at either checkpoint, and the database has lost no rows.
+    this.#committed = { ...this.name, next: earliest, database: this.#needs.database }
     const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
     if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
     this.#checkpoint = { offset: inForce, lastMessage: null }

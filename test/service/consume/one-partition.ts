@@ -26,6 +26,8 @@ export interface Given {
   /** Replaces the look-ups; may reject. */
   readonly prepare?: (batch: Batch) => Promise<void>
   readonly ensureCheckpoint?: () => Promise<void>
+  /** Called after a reset of the checkpoint; rejects if its answer is lost. */
+  readonly afterReset?: () => Promise<void>
   readonly findHold?: () => Promise<Hold | null>
   /** Batches are cut after this many messages. */
   readonly askedCount?: number
@@ -69,6 +71,7 @@ export function onePartition(given: Given = {}) {
       if (expected !== database.checkpoint.offset) return database.checkpoint.offset
       database.resets.push(offset)
       database.checkpoint = { offset, lastMessage: null }
+      await given.afterReset?.()
       return offset
     },
     findHold: given.findHold ?? (async () => null),

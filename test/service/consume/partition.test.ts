@@ -275,6 +275,17 @@ for (const [what, offset, msg] of [
   })
 }
 
+t.test('a reset whose answer is lost is no loss of rows', async (t) => {
+  const partition = await withTen({
+    checkpoint: { offset: BigInt(END), lastMessage: null },
+    afterReset: () => Promise.reject(new Error('the connection is lost')),
+  })
+  await partition.fetchOnce()
+  await partition.fetchOnce()
+  t.strictSame([partition.database.resets, partition.rowsLost], [[-1n], []])
+  t.equal(partition.values().join(''), 'abcdefghij')
+})
+
 t.test('a checkpoint that another consumer moved is not reset for a recreated topic', async (t) => {
   const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
   const { fetchOnce, values, database, lines, sleeps } = await withTen({ checkpoint })
