@@ -146,12 +146,11 @@ export class PartitionConsumer {
         this.#state = { kind: 'starting', before: null }
         const reader = await this.#start()
         while (await this.#waitForNext(reader)) await this.#process(reader)
-        if (!this.#isOver) throw new Moved()
+        reader.close()
       } catch (error) {
         await this.#fail(error)
       }
     }
-    this.#reader?.close()
     this.#state = { kind: 'ended' }
   }
 
@@ -234,7 +233,10 @@ export class PartitionConsumer {
 
   /** Notes a commit. */
   #settle(reader: BatchReader, { batch, result }: ProcessedBatch): void {
-    if (result.kind === 'moved') throw this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
+    if (result.kind === 'moved') {
+      this.#noteMoved(batch.expectedCheckpoint, result.checkpoint)
+      throw new Moved()
+    }
     this.#checkpoint = reader.settle(batch, result.lastOffset)
     this.#failures = null
     this.#failedHead = null
@@ -242,14 +244,13 @@ export class PartitionConsumer {
     this.#needs.commitToKafka({ ...this.name, next: result.lastOffset + 1n })
   }
 
-  #noteMoved(expected: bigint, checkpoint: bigint): Moved {
+  #noteMoved(expected: bigint, checkpoint: bigint): void {
     // One that moved back is judged when the partition starts there.
     if (checkpoint > expected)
       this.#needs.log.warn(
         { ...this.name, expected: String(expected), checkpoint: String(checkpoint) },
         'another consumer moved the checkpoint: continuing from there',
       )
-    return new Moved()
   }
 
   /** Keeps what is fetched until the topic is no longer held. */
@@ -271,33 +272,30 @@ export class PartitionConsumer {
     if (head !== null) this.#failedHead = { offset: head.offset, timestampMs: head.timestampMs ?? -1n }
     this.#reader?.close()
     this.#state = { kind: 'failed' }
-    const failures = this.#failures ?? { count: 0, blocked: null }
-    failures.count++
-    this.#failures = failures
-    const unhandled = await this.#handle(error, failures.count === 1)
-    if (unhandled !== null && !this.#isOver) await this.#block(unhandled, failures)
-  }
-
-  /** Handles an error that needs no backoff and returns null. Returns any other error. */
-  async #handle(error: unknown, isFirst: boolean): Promise<unknown> {
     if (this.#isOver) {
-      if (!(error instanceof Moved))
+      if (head !== null && !(error instanceof Moved))
         this.#needs.log.warn(
           { err: error, ...this.name, offset: String(this.#checkpoint.offset + 1n) },
           'the last batch of a partition failed; the next owner of the partition processes it',
         )
-      return null
+      return
     }
-    if (isFirst && isIgnoredOnFirstFailure(error)) return null
+    const failures = this.#failures ?? { count: 0, blocked: null }
+    failures.count++
+    this.#failures = failures
+    if (failures.count === 1 && isIgnoredOnFirstFailure(error)) return
     try {
-      if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
-      else if (error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE')
-        return (await this.#continueInRange(error.from)) ? null : error
-      else return error
-    } catch (cause) {
-      return cause instanceof Moved ? null : cause
+      await this.#recover(error)
+    } catch (fault) {
+      if (!this.#isOver) await this.#block(fault, failures)
     }
-    return null
+  }
+
+  /** Finds where to go on in a recreated topic, or after an offset out of range. Rejects with what still stops the partition. */
+  async #recover(error: unknown): Promise<void> {
+    if (error instanceof Recreated) return this.#startAnew(error.message, await this.#ends())
+    const isOutOfRange = error instanceof BrokerError && error.code === 'OFFSET_OUT_OF_RANGE'
+    if (!isOutOfRange || !(await this.#continueInRange(error.from))) throw error
   }
 
   /** Rejects with BrokerError: whatever fails, no batch was tried. */
@@ -334,14 +332,14 @@ export class PartitionConsumer {
     return true
   }
 
-  /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
+  /** Does nothing if another consumer moved the checkpoint meanwhile. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     const { topic, partition } = this.name
     const checkpoint = this.#checkpoint.offset
     // If the answer is lost, the partition starts at either checkpoint, and the database has lost no rows.
     this.#committed = { ...this.name, next: earliest, database: this.#needs.database }
     const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
-    if (inForce !== earliest - 1n) throw this.#noteMoved(checkpoint, inForce)
+    if (inForce !== earliest - 1n) return this.#noteMoved(checkpoint, inForce)
     this.#checkpoint = { offset: inForce, lastMessage: null }
     this.#earliest = earliest
     this.#failedHead = null

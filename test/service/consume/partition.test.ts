@@ -470,6 +470,15 @@ t.test('a last batch that fails is logged: nobody shows its partition as blocked
   t.equal(blocked(), null)
 })
 
+t.test('a start that fails as the partition ends is no last batch', async (t) => {
+  const start = Promise.withResolvers<void>()
+  const { end, lines } = await withTen({ ensureCheckpoint: () => start.promise })
+  const ended = end()
+  start.reject(new Error('the database is gone'))
+  await ended
+  t.same(lines, [])
+})
+
 t.test('the age of the oldest unprocessed message is known, whether queued or running', async (t) => {
   const commit = Promise.withResolvers<void>()
   const partition = onePartition({ batchCountMax: 1, beforeCommit: () => commit.promise })
