@@ -37,7 +37,7 @@ const BROKER_SILENT_MS = 10_000
 interface Loop {
   readonly nodeId: number
   failureCount: number
-  /** Start of the oldest request without an answer, by `monotonicMs`; null if the last one was answered. */
+  /** Start of the first request in a row without an answer, by `monotonicMs`; null if the last one was answered, or nothing is wanted. */
   silentSinceMs: number | null
   isReported: boolean
 }
@@ -87,11 +87,14 @@ export class Fetcher {
 
   /** Set if the broker that leads the partition has not answered for a while. */
   silence(partition: TopicPartition): UnservedState | null {
-    const sinceMs = this.#loops.get(this.#needs.cluster.leaderOf(partition) ?? -1)?.silentSinceMs ?? null
-    if (sinceMs === null) return null
-    const silentMs = this.#needs.monotonicMs() - sinceMs
+    const silentMs = this.#silentMs(this.#loops.get(this.#needs.cluster.leaderOf(partition) ?? -1))
     if (silentMs < BROKER_SILENT_MS) return null
     return { topic: partition.topic, reason: 'no-answer', sinceMs: this.#needs.wallMs() - silentMs }
+  }
+
+  #silentMs(loop: Loop | undefined): number {
+    const sinceMs = loop?.silentSinceMs ?? null
+    return sinceMs === null ? 0 : this.#needs.monotonicMs() - sinceMs
   }
 
   /** Fetches until the broker leads no partition of ours. */
@@ -102,7 +105,11 @@ export class Fetcher {
       const wanted = led.filter((consumer) => consumer.wanted !== null && !this.#isRefused(consumer.name))
       const isAnyAbout = led.some(({ isAboutToWant }) => isAboutToWant)
       if (wanted.length > 0) await this.#fetchOnce(loop, wanted, isAnyAbout ? SHORT_WAIT_MS : WAIT_MS)
-      else await this.fetchable.wait()
+      else {
+        // No partition waits for the broker: each has a reason of its own.
+        loop.silentSinceMs = null
+        await this.fetchable.wait()
+      }
     }
     this.#loops.delete(loop.nodeId)
   }
@@ -142,6 +149,7 @@ export class Fetcher {
     } catch (error) {
       if (signal.aborted) return
       log.debug({ err: error, broker: loop.nodeId }, 'a fetch failed')
+      this.#report(loop)
       this.#refresh()
       await sleep(backOffMs(loop.failureCount++), signal)
     }
@@ -149,26 +157,29 @@ export class Fetcher {
 
   /** Looks for new leaders again and again while an answer is late, and reports a broker that stays silent. */
   async #watch<T>(loop: Loop, answer: Promise<T>): Promise<T> {
-    const { monotonicMs, log } = this.#needs
-    const sinceMs = loop.silentSinceMs ?? monotonicMs()
-    loop.silentSinceMs = sinceMs
+    loop.silentSinceMs ??= this.#needs.monotonicMs()
     const timer = setInterval(() => {
       this.#refresh()
-      if (loop.isReported || monotonicMs() - sinceMs < BROKER_SILENT_MS) return
-      loop.isReported = true
-      log.warn(
-        { broker: loop.nodeId },
-        'a broker does not answer: the partitions that it leads wait, the others go on',
-      )
+      this.#report(loop)
     }, LATE_ANSWER_MS).unref()
     try {
       const answered = await answer
-      if (loop.isReported) log.info({ broker: loop.nodeId }, 'the broker answers again')
+      if (loop.isReported) this.#needs.log.info({ broker: loop.nodeId }, 'the broker answers again')
       Object.assign(loop, { failureCount: 0, silentSinceMs: null, isReported: false })
       return answered
     } finally {
       clearInterval(timer)
     }
+  }
+
+  /** Logs once that the broker is silent. */
+  #report(loop: Loop): void {
+    if (loop.isReported || this.#silentMs(loop) < BROKER_SILENT_MS) return
+    loop.isReported = true
+    this.#needs.log.warn(
+      { broker: loop.nodeId },
+      'a broker does not answer: the partitions that it leads wait, the others go on',
+    )
   }
 
   #handOver(consumer: PartitionConsumer, fetched: FetchedPartition, from: bigint): void {

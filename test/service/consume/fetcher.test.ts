@@ -3,6 +3,7 @@ import type Broker from 'kafkajs/src/broker/index.js'
 import { pino } from 'pino'
 import t from 'tap'
 import { Fetcher } from '../../../src/service/consume/fetcher.ts'
+import { createBudget } from '../../../src/service/consume/inbox.ts'
 import type { TopicPartition } from '../../../src/service/decide/event/position.ts'
 import { committedAt } from '../build.ts'
 import { assign } from './assign.ts'
@@ -11,6 +12,7 @@ import { writeBatch } from './records/write-batch.ts'
 import { type WrittenPartition, writeFetchResponse } from './write-fetch-response.ts'
 
 const VERSION = 11
+const BUDGET_BYTES = 1024 * 1024
 
 /** Partitions of claims, a cluster that answers when the test says so, and a fetcher between them. */
 async function fetching(
@@ -18,7 +20,7 @@ async function fetching(
   leaders: Record<number, number>,
   isStarting: (partition: TopicPartition) => boolean = () => false,
 ) {
-  const cluster = { refreshCount: 0, refreshes: 0, isRefreshed: true }
+  const cluster = { refreshCount: 0, refreshes: 0, isRefreshed: true, isRefusing: false }
   /** The two clocks differ: the wall clock may be set. */
   const clock = { nowMs: 0, aheadMs: 0 }
   const asked: { broker: number; partitions: number[]; waitMs: number; answer: Answer }[] = []
@@ -52,7 +54,10 @@ async function fetching(
 
   const fetcher: Fetcher = new Fetcher({
     cluster: {
-      ask: (nodeId, request) => request(brokerAt(nodeId)),
+      ask: async (nodeId, request) => {
+        if (cluster.isRefusing) throw new Error('ECONNREFUSED')
+        return request(brokerAt(nodeId))
+      },
       leaderOf: ({ partition }) => leaders[partition],
       refresh: async () => {
         cluster.refreshes++
@@ -70,7 +75,7 @@ async function fetching(
     },
     log,
   })
-  const { partitions } = assign(
+  const { partitions, budget } = assign(
     {
       ensureCheckpoint: async (topic, partition) => {
         if (isStarting({ topic, partition })) await new Promise(() => {})
@@ -83,6 +88,7 @@ async function fetching(
         return { batch, result: { ...committedAt(batch.lastOffset), wasSlow: false } }
       },
       fetchable: fetcher.fetchable,
+      budget: createBudget(BUDGET_BYTES, fetcher.fetchable),
       sleep: () => new Promise(() => {}),
       log,
     },
@@ -100,6 +106,7 @@ async function fetching(
     cluster,
     clock,
     fetcher,
+    budget,
     stop: () => {
       partitions.end()
       fetcher.stop()
@@ -169,6 +176,30 @@ t.test('a broker that does not answer holds up its own partitions only, and is r
   t.match(lines.at(-1), { msg: 'the broker answers again' })
   stop()
 })
+
+t.test(
+  'a broker that refuses each connection is reported too, as long as something is wanted of it',
+  async (t) => {
+    const { last, lines, cluster, clock, fetcher, budget, stop } = await fetching(1, { 0: 1 })
+    const silence = () => fetcher.silence({ topic: 'claims', partition: 0 })
+    cluster.isRefusing = true
+    await last()?.answer({})
+    clock.nowMs = 10_000
+    await settled()
+    t.match(silence(), { reason: 'no-answer' })
+    t.match(lines, [{ broker: 1, msg: /does not answer/ }])
+    budget.add(4 * BUDGET_BYTES)
+    await settled()
+    t.equal(silence(), null, 'the database is the reason why the partition waits')
+    cluster.isRefusing = false
+    budget.add(-4 * BUDGET_BYTES)
+    await settled()
+    await last()?.answer({})
+    t.equal(lines.length, 2)
+    t.match(lines[1], { msg: 'the broker answers again' })
+    stop()
+  },
+)
 
 t.test(
   'after a change of leader the partition is fetched from the new one, and not from the old one',
