@@ -59,7 +59,7 @@ export class Inbox {
   #isFull = false
   #sets: RecordSet[] = []
   #bytes = 0
-  #reader: ReturnType<typeof readRecordSet> | null = null
+  #decoding: ReturnType<typeof readRecordSet> | null = null
   #ready: readonly FetchedMessage[] = []
   #readyIndex = 0
   /** Thrown once everything before it is taken. */
@@ -100,7 +100,7 @@ export class Inbox {
   /** Drops everything. */
   clear(): void {
     // Releases the decompression stream.
-    void this.#reader?.return(undefined).catch(() => {})
+    void this.#decoding?.return(undefined).catch(() => {})
     this.#drop(this.#sets.length)
     this.#error = null
   }
@@ -162,9 +162,9 @@ export class Inbox {
 
   /** Decodes some messages of the first set. Returns the set's last offset once it is exhausted and dropped, otherwise null. */
   async #decode(set: RecordSet): Promise<bigint | null> {
-    this.#reader ??= readRecordSet(set)
+    this.#decoding ??= readRecordSet(set)
     try {
-      const { value, done } = await this.#reader.next()
+      const { value, done } = await this.#decoding.next()
       if (done) this.#drop(1)
       else this.#ready = value
       this.#readyIndex = 0
@@ -178,7 +178,7 @@ export class Inbox {
   }
 
   #drop(setCount: number): void {
-    this.#reader = null
+    this.#decoding = null
     this.#ready = []
     for (const { bytes } of this.#sets.splice(0, setCount)) this.#count(-bytes.length)
   }
