@@ -7,8 +7,8 @@ import { AssignedPartitions } from './assigned-partitions.ts'
 import { readPartitionEnds } from './brokers.ts'
 import type { Build } from './builds.ts'
 import { Cluster } from './cluster.ts'
+import { Coordinator } from './coordinator.ts'
 import { Fetcher } from './fetcher.ts'
-import { GroupMember } from './group-member.ts'
 import { type CommittedOffset, createOffsetCommits, readCommitted } from './group-offsets.ts'
 import { createBudget } from './inbox.ts'
 import type { KafkaConnection } from './kafka-client.ts'
@@ -40,7 +40,7 @@ export class Consumer {
   readonly #cluster: Cluster
   readonly #joins: Cluster
   readonly #topics: SubscribedTopics
-  readonly #member: GroupMember
+  readonly #coordinator: Coordinator
   readonly membership: Membership
   readonly #commits: ReturnType<typeof createOffsetCommits>
   readonly #fetcher: Fetcher
@@ -56,9 +56,9 @@ export class Consumer {
     const cluster = new Cluster(connection, groupId, log)
     const joins = new Cluster(connection, groupId, log)
     const topics = new SubscribedTopics(options.topics, cluster)
-    const member = new GroupMember({ cluster, joins, groupId, database, build, sessionTimeoutMs, log })
+    const coordinator = new Coordinator({ cluster, joins, groupId, database, build, sessionTimeoutMs, log })
     const commits = createOffsetCommits((offsets) =>
-      member
+      coordinator
         .commit(offsets)
         .catch((error) => log.debug({ err: error }, 'could not commit the offsets to Kafka')),
     )
@@ -84,7 +84,7 @@ export class Consumer {
       {
         groupId,
         brokers: connection.brokers,
-        member,
+        coordinator,
         topics,
         partitions,
         readCommitted: () => this.#readCommitted(),
@@ -97,7 +97,7 @@ export class Consumer {
     this.#cluster = cluster
     this.#joins = joins
     this.#topics = topics
-    this.#member = member
+    this.#coordinator = coordinator
     this.#commits = commits
     this.#fetcher = fetcher
     this.partitions = partitions
@@ -135,7 +135,7 @@ export class Consumer {
     await settled(this.#ended, JOIN_WAIT_MS)
     // The next member starts where our last batches end.
     await settled(
-      this.#commits.flush().then(() => this.#member.leave()),
+      this.#commits.flush().then(() => this.#coordinator.leave()),
       LEAVE_WAIT_MS,
     )
     this.#cluster.close()

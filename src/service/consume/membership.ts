@@ -4,8 +4,8 @@ import { errorMessage } from '../text/faults.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { withTimeout } from '../time/with-timeout.ts'
 import type { AssignedPartitions } from './assigned-partitions.ts'
+import type { Coordinator } from './coordinator.ts'
 import { describeRemedy, unreachableBroker } from './describe-outage.ts'
-import type { GroupMember } from './group-member.ts'
 import type { CommittedOffset } from './group-offsets.ts'
 import type { SubscribedTopics } from './subscribed-topics.ts'
 
@@ -13,7 +13,7 @@ interface MembershipOptions {
   readonly groupId: string
   /** The addresses of MQ_BROKERS. */
   readonly brokers: readonly string[]
-  readonly member: GroupMember
+  readonly coordinator: Coordinator
   readonly topics: SubscribedTopics
   readonly partitions: AssignedPartitions
   readonly readCommitted: () => Promise<readonly CommittedOffset[]>
@@ -81,11 +81,11 @@ export class Membership {
   }
 
   async #join(topics: readonly string[]): Promise<void> {
-    const { groupId, member, partitions, log } = this.#options
+    const { groupId, coordinator, partitions, log } = this.#options
     // After a failure, its reason stays until the next join succeeds.
     if (this.#failureCount === 0) this.#waitsFor = JOINING
     log.debug({ groupId, topics }, JOINING)
-    const assignment = await member.join(topics)
+    const assignment = await coordinator.join(topics)
     if (this.#stopping.aborted) return
     this.#failureCount = 0
     this.#waitsFor = JOINING
@@ -113,11 +113,11 @@ export class Membership {
 
   /** Stays a member until its topics have other partitions, or the coordinator wants it to join again. */
   async #stay(partitionCounts: string): Promise<void> {
-    const { groupId, member, topics, sleep, log } = this.#options
+    const { groupId, coordinator, topics, sleep, log } = this.#options
     while (topics.partitionCounts === partitionCounts) {
-      await sleep(member.heartbeatMs, this.#stopping)
+      await sleep(coordinator.heartbeatMs, this.#stopping)
       if (this.#stopping.aborted) return
-      const standing = await member.heartbeat()
+      const standing = await coordinator.heartbeat()
       if (standing === 'rebalancing') log.debug({ groupId }, 'the group rebalances: joining again')
       if (standing === 'unknown') this.#release()
       if (standing !== 'member') return
@@ -126,7 +126,7 @@ export class Membership {
 
   async #backOff(error: unknown): Promise<void> {
     if (this.#stopping.aborted) return
-    if (this.#options.member.isExpired) this.#release()
+    if (this.#options.coordinator.isExpired) this.#release()
     const retryInMs = backOffMs(this.#failureCount++)
     this.#report(error, retryInMs)
     await this.#options.sleep(retryInMs, this.#stopping)
@@ -162,7 +162,7 @@ export class Membership {
   /** Null while this member is in the group and its broker answers; otherwise the reason for waiting. */
   get waitsFor(): string | null {
     if (this.assignment === null) return this.#waitsFor
-    return this.#options.member.isSilent ? 'the broker accepts no request of this member' : null
+    return this.#options.coordinator.isSilent ? 'the broker accepts no request of this member' : null
   }
 }
 

@@ -5,7 +5,7 @@ import errors from 'kafkajs/src/protocol/error.js'
 import { pino } from 'pino'
 import t from 'tap'
 import { encodeSubscription } from '../../../src/service/consume/assigner.ts'
-import { GroupMember } from '../../../src/service/consume/group-member.ts'
+import { Coordinator } from '../../../src/service/consume/coordinator.ts'
 import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
@@ -80,7 +80,7 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
       return cluster.coordinator
     },
   }
-  const member = new GroupMember({
+  const member = new Coordinator({
     cluster: { ...requests, topics: async () => found, refresh: async () => {} },
     joins: requests,
     groupId: 'group',

@@ -40,7 +40,7 @@ const GROUP_ERRORS = [REBALANCE, UNKNOWN_MEMBER, 'ILLEGAL_GENERATION']
  */
 export type Standing = 'member' | 'rebalancing' | 'unknown'
 
-interface GroupMemberOptions {
+interface CoordinatorOptions {
   readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
   /** Connections for joins alone: a broker answers nothing else on a connection until the slowest member has joined. */
   readonly joins: Pick<Cluster, 'ask' | 'findCoordinator'>
@@ -56,17 +56,18 @@ interface GroupMemberOptions {
  * What a member of the consumer group asks of its coordinator. A lost coordinator does not end the membership: the next request goes
  * to the one that follows, as the same member. Rejects with kafkajs's error, or ETIMEDOUT.
  */
-export class GroupMember {
-  readonly #options: GroupMemberOptions
+export class Coordinator {
+  readonly #options: CoordinatorOptions
   /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
   #memberId = ''
   #generationId = -1
   /** The partitions of this generation, by `topic/partition`. */
   #owned: ReadonlySet<string> = new Set()
-  #coordinator: number | null = null
+  /** The broker that coordinates the group; null while it is to be looked up. */
+  #nodeId: number | null = null
   #answeredMs = performance.now()
 
-  constructor(options: GroupMemberOptions) {
+  constructor(options: CoordinatorOptions) {
     this.#options = options
   }
 
@@ -197,40 +198,40 @@ export class GroupMember {
 
   async #join<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
     const { joins, groupId } = this.#options
-    const coordinator = await joins.findCoordinator(groupId)
-    if (coordinator !== this.#coordinator) this.#coordinator = null
-    return this.#answerOf(coordinator, joins.ask(coordinator, request, JOIN_MAX_MS))
+    const nodeId = await joins.findCoordinator(groupId)
+    if (nodeId !== this.#nodeId) this.#nodeId = null
+    return this.#answerOf(nodeId, joins.ask(nodeId, request, JOIN_MAX_MS))
   }
 
   async #ask<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
     const { cluster, groupId } = this.#options
-    const coordinator = this.#coordinator ?? (await cluster.findCoordinator(groupId))
-    this.#coordinator = coordinator
-    return this.#answerOf(coordinator, cluster.ask(coordinator, request))
+    const nodeId = this.#nodeId ?? (await cluster.findCoordinator(groupId))
+    this.#nodeId = nodeId
+    return this.#answerOf(nodeId, cluster.ask(nodeId, request))
   }
 
-  async #answerOf<T>(coordinator: number, asked: Promise<T>): Promise<T> {
+  async #answerOf<T>(nodeId: number, asked: Promise<T>): Promise<T> {
     try {
-      const answer = await this.#unlessMoved(coordinator, asked)
+      const answer = await this.#unlessMoved(nodeId, asked)
       this.#answeredMs = performance.now()
       return answer
     } catch (error) {
       if (isGroupError(error)) this.#answeredMs = performance.now()
-      else this.#coordinator = null
+      else this.#nodeId = null
       throw error
     }
   }
 
   /** Rejects once another broker coordinates the group: else one that hangs would be waited for until the timeout. */
-  async #unlessMoved<T>(coordinator: number, answer: Promise<T>): Promise<T> {
+  async #unlessMoved<T>(nodeId: number, answer: Promise<T>): Promise<T> {
     const { cluster, groupId } = this.#options
     const answered = new AbortController()
     const { signal } = answered
     const moved = async (): Promise<never> => {
       for (;;) {
         await sleep(LATE_COORDINATOR_MS, undefined, { signal })
-        const found = await cluster.findCoordinator(groupId).catch(() => coordinator)
-        if (found !== coordinator) throw new Error(`broker ${found} coordinates the group now`)
+        const found = await cluster.findCoordinator(groupId).catch(() => nodeId)
+        if (found !== nodeId) throw new Error(`broker ${found} coordinates the group now`)
       }
     }
     try {
