@@ -324,7 +324,7 @@ t.test('two rule tables in one group are named at once', async (t) => {
   t.match((await doctor(own.env)).find('consumer group'), {
     status: 'warning',
     detail:
-      /replicas decide by different versions, rule tables or envelope maps since .*rule table aaaaaaaaaaaa on 1 replica/,
+      /replicas have different versions, rule tables, envelope maps or topics since .*rule table aaaaaaaaaaaa on 1 replica/,
     remedy: /finish the rollout/,
   })
 })

@@ -9,7 +9,6 @@ import { lasting } from './blocked-partitions.ts'
 import { type Check, Problem, type Warning } from './remedies.ts'
 
 const CLIENT_ID = 'notifications-doctor'
-const ONE_LIST = `${ONE_GROUP_PER_LIST}: see src/service/consume/README.md`
 
 export const consumerGroupCheck: Check = {
   name: 'consumer group',
@@ -24,7 +23,7 @@ export const consumerGroupCheck: Check = {
   },
 }
 
-/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members that read or decide differently. */
+/** Rejects without the right to join, with members of another program, or with partitions that no member reads. Warns of members that differ. */
 function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   const { groupId, topics } = broker
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
@@ -40,10 +39,10 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
     if (strangers !== null) throw new Problem(strangers.text, strangers.remedy)
     const unread = await lasting(() => listUnread(brokers, groupId, topics))
     if (unread.length > 0)
-      throw new Problem(`unread: no member of ${groupId} reads ${unread.join(', ')}`, ONE_LIST)
-    const different = await lasting(() => listSubscriptions(brokers, groupId))
-    if (different.length > 0)
-      return { warning: `different topics: in ${groupId}, ${different.join('; ')}`, remedy: ONE_LIST }
+      throw new Problem(
+        `unread: no member of ${groupId} reads ${unread.join(', ')}`,
+        `${ONE_GROUP_PER_LIST}: see src/service/consume/README.md`,
+      )
     // Also during a rollout: whoever looks wants to know at once.
     const mixed = findMixedBuilds(members)
     if (mixed === null) return groupId
@@ -58,14 +57,4 @@ async function listUnread(brokers: Brokers, groupId: string, topics: readonly st
   if (!members.some((member) => member.topics.length > 0)) return []
   const owned = new Set(members.flatMap((member) => member.owned))
   return [...ends.keys()].filter((key) => !owned.has(key)).sort()
-}
-
-/** The hosts of the members and their topics, if these differ. */
-async function listSubscriptions(brokers: Brokers, groupId: string): Promise<string[]> {
-  const members = (await brokers.listMembers(groupId)).filter(({ topics }) => topics.length > 0)
-  const byTopics = Map.groupBy(members, ({ topics }) => [...topics].sort().join(', '))
-  if (byTopics.size < 2) return []
-  return [...byTopics]
-    .map(([topics, of]) => `${of.map(({ host }) => host).join(', ')} reads ${topics}`)
-    .sort()
 }

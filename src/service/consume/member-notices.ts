@@ -20,7 +20,7 @@ const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
 const UNKNOWN_MS = 15 * 60_000
 
-/** Names what the members decide by, if it has differed for longer than a rollout takes; else null. */
+/** Names what differs between the members, if it has for longer than a rollout takes; else null. */
 export function judgeBuilds(members: readonly BuildOf[], wallMs: number): Notice | null {
   const mixed = findMixedBuilds(members)
   return mixed === null || wallMs - mixed.sinceMs < ROLLOUT_MS_MAX ? null : mixed.notice
@@ -29,17 +29,22 @@ export function judgeBuilds(members: readonly BuildOf[], wallMs: number): Notice
 type BuildOf = Pick<GroupMember, 'host' | 'topics' | 'build'>
 
 /**
- * Names the versions, rule tables and envelope maps of the members, if they differ now; else null. They have been mixed since the first
- * start of the build that came last.
+ * Names the versions, rule tables, envelope maps and topics of the members, if they differ now; else null. They have been mixed since the
+ * first start of what came last.
  */
 export function findMixedBuilds(
   members: readonly BuildOf[],
 ): { readonly notice: Notice; readonly sinceMs: number } | null {
   // During a rebalance members have no topics, and say nothing.
   const known = members.flatMap(({ host, topics, build }) =>
-    topics.length === 0 || build === null ? [] : [{ host, build }],
+    topics.length === 0 || build === null ? [] : [{ host, build, topics: [...topics].sort().join(', ') }],
   )
-  const groups = [...Map.groupBy(known, ({ build }) => describeBuild(build))]
+  const haveOneList = known.every(({ topics }) => topics === known[0]?.topics)
+  const groups = [
+    ...Map.groupBy(known, ({ build, topics }) =>
+      haveOneList ? describeBuild(build) : `${describeBuild(build)} and topics ${topics}`,
+    ),
+  ]
   if (groups.length < 2) return null
   const starts = groups.map(([, some]) => Math.min(...some.map(({ build }) => build.startedMs)))
   const sinceMs = Math.max(...starts)
@@ -49,9 +54,9 @@ export function findMixedBuilds(
   )
   const notice = {
     subject: 'the replicas of the consumer group',
-    text: `replicas decide by different versions, rule tables or envelope maps since ${new Date(sinceMs).toISOString()}: ${words.sort().join('; ')}`,
+    text: `replicas have different versions, rule tables, envelope maps or topics since ${new Date(sinceMs).toISOString()}: ${words.sort().join('; ')}`,
     remedy:
-      'finish the rollout or roll it back, so that all replicas run the same image; if some belong to another deployment, give it its own MQ_GROUP_ID',
+      'finish the rollout or roll it back, so that all replicas run the same image with the same MQ_TOPICS; if some belong to another deployment, give it its own MQ_GROUP_ID',
   }
   return { notice, sinceMs }
 }

@@ -43,7 +43,7 @@ t.test('two builds are named once a rollout would be over, with hosts and time',
   const notice = judgeBuilds(members, NOON_MS + 15 * MINUTE_MS)
   t.equal(
     notice?.text,
-    'replicas decide by different versions, rule tables or envelope maps since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
+    'replicas have different versions, rule tables, envelope maps or topics since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
   )
   t.same(findMixedBuilds(members), { notice, sinceMs: NOON_MS }, 'at once for doctor')
   t.match(notice?.remedy, /roll it back.*its own MQ_GROUP_ID/)
@@ -55,6 +55,21 @@ t.test('two envelope maps are two builds', async (t) => {
     findMixedBuilds([member('h1', one ?? null), member('h2', other ?? null)])?.notice.text,
     /aaaaaaaaaaaa and envelope map dddddddddddd on 1 replica .*aaaaaaaaaaaa and envelope map eeeeeeeeeeee on 1/,
   )
+})
+
+t.test('two lists of topics are named, each with its hosts', async (t) => {
+  const members = [
+    member('h1', OLD, ['claims', 'billing']),
+    member('h2', OLD, ['billing', 'claims']),
+    member('h3', { ...OLD, startedMs: NOON_MS }, ['claims']),
+  ]
+  t.match(findMixedBuilds(members), {
+    sinceMs: NOON_MS,
+    notice: {
+      text: /aaaaaaaaaaaa and topics billing, claims on 2 replicas \(h1, h2\); .* and topics claims on 1 replica \(h3\)$/,
+      remedy: /MQ_TOPICS/,
+    },
+  })
 })
 
 t.test('members that tell no build, or the same one, are not compared', async (t) => {
