@@ -106,8 +106,11 @@ export function judgeAnswer(
     )
   const value = parse(body)
   const name = value === null ? null : firstAt(value, places.name, (found) => typeof found === 'string')
-  if (name !== null && name !== locator)
-    return unresolved('answered for another party', { wrongParty: true, codes: ['WRONG_PARTY'] })
+  if (name !== null && name !== locator) {
+    const isAlike = String(name).toLowerCase() === locator.toLowerCase()
+    const reason = `answered for another party${isAlike ? ', whose locator differs only in capitals' : ''}`
+    return unresolved(reason, { wrongParty: true, codes: ['WRONG_PARTY'] })
+  }
   const answered = { outage: false, isNamed: name !== null, keepsConnection: true }
   // A 404 for another party would skip this member's message for good.
   if (status === 404)

@@ -134,6 +134,16 @@ t.test('the connection of an odd answer is not used again', async (t) => {
   t.strictSame(indexes, { a: 0, wrong: 1, b: 0, garbled: 1, c: 0 })
 })
 
+t.test('an answer whose locator differs only in capitals says so', async (t) => {
+  const url = await serveByHand(t, ({ party, write }) => write(answerOf(party, bodyOf(party.toUpperCase()))))
+  const { client } = clientOf(t, url)
+  t.match((await client.lookUp(['pty-1'])).get('pty-1'), {
+    state: 'unresolved',
+    error: `${WRONG_PARTY}, whose locator differs only in capitals`,
+    wrongParty: true,
+  })
+})
+
 t.test('a 404 that names nobody counts only as the first answer of its connection', async (t) => {
   const indexes: number[] = []
   const url = await serveByHand(t, ({ party, write, index }) => {
