@@ -33,7 +33,7 @@ async function started(t: Test, env: Record<string, string>) {
   const printed = async (expression: RegExp) => {
     const isEnded = () => child.exitCode !== null && []
     const found = await until(() => expression.exec(text) || isEnded(), { what: `${expression} in ${text}` })
-    if (found === false || found.length === 0) throw new Error(`it ended before ${expression}: ${text}`)
+    if (found.length === 0) throw new Error(`it ended before ${expression}: ${text}`)
     return found[1] ?? ''
   }
   await printed(/stays up/)
@@ -133,7 +133,7 @@ t.test('make run leaves nothing behind at a SIGTERM during its start', async (t)
   )
   child.kill('SIGTERM')
   t.strictSame(await once(child, 'exit'), [0, null], text)
-  t.strictSame(pids ? pids.filter(isRunning) : null, [])
+  t.strictSame(pids.filter(isRunning), [])
 })
 
 t.test('make run has the rules of the product, and ends with make', async (t) => {
@@ -153,7 +153,7 @@ t.test('make run has the rules of the product, and ends with make', async (t) =>
   )
   t.equal(child.exitCode, null)
   child.kill('SIGTERM')
-  await until(() => pids && !pids.some(isRunning), { what: 'all of it to end', timeoutMs: 20_000 })
+  await until(() => !pids.some(isRunning), { what: 'all of it to end', timeoutMs: 20_000 })
 })
 
 function commandOf(pid: number): string {

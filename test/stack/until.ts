@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
+type Falsy = false | null | undefined | 0 | ''
+
 /**
  * Polls `condition` until it returns something truthy, and hands that back. A condition that throws counts
  * as not yet true; its last error is the cause of the failure.
@@ -8,13 +10,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export async function until<T>(
   condition: () => T | Promise<T>,
   { what, timeoutMs = 60_000, intervalMs = 50 }: { what: string; timeoutMs?: number; intervalMs?: number },
-): Promise<T> {
+): Promise<Exclude<T, Falsy>> {
   const deadline = performance.now() + timeoutMs
   let cause: unknown
   while (performance.now() < deadline) {
     try {
       const value = await beforeDeadline(condition, deadline)
-      if (value) return value
+      if (isTruthy(value)) return value
       cause = undefined
     } catch (error) {
       cause = error
@@ -22,6 +24,10 @@ export async function until<T>(
     await sleep(intervalMs)
   }
   throw new Error(`waited ${timeoutMs} ms for ${what}`, { cause })
+}
+
+function isTruthy<T>(value: T): value is Exclude<T, Falsy> {
+  return Boolean(value)
 }
 
 /** A condition that hangs must not outlast the deadline. */
