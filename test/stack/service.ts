@@ -28,7 +28,7 @@ export async function serveHere(env: Record<string, string>) {
     import('../../src/service/telemetry/log.ts'),
   ])
   const config = loadConfig({ HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env })
-  const { lines, note, logged, managementUrl } = createJournal(() => true)
+  const { lines, note, logged, managementUrl } = createJournal(() => false)
   const log = createLog(config.logLevel, { write: (line) => note(JSON.parse(line)) })
   for (const warning of config.warnings) log.warn(warning)
   const app = await createService(config, log)
@@ -55,12 +55,12 @@ function releaseSockets(brokers: readonly string[]): void {
     if (handle instanceof Socket && ports.includes(handle.remotePort ?? 0)) handle.unref()
 }
 
-/** The last 10,000 log lines of a service. */
-function createJournal(isAlive: () => boolean) {
+/** The last 10,000 log lines of a service. @param isOver no more will come */
+function createJournal(isOver: () => boolean) {
   const lines: LogLine[] = []
   /** Waits until there is a line with this message. */
   const logged = async (message: RegExp): Promise<LogLine> => {
-    const find = () => lines.find(({ msg }) => message.test(msg)) ?? !isAlive()
+    const find = () => lines.find(({ msg }) => message.test(msg)) ?? isOver()
     const found = await until(find, { what: `the service to log ${message}`, timeoutMs: LOGGED_MAX_MS })
     if (typeof found === 'boolean') throw new Error(`the service ended before it logged ${message}`)
     return found
@@ -90,21 +90,26 @@ export async function startService(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const stderr: string[] = []
-  const isAlive = () => child.exitCode === null && child.signalCode === null
-  const { lines, note, logged, managementUrl } = createJournal(isAlive)
+  // Its last lines may be read after its end.
+  let isOver = false
+  const { lines, note, logged, managementUrl } = createJournal(() => isOver)
   createInterface({ input: child.stdout }).on('line', (line) => {
     const parsed: LogLine = JSON.parse(line)
     onLine(parsed)
     note(parsed)
   })
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line))
-  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const exited = once(child, 'close').then(([code, signal]) => {
+    isOver = true
+    return { code, signal }
+  })
   const killWithParent = () => child.kill('SIGKILL')
   process.once('exit', killWithParent)
   void exited.then(() => process.off('exit', killWithParent))
 
-  const listening = await logged(LISTENING).catch((error) => {
+  const listening = await logged(LISTENING).catch(async (error) => {
     child.kill('SIGKILL')
+    await exited
     throw new Error(stderr.join('\n'), { cause: error })
   })
   return {
