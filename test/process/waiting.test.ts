@@ -5,7 +5,7 @@ import { createDatabase } from '../stack/databases.ts'
 import { freePort } from '../stack/free-port.ts'
 import { listen } from '../stack/listen.ts'
 import type { Service } from '../stack/service.ts'
-import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
+import { deleteTopics, ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command, spawned } from './command.ts'
@@ -48,7 +48,7 @@ t.test('a recreated topic is consumed from its start', { skip: SKIP_MOCK, buffer
   const service = await world.spawn()
   await world.publish(Array.from({ length: 3 }, () => ({ ...anEvent(), topic: 'billing', partition: 0 })))
   await world.caughtUp()
-  await withAdmin(world.brokers, (admin) => admin.deleteTopics({ topics: [billing] }))
+  await deleteTopics(world.brokers, [billing])
   await world.publish([anEvent()])
   await until(async () => (await rowCount(world)) === 4, { what: 'the others to go on' })
   t.match(await service.logged(/waiting for topics that do not exist yet/), { missing: [billing] })
@@ -73,7 +73,7 @@ t.test(
     const { billing } = world.topics
     /** Replaces the topic by one with so many messages, and says what doctor finds. */
     const recreate = async (count: number) => {
-      await withAdmin(world.brokers, (admin) => admin.deleteTopics({ topics: [billing] }))
+      await deleteTopics(world.brokers, [billing])
       await ensureTopics(world.brokers, [billing], 2)
       const messages = Array.from({ length: count }, () => anEvent())
       await produce(

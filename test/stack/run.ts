@@ -21,12 +21,12 @@ import { kafkaServer, postgresServer, type Server } from './servers.ts'
 import { timed } from './timed.ts'
 import {
   createTopics,
+  deleteTopics,
   endOffsets,
   ensureTopics,
   produce,
   TOPIC_NAMES,
   type Topics,
-  withAdmin,
 } from './topics.ts'
 import { until } from './until.ts'
 
@@ -138,7 +138,7 @@ async function ownDatabase({ local, env: { DATABASE_URL: url = '' } }: Server): 
 async function ownTopics({ local }: Server, brokers: string): Promise<Topics> {
   if (!local) {
     const topics = await createTopics(brokers, PARTITION_COUNT)
-    removals.push(() => withAdmin(brokers, (admin) => admin.deleteTopics({ topics: Object.values(topics) })))
+    removals.push(() => deleteTopics(brokers, Object.values(topics)))
     return topics
   }
   await ensureTopics(brokers, TOPIC_NAMES, PARTITION_COUNT)

@@ -58,6 +58,9 @@ const REPLICATED = {
   configEntries: [{ name: 'min.insync.replicas', value: '2' }],
 }
 
+/** A controller that is busy takes longer than kafkajs's 5 s. */
+const CONTROLLER_MS_MAX = 25_000
+
 /**
  * Makes the topics that do not exist yet, with that many partitions each. The mock broker has no topic
  * administration: there each topic has 4 partitions.
@@ -71,7 +74,7 @@ export async function ensureTopics(
   await withAdmin(brokers, async (admin) => {
     try {
       const topics = names.map((topic) => ({ topic, numPartitions, ...(isReplicated(topic) && REPLICATED) }))
-      await admin.createTopics({ topics, waitForLeaders: false })
+      await admin.createTopics({ topics, waitForLeaders: false, timeout: CONTROLLER_MS_MAX })
       // kafkajs's own wait gives up where a busy broker does not know the topic for a moment. A leader that does not serve all of its
       // partitions yet would be sent messages again, those that it has taken, too.
       const areServed = async () => {
@@ -84,6 +87,15 @@ export async function ensureTopics(
       if ((error as Error).name !== 'KafkaJSBrokerNotFound') throw error
       await admin.fetchTopicMetadata({ topics: [...names] })
     }
+  })
+}
+
+/** Deletes topics, and waits until the broker knows them no more: until then it would take messages for new ones of these names. */
+export async function deleteTopics(brokers: string, topics: string[]): Promise<void> {
+  await withAdmin(brokers, async (admin) => {
+    await admin.deleteTopics({ topics, timeout: CONTROLLER_MS_MAX })
+    const areGone = async () => !(await admin.listTopics()).some((topic) => topics.includes(topic))
+    await until(areGone, { what: 'the broker to forget the topics' })
   })
 }
 
