@@ -116,8 +116,7 @@ t.test('process 1 of a container misses no signal from its start on', { skip: SK
     stdio: 'ignore',
   })
   const firstProcess = () => children(child.pid ?? 0).find(handlesSignals)
-  await until(firstProcess, { what: 'the first instruction', intervalMs: 1 })
-  process.kill(Number(firstProcess()), 'SIGTERM')
+  process.kill(await until(firstProcess, { what: 'the first instruction', intervalMs: 1 }), 'SIGTERM')
   const [code] = await once(child, 'close')
   t.ok([0, 143].includes(code), `${code}`)
 })
@@ -154,7 +153,7 @@ t.test('a log that nobody reads does not stop the service', { buffered: true }, 
   await until(async () => (await fetch(url)).ok, { what: 'the service to listen' })
   // Several times what a pipe and the reader's buffer hold.
   for (let i = 0; i < 3_000; i++)
-    await fetch(url, { headers: { connection: 'keep-alive' }, signal: AbortSignal.timeout(5_000) })
+    await fetch(url, { headers: { connection: 'keep-alive' }, signal: AbortSignal.timeout(30_000) })
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 0, 'it stops in order')

@@ -26,7 +26,7 @@ t.test('a table that does not name a channel fails the events of members who pre
   const service = await world.spawn({ HOUSE })
   await world.publish([untold, optedOut, behind])
   await world.caughtUp()
-  t.ok(service.lines.some(({ msg }) => NAMES_NONE.test(String(msg))))
+  await service.logged(NAMES_NONE)
   await service.stop()
   const rows = await rowsOf(world, 'notification_log')
   t.match(onlyRowOf(rows, untold), { ...FAILED, attempt_count: 0 })
