@@ -36,14 +36,22 @@ t.test('a database that takes no writes is reported until it does', { buffered: 
   const put = () => putPreferences(service.url, 'party-1', {})
   const alter = async (change: string) => {
     await world.sql(`ALTER ROLE ${USER} ${change}`)
-    await world.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [USER])
+    await world.sql('SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1', [
+      USER,
+    ])
   }
   await untilReady(service.url)
 
   await alter('SET default_transaction_read_only = on')
   const reason = /read-only.*point DATABASE_URL at the primary/
-  await until(async () => reason.test((await readiness()).body.detail), { what: 'the reason' })
-  t.match(await readiness(), { status: 503 })
+  const refused = await until(
+    async () => {
+      const found = await readiness()
+      return reason.test(found.body.detail) && found
+    },
+    { what: 'the reason' },
+  )
+  t.match(refused, { status: 503 })
   t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
   t.match(await command(['doctor'], { ...world.env, DATABASE_URL: url.href }), {
     code: 1,

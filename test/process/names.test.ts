@@ -62,7 +62,7 @@ for (const name of ['policy', 'idp', 'collector'])
     await until(() => freeCount < THREAD_COUNT, { what: 'the silent name to be looked up', intervalMs: 5 })
     // So that each request needs a new connection.
     await world.sql(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     )
     for (let i = 0; i < 5; i++) {
       t.match(await ask(`${service.url}/readyz`), { status: 200 })
