@@ -16,6 +16,8 @@ const erase = (...args: string[]) => command(['erase', ...args], { DATABASE_URL:
 const CONTACT = { email: 'member@example.com', phone: '+44 20 7946 0000' }
 
 const allTables = () => everything(world.sql)
+/** A service that runs says so in its own row from time to time. */
+const allButReplicas = () => everything(world.sql, ['replica'])
 
 t.test('an erasure leaves no message to or about the person, and causes no send', async (t) => {
   const service = await world.serve({ MANAGEMENT_PORT: '0' })
@@ -39,6 +41,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   ]
   await world.publish([sent, failed, other, naming, telling, notNaming, ...rejected])
   await world.caughtUp()
+  await service.logged(/rule table is in force/)
   const preferences = { ...CONTACT, optedOutEvents: ['claim.paid'] }
   t.match(await putPreferences(service.url, 'party-7', preferences), { status: 200 })
 
@@ -63,7 +66,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   t.notMatch(exported.stdout, /CLM-OTHER|party-70/)
 
   const args = ['--party', 'party-7']
-  const before = await allTables()
+  const before = await allButReplicas()
   t.match(before, /THE-SECRET/)
   t.match(await erase(...args, '--dry-run'), {
     code: 0,
@@ -72,7 +75,7 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   })
   const { longerNames } = JSON.parse((await erase(...args, '--dry-run', '--json')).stdout)
   t.match(await erase(...args), { code: 2, stdout: '', stderr: /use --yes$/m })
-  t.equal(await allTables(), before, 'before it is told that it may, it changes nothing')
+  t.equal(await allButReplicas(), before, 'before it is told that it may, it changes nothing')
 
   t.match(await erase(...args, '--message', ...longerNames, '--yes', '--by', 'dpo', '--json'), {
     code: 0,
@@ -172,12 +175,12 @@ t.test('a request that waits too long for an erasure says so, and is carried out
   await erasure.query('BEGIN')
   await erasure.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
   const redrive = command(['rejected', 'redrive', '--all', '--yes', '--because', 'a fix'], world.env)
-  const readNote = () =>
-    world.sql('SELECT note FROM notifications.request WHERE ended_at IS NULL AND note IS NOT NULL')
-  await until(async () => (await readNote()).length > 0, { what: 'the note', timeoutMs: 20_000 })
-  t.same(await readNote(), [
-    { note: 'tries again: an `erase`, a `prune`, a `replay --rebuild` or a dismissal is running' },
-  ])
+  const readNote = async () =>
+    (await world.sql('SELECT note FROM notifications.request WHERE ended_at IS NULL'))[0]?.note
+  t.equal(
+    await until(readNote, { what: 'the note' }),
+    'tries again: an `erase`, a `prune`, a `replay --rebuild` or a dismissal is running',
+  )
   await erasure.query('COMMIT')
   t.match(await redrive, { stdout: /still rejected/ })
   await service.stop()

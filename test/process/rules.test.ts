@@ -137,7 +137,7 @@ t.test('a real party is tried by one look-up, and nothing is shown or stored', a
     `INSERT INTO notifications.notification_preferences (party_locator, email, phone, preferred_channel, opted_out_events)
      VALUES ('no-phone-1', NULL, '+49170', 'SMS', '[]'), ('party-2', NULL, NULL, 'EMAIL', '["claim.paid"]')`,
   )
-  const allTables = () => everything(async (query) => (await client.query(query)).rows)
+  const allTables = () => everything(async (query, values) => (await client.query(query, values)).rows)
   const before = await allTables()
   const outcomes = [
     [
