@@ -36,6 +36,16 @@ async function doctor(env: Record<string, string>, run = command) {
   return { code, ok, statuses, find, stdout, stderr }
 }
 
+/** Waits until this check has this status: a group that takes a member in has no partitions for a while. */
+const judged = (status: string, name: string, env: Record<string, string>) =>
+  until(
+    async () => {
+      const found = (await doctor(env)).find(name)
+      return found?.status === status && found
+    },
+    { what: `${name} to be ${status}` },
+  )
+
 /** The statuses of these checks. */
 const are = (status: string, ...names: string[]) => Object.fromEntries(names.map((name) => [name, status]))
 const OF_DATABASE = ['database', 'schema', 'partitions', 'log']
@@ -174,7 +184,8 @@ t.test('the collector and the clocks are asked', async (t) => {
   })
   const found = await doctor({ OTEL_ENDPOINT: 'http://127.0.0.1:1', IDP_JWKS_URI: idp.keySetUrl })
   t.match(found.find('collector'), { status: 'failed', remedy: /OTEL_ENDPOINT/ })
-  t.match(found.find('clocks'), { status: 'failed', detail: /identity provider: (899|900|901) s behind/ })
+  // Its time is compared with the middle of the request, which may be slow.
+  t.match(found.find('clocks'), { status: 'failed', detail: /identity provider: (89\d|90\d) s behind/ })
 })
 
 t.test('doctor warns, once a party has a contact, if responses do not name their party', async (t) => {
@@ -294,16 +305,14 @@ t.test('partitions that no member of the group reads are a fault', async (t) => 
   // kafkajs's assigner gives partitions of any topic to any member, such as the one before this version.
   const service = await own.serve({ MQ_TOPICS: claims })
   t.match(await service.logged(/partitions of topics that it does not read/), { level: 'warn' })
-  t.match((await doctor(own.env)).find('consumer group'), {
-    status: 'failed',
+  t.match(await judged('failed', 'consumer group', own.env), {
     detail: new RegExp(`no member of ${groupId} reads `),
     remedy: /give each list its own MQ_GROUP_ID/,
   })
   await leader.disconnect()
   await service.stop()
   await Promise.all([own.serve({ MQ_TOPICS: claims }), own.serve({ MQ_TOPICS: billing })])
-  const found = () => doctor({ ...own.env, MQ_TOPICS: claims })
-  await until(async () => (await found()).find('consumer group')?.status === 'warning', { what: 'a warning' })
+  await judged('warning', 'consumer group', { ...own.env, MQ_TOPICS: claims })
 })
 
 t.test('two rule tables in one group are named at once', async (t) => {
@@ -321,8 +330,7 @@ t.test('two rule tables in one group are named at once', async (t) => {
   await other.subscribe({ topics: Object.values(own.topics) })
   await other.run({ eachMessage: async () => {} })
   await joined
-  t.match((await doctor(own.env)).find('consumer group'), {
-    status: 'warning',
+  t.match(await judged('warning', 'consumer group', own.env), {
     detail:
       /replicas have different versions, rule tables, envelope maps or topics since .*rule table aaaaaaaaaaaa on 1 replica/,
     remedy: /finish the rollout/,
@@ -341,15 +349,14 @@ for (const kind of ['alone', 'beside a replica'] as const)
         await service.logged(/^joined the consumer group$/)
       }
       await joinByNewProtocol(own.brokers, own.groupId, [claims])
-      const found = (await doctor(own.env)).find('consumer group')
+      const found = await judged('failed', 'consumer group', own.env)
       t.match(found, {
-        status: 'failed',
         detail: new RegExp(
           `another program is in the consumer group ${own.groupId}: stranger on 127\\.0\\.0\\.1, which has `,
         ),
         remedy: /a group of its own/,
       })
-      if (kind === 'alone') t.match(found?.detail, `${claims}/0`)
+      if (kind === 'alone') t.match(found.detail, `${claims}/0`)
     },
   )
 
@@ -519,6 +526,8 @@ t.test('messages with the event id of another one are a fault, unless they are e
     `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
     VALUES ('claims', 0, 0, 'x', '{}', 'conflict', 'x')`,
   )
+  // A message of an earlier test may be rejected only now.
+  await world.caughtUp()
   const { find } = await doctor({})
   t.match(find('event ids'), { status: 'failed', detail: /^1 message not settled/ })
   const unsettledCount = (detail = '') => Number(/(\d+) rejected messages? not settled/.exec(detail)?.[1])

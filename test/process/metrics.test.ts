@@ -20,7 +20,20 @@ t.test('dispatched events are counted', async (t) => {
   await world.publish([...sent, ...sent.slice(0, 3), ...skipped, { value: 'no JSON' }])
   await world.caughtUp()
   await Promise.all(['/log/list', '/log/NTF-1', '/nowhere'].map((path) => fetch(`${service.url}${path}`)))
-  const { value, observed } = await scrape()
+  const inLog = (status: string, rule: string) => ({ status, channel: 'EMAIL', rule })
+  // They are counted just after their commit.
+  const { value, observed } = await until(
+    async () => {
+      const found = await scrape()
+      const counted =
+        (found.value('notifications_outcomes_total', inLog('SENT', 'email')) ?? 0) +
+        (found.value('notifications_outcomes_total', inLog('SKIPPED', 'no-email')) ?? 0) +
+        (found.value('notifications_duplicates_total') ?? 0) +
+        (found.value('notifications_rejected_messages_total', { code: 'not-json' }) ?? 0)
+      return counted >= 29 && found
+    },
+    { what: 'all messages to be counted' },
+  )
   for (const [route, status] of [
     ['/log/list', 200],
     ['/log/:locator', 404],
@@ -29,8 +42,8 @@ t.test('dispatched events are counted', async (t) => {
     const labels = `{route="${route}",method="GET",status="${status}"}`
     t.ok(observed('notifications_http_response_duration_seconds', labels), labels)
   }
-  t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'email' }), 20)
-  t.equal(value('notifications_outcomes_total', { status: 'SKIPPED', channel: 'EMAIL', rule: 'no-email' }), 5)
+  t.equal(value('notifications_outcomes_total', inLog('SENT', 'email')), 20)
+  t.equal(value('notifications_outcomes_total', inLog('SKIPPED', 'no-email')), 5)
   t.equal(
     value('notifications_events_total', {
       ...{ event_type: 'claim.paid', status: 'SENT' },
@@ -53,7 +66,8 @@ t.test('messages behind a transaction that stays open are behind', { skip: SKIP_
   await withTransactions(world.brokers, [claims], async ([producer]) => {
     const transaction = await producer?.transaction()
     await transaction?.send({ topic: claims, messages: [{ partition: 0, value: 'in no hurry' }] })
-    t.equal((await scrape()).value('notifications_consumer_lag_messages', place), 1)
+    const isBehind = async () => (await scrape()).value('notifications_consumer_lag_messages', place) === 1
+    await until(isBehind, { what: 'the message to be behind' })
     const age = async () =>
       (await scrape()).value('notifications_oldest_unprocessed_event_age_seconds', place) ?? 0
     await until(async () => (await age()) > 0, { what: 'its age to grow' })

@@ -34,9 +34,13 @@ t.test('doctor names both rule tables of one group, and since when', { skip: SKI
     const { stdout } = await command(['doctor', '--json'], world.env)
     return JSON.parse(stdout).checks.find(({ name }: { name: string }) => name === 'consumer group')
   }
-  const found = await until(async () => ((await check()).status === 'warning' ? check() : null), {
-    what: 'both members to be in the group',
-  })
+  const found = await until(
+    async () => {
+      const one = await check()
+      return one.status === 'warning' && one
+    },
+    { what: 'both members to be in the group' },
+  )
   const since = new Date(startedMs).toISOString()
   t.match(found, {
     status: 'warning',

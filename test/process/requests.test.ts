@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { retryCommand } from '../../src/operations/requests/retry.ts'
 import { openPool } from '../../src/service/store/connection/pool.ts'
@@ -53,16 +52,17 @@ t.beforeEach(async () => {
 t.test('a retry says that it waits for the end of a hold, and that nothing fits', async (t) => {
   const [locator = ''] = await recorded({ eventId: 'skipped', ...NOT_FOUND })
   await command(['hold', '--because', 'a test', '--by', 'bob', '--yes'], env)
-  const retried = retry(locator, ...BECAUSE)
-  const readNote = async () =>
-    (await world.sql(`SELECT note FROM notifications.request WHERE kind = 'retry'`))[0]?.note
-  await until(readNote, { what: 'a note' })
-  await sleep(1_000)
+  let said = ''
+  const write = (_: string, text: string) => {
+    said += text
+  }
+  const terminal = worldOf(write, { env })
+  const retried = retryCommand(terminal).parseAsync([locator, ...BECAUSE], { from: 'user' })
+  await until(() => said.includes('waits: '), { what: 'the reason' })
   await command(['resume', '--because', 'it was a test', '--yes'], env)
-  t.match(await retried, {
-    code: 0,
-    stderr: /request \d+ waits: held by bob since .* because a test\. `requests cancel \d+` ends it/,
-  })
+  await retried
+  t.equal(terminal.exitCode, 0)
+  t.match(said, /request \d+ waits: held by bob since .* because a test\. `requests cancel \d+` ends it/)
   t.match(await retry('--since', '1d', '--reason', 'none of these', ...BECAUSE), {
     code: 0,
     stdout: /^request \d+ done: nothing fits its filter$/m,
@@ -303,8 +303,13 @@ t.test('a request that cannot be served waits, and can be cancelled', async (t) 
   t.match(await retry(locator, ...BECAUSE), { code: 0 }, 'it holds up no other')
   const readOpen = () =>
     world.sql('SELECT id, state, note FROM notifications.request WHERE ended_at IS NULL ORDER BY id')
-  await until(async () => (await readOpen())[1]?.note !== null, { what: 'the second to be looked at' })
-  const open = await readOpen()
+  const open = await until(
+    async () => {
+      const found = await readOpen()
+      return found[1]?.note && found
+    },
+    { what: 'the second to be looked at' },
+  )
   t.match(open, [{ state: 'waiting' }, { note: 'this version of the service cannot read what it is for' }])
   for (const { id } of open) t.match(await requests('cancel', id), { code: 0, stdout: /is cancelled/ })
   await world.sql(`
