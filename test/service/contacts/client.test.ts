@@ -384,7 +384,7 @@ for (const [what, partyCount] of [
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
       cwd: new URL('../../..', import.meta.url),
-      timeout: 15_000,
+      timeout: 60_000,
     })
     const [[code], output] = await Promise.all([once(child, 'exit'), text(child.stdout)])
     t.equal(code, 0, 'it ends by itself, without close')

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { mock } from 'node:test'
@@ -6,14 +7,15 @@ import t from 'tap'
 import type { PartiesAgain } from '../../../src/service/attempt/look-up.ts'
 import { createRetry } from '../../../src/service/attempt/retry.ts'
 import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
-import { close, listen } from '../../stack/listen.ts'
+import { freePort } from '../../stack/free-port.ts'
+import { close } from '../../stack/listen.ts'
 import { until } from '../../stack/until.ts'
 import { aRetryMaker } from '../attempt/retry-maker.ts'
 import { aDueEntry } from '../decide/attempt/build.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 // Many a defect lets a look-up wait without end.
-t.setTimeout(45_000)
+t.setTimeout(90_000)
 
 // Alone, since it replaces Math.random.
 await t.test('a healthy party is found, although a broken one is always requested after it', async (t) => {
@@ -46,8 +48,9 @@ t.test('without look-ups, one request shows whether policy administration answer
   t.equal(server.targets.length, 1, 'shared')
   const nobody = clientOf(t, 'http://127.0.0.1:1').client
   t.match(await nobody.fault(), /^policy administration did not answer \(ECONNREFUSED\)$/)
-  const silent = clientOf(t, (await serve(t, () => {})).url, { deadlineMs: 100 }).client
-  t.match(await silent.fault(), /did not answer within 0\.1 s/)
+  // Long enough for a connection on a busy machine.
+  const silent = clientOf(t, (await serve(t, () => {})).url, { deadlineMs: 2_000 }).client
+  t.match(await silent.fault(), /did not answer within 2 s/)
 })
 
 t.test('an answered look-up stands for a check, and a failed one does not', async (t) => {
@@ -81,7 +84,7 @@ t.test('a renamed field opens the circuit, so that it costs no attempts', async 
 
 t.test('a service that hangs opens the circuit after the deadline', async (t) => {
   const server = await serve(t, () => {})
-  const { client } = clientOf(t, server.url, { deadlineMs: 1_000, connectionCountMax: 32 })
+  const { client } = clientOf(t, server.url, { deadlineMs: 4_000, connectionCountMax: 32 })
   const [first, second] = await Promise.all([client.lookUp(locators(500)), client.lookUp(locators(500))])
   await until(() => client.isDown(), { what: 'the outage', intervalMs: 5 })
   t.ok(
@@ -89,12 +92,12 @@ t.test('a service that hangs opens the circuit after the deadline', async (t) =>
     `${server.targets.length} requests: while it is suspect none is made but a probe`,
   )
   for (const contact of [...first.values(), ...second.values()]) {
-    t.match(contact, { error: /did not answer within 1 s/ })
+    t.match(contact, { error: /did not answer within 4 s/ })
   }
   const later = await client.lookUp(locators(500))
   t.strictSame(later.get('PTY-499'), {
     state: 'unresolved',
-    error: 'the party was not looked up during an outage: policy administration did not answer within 1 s',
+    error: 'the party was not looked up during an outage: policy administration did not answer within 4 s',
     costsNoAttempt: true,
   })
   t.equal(later.size, 500)
@@ -122,15 +125,16 @@ function retryOf(parties: readonly string[], client: PartiesAgain) {
 for (const lost of ['refuses', 'closes'] as const) {
   t.test(`six parties lose no attempt while policy administration ${lost} connections`, async (t) => {
     const closing = createTcpServer((socket) => void socket.destroy())
-    const port = await listen(closing)
-    if (lost === 'refuses') closing.close()
+    // No outgoing connection is given it while nobody listens.
+    const port = await freePort()
+    if (lost === 'closes') await once(closing.listen(port, '127.0.0.1'), 'listening')
     const { client } = clientOf(t, `http://127.0.0.1:${port}`)
     const { pass, rows } = retryOf(locators(6), client)
     for (let minute = 0; minute < 4; minute++) await pass()
     t.match([...rows.values()], Array(6).fill({ status: 'FAILED', attemptCount: 0 }))
     if (lost === 'closes') await new Promise((resolve) => closing.close(resolve))
     const server = createServer((_, response) => json(response, { email: 'a@example.org' }))
-    server.listen(port, '127.0.0.1')
+    await once(server.listen(port, '127.0.0.1'), 'listening')
     t.teardown(() => close(server))
     await until(() => !client.isDown(), { what: 'the end of the outage', intervalMs: 5 })
     await pass()
