@@ -9,21 +9,22 @@ const DAY_MS = 86_400_000
 const named = (name: string, count: number, known: Partial<Known> = {}): Known[] =>
   Array.from({ length: count }, (_, i) => ({ eventId: `${name}-${i}`, ...known }))
 
-t.before(async () => {
-  await record(pool, named('retried', 2, { contact: UNRESOLVED }))
-  await retryAll(pool)
-  await record(pool, [
-    ...named('sent', 12),
-    ...named('unnamed', 10, { partyLocator: null }),
-    ...named('rare', 9, { eventType: 'invoice.paid' }),
-    ...named('foreign', 11, { eventType: 'claim.approved' }),
-  ])
-  await client.query(
-    `UPDATE notifications.decision SET facts = facts || '{"preferredChannel": "LETTER"}' WHERE event_type = 'claim.approved'`,
-  )
-})
-
-const tomorrow = () => countEvents(pool, Date.now() + DAY_MS, () => {})
+await record(pool, named('retried', 2, { contact: UNRESOLVED }))
+await retryAll(pool)
+await record(pool, [
+  ...named('sent', 12),
+  ...named('unnamed', 10, { partyLocator: null }),
+  ...named('rare', 9, { eventType: 'invoice.paid' }),
+  ...named('foreign', 11, { eventType: 'claim.approved' }),
+])
+await client.query(
+  `UPDATE notifications.decision SET facts = facts || '{"preferredChannel": "LETTER"}' WHERE event_type = 'claim.approved'`,
+)
+/** When they were decided, by the database: midnight may pass meanwhile. */
+const [decided] = (
+  await client.query('SELECT min(decided_at) AS first, max(decided_at) AS last FROM notifications.decision')
+).rows
+const tomorrow = () => countEvents(pool, Number(decided.last) + DAY_MS, () => {})
 
 t.test('an event counts once, by its last facts; small groups and unknown facts are summed up', async (t) => {
   const { groups, restCount } = await tomorrow()
@@ -36,9 +37,9 @@ t.test('an event counts once, by its last facts; small groups and unknown facts 
 })
 
 t.test('the period is 30 whole days: neither today nor what is older', async (t) => {
-  const today = await countEvents(pool, Date.now(), () => {})
+  const today = await countEvents(pool, Number(decided.first), () => {})
   t.same([today.groups, today.restCount], [[], 0])
-  const later = await countEvents(pool, Date.now() + 31 * DAY_MS, () => {})
+  const later = await countEvents(pool, Number(decided.last) + 31 * DAY_MS, () => {})
   t.same([later.groups, later.restCount], [[], 0])
   t.equal(Date.parse(later.lastDay) - Date.parse(later.firstDay), 29 * DAY_MS)
 })

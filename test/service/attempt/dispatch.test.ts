@@ -401,7 +401,7 @@ t.test('a batch waits for the look-ups of others only until the timer', async (t
     lookUp: ([party]) => (party === 'slow' ? answered.promise : Promise.resolve()),
   })
   const results = runAll([['a@slow'], ['b@fast']])
-  await until(() => timers.size === 1, { what: 'the timer', timeoutMs: 5_000 })
+  await until(() => timers.size === 1, { what: 'the timer' })
   for (const run of timers) run()
   await until(() => memory.rows().length === 1, { what: 'the row of b' })
   answered.resolve()

@@ -75,10 +75,10 @@ t.test('a missing or hidden topic is blocked, alone, until it appears', { skip: 
   const late = `late-${claims}`
   await produce(brokers, [{ topic: claims, value: 'a' }])
   const { consumer, valuesOf } = await consume(t, [claims, late])
-  await until(() => valuesOf(claims).length === 1, { what: 'the topic that is there', timeoutMs: 20_000 })
+  await until(() => valuesOf(claims).length === 1, { what: 'the topic that is there' })
   t.match(consumer.blocked, [{ topic: late, partition: 0, reason: 'missing', offset: null }])
   await ensureTopics(brokers, [late], 1)
-  await until(() => consumer.blocked.length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
+  await until(() => consumer.blocked.length === 0, { what: 'the topic to be noticed' })
 })
 
 t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }, async (t) => {
@@ -127,7 +127,7 @@ t.test('a member that no coordinator answers for its session joins again, as the
   answer('heartbeat', claims, () => Promise.reject(errorOf('KafkaJSConnectionError', 'lost')))
   await until(() => /lost/.test(consumer.membership.waitsFor ?? ''), { what: 'the reason for waiting' })
   answer('heartbeat', claims, proceed)
-  await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
+  await until(() => joinCount() > 1, { what: 'the next membership' })
   await produce(brokers, [{ topic: claims, value: 'a' }])
   await until(() => valuesOf(claims).length === 1, { what: 'the event' })
 })
@@ -141,7 +141,7 @@ t.test('a member that the coordinator does not know any more joins anew', async 
     answer('heartbeat', claims, proceed)
     return Promise.reject(errors.createErrorFromCode(unknown))
   })
-  await until(() => joinCount() === 2, { what: 'the next membership', timeoutMs: 30_000 })
+  await until(() => joinCount() > 1, { what: 'the next membership' })
   await produce(brokers, [{ topic: claims, value: 'a' }])
   await until(() => valuesOf(claims).length === 1, { what: 'the event' })
 })
@@ -170,7 +170,8 @@ t.test('a lost coordinator ends no membership, and holds up no partition', async
 
 t.test('a coordinator that does not answer holds up no partition', async (t) => {
   const { claims } = await createTopics(brokers, 1)
-  const { consumer, valuesOf } = await consume(t, [claims])
+  // A membership that ends meanwhile would hold it up.
+  const { consumer, valuesOf } = await consume(t, [claims], { sessionTimeoutMs: 60_000 })
   await until(() => consumer.membership.hasJoined, { what: 'the membership' })
   const asked = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
@@ -180,7 +181,7 @@ t.test('a coordinator that does not answer holds up no partition', async (t) => 
   })
   await asked.promise
   await produce(brokers, [{ topic: claims, value: 'a' }])
-  await until(() => valuesOf(claims).length === 1, { what: 'the event', timeoutMs: 20_000 })
+  await until(() => valuesOf(claims).length === 1, { what: 'the event' })
   answer('heartbeat', claims, proceed)
   answered.resolve()
 })

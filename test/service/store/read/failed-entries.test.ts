@@ -24,7 +24,7 @@ t.test('a failed row is due unless it is too old, was tried too often or very re
     [`created_at = now() - interval '23 h 59 min'`, true],
     [`attempt_count = 3`, false],
     [`attempt_count = 2`, true],
-    [`last_attempt_at = now() - interval '50 s'`, false],
+    [`last_attempt_at = now() - interval '40 s'`, false],
     [`last_attempt_at = now() - interval '56 s'`, true],
   ] as const) {
     await change(set, 'a')

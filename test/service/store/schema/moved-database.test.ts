@@ -80,7 +80,7 @@ t.test('a database that was moved by logical replication accepts rows at once, i
   )
   const copied = async () =>
     (await admin(green.url, `SELECT FROM pg_subscription_rel WHERE srsubstate <> 'r'`)).length === 0
-  await until(copied, { what: 'all rows to be copied', timeoutMs: 30_000 })
+  await until(copied, { what: 'all rows to be copied' })
   await admin(green.url, 'ALTER SUBSCRIPTION moved DISABLE', 'DROP SUBSCRIPTION moved')
 
   const pool = await openPool({ databaseUrl: green.url, connectionCountMax: 2 })

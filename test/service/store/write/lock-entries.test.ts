@@ -28,7 +28,8 @@ t.beforeEach(async () => {
 })
 
 const LOCK_WAITS = `
-  SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+  SELECT FROM pg_stat_activity
+  WHERE wait_event_type = 'Lock' AND datname = current_database() AND backend_type = 'client backend'`
 const isErasureWaiting = async () => (await client.query(LOCK_WAITS)).rowCount === 1
 
 async function failedEntry(): Promise<RetryEntry> {
