@@ -13,6 +13,10 @@ const { file, args, uid, gid, dir, isTemporary, abandonSignal }: Kept = JSON.par
 const log = openSync(join(dir, 'log'), 'a')
 let isAbandoned = false
 
+// Before there is a server: a signal that came just after its start would otherwise end this process alone.
+process.on('message', end)
+for (const event of ['disconnect', 'SIGINT', 'SIGTERM', 'SIGHUP']) process.once(event, abandon)
+
 const child = spawn(file, args, {
   cwd: dir,
   detached: true,
@@ -29,8 +33,6 @@ child.once('exit', (code, signal) => {
   if (isAbandoned && isTemporary) rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
   process.exit(signal === null ? (code ?? 1) : 128 + constants.signals[signal])
 })
-process.on('message', end)
-for (const event of ['disconnect', 'SIGINT', 'SIGTERM', 'SIGHUP']) process.once(event, abandon)
 
 /** SIGKILL goes to the whole process group, since its leader can no longer end the others. */
 function end(signal: NodeJS.Signals): void {

@@ -16,7 +16,7 @@ const FILE = ['pgbouncer', '/usr/sbin/pgbouncer'].find((file) => spawnSync(file,
 /** Why tests that need it are skipped; false where it is installed. */
 export const NO_PGBOUNCER = FILE === undefined && 'pgbouncer is not installed'
 
-const START_TIMEOUT_MS = 10_000
+const START_TIMEOUT_MS = 60_000
 
 /** Starts a real PgBouncer before the server of a URL. `settings` are added to its section `pgbouncer`. */
 export async function startPgBouncer(serverUrl: string, settings: Record<string, string>): Promise<Pooler> {

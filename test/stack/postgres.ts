@@ -61,6 +61,8 @@ export async function startPostgres({
   const keeper = await keep({
     name: 'postgres',
     stopSignal: 'SIGINT',
+    // It writes a checkpoint. Killed, its children would keep it from starting again.
+    stopTimeoutMs: 30_000,
     // Its children are in sessions of their own, out of reach of a SIGKILL: this makes it end them at once.
     abandonSignal: 'SIGQUIT',
   })

@@ -32,7 +32,11 @@ async function started(t: Test, env: Record<string, string>) {
   /** Resolves to the expression's capture once it is printed. */
   const printed = async (expression: RegExp) => {
     const isEnded = () => child.exitCode !== null && []
-    const found = await until(() => expression.exec(text) || isEnded(), { what: `${expression} in ${text}` })
+    // A busy machine takes a minute for the servers alone.
+    const found = await until(() => expression.exec(text) || isEnded(), {
+      what: `${expression} in ${text}`,
+      timeoutMs: 180_000,
+    })
     if (found.length === 0) throw new Error(`it ended before ${expression}: ${text}`)
     return found[1] ?? ''
   }
@@ -153,7 +157,7 @@ t.test('make run has the rules of the product, and ends with make', async (t) =>
   )
   t.equal(child.exitCode, null)
   child.kill('SIGTERM')
-  await until(() => !pids.some(isRunning), { what: 'all of it to end', timeoutMs: 20_000 })
+  await until(() => !pids.some(isRunning), { what: 'all of it to end' })
 })
 
 function commandOf(pid: number): string {

@@ -33,9 +33,11 @@ import { until } from './until.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const HOST = '127.0.0.1'
 const PARTITION_COUNT = 3
-const READY_TIMEOUT_MS = 30_000
+const READY_TIMEOUT_MS = 60_000
 const PROCESSED_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 15_000
+/** For all servers, with what they have written. */
+const END_TIMEOUT_MS = 60_000
 const PARENT_CHECK_MS = 500
 
 type Sql = (query: string, values?: unknown[]) => Promise<pg.QueryResultRow[]>
@@ -237,7 +239,7 @@ async function endChildren(): Promise<void> {
     }
     return pids.length === 0
   }
-  await until(allGone, { what: 'all that was started to end', timeoutMs: STOP_TIMEOUT_MS })
+  await until(allGone, { what: 'all that was started to end', timeoutMs: END_TIMEOUT_MS })
 }
 
 let exitCode = 0
