@@ -60,7 +60,7 @@ t.test('dispatched events are counted', async (t) => {
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
 
-t.test('messages behind a transaction that stays open are behind', { skip: SKIP_MOCK }, async (t) => {
+t.test('messages behind a transaction that stays open are behind', { skip: SKIP_MOCK }, async () => {
   const { claims } = world.topics
   const place = { topic: claims, partition: '0' }
   await withTransactions(world.brokers, [claims], async ([producer]) => {

@@ -175,6 +175,7 @@ async function testConsole(): Promise<void> {
     t.equal(await page.evaluate('document.activeElement.id'), 'main')
     await page.reload()
     await title(page, 'Overview')
+    await settled(page)
     await tabTo(/^A Not told$/)
     await page.keyboard.press('Enter')
     await title(page, 'Not told')

@@ -38,6 +38,8 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   }
   const box = page.getByRole('combobox', { name: 'Search' })
   t.match(await box.getAttribute('placeholder'), / \/$/, 'it shows its key')
+  // The page listens for the key once it is drawn, when it also begins to load.
+  await page.getByText('In force since').waitFor()
   for (const [words, url] of [
     [ENTRY.locator, /#\/log\/NTF-/],
     ['event-7', /#\/log\/NTF-/],
@@ -70,6 +72,8 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   await search('claim')
   await page.getByRole('link', { name: 'All events of the type claim.paid' }).waitFor()
   await page.getByText('No exact match').waitFor()
+  // The state of the service may be known only later.
+  await page.getByRole('main').getByText('507 messages could not be read').waitFor()
   const links = page.getByRole('main').getByRole('link')
   t.same(await links.allInnerTexts(), [
     '507 messages could not be read',
