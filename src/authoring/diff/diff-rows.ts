@@ -29,7 +29,7 @@ export function diffRows(
   before: readonly Cells[],
   after: readonly Cells[],
 ): RowChange[] {
-  const pairs = pairShownRows(before, after)
+  const pairs = pairRows(before, after)
   const paired = new Set(pairs.values())
   const changes = before.filter(isFilled).flatMap((row): Found[] => {
     const now = pairs.get(row)
@@ -55,29 +55,19 @@ export function summariseRows(changes: readonly RowChange[]): string {
     .join(', ')
 }
 
-/** The new row for each old one, by name, or else by equal cells; none for a deleted row. */
-export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
-  return pairBy([hasSameName, hasSameCells], before, after)
-}
-
-/** Like `pairRows`, or else by place: good enough to show a change, but an added row may be taken for a deleted one. */
-export function pairShownRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
-  const isInPlace: IsSame = (row, now) => before.indexOf(row) === after.indexOf(now)
-  return pairBy([hasSameName, hasSameCells, isInPlace], before, after)
-}
-
 type IsSame = (row: Cells, now: Cells) => boolean
 const hasSameName: IsSame = ([name], [nameNow]) => name === nameNow
 const hasSameCells: IsSame = ([, ...cells], [, ...cellsNow]) => cells.join('\n') === cellsNow.join('\n')
 
-function pairBy(
-  alike: readonly IsSame[],
-  before: readonly Cells[],
-  after: readonly Cells[],
-): Map<Cells, Cells> {
+/**
+ * The new row for each old one, by name, or else by equal cells, or else by place; none for a deleted row. An added row may be taken for a
+ * deleted one.
+ */
+export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+  const isInPlace: IsSame = (row, now) => before.indexOf(row) === after.indexOf(now)
   const pairs = new Map<Cells, Cells>()
   const free = new Set(after.filter(isFilled))
-  for (const isSame of alike) {
+  for (const isSame of [hasSameName, hasSameCells, isInPlace]) {
     for (const row of before.filter((one) => isFilled(one) && !pairs.has(one))) {
       const now = [...free].find((one) => isSame(row, one))
       if (now === undefined) continue

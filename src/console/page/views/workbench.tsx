@@ -13,7 +13,6 @@ import {
   FileFindings,
   focusNext,
   type Lead,
-  Notice,
   Promises,
   ShorterTable,
   VerdictBar,
@@ -51,7 +50,7 @@ function Workbench({ start }: { start: WorkbenchStart }) {
   const isReadOnly = useNarrow()
   const seen = useSeenEventTypes()
   const bench = useDraft(start)
-  const { inForce, draft, outdated, conflicts } = bench
+  const { inForce, draft, outdated } = bench
   const verdict = useVerdict(draft, inForce, start, seen)
   const [tab, setTab] = useState<Tab>('table')
   /** The file of the text on show; null: the first one with a fault. */
@@ -65,7 +64,6 @@ function Workbench({ start }: { start: WorkbenchStart }) {
   return (
     <>
       {outdated !== null && <Outdated {...outdated} />}
-      <Notice lines={conflicts} />
       {isReadOnly && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <div class="hstack">
         <Tabs tab={tab} onTab={setTab} />
@@ -259,19 +257,16 @@ function About({ tab }: { tab: Tab }) {
 }
 
 /** The draft began from files that are no longer in force. */
-function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof useDraft>['outdated']>) {
+function Outdated({ changes, keep, drop }: NonNullable<ReturnType<typeof useDraft>['outdated']>) {
   return (
     <div class="notice" role="alert">
       <p>
-        Others have changed the files in force since you began this draft. Without a merge your file would
-        undo it:
+        Others have changed the files in force since you began this draft. Your files would undo it, unless
+        you make the same changes:
       </p>
       <Bullets lines={changes} />
       <div class="hstack">
-        <button type="button" onClick={merge}>
-          Merge into my draft
-        </button>
-        <Button onClick={keep}>Keep my draft without it</Button>
+        <Button onClick={keep}>Keep my draft</Button>
         <Button onClick={drop}>Drop my draft</Button>
       </div>
     </div>

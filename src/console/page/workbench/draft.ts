@@ -2,7 +2,6 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Against } from '../../../authoring/check/check-files.ts'
 import type { ChangeSummary } from '../../../authoring/diff/change-summary.ts'
 import { type Cells, diffRows } from '../../../authoring/diff/diff-rows.ts'
-import { mergeRows } from '../../../authoring/diff/merge-rows.ts'
 import {
   type Files,
   gridToCsv,
@@ -104,7 +103,7 @@ export function changedFiles(
   return changed.length > 0 && isNew ? [...changed, [ACCEPTED, outcomes]] : changed
 }
 
-/** The draft stored in this tab, with the files in force at its start or at its last merge. */
+/** The draft stored in this tab, with the files in force at its start. */
 interface Kept {
   readonly draft: Draft
   readonly base: Draft
@@ -129,7 +128,6 @@ export function useDraft(start: WorkbenchStart) {
   const [{ draft, base }, setKept] = useState<Kept>(
     () => JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? { draft: inForce, base: inForce },
   )
-  const [conflicts, setConflicts] = useState<readonly string[]>([])
   const typedIn = useRef<string | undefined>(undefined)
   const take = (now: Kept) => {
     sessionStorage.setItem(KEY, JSON.stringify(now))
@@ -145,7 +143,6 @@ export function useDraft(start: WorkbenchStart) {
   }
   const undo = () => {
     typedIn.current = undefined
-    setConflicts([])
     future.push({ draft, base })
     take(past.pop() ?? { draft, base })
   }
@@ -160,15 +157,6 @@ export function useDraft(start: WorkbenchStart) {
   useEffect(() => {
     if (isOutdated && isUntouched) take({ draft: inForce, base: inForce })
   }, [isOutdated, isUntouched])
-  const merge = () => {
-    const [table, promises] = KEYS.map((key) =>
-      mergeRows(SHEETS[key].columns, base[key], draft[key], inForce[key]),
-    )
-    const texts = mergeTexts(base.templates, draft.templates, inForce.templates)
-    setConflicts([table, promises, texts].flatMap((merged) => merged?.conflicts ?? []))
-    const merged = { table: table?.rows ?? [], promises: promises?.rows ?? [], templates: texts.templates }
-    change(merged, undefined, inForce)
-  }
   return {
     inForce,
     columns,
@@ -181,7 +169,6 @@ export function useDraft(start: WorkbenchStart) {
       isOutdated && !isUntouched
         ? {
             changes: changesBetween(base, inForce),
-            merge,
             keep: () => {
               // A proposal cannot delete a text, so those that others added stay.
               const templates = { ...inForce.templates, ...draft.templates }
@@ -190,8 +177,6 @@ export function useDraft(start: WorkbenchStart) {
             drop: () => change(inForce, undefined, inForce),
           }
         : null,
-    /** Places where the last merge found two changes. */
-    conflicts,
   }
 }
 
@@ -212,17 +197,6 @@ function changesBetween(base: Draft, inForce: Draft): string[] {
   })
   const all = [...rows, ...texts]
   return all.length === 0 ? ['the order of rows differs'] : all
-}
-
-/** If both changed a text, `mine` wins. */
-function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: Draft['templates']) {
-  const isMine = ([name, text]: [string, string]) => text !== base[name] && text !== theirs[name]
-  const own = Object.entries(mine).filter(isMine)
-  const both = own.filter(([name]) => theirs[name] !== base[name])
-  return {
-    templates: { ...theirs, ...Object.fromEntries(own) },
-    conflicts: both.map(([name]) => `${name}: both changed this text; yours is kept`),
-  }
 }
 
 /** Result of the checks on a draft, and its changes. */

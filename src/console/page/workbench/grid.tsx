@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { type Cells, pairShownRows } from '../../../authoring/diff/diff-rows.ts'
+import { type Cells, pairRows } from '../../../authoring/diff/diff-rows.ts'
 import { readGrid } from '../../../authoring/diff/review.ts'
 import { nameOfChannel } from '../../../service/decide/party/channel.ts'
 import { WHEN_COLUMNS } from '../../../service/decide/rules/when.ts'
@@ -32,7 +32,7 @@ function findTwins(rows: GridProps['draft']['table']): Fault[] {
 /** The rules as a table with editable cells, one line for each row. A fault or warning appears at its cell. */
 export function Grid({ faults, warnings, draft: { table: rows }, inForce, change, undo, redo }: GridProps) {
   const onRows: RowProps['onRows'] = (edited, place) => change({ table: edited }, place)
-  const beforeOf = new Map([...pairShownRows(inForce.table, rows)].map(([was, now]) => [now, was]))
+  const beforeOf = new Map([...pairRows(inForce.table, rows)].map(([was, now]) => [now, was]))
   const all = [...faults, ...findTwins(rows)]
   const [faultsOf, warningsOf] = [all, warnings].map((some) => Map.groupBy(some, ({ row }) => row))
   const byKey = (event: KeyboardEvent) => {

@@ -21,7 +21,7 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
   const obstacle =
     outdated === null
       ? isOld
-      : 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
+      : 'Others have changed the files in force: first keep or drop your draft, above.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const isAccepted = changed.some(([path]) => path === ACCEPTED)
   // Outcomes that are among the files need no acceptance any more.
