@@ -242,7 +242,7 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
       }
       return readUntil(signal, listPool(), (connection) => searchLog(connection, text, known))
     },
-    countEntries: async (window, by) => countLogEntries(listPool(), config.retry, window, by),
+    countEntries: async (window) => countLogEntries(listPool(), config.retry, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       unknownEventTypes: needs.eventTypes.listUnknown,

@@ -1,20 +1,12 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import {
-  COUNT_WINDOWS,
-  type CountedBy,
-  type CountWindow,
-  OTHER,
-} from '../../service/model/log/count-windows.ts'
+import { COUNT_WINDOWS, type CountWindow } from '../../service/model/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../service/model/log/log-counts.ts'
 import { STATUSES } from '../../service/model/log/status.ts'
 import { type GivenUpLimits, isGivenUp } from '../../service/store/sql/given-up.ts'
 
 /** Limits the cost: in a larger log only the newest entries are counted, and the response says since when. */
 const ROW_COUNT_MAX = 100_000
-/** Reasons may come from outside, in any number. */
-const REASON_COUNT_MAX = 12
-
 const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 
 /** Counts the entries of a window that ends now, by the database's clock: the newest 100,000 at most. */
@@ -22,11 +14,10 @@ export async function countLogEntries(
   pool: DatabasePool,
   limits: GivenUpLimits,
   window: CountWindow,
-  by: CountedBy,
   rowCountMax = ROW_COUNT_MAX,
 ): Promise<LogCounts> {
   const { stepS } = COUNT_WINDOWS[window]
-  const query = logCountsQuery(limits, COUNT_WINDOWS[window], by, rowCountMax)
+  const query = logCountsQuery(limits, COUNT_WINDOWS[window], rowCountMax)
   const { cutAtS, ...counted } = await pool.one(query)
   return { ...counted, fromS: cutAtS ?? counted.fromS, stepS, complete: cutAtS === null }
 }
@@ -35,14 +26,12 @@ export async function countLogEntries(
 export function logCountsQuery(
   limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },
-  by: CountedBy,
   rowCountMax: number,
 ) {
-  const reason = by === 'reason' ? sql.fragment`split_part(failure_reason, ':', 1)` : sql.fragment`NULL::text`
   const from = sql.fragment`now() - ${lengthS}::integer * interval '1 second'`
   const walks = STATUSES.map(
     (status) => sql.fragment`
-      (SELECT created_at, status, failure_reason, attempt_count FROM notifications.notification_log
+      (SELECT created_at, status, attempt_count FROM notifications.notification_log
       WHERE status = ${status} AND created_at BETWEEN ${from} AND now()
       ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
   )
@@ -53,25 +42,15 @@ export function logCountsQuery(
     ), counted AS MATERIALIZED (
       SELECT
         floor(extract(epoch FROM created_at) / ${stepS}::integer)::bigint * ${stepS}::integer AS start_s,
-        status, ${reason} AS reason,
-        count(*)::integer AS count, min(created_at) AS oldest_at,
+        status, count(*)::integer AS count, min(created_at) AS oldest_at,
         count(*) FILTER (WHERE ${isGivenUp(limits)})::integer AS given_up
-      FROM walked GROUP BY 1, 2, 3
-    ), reason AS (
-      SELECT reason FROM counted WHERE reason IS NOT NULL GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${REASON_COUNT_MAX}
-    ), folded AS (
-      SELECT
-        start_s, status, sum(count)::integer AS count,
-        CASE WHEN reason IS NULL OR reason IN (TABLE reason) THEN reason ELSE ${OTHER} END AS reason,
-        sum(given_up)::integer AS given_up
-      FROM counted GROUP BY start_s, status, 4
+      FROM walked GROUP BY 1, 2
     )
     SELECT
       extract(epoch FROM ${from})::float8 AS "fromS", extract(epoch FROM now())::float8 AS "toS",
       (SELECT extract(epoch FROM min(oldest_at))::float8 FROM counted HAVING sum(count) > ${rowCountMax}) AS "cutAtS",
       ARRAY(
-        SELECT json_build_object(
-          'startS', start_s, 'status', status, 'reason', reason, 'count', count, 'givenUp', given_up
-        ) FROM folded ORDER BY start_s
+        SELECT json_build_object('startS', start_s, 'status', status, 'count', count, 'givenUp', given_up)
+        FROM counted ORDER BY start_s
       ) AS counts`
 }

@@ -13,12 +13,7 @@ import { type LogEntries, logRoutes } from '../../service/http/routes/log-routes
 import { params } from '../../service/http/routes/preference-routes.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
 import { logRead, logReads } from '../../service/http/server/log-reads.ts'
-import {
-  COUNT_WINDOW_NAMES,
-  COUNTED_BY,
-  type CountedBy,
-  type CountWindow,
-} from '../../service/model/log/count-windows.ts'
+import { COUNT_WINDOW_NAMES, type CountWindow } from '../../service/model/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../service/model/log/log-counts.ts'
 import { type ServiceStatus, serviceStatus } from '../../service/model/service-status.ts'
 import { share } from '../../service/time/share.ts'
@@ -29,7 +24,7 @@ import { backtestMembersRoute, type Workbench, workbenchRoutes } from './workben
 /** The console's data. Reads reject if the database fails. */
 export interface ConsoleData {
   readonly logEntries: LogEntries
-  readonly countEntries: (window: CountWindow, by: CountedBy) => Promise<LogCounts>
+  readonly countEntries: (window: CountWindow) => Promise<LogCounts>
   readonly search: (text: string, signal: AbortSignal) => Promise<SearchResult>
   /** Event types that a text, a rule or the log knows, each with the time of its newest log entry. */
   readonly eventTypes: () => Promise<readonly KnownEventType[]>
@@ -66,7 +61,6 @@ const nothing = z.strictObject({})
 const window = z
   .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
   .default('24h' satisfies CountWindow)
-const by = z.enum(COUNTED_BY, `must be one of ${COUNTED_BY.join(', ')}`).default('status')
 
 /**
  * The console's data, under the rules of the public listener's administrative views: same tokens, same scope, same audit log for
@@ -79,15 +73,9 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
     requireAsker(app, askRules)
     logReads(app)
     app.register(async (counted: HttpApp) => {
-      const countBy = (by: CountedBy) =>
-        share(
-          (window: CountWindow) => data.countEntries(window, by),
-          COUNTS_SHARED,
-          () => performance.now(),
-        )
-      const count = { status: countBy('status'), reason: countBy('reason') }
-      const counts = { querystring: z.strictObject({ window, by }), response: { 200: logCounts } }
-      counted.get('/counts', { config, schema: counts }, async ({ query }) => count[query.by](query.window))
+      const count = share(data.countEntries, COUNTS_SHARED, () => performance.now())
+      const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }
+      counted.get('/counts', { config, schema: counts }, async ({ query }) => count(query.window))
       const rules = { querystring: nothing, response: { 200: currentRules } }
       counted.get('/rules', { config, schema: rules }, data.rules)
       const status = { querystring: nothing, response: { 200: serviceStatus } }

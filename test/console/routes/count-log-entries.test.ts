@@ -1,6 +1,5 @@
 import t from 'tap'
 import { countLogEntries } from '../../../src/console/routes/count-log-entries.ts'
-import { OTHER } from '../../../src/service/model/log/count-windows.ts'
 import { OPTED_OUT } from '../../service/build.ts'
 import { LIMITS, openDatabase } from '../../service/store/fixtures.ts'
 import { record, UNRESOLVED } from '../../service/store/record.ts'
@@ -8,9 +7,9 @@ import { record, UNRESOLVED } from '../../service/store/record.ts'
 const sumOf = (counts: readonly { readonly count: number }[]) =>
   counts.reduce((sum, { count }) => sum + count, 0)
 
-t.test('entries are counted by step, status and reason', async (t) => {
+t.test('entries are counted by step and status', async (t) => {
   const { pool, client } = await openDatabase(t)
-  t.match(await countLogEntries(pool, LIMITS, '30d', 'reason'), { counts: [], complete: true })
+  t.match(await countLogEntries(pool, LIMITS, '30d'), { counts: [], complete: true })
   await record(pool, [
     { eventId: 'sent-1' },
     { eventId: 'sent-2' },
@@ -24,40 +23,29 @@ t.test('entries are counted by step, status and reason', async (t) => {
   await client.query(
     `UPDATE notifications.notification_log SET created_at = now() - interval '2 hours' WHERE event_id = 'sent-3'`,
   )
-  const { counts, fromS, toS, stepS, complete } = await countLogEntries(pool, LIMITS, '1h', 'reason')
+  const { counts, fromS, toS, stepS, complete } = await countLogEntries(pool, LIMITS, '1h')
   t.equal(stepS, 60)
   t.equal(Math.round(toS - fromS), 3_600)
   t.equal(complete, true)
   for (const { startS } of counts) t.equal(startS % stepS, 0)
   t.ok(counts.every(({ startS }) => startS > fromS - stepS && startS <= toS))
   const [first, ...rest] = counts.map(({ startS: _, ...count }) => count)
-  t.same(first, { status: 'SENT', reason: null, count: 1, givenUp: 0 }, 'the oldest one first')
+  t.same(first, { status: 'SENT', count: 1, givenUp: 0 }, 'the oldest one first')
   t.same(
     rest.toSorted((a, b) => (a.status < b.status ? -1 : 1)),
     [
-      {
-        status: 'FAILED',
-        reason: 'contact could not be resolved',
-        count: 1,
-        givenUp: 0,
-      },
-      { status: 'SENT', reason: null, count: 1, givenUp: 0 },
-      { status: 'SKIPPED', reason: 'event type opted out', count: 1, givenUp: 0 },
+      { status: 'FAILED', count: 1, givenUp: 0 },
+      { status: 'SENT', count: 1, givenUp: 0 },
+      { status: 'SKIPPED', count: 1, givenUp: 0 },
     ],
   )
-  const byStatus = (await countLogEntries(pool, LIMITS, '1h', 'status')).counts
-  t.same(
-    byStatus.map(({ status, reason, count }) => [status, reason, count]).toSorted(),
-    counts.map(({ status, count }) => [status, null, count]).toSorted(),
-    'no more is sent than the chart shows',
-  )
   await client.query(`UPDATE notifications.notification_log SET attempt_count = 3 WHERE event_id = 'failed'`)
-  const { counts: later } = await countLogEntries(pool, LIMITS, '1h', 'reason')
+  const { counts: later } = await countLogEntries(pool, LIMITS, '1h')
   t.same(
     later.filter(({ givenUp }) => givenUp > 0).map(({ status, givenUp }) => [status, givenUp]),
     [['FAILED', 1]],
   )
-  const day = await countLogEntries(pool, LIMITS, '24h', 'reason')
+  const day = await countLogEntries(pool, LIMITS, '24h')
   t.equal(sumOf(day.counts), 5)
 })
 
@@ -73,26 +61,10 @@ t.test('only the newest entries of a large log are counted, with the time since 
   await client.query(`
     UPDATE notifications.notification_log
     SET created_at = date_trunc('second', now()) - substr(event_id, 7)::integer * interval '1 minute'`)
-  const { counts, fromS, toS, complete } = await countLogEntries(pool, LIMITS, '1h', 'reason', 10)
+  const { counts, fromS, toS, complete } = await countLogEntries(pool, LIMITS, '1h', 10)
   t.equal(complete, false)
   const minutes = Math.floor((toS - fromS) / 60)
   t.equal(minutes, 10)
   t.equal(sumOf(counts), 11)
-  t.match(await countLogEntries(pool, LIMITS, '1h', 'reason', 20), { complete: true })
-})
-
-t.test('the most frequent reasons are named, and the others counted together', async (t) => {
-  const { pool, client } = await openDatabase(t)
-  await record(
-    pool,
-    Array.from({ length: 40 }, (_, i) => ({ eventId: `event-${i}`, preferences: OPTED_OUT })),
-  )
-  await client.query(`
-    UPDATE notifications.notification_log SET failure_reason = 'odd ' || event_id
-    WHERE substr(event_id, 7)::integer >= 10`)
-  const { counts } = await countLogEntries(pool, LIMITS, '1h', 'reason')
-  const countOf = (wanted: string) => sumOf(counts.filter(({ reason }) => reason === wanted))
-  t.equal(countOf('event type opted out'), 10)
-  t.equal(new Set(counts.map(({ reason }) => reason)).size, 13)
-  t.equal(countOf(OTHER), 40 - 10 - 11)
+  t.match(await countLogEntries(pool, LIMITS, '1h', 20), { complete: true })
 })

@@ -112,7 +112,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       toS: COUNT_WINDOWS[window].lengthS,
       stepS: COUNT_WINDOWS[window].stepS,
       complete: true,
-      counts: [{ startS: 60, status: 'SENT', reason: null, count: 2, givenUp: 0 }],
+      counts: [{ startS: 60, status: 'SENT', count: 2, givenUp: 0 }],
     }),
     search: async (text) => ({
       hits: [],

@@ -1,37 +1,21 @@
-import {
-  COUNT_WINDOW_NAMES,
-  COUNT_WINDOWS,
-  COUNTED_BY,
-  type CountedBy,
-} from '../../../service/model/log/count-windows.ts'
+import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../../../service/model/log/count-windows.ts'
 import type { LogCounts } from '../../../service/model/log/log-counts.ts'
 import type { ServiceStatus } from '../../../service/model/service-status.ts'
 import { Ask, useRefusal } from '../ask.tsx'
 import { WINDOWS } from '../list.tsx'
 import { Card, Links, State, Title } from '../parts.tsx'
-import { buildHref, type Query, type Route } from '../route.ts'
-import { buildTable, chooseColour, describeSeries, REST, type Series, type Table } from '../series.ts'
+import { buildHref, type Route } from '../route.ts'
+import { buildTable, chooseColour, nameOfStatus, type Table } from '../series.ts'
 import { showBlockedList } from '../status.tsx'
 import { describePeriod, formatNumber, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 10_000
 
-const NAMES: Readonly<Record<CountedBy, string>> = {
-  status: 'Status',
-  reason: 'Reason',
-}
-
-/** Counts of recent entries, refreshed while shown. The address contains the period and the grouping. */
+/** Counts of recent entries, refreshed while shown. The address contains the period. */
 export function OverviewView({ query }: Route) {
   const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
-  const by = COUNTED_BY.find((name) => name === query.by) ?? 'status'
-  const link = (name: string, chosen: Query, isCurrent: boolean) => ({
-    name,
-    href: buildHref([], { window, by, ...chosen }),
-    isCurrent,
-  })
-  const loaded = useData<LogCounts>(['counts'], { window, by }, EVERY_MS)
+  const loaded = useData<LogCounts>(['counts'], { window }, EVERY_MS)
   const status = useData<ServiceStatus>(['status'], {}, EVERY_MS).data
   return (
     <>
@@ -39,17 +23,17 @@ export function OverviewView({ query }: Route) {
       <div class="hstack">
         <Links
           label="Period"
-          links={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
-        />
-        <Links
-          label="Group by"
-          links={COUNTED_BY.map((name) => link(NAMES[name], { by: name }, name === by))}
+          links={COUNT_WINDOW_NAMES.map((name) => ({
+            name: WINDOWS[name],
+            href: buildHref([], { window: name }),
+            isCurrent: name === window,
+          }))}
         />
         <Hold topics={status?.topics} />
       </div>
       <Open status={status} />
       <State loaded={loaded} />
-      {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
+      {loaded.data !== null && <Shown counts={loaded.data} />}
     </>
   )
 }
@@ -108,24 +92,24 @@ function Open({ status }: { status: ServiceStatus | null }) {
 /** From seconds since 1970. */
 const iso = (atS: number) => new Date(atS * 1_000).toISOString()
 
-function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy }) {
+function Shown({ counts }: { counts: LogCounts }) {
   const { stepS } = counts
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
   // From the data, since the period just chosen may not have been counted yet.
   const last = from === undefined ? '' : `, ${WINDOWS[from].toLowerCase()}`
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
-  const table = buildTable(counts, dimension)
-  const { total, series } = buildTable(counts, 'status')
+  const table = buildTable(counts)
+  const { total, series } = table
   const all = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
-  const buildFigure = (dimension: CountedBy) => (series: Series, index: number) => ({
-    name: describeSeries(dimension, series.name),
-    total: series.total,
-    mark: chooseColour(dimension, series.name, index),
-    href: series.name === REST ? undefined : buildHref(['log'], { [dimension]: series.name, from }),
-  })
+  const figures = series.map(({ status, total }) => ({
+    name: nameOfStatus(status),
+    total,
+    mark: chooseColour(status),
+    href: buildHref(['log'], { status, from }),
+  }))
   return (
     <>
-      <Figures figures={[all, ...series.map(buildFigure('status'))]} />
+      <Figures figures={[all, ...figures]} />
       {givenUp > 0 && (
         <p>
           Of the failed entries,{' '}
@@ -143,15 +127,10 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: CountedBy 
       )}
       <Card
         id="chart"
-        title={`Entries by ${NAMES[dimension].toLowerCase()}${last}`}
+        title={`Entries by status${last}`}
         about={`${describePeriod(iso(counts.fromS), iso(counts.toS))}; heights by square root, so that a burst leaves the rest readable`}
       >
-        {dimension !== 'status' && <Figures figures={table.series.map(buildFigure(dimension))} />}
-        {table.total > 0 ? (
-          <Chart table={table} stepS={stepS} dimension={dimension} />
-        ) : (
-          <p>{total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}</p>
-        )}
+        {total > 0 ? <Chart table={table} stepS={stepS} /> : <p>No entries in this period.</p>}
       </Card>
     </>
   )
@@ -184,7 +163,6 @@ function Figures({ figures }: { figures: readonly Figure[] }) {
 interface ChartProps {
   readonly table: Table
   readonly stepS: number
-  readonly dimension: CountedBy
 }
 
 /** The next round and even number, whose half is shown too. */
@@ -198,7 +176,7 @@ function roundUp(count: number): number {
 const MARKS = [0, 0.25, 0.5, 0.75]
 
 /** Entries over time as stacked bars, each of which links to its entries. The tooltip of a bar is also its name. */
-function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
+function Chart({ table: { startsS, series }, stepS }: ChartProps) {
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
   const top = roundUp(Math.max(2, ...sums))
   // By square roots: one burst leaves the other bars readable. The parts of a bar share its height.
@@ -212,30 +190,25 @@ function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
         </span>
       ))}
       {startsS.map((startS, i) => {
-        const parts = series.flatMap(({ name, counts }, index) => {
+        const parts = series.flatMap(({ status, counts }) => {
           const count = counts[i] ?? 0
-          return count === 0 ? [] : [{ name: describeSeries(dimension, name), count, index, series: name }]
+          return count === 0 ? [] : [{ status, count }]
         })
         const period = `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`
         return (
           <a
             key={startS}
             class="bar"
-            // The log has no filter for entries that have a reason.
-            href={
-              sums[i] && dimension === 'status'
-                ? buildHref(['log'], { from: iso(startS), to: iso(startS + stepS) })
-                : undefined
-            }
-            title={[period, ...parts.map(({ name, count }) => `${name} ${formatNumber(count)}`)].join('\n')}
+            href={sums[i] ? buildHref(['log'], { from: iso(startS), to: iso(startS + stepS) }) : undefined}
+            title={[
+              period,
+              ...parts.map(({ status, count }) => `${nameOfStatus(status)} ${formatNumber(count)}`),
+            ].join('\n')}
           >
-            {parts.map(({ series, count, index }) => (
+            {parts.map(({ status, count }) => (
               <div
-                key={series}
-                style={{
-                  height: toPercent(sums[i] ?? count, count),
-                  background: chooseColour(dimension, series, index),
-                }}
+                key={status}
+                style={{ height: toPercent(sums[i] ?? count, count), background: chooseColour(status) }}
               />
             ))}
           </a>

@@ -7,10 +7,3 @@ export const COUNT_WINDOWS = {
 } as const
 export type CountWindow = keyof typeof COUNT_WINDOWS
 export const COUNT_WINDOW_NAMES = Object.keys(COUNT_WINDOWS) as CountWindow[]
-
-/** Stands for all but the most frequent reasons. No real reason is empty. */
-export const OTHER = ''
-
-/** The groupings of counts. */
-export const COUNTED_BY = ['status', 'reason'] as const
-export type CountedBy = (typeof COUNTED_BY)[number]

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { STATUSES } from './status.ts'
 
-/** Number of log entries of one step with the same properties. */
+/** Number of log entries of one step with the same status. */
 const logCount = z.object({
   /** Start of the step in seconds since 1970, a multiple of `stepS`. */
   startS: z.number(),
   status: z.enum(STATUSES),
-  /** The failure reason up to its first colon; `OTHER` for all but the most frequent ones; null for SENT, and in counts by status. */
-  reason: z.string().nullable(),
   count: z.int(),
   /** FAILED entries past the last retry. */
   givenUp: z.int(),

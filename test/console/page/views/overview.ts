@@ -21,18 +21,14 @@ test('figures that cannot be refreshed are marked as outdated, and recover autom
   await alert.getByText('is slow to respond').waitFor()
 })
 
-test('the address holds period and grouping of the overview, and Back returns to them', async (t) => {
-  const { page } = await openView(t, '#/?window=7d&by=status')
+test('the address holds the period of the overview, and Back returns to it', async (t) => {
+  const { page } = await openView(t, '#/?window=7d')
   const heading = (words: string) => page.getByRole('heading', { name: words }).waitFor()
   await heading('Entries by status, last 7 days')
   await page.getByText('Last hour', { exact: true }).click()
   await heading('Entries by status, last hour')
-  await page.getByRole('navigation', { name: 'Group by' }).getByText('Reason').click()
-  await heading('Entries by reason, last hour')
-  t.match(page.url(), /#\/\?window=1h&by=reason$/)
+  t.match(page.url(), /#\/\?window=1h$/)
   await page.reload()
-  await heading('Entries by reason, last hour')
-  await page.goBack()
   await heading('Entries by status, last hour')
   await page.goBack()
   await heading('Entries by status, last 7 days')
@@ -52,27 +48,22 @@ test('what waits for a person stands above the period, each with its total and a
 
 test('figures lead to the entries that they count', async (t) => {
   const { countEntries } = aConsole()
-  const count = { startS: 60, reason: 'no answer', count: 7, givenUp: 5 }
-  const { page } = await openView(t, '#/?window=7d&by=reason', {
-    countEntries: async (window, by) => ({
-      ...(await countEntries(window, by)),
+  const count = { startS: 60, count: 7, givenUp: 5 }
+  const { page } = await openView(t, '#/?window=7d', {
+    countEntries: async (window) => ({
+      ...(await countEntries(window)),
       counts: [{ ...count, status: 'FAILED' as const }],
     }),
   })
   for (const [figure, address] of [
     [page.getByRole('link', { name: /^Failed/ }), /#\/log\?status=FAILED&from=7d$/],
     [page.getByRole('link', { name: '5 are given up' }), /#\/log\?status=FAILED&notTold=true&from=7d$/],
-    [
-      page.locator('main').getByRole('link', { name: 'no answer 7' }).first(),
-      /#\/log\?reason=no\+answer&from=7d$/,
-    ],
   ] as const) {
     await figure.click()
     await page.waitForURL(address)
     t.match(await page.getByLabel('From').inputValue(), /^\d{4}-/, 'the form says from when on')
     await page.goBack()
   }
-  await page.getByRole('navigation', { name: 'Group by' }).getByText('Status').click()
   const bar = page.locator('a.bar[title*="Failed 7"]')
   t.match(await bar.getAttribute('href'), /^#\/log\?from=.*&to=/, 'a bar leads to its entries')
   await page.getByRole('link', { name: '5 are given up' }).focus()
@@ -138,7 +129,7 @@ test('an operator holds all messages, or those of a topic, and resumes from any 
 
 test('a burst leaves the other bars readable, and on a phone each dot has a name', async (t) => {
   const { countEntries } = aConsole()
-  const count = { status: 'SENT' as const, reason: null, givenUp: 0 }
+  const count = { status: 'SENT' as const, givenUp: 0 }
   const { page } = await openView(t, '#/?window=1h', {
     countEntries: async (...asked) => ({
       ...(await countEntries(...asked)),
