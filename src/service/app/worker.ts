@@ -27,7 +27,6 @@ import type { LogPosition } from '../model/log/log-page.ts'
 import { findHold } from '../model/request/hold.ts'
 import { type Senders, sendByChannel } from '../send/send.ts'
 import { isLocked } from '../store/connection/errors.ts'
-import { observedPool } from '../store/connection/observed-pool.ts'
 import type { DatabasePool } from '../store/connection/pool.ts'
 import { findLogged } from '../store/read/find-logged.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
@@ -74,13 +73,12 @@ interface WorkerNeeds {
 
 /** The consumer, the retry and requests, for a database that is ready. */
 export function createWorker(needs: WorkerNeeds) {
-  const { config, connection, brokers, ruleFiles, parties, metrics, tracing, log } = needs
-  const pool = tracing === null ? needs.pool : observedPool(needs.pool, tracing.statement)
+  const { config, connection, brokers, ruleFiles, parties, pool, metrics, tracing, log } = needs
   const stage: RunStage =
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const activation = createActivation(needs.pool, ruleFiles, config, needs.describeChange, log)
+  const activation = createActivation(pool, ruleFiles, config, needs.describeChange, log)
   // Dispatch, retry and requests each find refused rows for themselves: a bad row of one must not slow the others.
   const createMaker = (): AttemptMaker => ({
     ruleTable: ruleFiles.ruleTable,

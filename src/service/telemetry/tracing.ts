@@ -57,7 +57,7 @@ const STOP_WAIT_MS = 2_000
 /**
  * Sends traces to a collector, as OTLP over HTTP (JSON), with what `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
  * `OTEL_EXPORTER_OTLP_HEADERS` say. Nothing waits for it: spans are queued, and dropped if the collector is too slow.
- * Attributes contain no contact, no message text and no statement values.
+ * Attributes contain no contact and no message text.
  */
 export function createTracing(options: TracingOptions, log: Logger) {
   const provider = createTracerProvider(options, log)
@@ -83,6 +83,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
       span.setAttribute('notifications.parties', partyLocators.length)
       return { span, end: (contacts) => span.setAttributes(countStates(contacts)) }
     },
+    commit: () => ({ span: start('commit', SpanKind.CLIENT, current.getStore()), end: () => {} }),
     retry: (entries) => {
       const span = start('retry', SpanKind.INTERNAL, undefined)
       span.setAttribute('notifications.rows', entries.length)
@@ -90,7 +91,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
     },
   }
 
-  /** A batch, its contact look-up and a transaction of retries have a span each; other stages have none. */
+  /** A batch, its contact look-up, its transaction and one of retries have a span each; other stages have none. */
   const stage: RunStage = async (name, input, run) => {
     const traced = spans[name]?.(input)
     if (traced === undefined) return run()
@@ -103,14 +104,6 @@ export function createTracing(options: TracingOptions, log: Logger) {
 
   return {
     stage,
-    /** Runs a statement in a span below that of its batch or retry; `statement` contains no values. */
-    statement: <Result>(statement: string, run: () => Promise<Result>): Promise<Result> => {
-      const parent = current.getStore()
-      if (parent === undefined) return run()
-      const span = start(spanName(statement), SpanKind.CLIENT, parent)
-      span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
-      return within(span, run)
-    },
     /** Sends queued spans, as far as the collector accepts them in time. Never rejects. */
     stop: async (): Promise<void> => {
       await withTimeout(
@@ -179,15 +172,6 @@ function countStates(contacts: Contacts): Record<string, number> {
     'notifications.parties.not_found': counts['not found'],
     'notifications.parties.unresolved': counts.unresolved + counts['wrong party'],
   }
-}
-
-const TABLE = /\b(?:INTO|UPDATE|FROM)\s+(notifications\.\w+)/
-
-/** Example: `INSERT notifications.decision`. */
-function spanName(statement: string): string {
-  const verb = /\b(SELECT|INSERT|UPDATE|DELETE|COMMIT)\b/.exec(statement)?.[1] ?? 'statement'
-  const table = TABLE.exec(statement)?.[1]
-  return table === undefined ? verb : `${verb} ${table}`
 }
 
 /** Sends an empty export, as the service sends its traces. Rejects with the collector's answer, or the error of the connection. */

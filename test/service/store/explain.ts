@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, type DatabasePool, type QuerySqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { QUERY_METHODS } from '../../../src/service/store/connection/observed-pool.ts'
+import { QUERY_METHODS } from '../../../src/service/store/connection/bounded-pool.ts'
 
 /** One node of a plan. */
 export interface Node {

@@ -1,5 +1,15 @@
-import { ConnectionError, type DatabasePool } from 'slonik'
-import { QUERY_METHODS } from './observed-pool.ts'
+import { type CommonQueryMethods, ConnectionError, type DatabasePool } from 'slonik'
+
+/** The methods of a pool, connection or transaction that run one statement. */
+export const QUERY_METHODS = [
+  'any',
+  'anyFirst',
+  'maybeOne',
+  'maybeOneFirst',
+  'one',
+  'oneFirst',
+  'query',
+] as const satisfies readonly (keyof CommonQueryMethods)[]
 
 /** Longer than any statement may take: a caller gives up only if all connections stay busy. */
 const WAIT_MS_MAX = 20_000
