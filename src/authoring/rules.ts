@@ -1,6 +1,5 @@
 import { newCommand } from '../terminal/options.ts'
 import type { World } from '../terminal/world.ts'
-import { backtestCommand } from './back-test/back-test.ts'
 import { checkCommand } from './check/check.ts'
 import { diffCommand } from './diff/diff.ts'
 import { summaryCommand } from './diff/summary.ts'
@@ -10,8 +9,7 @@ import { tryCommand } from './try/try.ts'
 
 export const rulesCommand = (world: World) =>
   newCommand('rules', { example: 'rules check' })
-    .description('check, try, compare and back-test rule tables')
-    .addCommand(backtestCommand(world))
+    .description('check, try and compare rule tables')
     .addCommand(checkCommand(world))
     .addCommand(diffCommand(world))
     .addCommand(outcomesCommand(world))

@@ -152,8 +152,7 @@ rules diff --against x --tabel y
 log --since 2026-02-30
 log --since soon
 rejected list --since 2026-02-30
-rules backtest --since 2026-02-30
-rules backtest --since 2026-02-30T12:00:00Z
+log --since 2026-02-30T12:00:00Z
 prune --older-than 2025-02-29
 log --csv --json
 log --rules x

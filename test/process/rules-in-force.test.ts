@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/service/store/connection/pool.ts'
@@ -76,7 +74,7 @@ t.test('the first batch that a changed rule table decides puts it in force, once
   )
 })
 
-t.test('why uses the table of its time, backtest the candidate', async (t) => {
+t.test('why uses the table of its time', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')
   const [muted = ''] = await record(
     pool,
@@ -96,26 +94,6 @@ t.test('why uses the table of its time, backtest the candidate', async (t) => {
   t.equal((await run('why', 'a')).stdout, why.stdout, 'the id of the event does as well')
   const stderr = 'nothing in the log is called "NTF-nowhere"\n'
   t.match(await run('why', 'NTF-nowhere'), { code: 1, stderr })
-
-  const table = join(t.testdir(), 'candidate.csv')
-  await writeFile(table, DEFAULT_TABLE)
-  const { code, stdout } = await run('rules', 'backtest', '--table', table, '--since', '1h')
-  t.equal(code, 0)
-  t.match(stdout.split('\n').slice(1), [
-    '2 events: 1 changes, 1 does not',
-    '1 message more by email',
-    '1 event changes from SKIP (muted) to SEND by email for claim.paid (rule "muted" before, rule "email" now):',
-    new RegExp(`^    1: party found, not opted out, prefers email, email on file, .*, such as ${muted}$`),
-    'Where events change, by event type and rule, unchanged and changed:',
-    '    claim.paid, rule "muted": 0, 1',
-    '',
-  ])
-  t.match(await run('rules', 'backtest', '--table', table), {
-    code: 0,
-    stdout: /^In the last 30 days, since /,
-  })
-  t.match(await run('rules', 'backtest', '--since', '36501d'), { code: 2, stderr: /such as 7d/ })
-  t.match(await run('rules', 'backtest', '--since', '36500d'), { code: 0, stdout: /\n2 events: / })
 })
 
 /** A table of a later version, with a fact and a channel that this version does not know. */

@@ -93,7 +93,6 @@ t.test('rows with times of any kind trouble no list, and are shown with them', a
     'erase --party party-1 --dry-run',
     'rejected list --all',
     'requests list',
-    'rules backtest',
     'retry --since 2020-01-01 --dry-run',
     'prune --older-than 400d --dry-run',
   ])

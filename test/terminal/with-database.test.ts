@@ -4,7 +4,7 @@ import { createDatabase } from '../stack/databases.ts'
 
 const COMMANDS = [
   ['why', 'NTF-1'],
-  ['rules', 'backtest'],
+  ['rules', 'traffic'],
   ['replay', '--verify'],
   ['rejected', 'list'],
 ]

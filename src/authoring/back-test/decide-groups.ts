@@ -1,16 +1,12 @@
 import { decideRecorded, UNKNOWN_CHANNEL_RULE_ID } from '../../service/decide/decision/decide.ts'
 import type { RecordedFacts } from '../../service/decide/decision/facts.ts'
 import type { RecordedResult } from '../../service/decide/decision/result.ts'
-import { CHANNELS, nameOfChannel } from '../../service/decide/party/channel.ts'
 import { type RulesByRevision, readRules } from '../../service/decide/rules/archived-rules.ts'
 import { NO_RULE } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
 import type { DecisionGroup, DecisionPage } from '../../service/model/decision-group.ts'
-import { counted } from '../../service/text/count.ts'
-import { printable } from '../../service/text/sanitize.ts'
 import { CHANGE_KINDS, classifyChange, decidedAlike } from '../diff/compare-tables.ts'
-import { changeInWords } from '../diff/diff-text.ts'
 
 /** Events of one type and situation that a candidate table decides differently. */
 export interface BacktestChange {
@@ -19,47 +15,30 @@ export interface BacktestChange {
   readonly before: RecordedResult
   readonly after: RecordedResult
   count: number
-  /** Locators of their log entries, up to a readable number. */
-  readonly locators: string[]
 }
 
-export type BacktestResult = ReturnType<ReturnType<typeof createBacktest>['result']>
+type BacktestResult = ReturnType<ReturnType<typeof createBacktest>['result']>
 
 /** The reason that a rule of a revision gave; undefined if unknown. */
 type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
 
-const SAMPLE_COUNT_MAX = 3
-/** Limit for one change. */
-export const LOCATOR_COUNT_MAX = 1_000
-/** Limit for all changes together. */
-const LOCATORS_HELD_MAX = 50_000
 /** Anyone can invent event types: beyond this number, the others are counted as one. */
 const EVENT_TYPE_COUNT_MAX = 1_000
 const OTHER_EVENT_TYPES = '(other event types)'
 
+/** @internal Adds up groups of events, decided by a candidate table. */
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason: ReasonOf) {
   /**
-   * `byAnotherRule`: unchanged decisions that another rule makes in the candidate. `invalidParties`: events with an invalid party
-   * locator, whose reason does not change while they are skipped. `undecided`: events with facts of another version.
+   * `byAnotherRule`: unchanged decisions that another rule makes in the candidate. `undecided`: events with facts of another
+   * version.
    */
-  const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0, undecided: 0 }
+  const counts = { events: 0, changed: 0, byAnotherRule: 0, undecided: 0 }
   const changes = new Map<string, BacktestChange>()
-  const lines = new Map<string, { eventType: string; ruleId: string; unchanged: number; changed: number }>()
-  const channels = CHANNELS.map((channel: string) => ({ channel, before: 0, after: 0 }))
   const eventTypes = new Set<string>()
-  let locatorsHeld = 0
 
   function boundedEventType(eventType: string): string {
     if (eventTypes.size < EVENT_TYPE_COUNT_MAX) eventTypes.add(eventType)
     return eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPES
-  }
-
-  function countSent(when: 'before' | 'after', { outcome, channel }: RecordedResult, count: number): void {
-    if (outcome !== 'SEND') return
-    const known = channels.find((one) => one.channel === channel)
-    const sent = known ?? { channel, before: 0, after: 0 }
-    if (known === undefined) channels.push(sent)
-    sent[when] += count
   }
 
   return {
@@ -74,35 +53,21 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason:
       }
       const eventType = boundedEventType(facts.eventType)
       const before = recordedResult(group, after, findReason)
-      countSent('before', before, count)
-      countSent('after', after, count)
-      const isChanged = !decidedAlike(before, after)
-      if (isChanged) counts.changed += count
-      else if (after.ruleId !== ruleId) counts.byAnotherRule += count
-      if (group.isPartyInvalid) counts.invalidParties += count
-
-      const line = findOrAdd(lines, [eventType, ruleId], { eventType, ruleId, unchanged: 0, changed: 0 })
-      line[isChanged ? 'changed' : 'unchanged'] += count
-      if (!isChanged) return null
-      const fresh = { eventType, facts, before, after, count: 0, locators: [] }
-      const change = findOrAdd(changes, [eventType, describeSituation(facts), before, after], fresh)
+      if (decidedAlike(before, after)) {
+        if (after.ruleId !== ruleId) counts.byAnotherRule += count
+        return null
+      }
+      counts.changed += count
+      const key = JSON.stringify([eventType, describeSituation(facts), before, after])
+      const change = changes.get(key) ?? { eventType, facts, before, after, count: 0 }
       change.count += count
-      const room = Math.min(LOCATOR_COUNT_MAX - change.locators.length, LOCATORS_HELD_MAX - locatorsHeld)
-      const some = group.locators.slice(0, room)
-      locatorsHeld += some.length
-      change.locators.push(...some)
+      changes.set(key, change)
       return change
     },
     result: () => ({
       ...counts,
-      unchanged: counts.events - counts.changed - counts.undecided,
-      /** Number of messages by each channel: sent, and sent under the candidate. */
-      channels,
       /** The most harmful first; the most frequent first within a kind. */
       changes: [...changes.values()].sort((a, b) => rankChange(a) - rankChange(b) || b.count - a.count),
-      lines: [...lines.values()].sort(
-        (a, b) => compare(a.eventType, b.eventType) || compare(a.ruleId, b.ruleId),
-      ),
     }),
   }
 }
@@ -124,7 +89,7 @@ export async function runBacktest(
   { readPage, readRuleTable }: BacktestSource,
   knownEventTypes: readonly string[],
   onProgress: (eventCount: number) => void,
-  onChange: (change: BacktestChange, group: DecisionGroup, cursor: string | null) => void = () => {},
+  onChange: (change: BacktestChange, group: DecisionGroup, cursor: string | null) => void,
 ): Promise<BacktestResult> {
   let rules: RulesByRevision = new Map()
   const test = createBacktest(candidate, (revision, ruleId) => {
@@ -184,58 +149,4 @@ function recordedResult(
   const reason = reasonIsFixed ? undefined : reasonOfRule
   // Without both reasons a difference cannot be determined.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
-}
-
-/** The entry of a key; the fresh one if there is none yet. */
-function findOrAdd<Entry>(entries: Map<string, Entry>, key: readonly unknown[], fresh: Entry): Entry {
-  const text = JSON.stringify(key)
-  const entry = entries.get(text) ?? fresh
-  entries.set(text, entry)
-  return entry
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
-
-/** The result in lines: the number of changed events, each kind of change with its situations, and counts by type and rule. */
-export function describeBacktest(result: BacktestResult): string[] {
-  const { events, changed, unchanged, byAnotherRule, invalidParties, undecided, channels, changes, lines } =
-    result
-  const told = [
-    `${counted(events, 'event')}: ${counted(changed, 'changes', 'change')}, ${counted(unchanged, 'does', 'do')} not`,
-  ]
-  if (changed > 0) told.push(describeChannels(channels))
-  if (byAnotherRule > 0) told.push(`${counted(byAnotherRule, 'event')} with the same result by another rule`)
-  if (invalidParties > 0)
-    told.push(`${counted(invalidParties, 'event')} with an invalid party locator, whose reason no table sets`)
-  if (undecided > 0)
-    told.push(`${counted(undecided, 'event')} with facts of another version, not decided again`)
-  const kinds = Map.groupBy(changes, (change) => changeInWords(change, change.eventType))
-  for (const [words, group] of kinds) {
-    const count = group.reduce((sum, change) => sum + change.count, 0)
-    told.push(`${counted(count, 'event')} ${count === 1 ? 'changes' : 'change'} ${words}:`)
-    for (const { count, facts, locators } of group) {
-      const some = locators.slice(0, SAMPLE_COUNT_MAX).join(', ')
-      told.push(`    ${count}: ${describeSituation(facts)}, such as ${some}`)
-    }
-  }
-  if (changed > 0) told.push('Where events change, by event type and rule, unchanged and changed:')
-  for (const line of lines.filter((line) => line.changed > 0))
-    told.push(`    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`)
-  return told.map(printable)
-}
-
-/** Example: "412 messages fewer by text message, 37 more by email". */
-function describeChannels(channels: BacktestResult['channels']): string {
-  const words = channels
-    .map(({ channel, before, after }) => ({ channel, difference: after - before }))
-    .filter(({ difference }) => difference !== 0)
-    .sort((one, other) => one.difference - other.difference)
-    .map(({ channel, difference }, index) => {
-      const count = Math.abs(difference)
-      const messages = index === 0 ? counted(count, 'message') : String(count)
-      return `${messages} ${difference < 0 ? 'fewer' : 'more'} by ${nameOfChannel(channel)}`
-    })
-  return words.length === 0 ? 'As many messages by each channel as before' : words.join(', ')
 }

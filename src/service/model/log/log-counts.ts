@@ -10,7 +10,6 @@ const logCount = z.object({
   /** FAILED entries past the last retry. */
   givenUp: z.int(),
 })
-export type LogCount = Readonly<z.infer<typeof logCount>>
 
 /** Counts of the log from `fromS` to `toS`, in seconds since 1970 by the database's clock. */
 export const logCounts = z.object({

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, ConnectionError, type DatabasePool } from 'slonik'
 
-/** The methods of a pool, connection or transaction that run one statement. */
+/** @internal The methods of a pool, connection or transaction that run one statement. */
 export const QUERY_METHODS = [
   'any',
   'anyFirst',
