@@ -1,9 +1,9 @@
+import { mock } from 'node:test'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
 import { untilAnswered } from '../../../src/service/consume/brokers.ts'
 import { patchRequestQueue } from '../../../src/service/consume/kafka-client.ts'
 import { CorrectableError } from '../../../src/service/text/faults.ts'
-import { until } from '../../stack/until.ts'
 
 patchRequestQueue()
 
@@ -39,6 +39,8 @@ t.test('an idle connection runs no timer', async (t) => {
 })
 
 t.test('a throttled request is sent when the throttle time is over', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  t.teardown(() => mock.timers.reset())
   const queue = open()
   t.teardown(() => queue.destroy())
   let sent = false
@@ -50,8 +52,10 @@ t.test('a throttled request is sent when the throttle time is over', async (t) =
       sent = true
     },
   })
+  mock.timers.tick(29)
   t.equal(sent, false)
-  await until(async () => sent, { what: 'the request to be sent' })
+  mock.timers.tick(1)
+  t.equal(sent, true)
   t.equal(queue.throttleCheckTimeoutId, null, 'and nothing is looked for any more')
 })
 
