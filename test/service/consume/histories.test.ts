@@ -7,7 +7,7 @@ const SEED = process.env.SEED
 const COUNT = Number(process.env.HISTORIES ?? 3_000)
 const LARGE_COUNT = 3
 /** Several times what they take. A history that never ends is one that fails. */
-const timeout = 20_000 + 30 * COUNT
+const timeout = 60_000 + 90 * COUNT
 
 /** Plays seeds 1 to COUNT. Returns the failures. */
 async function playAll(): Promise<string[]> {
