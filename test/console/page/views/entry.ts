@@ -59,7 +59,7 @@ test('an entry is a story in local times, with all ids folded', async (t) => {
   await story.getByText('The member prefers email, and we have an email address.').waitFor()
   await page
     .getByText('The address is not stored here: policy administration had it, and can correct it.')
-    .waitFor({ timeout: 5_000 })
+    .waitFor()
   const related = story.getByRole('link', { name: 'All messages about CLM-1' })
   t.equal(await related.getAttribute('href'), '#/log?reference=CLM-1')
   for (const id of [ENTRY.locator, 'event-1', '3f0d8a52c1b7'])

@@ -30,7 +30,7 @@ test('the page of a member is one timeline of messages and changes, without addr
     /^31 Jan 2026, 12:00 Failed/,
     /^31 Jan 2026, 11:00 Preferences – – Text message Prefers text message$/,
   ])
-  await page.getByText('2 entries, and 3 lines about preferences').waitFor({ timeout: 5_000 })
+  await page.getByText('2 entries, and 3 lines about preferences').waitFor()
   t.notMatch(await page.locator('main').innerText(), PREFERENCES.phone)
   await page.getByText('claim.paid since 31 Jan 2026, 14:00').waitFor()
   const { content } = await download(page, 'Download as CSV')
@@ -74,7 +74,7 @@ test('a list about one member or claim says that events wait while messages are 
     ['#/log?reference=CLM-1', 'claim, policy or invoice'],
   ]) {
     await page.goto(`${url}/console${hash}`)
-    await page.getByText(`${wait} ${what}.`).waitFor({ timeout: 5_000 })
+    await page.getByText(`${wait} ${what}.`).waitFor()
   }
   holds = []
   await page.goto(`${url}/console#/parties/PTY-2`)
@@ -90,7 +90,7 @@ test('a list about one member or claim says that events wait in a blocked partit
   ]) {
     await page.goto(`${url}/console${hash}`)
     const wait = `1,204 events wait, since a partition is blocked: some may be about this ${what}.`
-    await page.getByText(wait).waitFor({ timeout: 5_000 })
+    await page.getByText(wait).waitFor()
   }
 })
 
@@ -115,6 +115,6 @@ test('the address of a member without a locator leads to no page', async (t) => 
   const { page, url } = await openView(t, '#/parties/', withEntry(GIVEN_UP))
   for (const path of ['#/parties/', '#/parties/%20']) {
     await page.goto(`${url}/console${path}`)
-    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor({ timeout: 5_000 })
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
   }
 })
