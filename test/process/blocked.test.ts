@@ -141,13 +141,16 @@ t.test('the console of each replica shows what stops the others', async (t) => {
   ] as const
   const readStatus = async ({ managementUrl }: Service) =>
     (await fetch(`${await managementUrl()}/console/data/status`)).json() as Promise<ServiceStatus>
-  const addReplica = (troubles: object) =>
+  const addReplica = (troubles: object, seenAgo = '0 s') =>
     world.sql(
-      `INSERT INTO notifications.replica (id, group_id, topics, database_oid, troubles)
-       SELECT gen_random_uuid(), $1, '{}', oid, $2 FROM pg_database WHERE datname = current_database()`,
-      [world.groupId, JSON.stringify(troubles)],
+      `INSERT INTO notifications.replica (id, group_id, topics, database_oid, troubles, seen_at)
+       SELECT gen_random_uuid(), $1, '{}', oid, $2, now() - $3::interval FROM pg_database WHERE datname = current_database()`,
+      [world.groupId, JSON.stringify(troubles), seenAgo],
     )
   await addReplica({ written: 'by another version' })
+  const stuck = { topic: claims, partition: 7, reason: 'locked', remedy: 'wait', isSkippable: false }
+  const blocked = [{ ...stuck, offset: null, since: new Date().toISOString() }]
+  await addReplica({ lookUps: null, lookUpsFailSince: null, blocked }, '2 min')
   await addReplica({ lookUps: 'policy administration is down', lookUpsFailSince: null, blocked: [] })
   // The second one's join takes the partition from the first one for a while, and a busy broker may not tell what waits.
   let statuses: readonly ServiceStatus[] = []

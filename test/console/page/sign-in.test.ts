@@ -80,7 +80,13 @@ test('a provider that does not answer, or refuses, is named, and an answer of an
   idp.be('up')
   const pending = JSON.stringify({ verifier: 'v'.repeat(43), state: 'mine', hash: '#/rules' })
   await page.evaluate(`sessionStorage.setItem('notifications-sign-in', '${pending}')`)
+  let exchangeCount = 0
+  await page.route('**/token', (route) => {
+    exchangeCount++
+    return route.continue()
+  })
   await page.goto(`${url}?code=stolen&state=another&iss=${encodeURIComponent(idp.issuer)}`)
   await page.getByText('You are not signed in').waitFor()
+  t.equal(exchangeCount, 0, 'the provider is not asked')
   t.equal(await page.evaluate("sessionStorage.getItem('notifications-token')"), null)
 })

@@ -117,6 +117,8 @@ test('the address holds the page of a list, and Back returns to it', async (t) =
   }
   const { page } = await openView(t, '#/log', { logEntries: { list, get: async () => ENTRY } })
   await page.getByText('200 entries on this page').waitFor()
+  const { content } = await download(page, 'Download as CSV')
+  t.equal(String(content).split('type-').length, 401, 'a file has the entries of all pages')
   await page.getByRole('link', { name: 'Next page' }).click()
   const row = page.getByRole('row', { name: 'type-250' })
   await row.click()

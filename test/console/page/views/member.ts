@@ -1,3 +1,5 @@
+import type { ConsoleData } from '../../../../src/console/routes/data.ts'
+import { locator } from '../../../service/http/fixture.ts'
 import { aConsole, PREFERENCES, TIME } from '../../routes/fixture.ts'
 import { download, test } from '../browser.ts'
 import { EMPTY, GIVEN_UP, openView, withEntry } from '../open-view.ts'
@@ -46,6 +48,34 @@ test('the page of a member is one timeline of messages and changes, without addr
   ])
   await page.getByRole('link', { name: 'Yesterday' }).click()
   await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
+})
+
+test('each page of the timeline has the changes of its own time, and the filters', async (t) => {
+  const at = (hour: number) => `2026-01-31T${hour}:00:00.000000Z`
+  const changes = [16, 12].map((hour) => ({
+    ...{ changedAt: at(hour), changedBy: null },
+    ...{ before: ALONE, after: PREFERENCES },
+  }))
+  const newer = Array.from({ length: 100 }, (_, i) => ({
+    ...{ ...GIVEN_UP, createdAt: at(14) },
+    locator: locator(i),
+  }))
+  const list: ConsoleData['logEntries']['list'] = async (_, { after }) =>
+    after === null
+      ? { items: newer, next: { createdAt: at(14), locator: locator(99) } }
+      : { items: [{ ...GIVEN_UP, createdAt: at(10) }], next: null }
+  const { page } = await openView(t, '#/parties/PTY-1?from=2026-01-01T00:00:00.000Z', {
+    preferences: {
+      unknownEventTypes: async () => [],
+      get: async () => PREFERENCES,
+      changes: async () => ({ changes, isMore: false }),
+    },
+    logEntries: { list, get: async () => null },
+  })
+  await page.getByText('100 entries, and 1 line about preferences').waitFor({ timeout: 5_000 })
+  await page.getByRole('link', { name: 'Next page' }).click()
+  await page.waitForURL(/\?from=2026-01-01.*&before=2026-01-31.*&cursor=/)
+  await page.getByText('1 entry, and 1 line about preferences').waitFor({ timeout: 5_000 })
 })
 
 test('entries of one transaction stand as in every list, the newest first', async (t) => {

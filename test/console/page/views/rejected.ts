@@ -16,6 +16,7 @@ test('a rejected message says what to do next, with a command for a reader who m
       { id: 9n, code: 'unreadable' },
       { id: 11n, code: 'too-large' },
       { id: 10n, redriven },
+      { id: 12n, erasedAt: TIME, begin: null },
     ]
     return { items: [first, ...others.map((other) => ({ ...first, ...other }))], next: null }
   }
@@ -26,12 +27,13 @@ test('a rejected message says what to do next, with a command for a reader who m
   }
   const { page } = await openView(t, '#/rejected', { listRejected: noted }, false)
   const rows = page.getByRole('region', { name: 'Unreadable messages' }).locator('tbody tr')
-  await rows.nth(4).waitFor()
+  await rows.nth(5).waitFor()
   const buttons = (index: number) => rows.nth(index).getByRole('button').allInnerTexts()
   t.same(await buttons(0), ['rejected show 7', 'rejected redrive 7', 'rejected dismiss 7'])
   t.same(await buttons(2), ['rejected show 9', 'rejected dismiss 9'])
   t.same(await buttons(3), ['rejected show 11', 'rejected dismiss 11'])
   t.same(await buttons(4), [])
+  t.same(await buttons(5), ['rejected dismiss 12'])
   t.match((await page.locator('dl').innerText()).split(/\n+/), [
     'not-json',
     /^Processing them again helps only once rules\/envelope\.json reads them/,
@@ -39,6 +41,8 @@ test('a rejected message says what to do next, with a command for a reader who m
     'Process them again once the database takes their rows.',
     'unreadable, too-large',
     /their producer must publish them again\.$/,
+    'erased',
+    'Processing them again does not help: they were erased.',
   ])
   await page.getByText('Filters').click()
   await page.getByLabel('Settled').selectOption('true')
