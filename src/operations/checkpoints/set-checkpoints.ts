@@ -23,9 +23,9 @@ export function setCheckpoints(
   tellKafka: () => Promise<void>,
 ): Promise<TopicPartition | null> {
   return pool.transaction(async (tx) => {
-    for (const change of changes) {
-      const { topic, partition, from, to } = change
-      if ((await lockCheckpoint(tx, change)) !== (from ?? -1n)) return change
+    for (const change of changes)
+      if ((await lockCheckpoint(tx, change)) !== (change.from ?? -1n)) return change
+    for (const { topic, partition, from, to } of changes) {
       await tx.query(sql.unsafe`
         INSERT INTO notifications.projection_checkpoints (topic, partition_id, "offset")
         VALUES (${topic}, ${partition}, ${to})
