@@ -170,6 +170,8 @@ audit --topic x --partition 0 --from 1 --since 1d
 audit --topic x --partition 0 --from x
 audit --topic=
 prune --older-than 99999d
+rejected dismiss 7 --all --because x --yes
+rejected redrive 7 --topic x --because x --yes
 retry --since 3d --because x --yes --event-type=
 retry --since 3d --because x --yes --rule=
 retry --since 3d --because x --yes --reason=

@@ -142,6 +142,11 @@ t.test('a source missing in the archive is reported once, with the number of its
   const [template] = await rowsOf(
     `DELETE FROM notifications.template_revision WHERE name = 'claim.rejected' RETURNING revision`,
   )
+  t.match(
+    await verify(),
+    { isSound: false, summary: { differences: 0 } },
+    'what is not verified is not sound',
+  )
   await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'sent-odd'`)
   await client.query(`UPDATE notifications.decision SET variables = NULL WHERE event_id = 'failed'`)
   const { isSound, findings, summary } = await rebuild()

@@ -74,6 +74,27 @@ t.test('the preview of a retry tells causes apart, each with the filter that fin
   )
 })
 
+t.test('the preview of a retry tells apart what stays unchanged, and how old the rest is', async (t) => {
+  const sent = { eventId: 'sent' }
+  const failed = (eventId: string) => ({ eventId, contact: UNRESOLVED })
+  const locators = await record(pool, [sent, failed('new'), failed('old')])
+  await client.query(
+    `UPDATE notifications.notification_log SET created_at = created_at - interval '3 days' WHERE event_id = 'old'`,
+  )
+  const wanted = { kind: 'retry', target: { locators } } as const
+  const { count, ages, groups } = await previewRequest(
+    pool,
+    { maxAgeMs: 1, attemptCountMax: 1 },
+    wanted,
+    loadEnvelopeMaps(JSON.stringify(FIELDS)),
+  )
+  t.same([count, ages], [3, { day: 1, week: 1, older: 0 }])
+  t.match(groups, [
+    { count: 2, isUnchanged: false },
+    { count: 1, isUnchanged: true },
+  ])
+})
+
 t.test('only what may succeed has an age, and a dismissal has none', async (t) => {
   await client.query(
     `UPDATE notifications.rejected_message SET rejected_at = now() - interval '40 days' WHERE code = 'refused-by-database'`,

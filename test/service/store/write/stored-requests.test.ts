@@ -36,6 +36,14 @@ t.test('a request with any filter can be read by those who carry it out', async 
   }
 })
 
+t.test('a request takes nothing that is logged after it, whatever its period', async (t) => {
+  const { target } = await resolveTarget(pool, {
+    kind: 'retry',
+    filter: { to: '9999-01-01T00:00:00.000000Z' },
+  })
+  t.match(target, { filter: { to: /^2/ } })
+})
+
 t.test('a key stores one request of its author, also at once', async (t) => {
   const target = await resolveTarget(pool, { kind: 'retry', filter: {} })
   const add = (by: string, key: string) => addRequest(pool, target, by, 'a test', key)
