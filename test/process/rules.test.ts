@@ -112,6 +112,8 @@ t.test('rules try decides by flags, by the JSON of an event, and by candidates',
     text: { subject: 'No', body: 'CLM-9: too late' },
     sms: { encoding: 'GSM-7', segments: 1 },
   })
+  writeFileSync(event, '{"eventId":"e","eventType":"claim.paid","partyLocator":null,"payload":{}}')
+  t.match(await rules('try', '--event', event), { code: 0, stdout: /^SKIP .*party missing/ })
   writeFileSync(event, '{}')
   t.match(await rules('try', '--event', event), { code: 1, stderr: /^this message is not a valid event/ })
 })
