@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -175,7 +176,12 @@ t.test('clients that leave while they wait take no places from those who stay', 
   leaving.abort()
   await Promise.allSettled(gone)
   t.equal(await put('party-2', '1'), 200)
+  let arrivedCount = 0
+  const count = () => void arrivedCount++
+  subscribe('http.server.request.start', count)
+  t.teardown(() => unsubscribe('http.server.request.start', count))
   const staying = Array.from({ length: 60 }, (_, i) => put('eager', `stays ${i}`))
+  await until(() => arrivedCount === 60, { what: 'all that stay to arrive' })
   t.equal(await put('party-3', '1'), 200)
   go()
   t.same(await Promise.all([first, ...staying]), Array(61).fill(200))
