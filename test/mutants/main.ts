@@ -1,7 +1,7 @@
 // node test/stack/with-stack.ts -- node test/mutants/main.ts
 // Applies each mutant to a private copy of the project and runs its tests until one fails, or all of them with ALL=1. MUTANTS
 // selects those that have this text in their name, file or tests.
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -62,12 +62,18 @@ async function passes(test: string, dir: string): Promise<boolean> {
   return code === 0
 }
 
+/** Browsers load the console as it is built. */
+function write(dir: string, file: string, text: string): void {
+  writeFileSync(join(dir, file), text)
+  if (file.startsWith('src/console/page/'))
+    execFileSync(process.execPath, ['src/build/compile-console.ts'], { cwd: dir })
+}
+
 /** Prints who notices a mutant. */
 async function judge(mutant: Mutant, dir: string): Promise<void> {
   const { name, file, tests } = mutant
   const startMs = performance.now()
-  const path = join(dir, file)
-  const text = readFileSync(path, 'utf8')
+  const text = readFileSync(join(dir, file), 'utf8')
   const mutated = mutate(text, mutant)
   if (mutated === null) {
     counts.broken++
@@ -84,9 +90,9 @@ async function judge(mutant: Mutant, dir: string): Promise<void> {
       console.log(`BROKEN    ${name}: ${test} fails without it`)
       return
     }
-    writeFileSync(path, mutated)
+    write(dir, file, mutated)
     const isNoticed = !(await passes(test, dir))
-    writeFileSync(path, text)
+    write(dir, file, text)
     ;(isNoticed ? failing : passing).push(test)
     if (isNoticed && !ALL) break
   }

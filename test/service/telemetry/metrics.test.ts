@@ -30,6 +30,7 @@ const BACKLOG: Backlog = {
 /** Reads the metrics, each time with this backlog. */
 function theMetrics(heldTopics = async () => ['claims']) {
   let backlog = BACKLOG
+  const blocked = [{ topic: 'claims', partition: 3, reason: 'locked' as const }]
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
@@ -44,7 +45,8 @@ function theMetrics(heldTopics = async () => ['claims']) {
     attemptCountMax: 3,
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
-    blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
+    // Until the first scrape.
+    blocked: () => blocked.splice(0),
     clockAheadMs: () => -1_500,
     notices: () => [],
     foreign: () => [{ id: 'other' }],
@@ -143,13 +145,14 @@ t.test('the results of a batch are counted: rows, duplicates, rejected messages'
   const rejected = [
     { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
   ]
-  const done = committed([anAttempt('a')], rejected)
+  const done = { ...committed([anAttempt('a')], rejected), tombstoneCount: 1 }
   await metrics.stage('batch', batchOf(5), async () => done)
   await metrics.stage('batch', batchOf(9), async () => ({ kind: 'moved' as const, checkpoint: 1n }))
   const failing = () => metrics.stage('batch', batchOf(9), () => Promise.reject(new Error('no database')))
   await t.rejects(failing())
   const { value, observed } = await read()
-  t.equal(value('notifications_duplicates_total'), 3)
+  t.equal(value('notifications_duplicates_total'), 2)
+  t.equal(value('notifications_tombstones_total'), 1)
   t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
   t.equal(value('notifications_rejected_messages_total', { code: 'empty' }), 0)
   for (const result of ['committed', 'moved', 'failed']) {
@@ -550,6 +553,8 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(later('notifications_oldest_unprocessed_event_age_seconds', place), undefined)
   t.equal(later('notifications_failed_rows', { state: 'waiting' }), undefined)
   t.equal(later('notifications_consumer_joined', { group: 'ours' }), 0)
+  t.equal(later('notifications_partition_blocked', { ...place, reason: 'locked' }), undefined)
+  t.equal(later('notifications_hold', { topic: 'claims' }), 1, 'a hold lasts until it is known to have ended')
   for (const name of ['assigned_partitions', 'broker_reachable', 'database_reachable'])
     t.equal(later(`notifications_${name}`), 0, name)
 })
