@@ -35,7 +35,7 @@ FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans soak-properties rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-upgrade soak-hold soak-member soak-plans soak-properties rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -162,7 +162,7 @@ chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS
 mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
-soak: soak-brokers soak-transactions soak-histories soak-requests soak-upgrade soak-hold soak-member soak-plans soak-properties ## Run all soak tests below
+soak: soak-brokers soak-transactions soak-histories soak-upgrade soak-hold soak-member soak-plans soak-properties ## Run all soak tests below
 
 soak-brokers: build ## Each of three brokers frozen for 40 s, killed, unreachable and slow in turn (KINDS), ROUNDS (1) times, beside a consumer by librdkafka (kcat)
 	@$(FIRST) $(NODE) test/soak/brokers.ts
@@ -173,9 +173,6 @@ soak-transactions: build node_modules/.tap-plugins ## Random transactions agains
 
 soak-histories: build node_modules/.tap-plugins ## 100,000 random histories of a partition (HISTORIES), on all processors
 	@$(FIRST) HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/service/consume/histories.test.ts
-
-soak-requests: build ## 10,000 given-up entries (ENTRIES) and 500 rejected messages asked for at 2,000 events/s (RATE), with kills
-	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/requests.ts
 
 soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
