@@ -77,22 +77,6 @@ async function noteHolds(world: World, pool: DatabasePool): Promise<void> {
   if (holds.length > 0) note(world, `messages are held: ${printable(holds.join('; '))}: its event may wait`)
 }
 
-/** Notes that nothing of this kind bears a name that was given as a filter, and what is similar. */
-export async function noteUnknown(
-  world: World,
-  pool: DatabasePool,
-  kind: SearchHit['kind'],
-  text: string,
-): Promise<void> {
-  const { hits, similar } = await search(pool, text)
-  const all = [...hits, ...similar]
-  // A filter names the beginning of a reason.
-  const isNamed = ({ value }: SearchHit) => (kind === 'reason' ? value.startsWith(text) : value === text)
-  if (all.some((hit) => hit.kind === kind && isNamed(hit))) return
-  const next = all.length === 0 ? `; \`log <name>\` finds similar names` : listSimilar(all)
-  note(world, `there is no ${kind} "${printable(text)}"${next}`)
-}
-
 async function search(pool: DatabasePool, text: string): Promise<SearchResult> {
   const rules = (await loadAllRules(pool)).flatMap((table) => (typeof table === 'string' ? [] : table))
   const reasons = new Set(rules.flatMap(({ reason }) => reason ?? []))

@@ -2,7 +2,7 @@ import type { ComponentChildren, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../service/model/log/count-windows.ts'
 import type { Page } from '../../service/model/log/log-page.ts'
-import { type Named, Similar, useOffers } from './offers.tsx'
+import { type Named, useOffers } from './offers.tsx'
 import {
   Choice,
   Field,
@@ -197,26 +197,27 @@ function describeEmpty(many: string, active: ReturnType<typeof activeFilters>, i
 /** The nearest steps from filters that match nothing. */
 function NearestSteps({ filters, route: { path, query } }: Pick<ListProps<never>, 'filters' | 'route'>) {
   const values = pickValues(filters, query)
-  const hrefWith = (changed: Query) => buildHref(path, { ...values, ...changed })
+  const names = filters.flatMap(({ name, named }) => (named && values[name]) || [])
   return (
     <>
-      {filters.map(({ name, named }) => {
-        const text = values[name]
-        return named && text ? (
-          <Similar
-            key={`${name} ${text}`}
-            named={named}
-            text={text}
-            hrefOf={(found) => hrefWith({ [name]: found })}
-          />
-        ) : null
-      })}
+      {names.map((name) => (
+        <SearchFor key={name} name={name} />
+      ))}
       {(values.from || values.to) && (
         <p>
-          <a href={hrefWith(ALL_TIMES)}>All times</a>
+          <a href={buildHref(path, { ...values, ...ALL_TIMES })}>All times</a>
         </p>
       )}
     </>
+  )
+}
+
+/** The search knows similar names. */
+export function SearchFor({ name }: { name: string }) {
+  return (
+    <p>
+      <a href={buildHref(['search'], { q: name })}>Search for {visible(name)}</a>
+    </p>
   )
 }
 

@@ -1,26 +1,13 @@
-import { Fragment } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { SearchHit, SearchResult } from '../../operations/log/search.ts'
 import type { CurrentRules } from '../../service/decide/rules/current-rules.ts'
-import { findByWords } from '../../service/text/find-by-words.ts'
-import { Value } from './parts.tsx'
-import { buildHref } from './route.ts'
 import { useData } from './use-data.ts'
 
 /** The kind of name in a field. `null`: anything that the search finds. */
 export type Named = 'event type' | 'rule' | 'reason' | 'member' | 'reference' | null
 
-const NOUNS = {
-  'event type': 'event type',
-  rule: 'rule in force',
-  reason: 'reason of a rule in force',
-  member: 'member',
-  reference: 'claim, policy or invoice',
-} as const satisfies Record<NonNullable<Named>, string>
-
 const SEARCHED_LENGTH_MIN = 2
 const DEBOUNCE_MS = 150
-const SIMILAR_COUNT_MAX = 8
 
 type Known = SearchResult & CurrentRules & { readonly items: readonly { readonly eventType: string }[] }
 
@@ -62,35 +49,4 @@ export function useOffers(named: Named) {
 
 function Options({ named, text }: { named: Named; text: string }) {
   return useNames(named, text)?.map((name) => <option key={name} value={name} />)
-}
-
-interface SimilarProps {
-  readonly named: NonNullable<Named>
-  readonly text: string
-  readonly hrefOf: (name: string) => string
-}
-
-/** Shown if a filter names nothing: links to similar names. */
-export function Similar({ named, text, hrefOf }: SimilarProps) {
-  const names = useNames(named, text)
-  if (names === null || names.includes(text)) return null
-  const similar = (isSearched(named) ? names : findByWords(text, names)).slice(0, SIMILAR_COUNT_MAX)
-  return (
-    <p>
-      No {NOUNS[named]} is called <Value text={text} />.{' '}
-      {similar.length === 0 ? (
-        <a href={buildHref(['search'], { q: text })}>Search for it everywhere</a>
-      ) : (
-        'Similar: '
-      )}
-      {similar.map((name, index) => (
-        <Fragment key={name}>
-          {index > 0 && ', '}
-          <a href={hrefOf(name)}>
-            <Value text={name} />
-          </a>
-        </Fragment>
-      ))}
-    </p>
-  )
 }

@@ -10,7 +10,7 @@ import { resolveTime } from '../../service/store/read/resolve-time.ts'
 import { counted } from '../../service/text/count.ts'
 import { printable } from '../../service/text/sanitize.ts'
 import type { Since } from '../../service/time/duration.ts'
-import { checkRule, findNamed, noteUnknown, noteUnknownEventType } from '../../terminal/known-names.ts'
+import { checkRule, findNamed, noteUnknownEventType } from '../../terminal/known-names.ts'
 import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
 import { newCommand, parseLimit, sinceOption, untilOption } from '../../terminal/options.ts'
 import { note, print, showProgress } from '../../terminal/print.ts'
@@ -97,11 +97,8 @@ async function listLog(
       after = next
     }
     if (count === 0 && eventType !== undefined) noteUnknownEventType(world, eventType)
-    if (count === 0) {
-      if (partyLocator !== undefined) await noteUnknown(world, pool, 'member', partyLocator)
-      if (reference !== undefined) await noteUnknown(world, pool, 'reference', reference)
-      if (reasonPrefix !== undefined) await noteUnknown(world, pool, 'reason', reasonPrefix)
-    }
+    if (count === 0 && (partyLocator ?? reference ?? reasonPrefix) !== undefined)
+      note(world, '`log <name>` finds similar names')
     const period = from === undefined ? '' : ` since ${from}`
     const more = after === null ? '' : ', the newest: there are more'
     if (!csv && !json) note(world, `${counted(count, 'entry', 'entries')}${period}${more}`)

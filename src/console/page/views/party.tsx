@@ -4,10 +4,9 @@ import type { PreferenceChange, PreferenceHistory } from '../../../service/decid
 import type { ListedLogEntry } from '../../../service/model/log/log-entry.ts'
 import type { Page } from '../../../service/model/log/log-page.ts'
 import { countEntries, Download, type Remark } from '../download.tsx'
-import { List, pickValues, type Row, timeCell, windowStart } from '../list.tsx'
-import { Similar } from '../offers.tsx'
+import { List, pickValues, type Row, SearchFor, timeCell, windowStart } from '../list.tsx'
 import { Facts, State, Title, Told, Value } from '../parts.tsx'
-import { buildHref, type Query, type Route } from '../route.ts'
+import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
 import { MayLack } from '../waiting.tsx'
@@ -41,7 +40,7 @@ export function PartyView(route: Route) {
           <p class="notice">
             This member is unknown here: there is no message, no preference and no change under this locator.
           </p>
-          <Similar named="member" text={partyLocator} hrefOf={(name) => buildHref(['parties', name])} />
+          <SearchFor name={partyLocator} />
         </>
       ) : (
         <>
