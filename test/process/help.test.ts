@@ -163,11 +163,6 @@ prune
 prune --older-than ever
 prune --older-than 1h
 prune --older-than 400
-audit --partition 1
-audit --topic x --from 1
-audit --topic x --partition 0 --from 2 --to 1
-audit --topic x --partition 0 --from 1 --since 1d
-audit --topic x --partition 0 --from x
 audit --topic=
 prune --older-than 99999d
 rejected dismiss 7 --all --because x --yes

@@ -81,8 +81,6 @@ export function describeFinding({ kind, topic, partition, offset, last, detail }
 export interface AuditedPartition extends OffsetRange {
   /** The first offset that the broker has. */
   readonly earliest: bigint
-  /** The offset after the last record. */
-  readonly logEnd: bigint
   /** The checkpoint when the audit began; null if the service never consumed the partition. */
   readonly checkpoint: bigint | null
   /** Messages published later, in ms since 1970, are not judged; null: all are judged. */

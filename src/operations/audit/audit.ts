@@ -13,7 +13,7 @@ import { findLogged } from '../../service/store/read/find-logged.ts'
 import { findRows } from '../../service/store/read/find-rows.ts'
 import { listArchived, readArchived } from '../../service/store/read/read-archive.ts'
 import { readDatabaseName } from '../../service/store/read/read-database-name.ts'
-import { newCommand, parseAt, parseSince, parseWhole, UsageError } from '../../terminal/options.ts'
+import { newCommand, parseAt, parseSince, UsageError } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
@@ -47,7 +47,7 @@ export const auditCommand = (world: World) =>
 same reference and reason, too), or be stored as rejected, unless it was aborted by its producer, skipped, or old enough to be
 pruned.`,
     exitCodes: '0 every message is accounted for, 1 one is not or the audit failed',
-    example: ['audit --since 7d', 'audit --topic claims --partition 3 --from 1200 --to 1300'],
+    example: 'audit --since 7d',
   })
     .description(
       'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
@@ -65,17 +65,6 @@ pruned.`,
         'only messages up to this time, given likewise; a date includes its day',
       ).argParser(parseAt),
     )
-    .option('--partition <number>', 'only this partition of the topic', parseWhole)
-    .addOption(
-      new Option('--from <offset>', 'from this offset of the partition on')
-        .argParser(parseWhole)
-        .conflicts(['since', 'until']),
-    )
-    .addOption(
-      new Option('--to <offset>', 'to this offset of the partition')
-        .argParser(parseWhole)
-        .conflicts(['since', 'until']),
-    )
     .option('--json', 'one JSON object per line: each finding, then the summary')
     .action((options: Options) => audit(world, options))
 
@@ -84,16 +73,11 @@ interface Options extends Range {
 }
 
 async function audit(world: World, options: Options): Promise<void> {
-  const { topic, partition, from, to } = options
+  const { topic } = options
   if (topic !== undefined && !isTopicName(topic))
     throw new UsageError(
       `--topic ${JSON.stringify(topic)} is not a valid topic name: 1 to 249 of A-Z a-z 0-9 . _ -`,
     )
-  if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
-  if ((from !== undefined || to !== undefined) && partition === undefined)
-    throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')
-  if (from !== undefined && to !== undefined && from > to)
-    throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(world.env)
   await withBrokers(config.broker, `${config.broker.groupId}-audit`, (brokers) =>
     withDatabase(world, (pool) => auditWith(world, config, pool, brokers, options), PARTITIONS_AT_ONCE),
@@ -127,7 +111,7 @@ async function auditWith(
   const waiting = partitions.values()
   const work = async () => {
     for (const partition of waiting) {
-      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
+      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range)
       const parse: AuditNeeds['parse'] = (message, revision) => parseBy(partition.topic, message, revision)
       await auditPartition({ ...needs, read, parse }, partition, sum)
     }

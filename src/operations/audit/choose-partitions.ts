@@ -12,11 +12,8 @@ import type { AuditedPartition } from './audit-finding.ts'
 /** The part of the log that the options select. */
 export interface Range {
   readonly topic?: string
-  readonly partition?: bigint
   readonly since?: Since
   readonly until?: Since
-  readonly from?: bigint
-  readonly to?: bigint
 }
 
 /**
@@ -34,22 +31,17 @@ export async function choosePartitions(
   const [since, until] = [await toMilliseconds(pool, range.since), await toMilliseconds(pool, range.until)]
   if (since !== null && until !== null && since > until) throw new UsageError('--since is later than --until')
   const checkpoints = await readCheckpointOffsets(pool, topics)
-  const chosen = await readEnds(brokers, topics, range.partition)
+  const chosen = await readEnds(brokers, topics)
   const first = since === null ? null : await brokers.firstSince(chosen, since, READ_UNCOMMITTED)
-  return chosen.map(({ topic, partition, earliest, end: logEnd }) => {
+  return chosen.map(({ topic, partition, earliest, end }) => {
     const key = partitionKey({ topic, partition })
-    const end = range.to !== undefined && range.to < logEnd ? range.to + 1n : logEnd
-    const from = range.from ?? (first === null ? 0n : (first.get(key) ?? logEnd))
+    const from = first === null ? 0n : (first.get(key) ?? end)
     const checkpoint = checkpoints.get(key) ?? null
-    return { topic, partition, earliest, logEnd, from, end, checkpoint, untilMs: until }
+    return { topic, partition, earliest, from, end, checkpoint, untilMs: until }
   })
 }
 
-async function readEnds(
-  brokers: Brokers,
-  topics: readonly string[],
-  partition: bigint | undefined,
-): Promise<readonly PartitionEnds[]> {
+async function readEnds(brokers: Brokers, topics: readonly string[]): Promise<readonly PartitionEnds[]> {
   const ends = [...(await brokers.readEnds(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
   for (const [name, { reason }] of brokers.listUnserved(topics))
     if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
@@ -59,10 +51,7 @@ async function readEnds(
       throw new CorrectableError(
         `the broker has no topic ${topic}, or does not let us read it: correct its name, or grant READ`,
       )
-    const some = all.filter((found) => partition === undefined || BigInt(found.partition) === partition)
-    if (some.length === 0)
-      throw new UsageError(`${topic} has ${all.length} partitions, and none is ${partition}`)
-    return some
+    return all
   })
 }
 

@@ -30,17 +30,15 @@ interface Stretch {
 const FETCH_BYTES = 1024 * 1024
 
 /**
- * Reads a range of a partition's log, in bounded memory. The fate of a message comes from the marker that ends its transaction,
- * not from the broker's list of aborted transactions, which the consumer uses. Rejects if the broker does not serve it.
- *
- * @param logEnd the end of the partition, since a transaction may end after the range
+ * Reads a partition's log from an offset to its end, in bounded memory. The fate of a message comes from the marker that ends
+ * its transaction, not from the broker's list of aborted transactions, which the consumer uses. Rejects if the broker does not
+ * serve it.
  */
 export async function* readLog(
   source: LogSource,
   { from, end }: Pick<OffsetRange, 'from' | 'end'>,
-  logEnd: bigint,
 ): AsyncGenerator<LogPiece> {
-  const transactions = createTransactionEnds(source, logEnd)
+  const transactions = createTransactionEnds(source, end)
   for (let at = from; at < end; ) {
     const stretch = await readStretch(source, at)
     if (stretch === null) {
@@ -128,7 +126,7 @@ const ENDS: readonly (Fate | undefined)[] = ['aborted', 'committed']
 const TYPE_AT = HEADER_BYTES + 5 + 2
 
 /** The ends of transactions: the next marker of its producer ends a message's transaction. */
-function createTransactionEnds(source: LogSource, logEnd: bigint) {
+function createTransactionEnds(source: LogSource, end: bigint) {
   const endsOf = new Map<bigint, { readonly offset: bigint; readonly fate: Fate }[]>()
   let next = 0n
 
@@ -159,7 +157,7 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
         const found = endsOf.get(producerId)?.find(({ offset }) => offset > lastOffset)
         if (found !== undefined) return found.fate
         const at = next > lastOffset ? next : lastOffset + 1n
-        const ahead = at < logEnd ? await readStretch(source, at) : null
+        const ahead = at < end ? await readStretch(source, at) : null
         if (ahead === null || ahead.bytes.length === 0) return 'open'
         note(ahead)
       }

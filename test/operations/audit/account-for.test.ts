@@ -17,7 +17,6 @@ const PARTITION: AuditedPartition = {
   from: 0n,
   earliest: 0n,
   end: 3n,
-  logEnd: 3n,
   checkpoint: 2n,
   untilMs: null,
 }
