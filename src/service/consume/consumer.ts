@@ -126,7 +126,7 @@ export class Consumer {
     return committed
   }
 
-  /** Lets the running batches finish, however long they take, then leaves the group, and waits for that 3 s at most. */
+  /** Lets the running batches finish, however long they take, then leaves the group, and waits for that 4 s at most. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.partitions.end()
@@ -140,7 +140,7 @@ export class Consumer {
     )
     this.#cluster.close()
     this.#joins.close()
-    await this.#ended
+    await settled(this.#ended, LEAVE_WAIT_MS)
   }
 
   get blocked(): readonly Blocked[] {

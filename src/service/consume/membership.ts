@@ -76,6 +76,7 @@ export class Membership {
   async #waitForTopics(): Promise<void> {
     const { topics, sleep } = this.#options
     this.#release()
+    this.#failureCount = 0
     this.#waitsFor = `none of the topics exists: create ${namesOf(topics).join(', ')}, or grant READ and DESCRIBE on them`
     await sleep(NO_TOPIC_MS, this.#stopping)
   }
