@@ -15,7 +15,7 @@ export class BatchReader {
   readonly #batchCountMax: number
   /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null
-  /** The batch in process, or the next one: the rest of one that was cut, or one that a hold stopped. */
+  /** The batch in process, or the rest of one that was cut. */
   #kept: Batch | null = null
   #isStopped = false
 
@@ -68,20 +68,20 @@ export class BatchReader {
     return { offset: lastOffset, lastMessage: last === undefined ? batch.lastMessage : takeFingerprint(last) }
   }
 
-  /** True once the last processed message is known to be the broker's, or to be gone. */
+  /** True once the last processed message was compared with the broker's, or is known to be gone. */
   get isCompared(): boolean {
     return this.#uncompared === null
   }
 
   /**
-   * No fetch brings anything if the last processed message is gone, or if a recreated topic ends just before it: the end tells
-   * which. Throws `Recreated`.
+   * A fetch brings nothing if the last processed message is gone and none follows, or if a recreated topic ends just before it: the
+   * ends tell which. One that may still bring a message is waited for. Throws `Recreated`.
    */
-  compareEnd(committed: Checkpoint, ends: Ends): void {
-    if (!this.inbox.isEmpty) return
-    this.#uncompared = null
+  compareEnds(committed: Checkpoint, ends: Ends): void {
     const fault = judgeRecreated(committed, ends, null)
     if (fault !== null) throw new Recreated(fault)
+    const next = committed.offset + 1n
+    if (this.inbox.isAnswered && (ends.end === next || ends.earliest >= next)) this.#uncompared = null
   }
 
   /** Accepts and returns nothing more: the batch in process is the last one. */

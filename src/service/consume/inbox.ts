@@ -62,6 +62,7 @@ export class Inbox {
   #decoding: ReturnType<typeof readRecordSet> | null = null
   #ready: readonly FetchedMessage[] = []
   #readyIndex = 0
+  #isAnswered = false
   /** Thrown once everything before it is taken. */
   #error: Error | null = null
 
@@ -74,6 +75,11 @@ export class Inbox {
   /** True if there is nothing to take and no error to throw. */
   get isEmpty(): boolean {
     return this.#readyIndex >= this.#ready.length && this.#sets.length === 0 && this.#error === null
+  }
+
+  /** True once the broker has answered a fetch. */
+  get isAnswered(): boolean {
+    return this.#isAnswered
   }
 
   /** Fetched bytes that are not yet all taken. */
@@ -108,7 +114,9 @@ export class Inbox {
   /** @param from the requested offset */
   offer({ error, bytes, aborted }: FetchedBytes, from: bigint): void {
     // The answer to a request from before a restart, or a second one, from the former leader.
-    if (from !== this.#expected || (error === null && bytes.length === 0)) return
+    if (from !== this.#expected) return
+    this.#isAnswered = true
+    if (error === null && bytes.length === 0) return
     const set = error === null ? findRecordSet(afterDamage(bytes, from), from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
     else this.#push(set)

@@ -85,7 +85,7 @@ type State =
   | { readonly kind: 'waiting'; readonly reader: BatchReader }
   /** Since `sinceMs`, by `monotonicMs`, a batch waits for its turn or runs. */
   | { readonly kind: 'processing'; readonly reader: BatchReader; readonly sinceMs: number }
-  | { readonly kind: 'held'; readonly reader: BatchReader; readonly hold: Hold }
+  | { readonly kind: 'held'; readonly hold: Hold }
   | { readonly kind: 'failed' }
   | { readonly kind: 'ended' }
 
@@ -114,8 +114,8 @@ export class PartitionConsumer {
   #earliest = 0n
   /** Null once a batch is committed, or nothing has come for a while. */
   #failures: Failures | null = null
-  /** The first message of a batch that failed, without its bytes, which would keep a whole fetch in memory. */
-  #failedHead: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
+  /** The first message of a batch that failed or was held, without its bytes, which would keep a whole fetch in memory. */
+  #droppedHead: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
   /** The last batch took long: the next one must not hold up other partitions. */
   #wasSlow = false
 
@@ -206,12 +206,17 @@ export class PartitionConsumer {
   async #waitForNext(reader: BatchReader): Promise<boolean> {
     this.#state = { kind: 'waiting', reader }
     while (reader.isEmpty && !reader.isStopped) {
+      const { changed } = reader.inbox
       const isSettled = this.#failures === null && reader.isCompared
-      await reader.inbox.changed.wait(isSettled ? null : QUIET_MS)
-      if (!reader.isEmpty || reader.isStopped) continue
-      const ends = reader.isCompared ? null : await this.#needs.readEnds(this.name).catch(() => null)
-      if (ends !== null) reader.compareEnd(this.#checkpoint, ends)
+      await changed.wait(isSettled ? null : QUIET_MS)
+      if (!reader.isEmpty || reader.isStopped) break
       this.#failures = null
+      if (reader.isCompared) continue
+      const ends = await Promise.race([
+        this.#needs.readEnds(this.name).catch(() => null),
+        changed.wait(QUIET_MS),
+      ])
+      if (ends && reader.isEmpty && !reader.isStopped) reader.compareEnds(this.#checkpoint, ends)
     }
     return !reader.isStopped
   }
@@ -239,7 +244,7 @@ export class PartitionConsumer {
     }
     this.#checkpoint = reader.settle(batch, result.lastOffset)
     this.#failures = null
-    this.#failedHead = null
+    this.#droppedHead = null
     this.#wasSlow = result.wasSlow
     this.#needs.commitToKafka({ ...this.name, next: result.lastOffset + 1n })
   }
@@ -253,27 +258,34 @@ export class PartitionConsumer {
       )
   }
 
-  /** Keeps what is fetched until the topic is no longer held. */
+  /** Drops what is fetched, which would take the room of other topics, and waits until the topic is no longer held. */
   async #waitWhileHeld(reader: BatchReader, first: Hold): Promise<void> {
     this.#needs.log.info(
       { ...this.name, reason: describeHold(first) },
       'a partition is held; its events wait',
     )
     this.#unblock()
-    for (let hold: Hold | null = first; hold !== null && !reader.isStopped; ) {
-      this.#state = { kind: 'held', reader, hold }
+    this.#drop(reader)
+    for (let hold: Hold | null = first; hold !== null && !this.#isOver; ) {
+      this.#state = { kind: 'held', hold }
       await this.#needs.sleep(HELD_MS, this.#over.signal)
       hold = await this.#needs.findHold(this.name.topic)
     }
   }
 
+  /** Drops what is fetched. Returns true if a batch was in process. */
+  #drop(reader: BatchReader): boolean {
+    const { head } = reader
+    if (head !== null) this.#droppedHead = { offset: head.offset, timestampMs: head.timestampMs ?? -1n }
+    reader.close()
+    return head !== null
+  }
+
   async #fail(error: unknown): Promise<void> {
-    const head = this.#reader?.head ?? null
-    if (head !== null) this.#failedHead = { offset: head.offset, timestampMs: head.timestampMs ?? -1n }
-    this.#reader?.close()
+    const hadBatch = this.#reader !== null && this.#drop(this.#reader)
     this.#state = { kind: 'failed' }
     if (this.#isOver) {
-      if (head !== null && !(error instanceof Moved))
+      if (hadBatch && !(error instanceof Moved))
         this.#needs.log.warn(
           { err: error, ...this.name, offset: String(this.#checkpoint.offset + 1n) },
           'the last batch of a partition failed; the next owner of the partition processes it',
@@ -336,13 +348,17 @@ export class PartitionConsumer {
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     const { topic, partition } = this.name
     const checkpoint = this.#checkpoint.offset
-    // If the answer is lost, the partition starts at either checkpoint, and the database has lost no rows.
-    this.#committed = { ...this.name, next: earliest, database: this.#needs.database }
-    const inForce = await this.#needs.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+    this.#earliest = earliest
+    const inForce = await this.#needs
+      .resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+      .catch((error) => {
+        // Only the answer may be lost: then the partition starts there, and the database has lost no rows.
+        this.#committed = { ...this.name, next: earliest, database: this.#needs.database }
+        throw error
+      })
     if (inForce !== earliest - 1n) return this.#noteMoved(checkpoint, inForce)
     this.#checkpoint = { offset: inForce, lastMessage: null }
-    this.#earliest = earliest
-    this.#failedHead = null
+    this.#droppedHead = null
     this.#unblock()
     this.#needs.commitToKafka({ ...this.name, next: earliest })
     this.#needs.log.error(
@@ -402,7 +418,8 @@ export class PartitionConsumer {
 
   /** It will soon want to be fetched: its inbox is full, or it is starting. After a failure a backoff may come first. */
   get isAboutToWant(): boolean {
-    return !this.#isOver && this.#failures === null && this.wanted === null
+    const isWaiting = this.#state.kind === 'held' || this.#failures !== null
+    return !this.#isOver && !isWaiting && this.wanted === null
   }
 
   /** @param from the requested offset */
@@ -412,7 +429,7 @@ export class PartitionConsumer {
 
   /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
   oldestMs(): number | null {
-    const head = this.#reader?.head ?? this.#failedHead
+    const head = this.#reader?.head ?? this.#droppedHead
     if (head !== null && head.offset > this.#checkpoint.offset) return Number(head.timestampMs ?? -1n)
     return this.#reader?.inbox.oldestMs ?? null
   }

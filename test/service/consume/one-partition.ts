@@ -43,9 +43,13 @@ export function onePartition(given: Given = {}) {
   const broker = {
     log: [] as Buffer[],
     earliest: 0n,
+    /** Where the log ends if its last messages are gone. */
+    emptyEnd: null as bigint | null,
     unserved: null as UnservedState | null,
     error: null as string | null,
     endsFail: null as Error | null,
+    endsAnswer: Promise.resolve(),
+    endsCount: 0,
   }
   const database = {
     checkpoint: given.checkpoint ?? { offset: -1n, lastMessage: null },
@@ -97,6 +101,8 @@ export function onePartition(given: Given = {}) {
     database: OURS,
     findReason: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     readEnds: async () => {
+      broker.endsCount++
+      await broker.endsAnswer
       if (broker.endsFail !== null) throw broker.endsFail
       return { earliest: broker.earliest, end: end() }
     },
@@ -116,13 +122,14 @@ export function onePartition(given: Given = {}) {
   const baseOf = (batch: Buffer) => batch.readBigInt64BE(0)
   const lastOf = (batch: Buffer) => baseOf(batch) + BigInt(batch.readInt32BE(23))
   const end = () => {
+    if (broker.emptyEnd !== null) return broker.emptyEnd
     const last = broker.log.at(-1)
     return last === undefined ? 0n : lastOf(last) + 1n
   }
 
   const consumer = () => owned()[0]
 
-  /** The answer to the next request; null if nothing is wanted, or there is nothing. */
+  /** The answer to the next request; null if nothing is wanted. */
   function ask(batchCountMax = 100) {
     const from = consumer()?.wanted ?? null
     if (from === null) return null
@@ -130,7 +137,6 @@ export function onePartition(given: Given = {}) {
     const error = broker.error ?? (isOutOfRange ? 'OFFSET_OUT_OF_RANGE' : null)
     const found = broker.log.filter((batch) => lastOf(batch) >= from).slice(0, batchCountMax)
     const bytes = error === null ? Buffer.concat(found) : Buffer.alloc(0)
-    if (error === null && bytes.length === 0) return null
     return { from, fetched: { error, bytes, aborted: [] } }
   }
 
@@ -157,7 +163,7 @@ export function onePartition(given: Given = {}) {
       const answer = ask(batchCountMax)
       if (answer !== null) consumer()?.offer(answer.fetched, answer.from)
       await settled()
-      return answer !== null
+      return answer !== null && (answer.fetched.error !== null || answer.fetched.bytes.length > 0)
     },
     /** Starts the consumer, like a membership that was assigned the partition. */
     start: async () => {

@@ -64,35 +64,43 @@ t.test('a failed batch blocks the partition, and the backoff grows until one is 
   t.equal(values().join(''), 'abcdefghij')
 })
 
-t.test('a held partition waits with what it fetched, and says who holds it, until the resume', async (t) => {
-  const since = '2026-01-31T12:00:00.000000Z'
-  const hold: Hold = { id: '1', by: 'alice', because: 'a wrong text', since, topics: null }
-  let held: Hold | null = hold
-  let beginCount = 0
-  const partition = await withTen({
-    ensureCheckpoint: async () => void beginCount++,
-    beforeCommit: async () => {
-      if (held !== null) throw new Held(held)
-    },
-    findHold: async () => held,
-  })
-  await partition.fetchOnce()
-  t.match(partition.blocked(), {
-    reason: 'held',
-    offset: 0n,
-    sinceMs: Date.parse(since),
-    detail: /^held by alice since .* because a wrong text$/,
-  })
-  t.ok(partition.sleeps.length > 1)
-  t.equal(partition.prepared.length, 1, 'nobody is looked up again')
-  held = null
-  await settled()
-  t.equal(partition.blocked(), null)
-  t.equal(partition.values().join(''), 'abcdefghij')
-  t.equal(beginCount, 1, 'nothing is fetched again')
-  t.same(partition.lines, [])
-  await partition.end()
-})
+t.test(
+  'a held partition keeps nothing that others could fetch, and says who holds it, until the resume',
+  async (t) => {
+    const since = '2026-01-31T12:00:00.000000Z'
+    const hold: Hold = { id: '1', by: 'alice', because: 'a wrong text', since, topics: null }
+    let held: Hold | null = hold
+    let beginCount = 0
+    const partition = await withTen({
+      batchCountMax: 4,
+      budgetBytes: 20,
+      ensureCheckpoint: async () => void beginCount++,
+      beforeCommit: async () => {
+        if (held !== null) throw new Held(held)
+      },
+      findHold: async () => held,
+    })
+    await partition.fetchOnce()
+    t.match(partition.blocked(), {
+      reason: 'held',
+      offset: 0n,
+      sinceMs: Date.parse(since),
+      detail: /^held by alice since .* because a wrong text$/,
+    })
+    t.ok(partition.sleeps.length > 1)
+    t.equal(partition.prepared.length, 1, 'nobody is looked up again')
+    t.strictSame([partition.wanted(), partition.budget.isFull(0)], [null, false])
+    t.equal(partition.oldestMs(), 0, 'the age of its events is known')
+    held = null
+    await settled()
+    t.equal(partition.blocked(), null)
+    while (await partition.fetchOnce());
+    t.equal(partition.values().join(''), 'abcdefghij')
+    t.equal(beginCount, 2)
+    t.same(partition.lines, [])
+    await partition.end()
+  },
+)
 
 t.test('a locked checkpoint is reported only if it is still locked after a pause', async (t) => {
   const lockedFor = async (failures: number) => {
@@ -274,6 +282,80 @@ for (const [what, offset, msg] of [
     t.strictSame(rowsLost, [], 'offsets of the topic before do not count')
   })
 }
+
+for (const [what, checkpoint] of [
+  ['beyond the checkpoint', 3],
+  ['just behind the checkpoint', 9],
+] as const)
+  t.test(`a recreated topic is noticed however late its first fetch comes: it ends ${what}`, async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const lastMessage = fingerprint(checkpoint, 'what was processed')
+    const partition = await withTen({ checkpoint: { offset: BigInt(checkpoint), lastMessage } })
+    mock.timers.tick(5_000)
+    await settled()
+    await partition.fetchOnce()
+    t.strictSame(partition.database.resets, [-1n])
+  })
+
+t.test(
+  'once the broker has nothing in place of the last message, its end is asked for no more',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const partition = await withTen({ checkpoint: { offset: 9n, lastMessage: fingerprint(9, 'j') } })
+    partition.broker.log = [writeMarker(9, 7, 'commit')]
+    partition.broker.log.pop()
+    partition.broker.log.push()
+    await partition.fetchOnce()
+    for (let i = 0; i < 3; i++) {
+      mock.timers.tick(5_000)
+      await settled()
+    }
+    t.equal(partition.broker.endsCount, 1)
+    await partition.end()
+  },
+)
+
+t.test('messages, and the end, are not kept waiting by a broker that does not tell its ends', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const hung = Promise.withResolvers<void>()
+  const partition = await withTen({ checkpoint: { offset: 3n, lastMessage: fingerprint(3, 'd') } })
+  partition.broker.endsAnswer = hung.promise
+  mock.timers.tick(5_000)
+  await settled()
+  await partition.fetchOnce()
+  t.equal(partition.values().join(''), 'efghij')
+  const quiet = await withTen({ checkpoint: { offset: 3n, lastMessage: fingerprint(3, 'd') } })
+  quiet.broker.endsAnswer = hung.promise
+  mock.timers.tick(5_000)
+  await settled()
+  await quiet.end()
+  t.equal(quiet.broker.endsCount, 1)
+})
+
+t.test('after a retention and a recreation a lost answer leaves the partition at the start', async (t) => {
+  let lostCount = 1
+  const { broker, fetchOnce, publish, values, blocked } = await afterRetention({
+    checkpoint: { offset: 1n, lastMessage: fingerprint(1, 'b') },
+    afterReset: async () => {
+      if (lostCount-- > 0) throw new Error('the connection is lost')
+    },
+  })
+  Object.assign(broker, { log: [], earliest: 0n })
+  publish(['x', 'y'])
+  for (let i = 0; i < 3; i++) await fetchOnce()
+  t.strictSame([values(), blocked()], [['e', 'x', 'y'], null])
+})
+
+t.test('rows that the database loses as the topic is recreated are named', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { fetchOnce, database, rowsLost } = await withTen({ checkpoint })
+  database.checkpoint = { offset: 1n, lastMessage: null }
+  await fetchOnce()
+  t.strictSame(rowsLost, [2n])
+})
 
 t.test('a reset whose answer is lost is no loss of rows', async (t) => {
   const partition = await withTen({
