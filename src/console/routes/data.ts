@@ -74,7 +74,9 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
     logReads(app)
     app.register(async (counted: HttpApp) => {
       const count = share(data.countEntries, COUNTS_SHARED, () => performance.now())
-      const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }
+      // The page of 1.1.0, which an open tab keeps after the upgrade, also names a grouping.
+      const querystring = z.strictObject({ window, by: z.enum(['status', 'reason']).optional() })
+      const counts = { querystring, response: { 200: logCounts } }
       counted.get('/counts', { config, schema: counts }, async ({ query }) => count(query.window))
       const rules = { querystring: nothing, response: { 200: currentRules } }
       counted.get('/rules', { config, schema: rules }, data.rules)

@@ -62,6 +62,7 @@ t.test('entries are as on the public listener, with their filters and pages', as
 t.test('counts state their window', async (t) => {
   t.match((await get('/console/data/counts?window=1h')).json(), { toS: 3_600, stepS: 60, complete: true })
   t.match((await get('/console/data/counts')).json(), { toS: 86_400 })
+  t.match((await get('/console/data/counts?by=status')).json(), { toS: 86_400 }, 'for the page of 1.1.0')
   for (const query of ['window=2h', 'window=', 'windows=1h', 'window=1h&window=1h', 'by=channel']) {
     t.equal((await get(`/console/data/counts?${query}`)).statusCode, 400, query)
   }
