@@ -153,11 +153,10 @@ t.test('the console of each replica shows what stops the others', async (t) => {
   await addReplica({ lookUps: null, lookUpsFailSince: null, blocked }, '2 min')
   await addReplica({ lookUps: 'policy administration is down', lookUpsFailSince: null, blocked: [] })
   // The second one's join takes the partition from the first one for a while, and a busy broker may not tell what waits.
-  let statuses: readonly ServiceStatus[] = []
-  await until(
+  const statuses = await until(
     async () => {
-      statuses = await Promise.all(services.map(readStatus))
-      return statuses.every(({ blocked }) => blocked[0]?.waiting === 2)
+      const found = await Promise.all(services.map(readStatus))
+      return found.every(({ blocked }) => blocked[0]?.waiting === 2) && found
     },
     { what: 'both consoles to show the blocked partition, and that 2 messages wait', timeoutMs: 30_000 },
   )
