@@ -15,7 +15,7 @@ import type { KafkaConnection } from './kafka-client.ts'
 import { Membership } from './membership.ts'
 import { ForeignDatabases } from './offset-faults.ts'
 import type { ConsumerNeeds } from './partition.ts'
-import { SubscribedTopics } from './subscribed-topics.ts'
+import { SubscribedTopics, TOPICS_POLL_MS } from './subscribed-topics.ts'
 
 export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | 'partitionsAtOnce'> {
   readonly connection: KafkaConnection
@@ -25,8 +25,6 @@ export interface ConsumerOptions extends Omit<Config['broker'], 'connection' | '
 
 /** Queued bytes of all partitions at which only those with an empty inbox are fetched, see `createBudget`. */
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
-/** Maximum time until a new topic or partition, or a new leader of a quiet partition, is noticed. */
-const TOPICS_POLL_MS = 5_000
 /** Maximum time until a quiet partition notices that the database has lost its last commits, or a replica that another database uses its consumer group. */
 const CHECKPOINTS_POLL_MS = 10_000
 /** Maximum times that `stop` waits after the last batch: for a join, which the slowest member may hold up, and to leave the group. */

@@ -119,8 +119,8 @@ export class Coordinator {
   }
 
   /**
-   * Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. What another member
-   * owns by now, whose offset is later, is left out.
+   * Tells Kafka what is processed, and in which database: for tools that show the lag, and for other deployments. Leaves out
+   * partitions that another member owns by now, which has committed later offsets.
    */
   async commit(offsets: readonly NextOffset[]): Promise<void> {
     const own = offsets.filter((one) => this.#owned.has(partitionKey(one)))

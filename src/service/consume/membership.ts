@@ -7,7 +7,7 @@ import type { AssignedPartitions } from './assigned-partitions.ts'
 import type { Coordinator } from './coordinator.ts'
 import { describeRemedy, unreachableBroker } from './describe-outage.ts'
 import type { CommittedOffset } from './group-offsets.ts'
-import type { SubscribedTopics } from './subscribed-topics.ts'
+import { type SubscribedTopics, TOPICS_POLL_MS } from './subscribed-topics.ts'
 
 interface MembershipOptions {
   readonly groupId: string
@@ -22,14 +22,12 @@ interface MembershipOptions {
   readonly log: Logger
 }
 
-/** Time between two looks while no topic exists. */
-const NO_TOPIC_MS = 5_000
 /** Maximum time that an assignment waits for the group's offsets. The coordinator has just answered. */
 const COMMITTED_WAIT_MS = 2_000
 const JOINING = 'joining the consumer group'
 
 /**
- * Keeps this process a member of the consumer group until stopped. See the table of states in the README: each state is a method.
+ * Keeps this process a member of the consumer group until stopped. See the table of states in the README; the stop is the consumer's.
  * Waits with backoff for a broker that is down, for missing topics (the others continue) and after a lost connection.
  */
 export class Membership {
@@ -78,7 +76,7 @@ export class Membership {
     this.#release()
     this.#failureCount = 0
     this.#waitsFor = `none of the topics exists: create ${namesOf(topics).join(', ')}, or grant READ and DESCRIBE on them`
-    await sleep(NO_TOPIC_MS, this.#stopping)
+    await sleep(TOPICS_POLL_MS, this.#stopping)
   }
 
   async #join(topics: readonly string[]): Promise<void> {

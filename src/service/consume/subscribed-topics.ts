@@ -1,6 +1,9 @@
 import type { Blocked } from '../model/block-reasons.ts'
 import type { Cluster } from './cluster.ts'
 
+/** Maximum time until a new topic or partition, or a new leader of a quiet partition, is noticed. */
+export const TOPICS_POLL_MS = 5_000
+
 /** The topics that this member reads, as the brokers describe them. */
 export class SubscribedTopics {
   readonly names: readonly string[]
