@@ -35,7 +35,7 @@ FIRST := HOUSE= NODE_OPTIONS="--conditions=first-rules $$NODE_OPTIONS"
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-upgrade soak-hold soak-member soak-plans soak-properties rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
+.PHONY: help build run tools test simulate migrate bench bench-latency bench-growth check format soak soak-brokers soak-transactions soak-histories soak-upgrade soak-hold soak-member soak-plans soak-properties rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos mutants image release-notes vulnerabilities
 
 ## Daily work
 
@@ -74,8 +74,7 @@ run: build ## Start a local stack and the service, publish events, show the resu
 # Hundreds of short processes: Node keeps what it compiled, and Java compiles quickly rather than well.
 test mutants: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
 test mutants: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
-test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
-	@$(NODE) test/stack/chromium.ts && $(NODE) test/stack/promtool.ts
+test: $(if $(TESTS),build,check) node_modules/.tap-plugins tools ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
 	@$(FIRST) RESULTS=.cache/test-results.tap $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \
 	  code=$$?; $(SKIPPED) .cache/test-results.tap; exit $$code
 
@@ -159,7 +158,11 @@ simulate: build ## 100,000 interleavings of attempts against a store in memory (
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS, BROKERS; POOLER=transaction: through PgBouncer)
 	@$(FIRST) $(NODE) test/chaos/main.ts
 
-mutants: build ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
+# What tests are skipped without: a mutant that no test saw would count as one that survived.
+tools: install
+	@$(NODE) test/stack/chromium.ts && $(NODE) test/stack/promtool.ts
+
+mutants: build tools ## Apply small defects one by one, and show which tests notice them (MUTANTS, ALL=1)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/mutants/main.ts
 
 soak: soak-brokers soak-transactions soak-histories soak-upgrade soak-hold soak-member soak-plans soak-properties ## Run all soak tests below

@@ -157,11 +157,23 @@ t.test('log and why take any name, and say what is similar to a name that nothin
     )
 })
 
-t.test('an export has all entries of a member, however many', async (t) => {
+t.test('an export has all entries and changes of a member, however many', async (t) => {
   await record(
     pool,
     Array.from({ length: 201 }, (_, i) => ({ eventId: `many-${i}`, partyLocator: 'party-many' })),
   )
+  await client.query(
+    `INSERT INTO notifications.preference_change (party_locator, before, after)
+    SELECT 'party-many', NULL, '{"email":null,"phone":null,"preferredChannel":"SMS","optedOutEvents":[]}'
+    FROM generate_series(1, 201)`,
+  )
   const { stdout } = await run(['export', '--party', 'party-many'])
-  t.equal(jsonLines(stdout).filter(({ kind }) => kind === 'logEntry').length, 201)
+  const kinds = Map.groupBy(jsonLines(stdout), ({ kind }) => kind)
+  t.match(
+    kinds,
+    new Map([
+      ['logEntry', { length: 201 }],
+      ['preferenceChange', { length: 201 }],
+    ]),
+  )
 })
