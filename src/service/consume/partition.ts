@@ -144,11 +144,9 @@ export class PartitionConsumer {
     while (!this.#isOver) {
       try {
         this.#state = { kind: 'starting', before: null }
-        const reader = await this.#start()
-        while (await this.#waitForNext(reader)) await this.#process(reader)
-        reader.close()
+        await this.#consume(await this.#start())
       } catch (error) {
-        await this.#fail(error)
+        await (error instanceof Held ? this.#waitWhileHeld(error.hold) : this.#fail(error))
       }
     }
     this.#state = { kind: 'ended' }
@@ -159,23 +157,16 @@ export class PartitionConsumer {
   }
 
   async #start(): Promise<BatchReader> {
-    const { ensureCheckpoint, budget, batchCountMax, fetchable } = this.#needs
+    const { ensureCheckpoint, commitToKafka, budget, batchCountMax } = this.#needs
     const checkpoint = await ensureCheckpoint(this.name.topic, this.name.partition)
     this.#reportLoss(checkpoint.offset)
     if (checkpoint.offset !== this.#checkpoint.offset) this.#unblock()
     this.#checkpoint = checkpoint
-    const inbox = new Inbox(budget, fetchStart(checkpoint, this.#earliest))
-    const reader = new BatchReader(this.name, inbox, batchCountMax, checkpoint.lastMessage)
-    this.#state = { kind: 'waiting', reader }
-    if (this.#isOver) {
-      reader.stop()
-      return reader
-    }
     // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer. Before the first
     // message it names the database.
-    this.#needs.commitToKafka({ ...this.name, next: checkpoint.offset + 1n })
-    fetchable.notify()
-    return reader
+    if (!this.#isOver) commitToKafka({ ...this.name, next: checkpoint.offset + 1n })
+    const inbox = new Inbox(budget, fetchStart(checkpoint, this.#earliest))
+    return new BatchReader(this.name, inbox, batchCountMax, checkpoint.lastMessage)
   }
 
   /** Logs and counts rows that the database has lost, before their events are sent again. */
@@ -202,6 +193,14 @@ export class PartitionConsumer {
     if (this.#failures !== null) this.#failures.blocked = null
   }
 
+  /** Processes batches until `end` or `rewind`. */
+  async #consume(reader: BatchReader): Promise<void> {
+    this.#state = { kind: 'waiting', reader }
+    this.#needs.fetchable.notify()
+    while (!this.#isOver && (await this.#waitForNext(reader))) await this.#process(reader)
+    reader.close()
+  }
+
   /** Waits until there is something to take. Returns false once nothing more is to be taken. */
   async #waitForNext(reader: BatchReader): Promise<boolean> {
     this.#state = { kind: 'waiting', reader }
@@ -223,17 +222,12 @@ export class PartitionConsumer {
 
   async #process(reader: BatchReader): Promise<void> {
     this.#state = { kind: 'processing', reader, sinceMs: this.#needs.monotonicMs() }
-    try {
-      const processed = await this.#needs.processNext({
-        bytes: reader.inbox.bytes,
-        isAlone: this.#failures !== null || this.#wasSlow,
-        take: () => reader.next(this.#checkpoint),
-      })
-      if (processed !== null) this.#settle(reader, processed)
-    } catch (error) {
-      if (!(error instanceof Held)) throw error
-      await this.#waitWhileHeld(reader, error.hold)
-    }
+    const processed = await this.#needs.processNext({
+      bytes: reader.inbox.bytes,
+      isAlone: this.#failures !== null || this.#wasSlow,
+      take: () => reader.next(this.#checkpoint),
+    })
+    if (processed !== null) this.#settle(reader, processed)
   }
 
   /** Notes a commit. */
@@ -259,30 +253,35 @@ export class PartitionConsumer {
   }
 
   /** Drops what is fetched, which would take the room of other topics, and waits until the topic is no longer held. */
-  async #waitWhileHeld(reader: BatchReader, first: Hold): Promise<void> {
+  async #waitWhileHeld(first: Hold): Promise<void> {
     this.#needs.log.info(
       { ...this.name, reason: describeHold(first) },
       'a partition is held; its events wait',
     )
     this.#unblock()
-    this.#drop(reader)
-    for (let hold: Hold | null = first; hold !== null && !this.#isOver; ) {
-      this.#state = { kind: 'held', hold }
-      await this.#needs.sleep(HELD_MS, this.#over.signal)
-      hold = await this.#needs.findHold(this.name.topic)
+    this.#drop()
+    try {
+      for (let hold: Hold | null = first; hold !== null && !this.#isOver; ) {
+        this.#state = { kind: 'held', hold }
+        await this.#needs.sleep(HELD_MS, this.#over.signal)
+        hold = await this.#needs.findHold(this.name.topic)
+      }
+    } catch (error) {
+      await this.#fail(error)
     }
   }
 
   /** Drops what is fetched. Returns true if a batch was in process. */
-  #drop(reader: BatchReader): boolean {
-    const { head } = reader
+  #drop(): boolean {
+    const reader = this.#reader
+    const head = reader?.head ?? null
     if (head !== null) this.#droppedHead = { offset: head.offset, timestampMs: head.timestampMs ?? -1n }
-    reader.close()
+    reader?.close()
     return head !== null
   }
 
   async #fail(error: unknown): Promise<void> {
-    const hadBatch = this.#reader !== null && this.#drop(this.#reader)
+    const hadBatch = this.#drop()
     this.#state = { kind: 'failed' }
     if (this.#isOver) {
       if (hadBatch && !(error instanceof Moved))
