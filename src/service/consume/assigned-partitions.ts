@@ -19,7 +19,7 @@ export class AssignedPartitions {
   /**
    * Consumes these partitions. Restarts those that stay, because other members may have moved their checkpoints.
    *
-   * @param committed what the group had committed to Kafka, as far as it is known
+   * @param committed the group's committed offsets, as far as they are known
    */
   assign(partitions: Assignment, committed: readonly CommittedOffset[]): void {
     this.end()

@@ -8,7 +8,7 @@ import { compareLast, describeAnother, judgeRecreated } from './recreated-topic.
 /** The broker has another message in place of the last processed one, or ends before it. */
 export class Recreated extends Error {}
 
-/** Makes batches of what is fetched from a checkpoint on. After a failure the partition begins with another one. */
+/** Makes batches of the messages fetched after a checkpoint. After a failure the partition creates a new reader. */
 export class BatchReader {
   readonly inbox: Inbox
   readonly #name: TopicPartition

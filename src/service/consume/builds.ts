@@ -1,4 +1,4 @@
-/** What a member of the consumer group decides by, which tells the others when it joins. */
+/** The version and revisions that a member of the consumer group decides by, sent to the others when it joins. */
 export interface Build {
   readonly version: string
   readonly ruleTableRevision: string

@@ -1,4 +1,4 @@
-/** Something that changes, and those who wait for it. They check first: a change for which nobody waits is forgotten. */
+/** Wakes waiters on a change. Check before you wait: a change is not remembered. */
 export class Condition {
   readonly #waiters = new Set<() => void>()
 

@@ -32,7 +32,7 @@ const JOIN_WAIT_MS = 2_000
 const LEAVE_WAIT_MS = 1_000
 const CLOCKS = { wallMs: Date.now, monotonicMs: () => performance.now() }
 
-/** Consumes the topics as a member of the group until stopped: the parts of this folder, put together. */
+/** Consumes the topics as a member of the group until stopped. Wires the parts of this folder together. */
 export class Consumer {
   readonly #groupId: string
   readonly #cluster: Cluster
@@ -117,7 +117,7 @@ export class Consumer {
     return this.#ended
   }
 
-  /** The offsets that the group has committed, which also name other databases. */
+  /** Reads the group's committed offsets, which also name other databases. */
   async #readCommitted(): Promise<readonly CommittedOffset[]> {
     const committed = await readCommitted(this.#cluster, this.#groupId, this.#topics.existing)
     this.foreign.note(committed)
@@ -146,7 +146,7 @@ export class Consumer {
   }
 }
 
-/** Does `act` again and again until aborted. A failure is met again by whoever needs what it does. */
+/** Repeats `act` until aborted. Ignores failures: whatever needs its result meets them. */
 async function every(pauseMs: number, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     await pause(pauseMs, signal)

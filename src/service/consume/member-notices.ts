@@ -15,7 +15,7 @@ export interface Replica {
 /** A rollout is over by then. The alert NotificationsMixedReplicas waits as long. */
 const ROLLOUT_MS_MAX = 15 * 60_000
 const REVISION_LENGTH = 12
-/** A replica says once a minute that it runs. */
+/** A replica reports once a minute. */
 const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
 const UNKNOWN_MS = 15 * 60_000

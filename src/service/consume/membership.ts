@@ -96,7 +96,7 @@ export class Membership {
     log.info({ groupId, assignment }, 'joined the consumer group')
   }
 
-  /** What the group has committed to Kafka, or nothing if the coordinator is late. */
+  /** The group's committed offsets, or an empty list after a timeout. */
   async #readCommitted(): Promise<readonly CommittedOffset[]> {
     const { groupId, readCommitted, log } = this.#options
     return withTimeout(COMMITTED_WAIT_MS, readCommitted(), () => {

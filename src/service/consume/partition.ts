@@ -107,8 +107,8 @@ export class PartitionConsumer {
   /** Resolves after `end`, when no batch is running. */
   readonly finished: Promise<void>
   #state: State
-  /** What the next start compares with the checkpoint: what the group had committed to Kafka; null: the checkpoint before. */
-  #committed: CommittedOffset | null
+  /** Compared with the checkpoint at the next start. Null: that compares with the previous checkpoint. */
+  #committedToKafka: CommittedOffset | null
   #checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
   /** The broker is known to have nothing before this offset. */
   #earliest = 0n
@@ -122,7 +122,7 @@ export class PartitionConsumer {
   /**
    * Consumes until `end`.
    *
-   * @param committed what the group had committed to Kafka before this assignment; null if unknown
+   * @param committed the group's committed offset before this assignment; null if unknown
    * @param before the consumer of the same partition in an earlier assignment, which finishes first
    */
   constructor(
@@ -133,7 +133,7 @@ export class PartitionConsumer {
   ) {
     this.name = name
     this.#needs = needs
-    this.#committed = committed
+    this.#committedToKafka = committed
     this.#state = { kind: 'starting', before }
     this.finished = this.#run(before)
   }
@@ -172,8 +172,8 @@ export class PartitionConsumer {
   /** Logs and counts rows that the database has lost, before their events are sent again. */
   #reportLoss(checkpoint: bigint): void {
     const { database, log, countRowsLost } = this.#needs
-    const committed = this.#committed ?? { next: this.#checkpoint.offset + 1n, database }
-    this.#committed = null
+    const committed = this.#committedToKafka ?? { next: this.#checkpoint.offset + 1n, database }
+    this.#committedToKafka = null
     const fault = judgeCommitted(committed, database.id, checkpoint)
     if (fault?.kind !== 'lost') return
     const { count } = fault
@@ -352,7 +352,7 @@ export class PartitionConsumer {
       .resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
       .catch((error) => {
         // Only the answer may be lost: then the partition starts there, and the database has lost no rows.
-        this.#committed = { ...this.name, next: earliest, database: this.#needs.database }
+        this.#committedToKafka = { ...this.name, next: earliest, database: this.#needs.database }
         throw error
       })
     if (inForce !== earliest - 1n) return this.#noteMoved(checkpoint, inForce)
