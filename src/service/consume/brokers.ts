@@ -123,13 +123,21 @@ async function endsOf(
   )
 }
 
-/** Asks the partition's leader alone: another broker may hang. Rejects if no broker leads the partition. */
-export async function readPartitionEnds(cluster: Cluster, partition: TopicPartition): Promise<Ends> {
+/**
+ * Asks the partition's leader alone: another broker may hang. Rejects if no broker leads the partition, or it ends at or before this
+ * processed offset by a leader that is not sure.
+ */
+export async function readPartitionEnds(
+  cluster: Cluster,
+  partition: TopicPartition,
+  processed: bigint,
+): Promise<Ends> {
   const key = partitionKey(partition)
   await cluster.topics([partition.topic])
-  const isLed = (cluster.leaderOf(partition) ?? -1) >= 0
-  const ends = isLed ? (await endsOf(cluster, [partition], READ_COMMITTED)).get(key) : undefined
+  const leader = cluster.leaderOf(partition) ?? -1
+  const ends = leader >= 0 ? (await endsOf(cluster, [partition], READ_COMMITTED)).get(key) : undefined
   if (ends === undefined) throw new Error(`no broker leads ${key}`)
+  if (ends.end <= processed) await cluster.requireSureLeader(partition, leader)
   return ends
 }
 

@@ -38,6 +38,8 @@ interface Node {
   open: Open | null
   /** Time of the last request that was not answered in time; 0 after an answer. */
   failedMs: number
+  /** When it was last asked what any broker can answer. */
+  askedMs: number
 }
 
 /** Kafka's code for a topic that this user may not see; it has no partitions. */
@@ -115,6 +117,19 @@ export class Cluster {
     return this.#topics.get(topic)?.leaders.get(partition)
   }
 
+  /** Rejects, and asks another broker, unless all name this leader: one that is cut off from the others takes itself for it. */
+  async requireSureLeader(partition: TopicPartition, leader: number): Promise<void> {
+    const named = [...this.#nodes.values()].map(async (node) => {
+      const request = (broker: Broker) => requestMetadata(broker, [partition.topic])
+      const { topicMetadata } = await this.#askNode(node, request, this.#answerMaxMs)
+      const found = topicMetadata.find(({ topic }) => topic === partition.topic)
+      return found?.partitionMetadata.find(({ partitionId }) => partitionId === partition.partition)?.leader
+    })
+    if ((await Promise.all(named)).every((one) => one === leader)) return
+    await this.refresh()
+    throw new Error(`the brokers do not agree on who leads ${partitionKey(partition)}`)
+  }
+
   /** All topics that this user may see, and the number of brokers. Rejects if none can be reached at the address that it advertises. */
   async describe(): Promise<{ readonly brokerCount: number; readonly topics: readonly string[] }> {
     const { brokers, topicMetadata } = await this.#askAny((broker) => requestMetadata(broker, []))
@@ -179,15 +194,21 @@ export class Cluster {
     else if (!this.#unserved.has(name)) this.#unserved.set(name, { topic, reason, sinceMs: Date.now() })
   }
 
-  /** The first answer of any broker. Brokers without a failure are asked first, then those whose failure is longest ago. */
+  /**
+   * The first answer of any broker. Brokers without a failure are asked first, in turn, since one that is cut off from the others
+   * does not know it; then those whose failure is longest ago.
+   */
   async #askAny<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
     const known = [...this.#nodes.values()]
     const seeds = this.#seeds.filter((seed) => !known.includes(seed))
-    const candidates = [...known, ...seeds].sort((one, other) => one.failedMs - other.failedMs)
+    const candidates = [...known, ...seeds].sort(
+      (one, other) => one.failedMs - other.failedMs || one.askedMs - other.askedMs,
+    )
     const { promise: answer, resolve, reject } = Promise.withResolvers<T>()
     let failedCount = 0
     let isAnswered = false
     for (const node of candidates) {
+      node.askedMs = performance.now()
       const asked = this.#askNode(node, request, this.#answerMaxMs).then(
         (value) => {
           isAnswered = true
@@ -268,7 +289,7 @@ export class Cluster {
 }
 
 function newNode(address: Address): Node {
-  return { address, open: null, failedMs: 0 }
+  return { address, open: null, failedMs: 0, askedMs: 0 }
 }
 
 /** Requests in flight fail with this error. kafkajs itself would wait for their answers. */

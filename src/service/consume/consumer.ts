@@ -65,7 +65,7 @@ export class Consumer {
     const partitions = new AssignedPartitions(
       {
         ...needs,
-        readEnds: (partition) => readPartitionEnds(cluster, partition),
+        readEnds: (partition, processed) => readPartitionEnds(cluster, partition, processed),
         unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
         fetchable,
         budget: createBudget(INBOXES_BYTES_MAX, fetchable),

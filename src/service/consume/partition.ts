@@ -43,8 +43,8 @@ export interface ConsumerNeeds {
 
 /** Shared by all partitions and assignments: a batch of an earlier assignment keeps its bytes. */
 export interface PartitionNeeds extends ConsumerNeeds {
-  /** Rejects if no broker leads the partition. */
-  readonly readEnds: (partition: TopicPartition) => Promise<Ends>
+  /** See `readPartitionEnds`. */
+  readonly readEnds: (partition: TopicPartition, processed: bigint) => Promise<Ends>
   /** The reason why nothing of a partition can be fetched, or null. */
   readonly unservedReason: (partition: TopicPartition) => UnservedState | null
   readonly commitToKafka: (next: NextOffset) => void
@@ -212,7 +212,7 @@ export class PartitionConsumer {
       this.#failures = null
       if (reader.isCompared) continue
       const ends = await Promise.race([
-        this.#needs.readEnds(this.name).catch(() => null),
+        this.#needs.readEnds(this.name, this.#checkpoint.offset).catch(() => null),
         changed.wait(QUIET_MS),
       ])
       if (ends && reader.isEmpty && !reader.isStopped) reader.compareEnds(this.#checkpoint, ends)
@@ -311,8 +311,9 @@ export class PartitionConsumer {
 
   /** Rejects with BrokerError: whatever fails, no batch was tried. */
   #ends(): Promise<Ends> {
-    return this.#needs.readEnds(this.name).catch((error: Error & { readonly type?: string }) => {
-      throw new BrokerError(error.type ?? errorMessage(error), this.#checkpoint.offset + 1n)
+    const { offset } = this.#checkpoint
+    return this.#needs.readEnds(this.name, offset).catch((error: Error & { readonly type?: string }) => {
+      throw new BrokerError(error.type ?? errorMessage(error), offset + 1n)
     })
   }
 
