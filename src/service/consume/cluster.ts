@@ -50,8 +50,6 @@ const ANSWER_MAX_MS = 10_000
 const NEXT_BROKER_MS = 1_000
 const METADATA_AGE_MAX_MS = 10_000
 const GROUP_COORDINATOR = 0
-/** Errors of a topic that say nothing of others, and that may pass. */
-const TOPIC_ERRORS = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE', 'TOPIC_AUTHORIZATION_FAILED']
 
 /**
  * The brokers of a cluster, over kafkajs's connections and requests. A broker that does not answer holds up only what is asked
@@ -177,7 +175,6 @@ export class Cluster {
     for (const { topic, topicErrorCode, partitionMetadata } of topicMetadata) {
       if (!this.#wanted.has(topic)) continue
       const error = topicErrorCode === 0 ? null : errors.createErrorFromCode(topicErrorCode)
-      if (error !== null && !TOPIC_ERRORS.includes(error.type)) throw error
       this.#note(topic, topic, topicErrorCode === NO_RIGHTS, 'no-rights')
       for (const { partitionId, leader } of partitionMetadata)
         this.#note(partitionKey({ topic, partition: partitionId }), topic, leader < 0, 'no-leader')

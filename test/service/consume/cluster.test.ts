@@ -8,12 +8,15 @@ import { listen } from '../../stack/listen.ts'
 
 const CLAIMS = { topic: 'claims', partition: 0 }
 const API_VERSIONS = 18
+const KAFKA_STORAGE_ERROR = 56
 
 /** Answers for its metadata alone. */
 interface Broker {
   readonly port: number
   /** The broker that leads the partition of `claims`, as this one believes. */
   leader: number
+  /** Kafka's code of the error of `billing`. */
+  billingError: number
 }
 
 /** A cluster of brokers with ids from 0 on, that has asked the first one. */
@@ -25,7 +28,7 @@ async function startBrokers(t: Test, count: number) {
       sockets.push(socket)
       socket.on('data', (request) => socket.write(answer(request, id)))
     })
-    brokers.push({ port: await listen(server), leader: 0 })
+    brokers.push({ port: await listen(server), leader: 0, billingError: 0 })
     t.teardown(() => server.close())
   }
 
@@ -42,10 +45,11 @@ async function startBrokers(t: Test, count: number) {
     const answer = new Encoder().writeInt32(brokers.length)
     for (const [nodeId, { port }] of brokers.entries())
       answer.writeInt32(nodeId).writeString('127.0.0.1').writeInt32(port).writeInt16(-1)
-    answer.writeInt32(0).writeInt32(1)
-    const leader = brokers[id]?.leader ?? -1
+    answer.writeInt32(0).writeInt32(2)
+    const { leader = 0, billingError = 0 } = brokers[id] ?? {}
     answer.writeInt16(0).writeString('claims').writeBoolean(false).writeInt32(1)
-    return answer.writeInt16(0).writeInt32(0).writeInt32(leader).writeInt32(0).writeInt32(0)
+    answer.writeInt16(0).writeInt32(0).writeInt32(leader).writeInt32(0).writeInt32(0)
+    return answer.writeInt16(billingError).writeString('billing').writeBoolean(false).writeInt32(0)
   }
 
   const connection = {
@@ -58,7 +62,7 @@ async function startBrokers(t: Test, count: number) {
     cluster.close()
     for (const socket of sockets) socket.destroy()
   })
-  await cluster.topics(['claims'])
+  await cluster.topics(['claims', 'billing'])
   return { brokers, cluster }
 }
 
@@ -84,4 +88,12 @@ t.test('a leader counts as sure if all brokers name it; if not, another one is a
   for (const other of brokers.slice(1)) other.leader = 1
   await t.rejects(cluster.requireSureLeader(CLAIMS, 0), /do not agree on who leads claims\/0/)
   t.equal(cluster.leaderOf(CLAIMS), 1)
+})
+
+t.test('an unknown error of one topic keeps no other from its leaders', async (t) => {
+  const { brokers, cluster } = await startBrokers(t, 1)
+  Object.assign(brokers[0] ?? {}, { leader: 1, billingError: KAFKA_STORAGE_ERROR })
+  await cluster.refresh()
+  t.equal(cluster.leaderOf(CLAIMS), 1)
+  t.match((await cluster.topics(['billing'])).get('billing'), { error: 'KAFKA_STORAGE_ERROR' })
 })
