@@ -110,7 +110,7 @@ export class PartitionConsumer {
   /** Compared with the checkpoint at the next start. Null: that compares with the previous checkpoint. */
   #committedToKafka: CommittedOffset | null
   #checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
-  /** The broker is known to have nothing before this offset. */
+  /** The broker is known to have nothing from the checkpoint to before this offset. */
   #earliest = 0n
   /** Null once a batch is committed, or nothing has come for a while. */
   #failures: Failures | null = null
@@ -160,7 +160,11 @@ export class PartitionConsumer {
     const { ensureCheckpoint, commitToKafka, budget, batchCountMax } = this.#needs
     const checkpoint = await ensureCheckpoint(this.name.topic, this.name.partition)
     this.#reportLoss(checkpoint.offset)
-    if (checkpoint.offset !== this.#checkpoint.offset) this.#unblock()
+    if (checkpoint.offset !== this.#checkpoint.offset) {
+      this.#unblock()
+      // From one that went back, more messages may have been removed.
+      this.#earliest = 0n
+    }
     this.#checkpoint = checkpoint
     // Kafka's offset may lag behind: the previous owner ended before its commit, or the broker did not answer. Before the first
     // message it names the database.

@@ -408,6 +408,15 @@ t.test('messages that retention removed unprocessed are counted', async (t) => {
   ])
 })
 
+t.test('messages that retention removed before their rows were lost are counted, too', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'd') }
+  const { database, fetchOnce, publish, values, lost, rowsLost } = await afterRetention({ checkpoint })
+  database.checkpoint = { offset: 0n, lastMessage: null }
+  publish(['f'])
+  for (let i = 0; i < 3; i++) await fetchOnce()
+  t.strictSame([values(), rowsLost, lost], [['e', 'e', 'f'], [4n], [['claims', 3n]]])
+})
+
 t.test('a first start after a retention begins at the earliest message, and calls none lost', async (t) => {
   const { values, lines, sleeps, lost } = await afterRetention()
   t.strictSame([values(), sleeps, lost], [['e'], [], []])
