@@ -68,6 +68,12 @@ export default {
       to: { path: '^src/(console|main\\.ts|serve\\.ts|commands\\.ts|build)' },
     },
     {
+      name: 'terminal-knows-the-service-alone',
+      severity: 'error',
+      from: { path: '^src/terminal/' },
+      to: { path: '^src/(authoring|operations|console)/' },
+    },
+    {
       name: 'build-knows-no-server',
       severity: 'error',
       from: { path: '^src/build/' },

@@ -2,12 +2,12 @@ import { InvalidArgumentError } from 'commander'
 import { isLogLocator } from '../../service/model/log/log-locator.ts'
 import type { Since } from '../../service/time/duration.ts'
 import { withWriteOptions } from '../../terminal/confirm.ts'
-import { checkRule, noteUnknownEventType } from '../../terminal/known-names.ts'
 import { readLogFilter, withLogFilter } from '../../terminal/log-filter.ts'
 import { newCommand, sinceOption, UsageError, untilOption } from '../../terminal/options.ts'
 import { note } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
+import { checkRule, noteUnknownEventType } from '../log/known-names.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from './follow.ts'
 
 export const retryCommand = (world: World) =>

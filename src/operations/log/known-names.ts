@@ -1,26 +1,20 @@
-import type { SearchHit, SearchResult } from '../operations/log/search.ts'
-import {
-  describeBeginning,
-  describeEnding,
-  findMeant,
-  LOOKED_FOR,
-  SEARCH_ON,
-} from '../operations/log/search-kinds.ts'
-import { searchLog } from '../operations/log/search-log.ts'
-import { loadArchivedRules } from '../service/app/in-force.ts'
-import { TEMPLATE_EVENT_TYPES } from '../service/app/rule-files.ts'
-import { WITHOUT_RULE } from '../service/decide/decision/skip-pruned.ts'
-import type { PastRule } from '../service/decide/rules/rule.ts'
-import { describeHold } from '../service/model/request/hold.ts'
-import type { DatabasePool } from '../service/store/connection/pool.ts'
-import { listEventTypes } from '../service/store/read/event-types.ts'
-import { listArchived } from '../service/store/read/read-archive.ts'
-import { readHolds } from '../service/store/read/read-holds.ts'
-import { didYouMean, nearest } from '../service/text/nearest.ts'
-import { printable } from '../service/text/sanitize.ts'
-import { UsageError } from './options.ts'
-import { note } from './print.ts'
-import type { World } from './world.ts'
+import { loadArchivedRules } from '../../service/app/in-force.ts'
+import { TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import { WITHOUT_RULE } from '../../service/decide/decision/skip-pruned.ts'
+import type { PastRule } from '../../service/decide/rules/rule.ts'
+import { describeHold } from '../../service/model/request/hold.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { listEventTypes } from '../../service/store/read/event-types.ts'
+import { listArchived } from '../../service/store/read/read-archive.ts'
+import { readHolds } from '../../service/store/read/read-holds.ts'
+import { didYouMean, nearest } from '../../service/text/nearest.ts'
+import { printable } from '../../service/text/sanitize.ts'
+import { UsageError } from '../../terminal/options.ts'
+import { note } from '../../terminal/print.ts'
+import type { World } from '../../terminal/world.ts'
+import type { SearchHit, SearchResult } from './search.ts'
+import { describeBeginning, describeEnding, findMeant, LOOKED_FOR, SEARCH_ON } from './search-kinds.ts'
+import { searchLog } from './search-log.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
