@@ -61,7 +61,7 @@ export class Coordinator {
   /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
   #memberId = ''
   #generationId = -1
-  /** The partitions of this generation, by `topic/partition`. */
+  /** The partitions of this generation, by `topic/partition`; none until they are known. */
   #owned: ReadonlySet<string> = new Set()
   /** The broker that coordinates the group; null while it is to be looked up. */
   #nodeId: number | null = null
@@ -160,6 +160,7 @@ export class Coordinator {
     const { generationId, memberId, leaderId, members } = joined
     this.#memberId = memberId
     this.#generationId = generationId
+    this.#owned = new Set()
     const groupAssignment =
       leaderId === memberId ? await this.#assignAll(members.map(decodeSubscription)) : []
     const request = { groupId, generationId, memberId, groupAssignment }

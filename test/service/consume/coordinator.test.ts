@@ -245,9 +245,11 @@ t.test('offsets are committed by the generation that processed them, however lat
 t.test(
   'a batch that ends after a rebalance commits no offset of a partition that is another member’s',
   async (t) => {
+    const later = Promise.withResolvers()
+    const answers = [assigned({ claims: [1] }), later.promise]
     const { member, calls } = memberOf({
       joinGroup: () => joinedAs('b'),
-      syncGroup: () => assigned({ claims: [1] }),
+      syncGroup: () => answers.shift(),
     })
     await member.join(['claims'])
     await member.commit([0, 1].map((partition) => ({ topic: 'claims', partition, next: 1n })))
@@ -258,5 +260,11 @@ t.test(
     const callCount = calls.length
     await member.commit([{ topic: 'claims', partition: 0, next: 2n }])
     t.equal(calls.length, callCount)
+    const joined = member.join(['claims'])
+    await settled()
+    await member.commit([{ topic: 'claims', partition: 1, next: 2n }])
+    t.equal(calls.at(-1)?.name, 'syncGroup', 'the new generation has not told yet who has it')
+    later.resolve(assigned({ claims: [1] }))
+    await joined
   },
 )
