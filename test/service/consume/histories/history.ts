@@ -1,10 +1,12 @@
 import { syncBuiltinESMExports } from 'node:module'
+import { mock } from 'node:test'
 import zlib from 'node:zlib'
 import { Condition } from '../../../../src/service/consume/condition.ts'
 import { createBudget } from '../../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../../src/service/consume/records/record.ts'
 import type { Batch, CommitResult } from '../../../../src/service/decide/attempt/batch.ts'
 import type { Checkpoint } from '../../../../src/service/decide/event/position.ts'
+import { Held, type Hold } from '../../../../src/service/model/request/hold.ts'
 import { createRandom, type Random } from '../../../stack/random.ts'
 import { committedAt } from '../../build.ts'
 import { assign } from '../assign.ts'
@@ -14,8 +16,16 @@ import { Member } from './member.ts'
 /** A history counts as stalled after this many undisturbed rounds without progress. */
 const STALLED_ROUNDS = 100
 const LARGE_BATCH_COUNT = 200_000
+const HOLD: Hold = {
+  id: '1',
+  by: 'alice',
+  because: 'a wrong text',
+  since: '2026-01-31T12:00:00.000000Z',
+  topics: null,
+}
 
 unpackAtOnce()
+mock.timers.enable({ apis: ['setTimeout'] })
 
 /**
  * Plays one random history of a partition, which depends on the seed alone: producers append, one or two processes consume
@@ -48,6 +58,7 @@ class History {
   #sleeping: { readonly untilMs: number; readonly wake: () => void }[] = []
   #nowMs = 0
   #isCalm = false
+  #hold: Hold | null = null
   #failure: unknown = null
 
   constructor(random: Random, hasLargeBatch: boolean) {
@@ -99,6 +110,7 @@ class History {
       [1, () => this.#log.compact()],
       [1, () => below(4) === 0 && this.#log.retain()],
       [1, () => below(4) === 0 && this.#database.restore()],
+      [2, () => (this.#hold = this.#hold === null ? HOLD : null)],
       [1, () => this.#compareCheckpoints(current())],
       [2, () => this.#pressBudget(current())],
     ]
@@ -119,6 +131,7 @@ class History {
   /** Stops all faults and waits, and processes the whole log. */
   async #calmDown(): Promise<void> {
     this.#isCalm = true
+    this.#hold = null
     while (this.#processes.length > 1) this.#endFirstProcess()
     const first = this.#processes[0] as Process
     first.member.isFailing = false
@@ -173,8 +186,14 @@ class History {
       },
       resetCheckpoint: async () => this.#fail(new Error('the topic was taken for a recreated one')),
       readEnds: async () => {
+        const ends = { earliest: BigInt(this.#log.start), end: BigInt(this.#log.stableEnd) }
         await this.#pass()
-        return { earliest: BigInt(this.#log.start), end: BigInt(this.#log.end) }
+        return ends
+      },
+      findHold: async () => {
+        const hold = this.#hold
+        await this.#pass()
+        return hold
       },
       processNext: async ({ take }) => {
         await this.#pass().catch(() => {})
@@ -206,6 +225,7 @@ class History {
   async #dispatch(batch: Batch): Promise<CommitResult> {
     await this.#pass()
     await this.#pass()
+    if (this.#hold !== null) throw new Held(this.#hold)
     const count = batch.messages.length
     const cut =
       !this.#isCalm && count > 1 && this.#random.below(4) === 0 ? this.#random.below(count - 1) : count
@@ -238,6 +258,7 @@ class History {
 
   #advance(durationMs: number): void {
     this.#nowMs += durationMs
+    mock.timers.tick(durationMs)
     const over = this.#sleeping.filter(({ untilMs }) => untilMs <= this.#nowMs)
     this.#sleeping = this.#sleeping.filter((one) => !over.includes(one))
     for (const { wake } of over) wake()
