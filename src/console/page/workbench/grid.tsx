@@ -49,7 +49,7 @@ export function Grid({ faults, warnings, draft: { table: rows }, inForce, change
         <thead>
           <tr>
             {['Row', ...columns].map((column) => (
-              <th key={column} scope="col" data-column={column}>
+              <th key={column} scope="col" style={{ width: chooseWidth(column) }}>
                 {column}
               </th>
             ))}
@@ -82,6 +82,12 @@ export function Grid({ faults, warnings, draft: { table: rows }, inForce, change
       </p>
     </section>
   )
+}
+
+/** Room for the longest choice, which may be in capitals, and the arrow. Columns of free text share the rest. */
+function chooseWidth(column: string): string | undefined {
+  const longest = CHOICES[column]?.map(nameOfChannel).reduce((a, b) => (b.length > a.length ? b : a))
+  return longest === undefined ? undefined : `calc(${longest.length + 1}ch + 2.2rem)`
 }
 
 interface Action {
