@@ -63,7 +63,7 @@ function formatText({ withReason, subject, body, sms }: PreviewedText): string[]
   ]
 }
 
-/** Words of earlier versions. `reword-outcomes.test.ts` knows each that was ever written. */
+/** Words of earlier versions. */
 const FORMER_WORDS: ReadonlyMap<string, string> = new Map([
   ['prefers EMAIL', 'prefers email'],
   ['prefers SMS', 'prefers text message'],

@@ -58,20 +58,25 @@ function fact<const Column, const V extends Value, const Unknown extends V | nul
 
 /** `emailOnFile` and the like: one fact for each address. */
 const ON_FILE = Object.fromEntries(
-  ADDRESSES.map((address) => [
-    `${address}OnFile`,
-    fact({
-      column: `${address} on file`,
-      values: [false, true],
-      knownFor: ['found'],
-      whereUnknown: null,
-      usual: true,
-      option: [`--no-${address}`, `there is no ${ADDRESS_KINDS[address].noun} on file`],
-      words: (is) => `${is ? '' : 'no '}${address} on file`,
-      read: ({ contact }) => contact !== null && contact[address] !== null,
-    }),
-  ]),
-) as unknown as { readonly [A in Address as `${A}OnFile`]: Fact<boolean, null, `${A} on file`> }
+  ADDRESSES.map((address) => {
+    const { word, noun } = ADDRESS_KINDS[address]
+    return [
+      `${address}OnFile`,
+      fact({
+        column: `${word} on file`,
+        values: [false, true],
+        knownFor: ['found'],
+        whereUnknown: null,
+        usual: true,
+        option: [`--no-${word.replaceAll(' ', '-')}`, `there is no ${noun} on file`],
+        words: (is) => `${is ? '' : 'no '}${word} on file`,
+        read: ({ contact }) => contact !== null && contact[address] !== null,
+      }),
+    ]
+  }),
+) as unknown as {
+  readonly [A in Address as `${A}OnFile`]: Fact<boolean, null, `${(typeof ADDRESS_KINDS)[A]['word']} on file`>
+}
 
 /** One fact for each that a message states. */
 const STATED = Object.fromEntries(

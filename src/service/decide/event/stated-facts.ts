@@ -1,7 +1,7 @@
 /** A fact that a message states, besides its event type. */
 interface StatedFact {
   /** Column heading in the rule table and the promises. */
-  readonly column: string
+  readonly column: Lowercase<string>
   readonly values: readonly string[]
   /** Counts for a message that has none of `values` in this place. */
   readonly usual: string

@@ -1,8 +1,16 @@
-/** The addresses of a contact: in words, and a form that nearly all of them have. */
+interface AddressKind {
+  /** In the headings of sheets, such as "email on file", and in flags. */
+  readonly word: Lowercase<string>
+  readonly noun: string
+  /** Nearly all of them have it. */
+  readonly form: RegExp
+}
+
+/** The addresses of a contact, by the name of their field. */
 export const ADDRESS_KINDS = {
-  email: { noun: 'email address', form: /.@./ },
-  phone: { noun: 'phone number', form: /\d.*\d.*\d/ },
-} as const satisfies Readonly<Record<string, { readonly noun: string; readonly form: RegExp }>>
+  email: { word: 'email', noun: 'email address', form: /.@./ },
+  phone: { word: 'phone', noun: 'phone number', form: /\d.*\d.*\d/ },
+} as const satisfies Readonly<Record<string, AddressKind>>
 
 export type Address = keyof typeof ADDRESS_KINDS
 export const ADDRESSES = Object.keys(ADDRESS_KINDS) as readonly Address[]

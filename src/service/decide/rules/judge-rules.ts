@@ -1,5 +1,5 @@
 import { type Fault, wholeFault } from '../../text/faults.ts'
-import type { Situation } from '../decision/facts.ts'
+import { FACTS, type Situation } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/result.ts'
 import { nameOfChannel } from '../party/channel.ts'
 import { foldEventTypes } from './event-classes.ts'
@@ -113,9 +113,10 @@ export function findWrongSend(
   const address = findMissingAddress(rule, situation)
   if (address === null) return null
   const channel = nameOfChannel(rule.sendBy ?? situation.preferredChannel)
-  const words = `rule "${rule.id}" sends by ${channel} with no ${address} on file`
+  const { column } = FACTS[`${address}OnFile`]
+  const words = `rule "${rule.id}" sends by ${channel} with no ${column}`
   return {
     words,
-    cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${address} on file` },
+    cell: { fact: `${address}OnFile`, value: true, words: `"yes" as its ${column}` },
   }
 }
