@@ -47,6 +47,9 @@ export function someFacts(change: Partial<Facts> = {}): Facts {
   return { ...buildFacts(eventType, party, (_, { usual }) => usual), ...change }
 }
 
+/** Where the answers of the tests' policy administration have each address. */
+export const ADDRESS_PLACES = mapAddresses((address) => [`/${address}`])
+
 /** A party that is found, with an email address only, but for these. */
 export function aFound(change: Partial<FoundContact> = {}): FoundContact {
   return { state: 'found', ...mapAddresses(() => null), email: 'a@example.com', ...change }

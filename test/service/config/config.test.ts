@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ConfigError, loadConfig, loadDatabaseUrl, loadLookUp } from '../../../src/service/config/config.ts'
 import { variables } from '../../../src/service/config/variables.ts'
 import { RETRIED_EVERY } from '../../../src/service/decide/attempt/retry-entry.ts'
-import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
+import { ADDRESS_PLACES } from '../build.ts'
 
 const REQUIRED = {
   DATABASE_URL: 'postgres://notifications:s3cret@db:5432/notifications',
@@ -37,7 +37,7 @@ t.test('with only the required variables, all defaults are those of the specific
       baseUrl: 'http://policy-admin:4001',
       connectionCountMax: 32,
       echo: ['/partyLocator', '/locator'],
-      addresses: mapAddresses((address) => [`/${address}`]),
+      addresses: ADDRESS_PLACES,
       deadlineMs: 5_000,
       tlsFiles: {},
       isProxied: false,

@@ -4,6 +4,7 @@ import t from 'tap'
 import { judgeAnswer, type LookUpResult, parsePlaces } from '../../../src/service/contacts/answer.ts'
 import { createCircuit } from '../../../src/service/contacts/circuit.ts'
 import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
+import { ADDRESS_PLACES } from '../build.ts'
 
 const PLACES = parsePlaces({ echo: [], addresses: mapAddresses(() => []) })
 const [BAD, GOOD, ABOUT_ONE_PARTY] = [500, 404, 400].map((status) =>
@@ -51,7 +52,7 @@ function settled(): Promise<void> {
 
 t.test('the line about an outage names a remedy for what was answered', async (t) => {
   const remedyFor = async (status: number, body: string) => {
-    const places = parsePlaces({ echo: [], addresses: mapAddresses((address) => [`/${address}`]) })
+    const places = parsePlaces({ echo: [], addresses: ADDRESS_PLACES })
     const answer = { status, encoding: '', body: Buffer.from(body), isPlain: false }
     const { fail, remedies } = circuitOf(async () => judgeAnswer(answer, 'PTY-1', places))
     await fail(20)

@@ -8,7 +8,7 @@ import t from 'tap'
 import { ADDRESSES, mapAddresses } from '../../../src/service/decide/party/channel.ts'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { until } from '../../stack/until.ts'
-import { aFound, anAnswered } from '../build.ts'
+import { ADDRESS_PLACES, aFound, anAnswered } from '../build.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 const FOUND = anAnswered({ email: 'a@example.com', phone: '+45 1' })
@@ -370,7 +370,7 @@ for (const [what, partyCount] of [
       if (partyCount === 3) answerFound(response)
       else response.writeHead(500).end()
     })
-    const addresses = JSON.stringify(mapAddresses((address) => [`/${address}`]))
+    const addresses = JSON.stringify(ADDRESS_PLACES)
     const script = `
       import { createPartyClient } from '${new URL('../../../src/service/contacts/client.ts', import.meta.url)}'
       import { pino } from 'pino'

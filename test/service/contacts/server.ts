@@ -4,8 +4,8 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { createPartyClient } from '../../../src/service/contacts/client.ts'
 import type { PartyClientOptions } from '../../../src/service/contacts/connection.ts'
-import { mapAddresses } from '../../../src/service/decide/party/channel.ts'
 import { close, listen } from '../../stack/listen.ts'
+import { ADDRESS_PLACES } from '../build.ts'
 
 export interface TestServer {
   readonly url: string
@@ -70,7 +70,7 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     baseUrl: url,
     connectionCountMax: 64,
     echo: ['/partyLocator', '/locator'],
-    addresses: mapAddresses((address) => [`/${address}`]),
+    addresses: ADDRESS_PLACES,
     deadlineMs: 15_000,
     tlsFiles: {},
     isProxied: false,

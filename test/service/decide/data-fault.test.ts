@@ -12,7 +12,7 @@ import {
 } from '../../../src/service/decide/data-fault.ts'
 import { createCaseJudge } from '../../../src/service/decide/event/event-type-pattern.ts'
 import type { FoundContact } from '../../../src/service/decide/party/contact.ts'
-import { aFound } from '../build.ts'
+import { ADDRESS_PLACES, aFound } from '../build.ts'
 
 const countNone = () => 0
 
@@ -59,7 +59,7 @@ t.test('what all events of a topic lack is a fault, and a fifth of unknown parti
 
 t.test('a place that no answer has is a fault, whatever the other places say', async (t) => {
   const find = (place: string, contact: FoundContact) =>
-    findAt(createAddressFinder(PLACES), place, { a: contact })
+    findAt(createAddressFinder(ADDRESS_PLACES), place, { a: contact })
   t.same(find('email', { ...aFound({ email: null }), without: ['email'] }), ['no place'])
   t.same(find('email', aFound({ email: null })), ['blank'])
   t.same(find('email', aFound({ email: 'PTY-1' })), ['no address'])
@@ -131,8 +131,6 @@ t.test(
   },
 )
 
-const PLACES = { email: ['/email'], phone: ['/phone'] }
-
 function findAt(
   find: ReturnType<typeof createAddressFinder>,
   place: string,
@@ -157,7 +155,7 @@ function somePeople(from: number, to: number, ownerOf: (party: number) => number
 }
 
 t.test('an address of five of the newest parties is repeated, that of a household is not', async (t) => {
-  const find = createAddressFinder(PLACES)
+  const find = createAddressFinder(ADDRESS_PLACES)
   const emails = (people: Record<string, FoundContact>) => findAt(find, 'email', people)
   t.same(emails(somePeople(0, 40, (party) => Math.floor(party / 4))), Array(40).fill('address'))
   t.same(emails(somePeople(0, 1, () => 0)), [], 'the same party again')
@@ -171,15 +169,19 @@ t.test('an address of five of the newest parties is repeated, that of a househol
 })
 
 t.test('an answer about a member says once what it says', async (t) => {
-  const find = createAddressFinder(PLACES)
+  const find = createAddressFinder(ADDRESS_PLACES)
   const emails = (contact: FoundContact, channel?: string) => findAt(find, 'email', { a: contact }, channel)
   const none = aFound({ email: null })
   t.same([emails(none), emails(none), emails(none)], [['blank'], [], []])
   t.same(emails(none, 'SMS'), ['blank'], 'she prefers text messages now')
   t.same([emails(aFound()), emails(aFound())], [['address'], []])
-  t.same(findAt(createAddressFinder({ ...PLACES, email: [] }), 'email', { a: none }), [], 'none on purpose')
+  t.same(
+    findAt(createAddressFinder({ ...ADDRESS_PLACES, email: [] }), 'email', { a: none }),
+    [],
+    'none on purpose',
+  )
   const needs = (preferredChannel: string) =>
-    createAddressFinder(PLACES)([{ partyLocator: 'a', contact: none, preferredChannel }]).flatMap(
+    createAddressFinder(ADDRESS_PLACES)([{ partyLocator: 'a', contact: none, preferredChannel }]).flatMap(
       ({ place, isNeeded }) => (isNeeded ? place : []),
     )
   t.same(['EMAIL', 'SMS', 'IN_APP', 'PIGEON'].map(needs), [['email'], ['phone'], [], []])

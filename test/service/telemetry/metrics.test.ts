@@ -9,7 +9,7 @@ import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import type { Backlog } from '../../../src/service/model/backlog.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import { createMetrics } from '../../../src/service/telemetry/registry.ts'
-import { aFound, aMessage, committedAt } from '../build.ts'
+import { ADDRESS_PLACES, aFound, aMessage, committedAt } from '../build.ts'
 import { anAttempt } from '../decide/attempt/build.ts'
 import { readExposition } from './exposition.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
@@ -41,7 +41,7 @@ function theMetrics(heldTopics = async () => ['claims']) {
     eventTypes: new Set(['claim.paid', 'claim.rejected']),
     isInOtherCase: (eventType) => eventType === 'Claim.Paid',
     givesReason: (eventType) => eventType === 'claim.rejected',
-    addressPlaces: { email: ['/email'], phone: ['/phone'] },
+    addressPlaces: ADDRESS_PLACES,
     attemptCountMax: 3,
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],

@@ -9,7 +9,7 @@ import type { Backlog } from '../../../src/service/model/backlog.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import { createMetrics } from '../../../src/service/telemetry/registry.ts'
 import { createRandom, type Random } from '../../stack/random.ts'
-import { aMessage, anAnswered, committedAt } from '../build.ts'
+import { ADDRESS_PLACES, aMessage, anAnswered, committedAt } from '../build.ts'
 import { anAttempt, NOT_FOUND } from '../decide/attempt/build.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
@@ -88,7 +88,7 @@ function startReplica({ release }: Pod) {
     eventTypes: new Set(['claim.paid', 'claim.rejected']),
     isInOtherCase: (eventType) => eventType === 'Claim.Paid',
     givesReason: (eventType) => eventType === 'claim.rejected',
-    addressPlaces: { email: ['/email'], phone: ['/phone'] },
+    addressPlaces: ADDRESS_PLACES,
     attemptCountMax: 3,
     backlog: async () => backlog as Backlog,
     connections: () => [],
