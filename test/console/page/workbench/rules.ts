@@ -108,7 +108,7 @@ test('a row that the table does not need is taken out by one click', async (t) =
   await page.getByText('rules "muted" and "two" could be one').waitFor()
   await page.getByRole('button', { name: 'Shorten' }).click()
   await page.getByText('could be one').waitFor({ state: 'detached' })
-  await waitForVerdict(page, 'All 6 promises kept')
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   t.equal(
     await page.getByLabel('event type, muted', { exact: true }).inputValue(),
     'claim.paid or invoice.paid',
