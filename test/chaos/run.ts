@@ -22,7 +22,8 @@ const CATCH_UP_MS_MAX = 90_000
 const RETRY_MS_MAX = 90_000
 /** From the sends of a transaction to its COMMIT. */
 const COMMIT_MS_MAX = 5_000
-const RETRY_PAUSE = '1 minute'
+/** Longer than any pause between retries. */
+const RETRY_PAUSE = '1 hour'
 
 /** Works cycle after cycle with faults by the seed, and checks what the service wrote after each. Stops at the first violation. */
 export async function runChaos(options: ChaosOptions) {
@@ -65,7 +66,7 @@ async function runCycles(stack: Stack, { seed, cycleCount, replicaCount, log }: 
     return performance.now() - startedMs
   }
 
-  /** Retries are due once a minute: the rows are aged instead, and a process that starts begins with them. */
+  /** Retries are due after a pause: the rows are aged instead, and a process that starts begins with them. */
   async function settle(): Promise<void> {
     await withDatabase((client) =>
       client.query(`UPDATE notifications.notification_log

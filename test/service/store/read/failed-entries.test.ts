@@ -11,7 +11,9 @@ await record(
   pool,
   ['a', 'b', 'c'].map((eventId) => ({ eventId, contact: UNRESOLVED })),
 )
-await client.query(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '56 s'`)
+const triedAgo = (ms: number) => `last_attempt_at = now() - interval '${ms} ms'`
+const LONG_AGO = triedAgo(RETRY_MIN_PAUSE_MS + 1_000)
+await client.query(`UPDATE notifications.notification_log SET ${LONG_AGO}`)
 
 const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
@@ -24,8 +26,8 @@ t.test('a failed row is due unless it is too old, was tried too often or very re
     [`created_at = now() - interval '23 h 59 min'`, true],
     [`attempt_count = 3`, false],
     [`attempt_count = 2`, true],
-    [`last_attempt_at = now() - interval '40 s'`, false],
-    [`last_attempt_at = now() - interval '56 s'`, true],
+    [triedAgo(RETRY_MIN_PAUSE_MS - 15_000), false],
+    [LONG_AGO, true],
   ] as const) {
     await change(set, 'a')
     const { due } = await listDueEntries(pool, DUE, null, 500)
